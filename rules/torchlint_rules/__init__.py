@@ -1,0 +1,1 @@
+"""The built-in rules of torchlint: one folder per family, one file per rule."""

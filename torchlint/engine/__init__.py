@@ -1,0 +1,1 @@
+"""Gate, sites, pairing with LibCST, findings, fixes."""

@@ -1,0 +1,1 @@
+"""What is known of the code before any rule runs, from `ast`."""

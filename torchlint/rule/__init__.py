@@ -1,0 +1,44 @@
+"""The floor that rules stand on: everything a rule module may import besides ``torchlint.cst``."""
+
+from torchlint.rule.base import Example, Fix, Input, Report, Rule, RuleSet, Trigger
+from torchlint.rule.finding import (
+    Applicability,
+    Change,
+    Cost,
+    Edit,
+    Finding,
+    Level,
+    PlainFix,
+    Position,
+)
+from torchlint.rule.frequency import Frequency, Hop, Hotness
+from torchlint.rule.site import CallSite, Link, Site
+from torchlint.rule.value import UNKNOWN, Device, Kind, Value
+
+__all__ = [
+    "UNKNOWN",
+    "Applicability",
+    "CallSite",
+    "Change",
+    "Cost",
+    "Device",
+    "Edit",
+    "Example",
+    "Finding",
+    "Fix",
+    "Frequency",
+    "Hop",
+    "Hotness",
+    "Input",
+    "Kind",
+    "Level",
+    "Link",
+    "PlainFix",
+    "Position",
+    "Report",
+    "Rule",
+    "RuleSet",
+    "Site",
+    "Trigger",
+    "Value",
+]

@@ -1,0 +1,153 @@
+"""What a rule is made of: metadata, a trigger, a check, and examples that run."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from torchlint.rule.finding import Change, Level
+from torchlint.rule.frequency import Frequency
+from torchlint.rule.value import Kind
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from torchlint.rule.site import Site
+
+
+class RuleSet(enum.Enum):
+    """When a rule runs: always, with ``--preview``, or only when selected by its code."""
+
+    DEFAULT = "default"
+    PREVIEW = "preview"
+    OPT_IN = "opt-in"
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """Where a rule wants to look; the union of its parts.
+
+    It only saves time: without it, ``check`` called on every node must find the same.
+
+    Attributes:
+        calls: qualified names of functions; the site's node is the call.
+        methods: method names; the site's node is the call ``x.name(...)``, whatever ``x`` is.
+        statements: names of statement node types (``If``, ``Assert``, ``With``, ``FunctionDef``, ``While``).
+        bool_subscripts: subscripts whose index is proven a boolean tensor; the site's node is the subscript.
+    """
+
+    calls: frozenset[str] = frozenset()
+    methods: frozenset[str] = frozenset()
+    statements: frozenset[str] = frozenset()
+    bool_subscripts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A fix in terms of nodes; the engine turns it into text edits.
+
+    Attributes:
+        message: what it does, in the imperative.
+        replace: pairs of a node of the statement and what takes its place: a node or source text.
+        may_change: all it can change besides the time; empty: nothing.
+        assumes: what could not be proven and must hold for the fix to be right (then it is never safe).
+        imports: modules the new code needs and the file lacks, as ``numpy as np`` or ``os`` (ask
+            ``Site.module_name`` first for the name a module already has).
+        definitions: module-level statements that the new code needs, put after the imports once.
+    """
+
+    message: str
+    replace: tuple[tuple[cst.CSTNode, cst.CSTNode | str], ...]
+    may_change: tuple[Change, ...] = ()
+    assumes: str = ""
+    imports: tuple[str, ...] = ()
+    definitions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What ``check`` yields: the node the finding is about, one line of message, and a fix where there is one.
+
+    ``shared`` is appended to the message when the rule reports more than once in the function; ``{count}`` in it
+    becomes the number. ``figure`` names the row of ``figures.json`` that fits the case best; empty: the rule's first.
+    ``level`` overrides the rule's own.
+    """
+
+    node: cst.CSTNode
+    message: str
+    fix: Fix | None = None
+    shared: str = ""
+    figure: str = ""
+    level: Level | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """The proven kind of one input of an example, for the generator of test values.
+
+    ``kind`` with ``dtype`` (``float32``; empty: any), ``shape`` (of the measured size) and ``name`` of the variable.
+    """
+
+    name: str
+    kind: Kind
+    shape: tuple[int, ...] = ()
+    dtype: str = "float32"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A small program with the smell: at once a test, the documentation's example, and a benchmark.
+
+    Attributes:
+        name: short, unique in the rule, e.g. ``observation-17``.
+        source: a whole module that holds the smell in hot code.
+        fixed: what the rule's own fix must make of ``source`` (all changes accepted). For a rule without a fix a
+            hand-written better version; then ``by_hand`` is true.
+        setup: statements run once in the module's namespace before timing; they may use ``inputs`` by name,
+            ``torch``, ``np`` and ``device``.
+        workload: the expression that is timed and whose value is compared.
+        inputs: the inputs with their proven kinds.
+        by_hand: ``fixed`` was written by hand.
+    """
+
+    name: str
+    source: str
+    fixed: str
+    setup: str
+    workload: str
+    inputs: tuple[Input, ...] = ()
+    by_hand: bool = False
+
+
+class Rule:
+    """Base of all rules. One file, one class; the docstring's headings become the documentation.
+
+    Attributes:
+        code: ``TL`` and three digits. name: of the smell, never of the cure. summary: one line.
+        level: warning or note. set: when it runs. trigger: where to look. least: the least frequency that matters.
+        yields_to: codes of rules that win over this one on the same expression.
+        cuda_only: the gain exists on an accelerator only.
+        may_change: everything that any of its fixes may change.
+        gate: words of which a file must hold one to be of interest (defaults to ``torch``).
+        examples: programs that hold the smell.
+    """
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    level: ClassVar[Level] = Level.WARNING
+    set: ClassVar[RuleSet] = RuleSet.DEFAULT
+    trigger: ClassVar[Trigger]
+    least: ClassVar[Frequency] = Frequency.UPDATE
+    yields_to: ClassVar[tuple[str, ...]] = ()
+    cuda_only: ClassVar[bool] = False
+    fixable: ClassVar[bool] = False
+    may_change: ClassVar[tuple[Change, ...]] = ()
+    gate: ClassVar[tuple[str, ...]] = ("torch",)
+    examples: ClassVar[tuple[Example, ...]] = ()
+
+    def check(self, site: Site) -> Iterator[Report]:
+        """Look at one site and report what is wrong there. Called on any node at all, it must not raise."""
+        raise TypeError(f"{type(self).__name__} does not define check({site!r})")

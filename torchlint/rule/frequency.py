@@ -1,0 +1,63 @@
+"""How often a line runs, and the path of calls that makes it run that often."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+
+class Frequency(enum.IntEnum):
+    """How often a line runs, from seldom to often.
+
+    ``ONCE`` also stands for guarded code (debug branches, log intervals, branches that raise) and for code that
+    no known path makes hot.
+    """
+
+    ONCE = 0
+    EPISODE = 1
+    UPDATE = 2
+    STEP = 3
+    INNER = 4
+
+    @property
+    def phrase(self) -> str:
+        """The frequency in words, e.g. ``once per environment step``."""
+        return _PHRASES[self]
+
+
+_PHRASES = {
+    Frequency.ONCE: "seldom",
+    Frequency.EPISODE: "once per episode or rollout",
+    Frequency.UPDATE: "once per gradient update",
+    Frequency.STEP: "once per environment step",
+    Frequency.INNER: "many times per step or update",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One link of a hot path: a loop, an entry point of a framework, or a function that is called.
+
+    ``path`` is relative to the project root, with ``/``; ``row`` is 1-based; ``name`` is ``loop`` or a qualified
+    function name such as ``Agent.act``.
+    """
+
+    path: str
+    row: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hotness:
+    """The frequency of a line and the path that proves it, outermost hop first (empty when it is not hot)."""
+
+    frequency: Frequency = Frequency.ONCE
+    path: tuple[Hop, ...] = ()
+
+    def describe(self) -> str:
+        """One line for a message: ``once per environment step (train.py:88 loop → Agent.act)``."""
+        if not self.path:
+            return self.frequency.phrase
+        first, *rest = self.path
+        links = [f"{first.path}:{first.row} {first.name}", *(hop.name for hop in rest)]
+        return f"{self.frequency.phrase} ({' → '.join(links)})"

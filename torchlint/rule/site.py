@@ -1,0 +1,111 @@
+"""The place a rule looks at, as a Protocol: every question a rule may ask.
+
+A rule sees LibCST nodes only. Every question takes a node of the statement at hand; a node that the rule built itself
+has no facts and raises ``TypeError``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from torchlint.rule.frequency import Frequency, Hop, Hotness
+    from torchlint.rule.value import Value
+
+
+@dataclass(frozen=True, slots=True)
+class CallSite:
+    """A place that calls something: where, how often it runs, and what is known of the batch it passes.
+
+    ``root`` is what makes it hot: ``step`` for a loop that steps an environment, ``update`` for one that runs gradient
+    updates, empty when unknown. ``batch`` is a short text for the leading dimension of the first argument where it is
+    known (``1``), else empty.
+    """
+
+    hop: Hop
+    frequency: Frequency
+    root: str
+    batch: str
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One step of a chain on top of an expression: ``.name(...)`` or ``[...]`` (name ``[]``)."""
+
+    name: str
+    node: cst.Call | cst.Subscript
+
+
+class Site(Protocol):
+    """What a rule's ``check`` is given: a node that may be a smell, and what the facts know of it."""
+
+    @property
+    def node(self) -> cst.CSTNode:
+        """The node to look at: a call, a subscript, a compound statement's header, an assert, ..."""
+
+    @property
+    def hot(self) -> Hotness:
+        """How often the node runs, and the path that makes it so."""
+
+    def name(self, node: cst.CSTNode) -> str | None:
+        """The qualified name of a name or attribute through the imports (``torch.zeros``), else ``None``."""
+
+    def module_name(self, module: str) -> str | None:
+        """The name that a module is bound to at the node (``np`` for ``numpy``), ``None`` when it is not imported."""
+
+    def value(self, node: cst.CSTNode) -> Value:
+        """What is known of an expression's value."""
+
+    def chain(self, node: cst.CSTNode) -> Sequence[Link]:
+        """The method calls and subscripts on top of an expression, innermost first.
+
+        Of the inner call in ``torch.zeros(3).unsqueeze(0)[None].to(d)`` the links ``unsqueeze``, ``[]``, ``to``.
+        """
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        """The node that holds this one, ``None`` at the statement."""
+
+    def argument(self, call: cst.Call, position: int, keyword: str) -> cst.BaseExpression | None:
+        """The argument of a call by position or keyword, ``None`` when absent or hidden in a star argument."""
+
+    def plain(self, call: cst.Call) -> bool:
+        """Whether the call has no star arguments."""
+
+    def constant(self, node: cst.CSTNode) -> bool:
+        """Whether an expression has the same value on every call.
+
+        Literals, dtypes, devices, settings: attributes never rebound after ``__init__``, module constants, parameters
+        that all callers give as one of these.
+        """
+
+    def debug_flag(self) -> str | None:
+        """Source of a debug attribute or parameter in scope whose default is false (``self.debug``), if any."""
+
+    def raises(self) -> bool:
+        """Of an ``if`` (or assert): whether its body exists to raise."""
+
+    def scripted(self) -> bool:
+        """Whether the node stands in TorchScript code (``torch.jit.script``, ``ScriptModule``)."""
+
+    def compiled(self) -> bool:
+        """Whether the node stands in a function this project compiles with ``torch.compile``."""
+
+    def may_use_cuda(self) -> bool:
+        """Whether the project may run on an accelerator: false where it provably never leaves the CPU."""
+
+    def mutated(self, node: cst.CSTNode) -> bool:
+        """Whether the name an expression is assigned to is changed in place later (``+=``, ``x[i] =``, ``add_``)."""
+
+    def leaves_as_data(self) -> bool:
+        """Of a ``with`` block or a decorated function: whether everything that leaves it is proven to hold no tensor.
+
+        Nothing returned, stored on an object, appended or passed to an unknown function may be a tensor; callees are
+        followed, unknown ones make the answer false.
+        """
+
+    def calls_of(self, node: cst.CSTNode) -> Sequence[CallSite]:
+        """All places known to call the object that the expression is assigned to, e.g. a compiled module."""

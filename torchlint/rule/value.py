@@ -1,0 +1,92 @@
+"""What is known of a value: its kind, dtype, device and elements."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+
+class Kind(enum.Enum):
+    """What a value is. ``UNKNOWN`` never makes a rule fire and never makes a fix safe."""
+
+    UNKNOWN = "unknown"
+    TENSOR = "tensor"
+    NDARRAY = "ndarray"
+    SCALAR = "numpy scalar"
+    NUMBER = "Python number"
+    STRING = "string"
+    NONE = "None"
+    LIST = "list"
+    TUPLE = "tuple"
+    DICT = "dict"
+    SET = "set"
+    SIZE = "torch.Size"
+    DEVICE = "device"
+    DTYPE = "dtype"
+    MODULE = "module"
+    OPTIMIZER = "optimizer"
+    DISTRIBUTION = "distribution"
+    ENV = "environment"
+    FUNCTION = "function"
+    CLASS = "class"
+    INSTANCE = "instance"
+    NAMESPACE = "imported module"
+
+
+class Device(enum.Enum):
+    """Where a tensor lives: proven on the host, proven on an accelerator, or not known."""
+
+    UNKNOWN = "unknown"
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What is known of a value.
+
+    Attributes:
+        kind: what it is.
+        dtype: for tensors, arrays and numpy scalars a torch dtype name (``float32``, ``int64``, ``bool``); for Python
+            numbers ``int``, ``float`` or ``bool``; for a dtype the dtype it names. ``None``: not known.
+        device: where it lives (tensors, modules), or which device it names (devices).
+        rank: number of dimensions, ``None`` when not known.
+        items: of a tuple its elements in order; of a list one value, that of all elements (empty: not known).
+        nonempty: a list or tuple that is proven to hold at least one element.
+        name: qualified name of a class, function, imported module, or of an instance's class.
+        literal: the value of a literal number, string or bool, else ``None``.
+    """
+
+    kind: Kind = Kind.UNKNOWN
+    dtype: str | None = None
+    device: Device = Device.UNKNOWN
+    rank: int | None = None
+    items: tuple[Value, ...] = ()
+    nonempty: bool = False
+    name: str = ""
+    literal: int | float | bool | str | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether anything at all is known."""
+        return self.kind is not Kind.UNKNOWN
+
+    @property
+    def element(self) -> Value:
+        """Of a list, the value of its elements; of a tuple, its elements where they all agree; else unknown."""
+        if self.kind is Kind.LIST and self.items:
+            return self.items[0]
+        if self.kind is Kind.TUPLE and self.items and all(item.kind is self.items[0].kind for item in self.items):
+            return self.items[0]
+        return UNKNOWN
+
+    @property
+    def is_data(self) -> bool:
+        """Whether it is proven to hold no tensor: numbers, arrays, strings, None, and containers of these."""
+        if self.kind in (Kind.LIST, Kind.TUPLE):
+            return bool(self.items) and all(item.is_data for item in self.items)
+        return self.kind in _DATA
+
+
+_DATA = frozenset({Kind.NDARRAY, Kind.SCALAR, Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.SIZE, Kind.DEVICE, Kind.DTYPE})
+UNKNOWN = Value()

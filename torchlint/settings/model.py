@@ -1,0 +1,84 @@
+"""The settings of a run as one value, handed down from the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from torchlint.rule import Change
+
+DEFAULT_EXCLUDE = (
+    ".bzr",
+    ".direnv",
+    ".eggs",
+    ".git",
+    ".git-rewrite",
+    ".hg",
+    ".ipynb_checkpoints",
+    ".mypy_cache",
+    ".nox",
+    ".pants.d",
+    ".pyenv",
+    ".pytest_cache",
+    ".pytype",
+    ".ruff_cache",
+    ".svn",
+    ".tox",
+    ".torchlint_cache",
+    ".venv",
+    ".vscode",
+    "__pypackages__",
+    "_build",
+    "buck-out",
+    "build",
+    "dist",
+    "node_modules",
+    "site-packages",
+    "venv",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that steers a run. Keys mirror the flags of ``torchlint check`` (see the interface documentation).
+
+    Attributes:
+        root: the project root: nearest ``pyproject.toml`` or ``.git`` above the files, else their folder.
+        select, ignore, extend_select: selectors: codes, prefixes, ``ALL`` or names. Empty ``select``: the default set.
+        preview: also run preview rules.
+        fix, diff: apply fixes; or only show what they would do.
+        unsafe_fixes: take every fix. accept: take the fixes that may change no more than these.
+        exclude, extend_exclude, force_exclude, respect_gitignore: what is linted.
+        per_file_ignores: pairs of a glob and selectors.
+        fail_level: ``note``, ``warning`` or ``never``: the least level that makes the exit code 1.
+        output_format: name of a format, ``None``: by where the output goes.
+        output_file: where the findings go, ``None``: standard output.
+        hot, cold: functions as ``package.module:function`` whose hotness is corrected.
+        device: ``auto``, ``cpu`` or ``cuda``.
+        isolated: no settings file was read, and only shipped figures are quoted.
+    """
+
+    root: Path
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    preview: bool = False
+    fix: bool = False
+    diff: bool = False
+    unsafe_fixes: bool = False
+    accept: frozenset[Change] = frozenset()
+    exclude: tuple[str, ...] = DEFAULT_EXCLUDE
+    extend_exclude: tuple[str, ...] = ()
+    force_exclude: bool = False
+    respect_gitignore: bool = True
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    fail_level: str = "warning"
+    output_format: str | None = None
+    output_file: Path | None = None
+    exit_zero: bool = False
+    exit_non_zero_on_fix: bool = False
+    hot: tuple[str, ...] = ()
+    cold: tuple[str, ...] = ()
+    device: str = "auto"
+    isolated: bool = False
+    rules: dict[str, dict[str, object]] = field(default_factory=dict)

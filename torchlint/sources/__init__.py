@@ -1,0 +1,1 @@
+"""What is linted: walking paths, decoding, suppression comments, text edits, atomic writes."""

@@ -1,0 +1,29 @@
+"""The text of one file, as bytes and as characters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file that is linted.
+
+    Attributes:
+        path: where it lies on disk (absolute).
+        name: relative to the project root, with ``/``; ``-`` for standard input without a name.
+        text: decoded, without a byte order mark, newlines as they are in the file.
+        utf8: ``text`` as UTF-8. ``ast`` counts columns in these bytes, and edits count in them.
+        encoding: of the file on disk.
+        bom: whether the file starts with a byte order mark.
+        raw: the bytes of the file on disk.
+    """
+
+    path: Path
+    name: str
+    text: str
+    utf8: bytes
+    encoding: str = "utf-8"
+    bom: bool = False
+    raw: bytes = b""
