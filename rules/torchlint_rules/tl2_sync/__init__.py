@@ -1,0 +1,1 @@
+"""TL2: synchronisation and validation."""
