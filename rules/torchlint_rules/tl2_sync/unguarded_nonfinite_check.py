@@ -9,7 +9,6 @@ from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Report,
 
 _PREDICATES = frozenset({"isnan", "isinf", "isfinite", "isposinf", "isneginf"})
 _REDUCTIONS = frozenset({"torch.any", "torch.all", "torch.allclose", "torch.equal"})
-_DEBUG_WORDS = frozenset({"debug", "verbose", "check", "checks", "validate", "validation", "strict", "sanity"})
 _BUILTINS = frozenset({"any", "all", "abs", "bool", "float", "int", "len", "max", "min"})
 
 _FLAG = "_DEBUG_CHECKS"
@@ -145,14 +144,11 @@ def _validates(site: Site, test: cst.BaseExpression) -> bool:
     """Whether a test reads the values of a tensor with no debug flag before it."""
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         return _validates(site, test.expression)
-    if not isinstance(test, cst.BooleanOperation):
-        return _finds_nonfinite(site, test) or _reads_values(site, test)
-    for operand in _operands(test, type(test.operator)):
-        if _switches_off(operand, isinstance(test.operator, cst.Or)):
-            return False
-        if _validates(site, operand):
-            return True
-    return False
+    if isinstance(test, cst.BooleanOperation):
+        return _validates(site, test.left) or _validates(site, test.right)
+    if not _finds_nonfinite(site, test) and not _reads_values(site, test):
+        return False
+    return site.frequency(test) >= Frequency.UPDATE
 
 
 def _operands(test: cst.BaseExpression, operator: type[cst.BaseBooleanOp]) -> list[cst.BaseExpression]:
@@ -160,16 +156,6 @@ def _operands(test: cst.BaseExpression, operator: type[cst.BaseBooleanOp]) -> li
     if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, operator):
         return [*_operands(test.left, operator), *_operands(test.right, operator)]
     return [test]
-
-
-def _switches_off(node: cst.BaseExpression, negated: bool) -> bool:
-    """Whether an operand normally ends the test: ``debug and ...``, ``not debug or ...``, ``n % 100 == 0 and ...``."""
-    if negated:
-        return isinstance(node, cst.UnaryOperation) and _switches_off(node.expression, False)
-    if isinstance(node, cst.Comparison):
-        return isinstance(node.left, cst.BinaryOperation) and isinstance(node.left.operator, cst.Modulo)
-    name = node.attr if isinstance(node, cst.Attribute) else node
-    return isinstance(name, cst.Name) and not _DEBUG_WORDS.isdisjoint(name.value.lower().split("_"))
 
 
 def _finds_nonfinite(site: Site, node: cst.CSTNode) -> bool:
