@@ -54,15 +54,16 @@ def check(title: str, *command: str) -> int:
 
 
 def pytest(python: Path | str, markers: str) -> tuple[int, int]:
-    """Run pytest with an interpreter; how many tests passed and failed. A run that ends badly has a failure at least."""
+    """Run pytest with an interpreter; how many tests passed and failed (at least one when the run itself failed)."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
         status = run(python, "-m", "pytest", "-q", "-n", "2", "-m", markers, f"--junitxml={report}")
-        suites = ElementTree.parse(report).getroot().iter("testsuite") if report.exists() else ()
-        numbers = [{key: int(suite.get(key, 0)) for key in ("tests", "failures", "errors", "skipped")} for suite in suites]
-    failed = sum(number["failures"] + number["errors"] for number in numbers)
-    passed = sum(number["tests"] - number["skipped"] for number in numbers) - failed
-    return passed, max(failed, int(status != 0))
+        suites = list(ElementTree.parse(report).getroot().iter("testsuite")) if report.exists() else []
+    tests, skipped, failures, errors = (
+        sum(int(suite.get(kind, 0)) for suite in suites) for kind in ("tests", "skipped", "failures", "errors")
+    )
+    failed = failures + errors
+    return tests - skipped - failed, max(failed, int(status != 0))
 
 
 def candidates(minor: int) -> Iterator[str]:
@@ -96,7 +97,11 @@ def environment(python: str, minor: int) -> Path | None:
     if stamp.exists() and stamp.read_text() == content:
         return inside
     pip = (inside, "-m", "pip", "install", "--quiet")
-    steps = ((python, "-m", "venv", "--clear", folder), (*pip, "--upgrade", "pip"), (*pip, "-c", CONSTRAINTS, "-e", ".[dev]"))
+    steps = (
+        (python, "-m", "venv", "--clear", folder),
+        (*pip, "--upgrade", "pip"),
+        (*pip, "-c", CONSTRAINTS, "-e", ".[dev]"),
+    )
     if any(run(*step) for step in steps):
         return None
     stamp.write_text(content)
