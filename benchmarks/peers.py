@@ -2,9 +2,9 @@
 
     peers.py [--packages NAME==VERSION,...] [--more] [--peers torchfix,fixit,flake8,ruff] [--rounds 3] [--cache FOLDER]
 
-Each linter lives in a virtual environment of its own under the cache folder, torchlint too (installed from this tree, as a
-user has it). Runs are interleaved: every round runs each linter once, in turn. Counted is the CPU time, user and system,
-of the whole process tree; the wall clock of a shared machine is noise. No linter may use a cache of results.
+Each linter lives in a virtual environment of its own under the cache folder, torchlint too (installed from this tree,
+as a user has it). Runs are interleaved: every round runs each linter once, in turn. Counted is the CPU time, user and
+system, of the whole process tree; the wall clock of a shared machine is noise. No linter may use a cache of results.
 Writes docs/benchmarks/peers.json and prints a table. ``slower`` is the median over rounds of a linter's time divided by
 torchlint's in the same round.
 """
@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import platform
+import shutil
 import statistics
 import subprocess
 import sys
@@ -119,9 +120,9 @@ def measure(linter: Linter, binaries: Path, folder: Path, runs: Runs) -> None:
     runs.printed = text.count(b"\n")
 
 
-def compare(package: str, linters: list[Linter], rounds: int, cache: Path) -> dict[str, object]:
-    """All rounds over one package, as the data that is written."""
-    folder = source(package, cache)
+def compare(package: str, linters: list[Linter], rounds: int, cache: Path, work: Path) -> dict[str, object]:
+    """All rounds over a copy of one package in a work folder, as the data that is written."""
+    folder = Path(shutil.copytree(source(package, cache), work / package))
     texts = [path.read_bytes() for path in sorted(folder.rglob("*.py"))]  # also warms the page cache
     lines = sum(text.count(b"\n") for text in texts)
     places = {linter.name: environment(linter, cache) for linter in linters}
@@ -180,7 +181,10 @@ def main() -> None:
     options = parser.parse_args()
     packages = [*options.packages.split(","), *(MORE if options.more else ())]
     linters = chosen(options.peers)
-    results = [compare(package, linters, options.rounds, options.cache.resolve()) for package in packages]
+    cache = options.cache.resolve()
+    # A copy elsewhere: the cache lies below a .gitignore that names it, which some linters would heed.
+    with tempfile.TemporaryDirectory() as work:
+        results = [compare(package, linters, options.rounds, cache, Path(work)) for package in packages]
     machine = {"python": platform.python_version(), "system": platform.system(), "cores": os.cpu_count()}
     options.output.parent.mkdir(parents=True, exist_ok=True)
     options.output.write_text(json.dumps({"machine": machine, "results": results}, indent=1) + "\n")

@@ -1,4 +1,4 @@
-"""Whole packages of the package index: no crash, findings that lie in the file, fixes that parse and settle, stable bytes.
+"""Whole packages of the package index: no crash, spans inside the file, fixes that parse and settle, stable bytes.
 
 The sources are kept in ``.cache/packages``, so that only the first run downloads.
 """
