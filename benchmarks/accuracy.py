@@ -2,8 +2,8 @@
 
     accuracy.py SCORE LABELS CHECKOUTS
 
-SCORE is a script that takes LABELS, CHECKOUTS and the options ``--torchlint COMMAND`` and ``--codes REGEX``. It prints
-table: a header line, then one line per rule and a line ``all``, in columns parted by blanks; then a summary.
+SCORE is a script that takes LABELS and CHECKOUTS, and the options ``--torchlint COMMAND`` and ``--codes REGEX``; it
+prints a table: a header line, then one line per rule and a line ``all``, in columns parted by blanks; then a summary.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -106,12 +107,12 @@ def measure(linter: Linter, binaries: Path, folder: Path, runs: Runs) -> None:
     command = [str(binaries / linter.arguments[0]), *linter.arguments[1:], "."]
     variables = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV"))}
     with tempfile.TemporaryFile() as output:
-        start = os.times().elapsed
+        start = time.perf_counter()
         process = subprocess.Popen(command, cwd=folder, env=variables, stdout=output, stderr=subprocess.STDOUT)
         # wait4 gives the resources of this child and of all it waited for, unlike getrusage over all our children.
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-        runs.wall.append(os.times().elapsed - start)
+        runs.wall.append(time.perf_counter() - start)
         output.seek(0)
         text = output.read()
     if process.returncode not in linter.states:
