@@ -1,1 +1,1 @@
-"""TL2: synchronisation and validation."""
+"""Rules about synchronisation with the device and about validation."""
