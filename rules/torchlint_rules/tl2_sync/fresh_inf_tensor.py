@@ -80,9 +80,9 @@ class FreshInfTensor(Rule):
     ```
 
     ## What the fix may change
-    Nothing, where the other side is proven a floating-point tensor with at least one dimension, or gives its own dtype
-    to the constant. A finite number that float32 does not hold exactly may be rounded differently. Where the other
-    side is not known, its dtype may decide the dtype of the result in another way; then the fix is unsafe.
+    Nothing, where the other side is proven a floating-point tensor and has a dimension or gives its own dtype to the
+    constant. A finite number that float32 does not hold exactly may be rounded differently. Where the other side is
+    not known, it may be of integers, and the number would make the result floating; then the fix is unsafe.
 
     ## When to ignore it
     In code that runs seldom. Masks and constants of full shape are not reported, nor is `masked_fill`, which is no
@@ -198,14 +198,14 @@ def _fix(site: Site, fresh: _Fresh, opposite: cst.BaseExpression) -> Fix | None:
     if not fresh.proven or (fresh.dtype is not None and not own):
         return None
     floating = value.kind is Kind.TENSOR and value.dtype in FLOATING
-    # With the dtype of the other side an infinity has run before on floating dtypes only: it raises on all others.
-    known = floating or math.isinf(fresh.number) if own else floating and bool(value.rank)
+    # A tensor without dimensions has no say in the dtype of the result, unless the other side has none either.
+    known = floating and (own or bool(value.rank))
     exact = value.dtype == "float32" or _in_float32(fresh.number)
     return Fix(
         "Give torch.where the number itself",
         ((fresh.node, fresh.literal),),
         may_change=() if exact else (Change.ROUNDING,),
-        assumes="" if known else "the other side is a floating-point tensor with at least one dimension",
+        assumes="" if known else f"the other side is a floating-point tensor{'' if own else ' with a dimension'}",
     )
 
 
