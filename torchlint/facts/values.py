@@ -11,7 +11,7 @@ from torchlint.facts import operators, signatures
 from torchlint.facts.annotations import Annotations
 from torchlint.facts.callers import Caller, methods, opaque, passed, stores_of
 from torchlint.facts.join import BOOL, INT, NONE, STRING, TENSOR, join, list_of, tuple_of
-from torchlint.facts.libraries import library_call
+from torchlint.facts.libraries import library_call, library_name
 from torchlint.facts.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.project import Project, is_external_module
 from torchlint.facts.reach import before
