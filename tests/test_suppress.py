@@ -123,7 +123,16 @@ def test_a_mark_after_a_continued_row_is_about_it():
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 def test_a_mark_above_covers_the_whole_logical_line(newline):
     text = newline.join(
-        ["def f():", "    # torchlint: ignore[TL101] why", "    x = g(", "        a,", "        b,", "    )", "    y = 1", ""]
+        [
+            "def f():",
+            "    # torchlint: ignore[TL101] why",
+            "    x = g(",
+            "        a,",
+            "        b,",
+            "    )",
+            "    y = 1",
+            "",
+        ]
     )
     assert [covered(text, row) for row in range(1, 8)] == [False, False, True, True, True, True, False]
 
