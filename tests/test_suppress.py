@@ -143,7 +143,8 @@ def test_a_mark_above_a_compound_statement_covers_its_header_only():
 
 
 def test_a_mark_above_decorators_covers_the_function_header():
-    text = "class A:\n    # torchlint: ignore[TL301]\n    @a\n    @b(1,\n       2)\n    def act(self):\n        return f()\n"
+    mark = "    # torchlint: ignore[TL301]\n"
+    text = f"class A:\n{mark}    @a\n    @b(1,\n       2)\n    def act(self):\n        return f()\n"
     found = [covered(text, row, code="TL301") for row in range(3, 8)]
     assert found == [True, True, True, True, False]
 
