@@ -61,9 +61,12 @@ def _written(lines: list[Text], color: bool) -> str:
 def _painter(color: bool) -> Callable[[str], Text]:
     if not color:
         return Text
-    from rich.syntax import Syntax
+    from pygments.token import Error
+    from rich.syntax import ANSI_DARK, ANSISyntaxTheme, Syntax
 
-    syntax = Syntax("", "python", theme="ansi_dark")
+    # Half a statement is no error, and the dots where a line was cropped are none.
+    theme = ANSISyntaxTheme({token: style for token, style in ANSI_DARK.items() if token is not Error})
+    syntax = Syntax("", "python", theme=theme)
 
     def paint(line: str) -> Text:
         painted = syntax.highlight(line)
@@ -129,7 +132,7 @@ def _hot(hot: Hotness, canvas: Canvas) -> Text:
 def _labelled(label: str, text: Text, width: int) -> Iterator[Text]:
     lines = _wrapped(text, width - _TEXT)
     for name, line in zip_longest([label], lines, fillvalue=""):
-        yield Text.assemble((f"{name:>{_LABEL}}", LABEL), "  ", line)
+        yield Text.assemble((f"{name:>{_LABEL}}", LABEL if name else ""), "  ", line)
 
 
 def _wrapped(text: str | Text, width: int, style: str = "") -> list[Text]:

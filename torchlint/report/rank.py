@@ -11,14 +11,14 @@ _SEVERITY = {Level.ERROR: 0, Level.WARNING: 1, Level.NOTE: 2}
 
 
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
-    """Errors, then warnings, then notes; in each by the time lost; what costs the same stays in order of the listing."""
+    """Errors, then warnings, then notes; in each by the time lost, then by path and place."""
     return sorted(findings, key=_badness)
 
 
 def time_lost(finding: Finding) -> float:
     """Microseconds lost per environment step, as a yardstick for sorting only.
 
-    Each frequency counts as ten times as often as the next lower one: 5 us in every step outweigh 40 us in every update.
+    Each frequency counts as ten times as often as the next lower one: 5 us a step outweigh 40 us an update.
     """
     if finding.cost is None:
         return 0.0
