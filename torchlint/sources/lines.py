@@ -20,6 +20,7 @@ class LineTable:
     __slots__ = ("_starts", "_utf8")
 
     def __init__(self, utf8: bytes) -> None:
+        """Find the rows of a UTF-8 text."""
         self._utf8 = utf8
         self._starts = [0, *(match.end() for match in _NEWLINE.finditer(utf8))]
 
