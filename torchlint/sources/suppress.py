@@ -51,7 +51,7 @@ class Suppressions:
     _open_rows: Sequence[int] = ()
 
     def covers(self, finding: Finding) -> bool:
-        """Whether a mark on the finding's row, on the first or last row of its statement, or of the file silences it."""
+        """Whether a mark of the file, on the finding's row or on the first or last of its statement silences it."""
         if any(mark.covers(finding) for mark in self._file):
             return True
         rows = {finding.start.row, *finding.rows}

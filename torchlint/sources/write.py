@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import os
 import stat
 import sys
@@ -35,7 +36,7 @@ def replace_file(source_before: Source, source_after: Source) -> None:
     _check_unchanged(target, source_before)
     # os.replace would overwrite a file that is marked as read-only.
     if not os.access(target, os.W_OK):
-        raise PermissionError(13, "the file is read-only", str(target))
+        raise PermissionError(errno.EACCES, "the file is read-only", str(target))
     handle, name = tempfile.mkstemp(prefix=".torchlint-", dir=target.parent)
     temporary = Path(name)
     try:
@@ -46,10 +47,10 @@ def replace_file(source_before: Source, source_after: Source) -> None:
         _copy_owner_and_mode(target, temporary)
         _check_unchanged(target, source_before)
         temporary.replace(target)
-    except BaseException:
+    finally:
+        # After the replacement there is nothing left to remove.
         with suppress(OSError):
-            temporary.unlink()
-        raise
+            temporary.unlink(missing_ok=True)
 
 
 def _encoded(before: Source, after: Source) -> bytes:
