@@ -28,6 +28,7 @@ class Context:
         diff: fixes are only shown, not written.
         color: write ANSI colours. terminal: the text goes to one, so control characters must not get there.
         unicode: box drawing and arrows can be written. width: of the lines, in terminal cells.
+        quiet: nothing but findings.
     """
 
     root: Path
@@ -43,6 +44,7 @@ class Context:
     terminal: bool = False
     unicode: bool = True
     width: int = 80
+    quiet: bool = False
 
     @classmethod
     def of(cls, result: Result, root: Path) -> Context:

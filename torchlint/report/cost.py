@@ -39,7 +39,7 @@ def figure(cost: Cost) -> str:
 
 def cost_of(finding: Finding) -> str:
     """What a finding costs in words, empty when nothing is known."""
-    if finding.cost is not None:
+    if finding.cost is not None and finding.cost.saves_us > 0:
         return figure(finding.cost)
     return "not measured here: the gain is on CUDA" if finding.cuda_only else ""
 

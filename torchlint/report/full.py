@@ -37,11 +37,16 @@ def render(context: Context) -> str:
     lines: list[Text] = []
     for finding in worst_first(context.findings):
         lines += [*_finding(finding, context, canvas), Text()]
-    lines.append(_closing(context))
+    if not context.quiet:
+        lines.append(_closing(context))
     return _written(lines, context.color)
 
 
 def _written(lines: list[Text], color: bool) -> str:
+    while lines and not lines[-1]:
+        lines.pop()
+    if not lines:
+        return ""
     if not color:
         return "".join(f"{line.plain.rstrip()}\n" for line in lines)
     # Everything is given, so that nothing is taken from the environment: the same context makes the same text.
@@ -61,11 +66,10 @@ def _written(lines: list[Text], color: bool) -> str:
 def _painter(color: bool) -> Callable[[str], Text]:
     if not color:
         return Text
-    from pygments.token import Error
     from rich.syntax import ANSI_DARK, ANSISyntaxTheme, Syntax
 
     # Half a statement is no error, and the dots where a line was cropped are none.
-    theme = ANSISyntaxTheme({token: style for token, style in ANSI_DARK.items() if token is not Error})
+    theme = ANSISyntaxTheme({token: style for token, style in ANSI_DARK.items() if str(token) != "Token.Error"})
     syntax = Syntax("", "python", theme=theme)
 
     def paint(line: str) -> Text:
@@ -79,9 +83,9 @@ def _painter(color: bool) -> Callable[[str], Text]:
 
 def _closing(context: Context) -> Text:
     text = summary(context)
-    clean = not context.findings and not context.problems
-    sign = "✓ " if clean and context.unicode else ""
-    return Text(f"{sign}{text}", "bold green" if clean else "bold")
+    if context.findings or context.problems or not text:
+        return Text(text, "bold")
+    return Text(f"{'✓ ' if context.unicode else ''}{text}", "bold green")
 
 
 def _finding(finding: Finding, context: Context, canvas: Canvas) -> Iterator[Text]:

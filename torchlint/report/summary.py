@@ -8,10 +8,12 @@ from torchlint.rule import Applicability
 
 
 def summary(context: Context) -> str:
-    """One line without a newline: what was found and fixed, and what the rest costs.
+    """One line without a newline: what was found and fixed, and what the rest costs; empty when no file was looked at.
 
     ``9 findings, 6 fixable safely with --fix; about 310 us per environment step at the sizes measured (CPU)``
     """
+    if not context.files and not context.findings and not context.problems:
+        return ""
     parts = [_fixed(context), _remaining(context), total(context.findings), _unread(context)]
     return "; ".join(part for part in parts if part)
 
