@@ -16,7 +16,8 @@ from torchlint.report.style import ASCII, LABEL, LEVELS, QUIET, UNICODE, Signs
 from torchlint.rule import Cost, Rule, RuleSet
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import RenderableType
+    from rich.table import Table
 
 MEASURED = "Measured"
 COLUMNS = ("At", "Saves a call", "Ratio", "10th to 90th percentile", "On")
@@ -72,23 +73,8 @@ def as_json(explanations: Sequence[Explanation], *, single: bool) -> str:
 
 def as_text(explanations: Sequence[Explanation], *, color: bool, unicode: bool, width: int) -> str:
     """Text for people, of at most ``width`` cells a line."""
-    from rich.console import Console
-
-    console = Console(
-        file=io.StringIO(),
-        width=width,
-        force_terminal=color,
-        color_system="standard" if color else None,
-        no_color=not color,
-        legacy_windows=False,
-        highlight=False,
-        _environ={},
-    )
-    with console.capture() as capture:
-        for explanation in explanations:
-            _print(explanation, console, UNICODE if unicode else ASCII)
-    # What is not coloured is padded with blanks up to the width.
-    return "".join(f"{line.rstrip()}\n" for line in capture.get().split("\n")[:-1])
+    pen = Pen(color, UNICODE if unicode else ASCII, width)
+    return "\n".join("".join(f"{line}\n" for line in _page(explanation, pen)) for explanation in explanations)
 
 
 def _markdown(explanation: Explanation) -> str:
@@ -130,31 +116,41 @@ def _object(explanation: Explanation) -> dict[str, object]:
     }
 
 
-def _print(explanation: Explanation, console: Console, signs: Signs) -> None:
+def _page(explanation: Explanation, pen: Pen) -> Iterator[str]:
     rule = explanation.rule
     title = Text.assemble((rule.code, LEVELS[rule.level]), " ", (rule.name, "bold"), " ")
-    title.append(signs.rule * max(0, console.width - title.cell_len), QUIET)
-    console.print(title, no_wrap=True)
-    console.print(Text(explanation.facts, QUIET))
-    console.print()
-    _print_body(explanation.introduction, console)
-    for heading, body in explanation.sections:
-        console.print(Text(heading, LABEL))
-        _print_body(body, console)
+    title.append(pen.signs.rule * max(0, pen.width - title.cell_len), QUIET)
+    yield from pen.lines(title)
+    yield from pen.lines(Text(explanation.facts, QUIET))
+    for heading, body in (("", explanation.introduction), *explanation.sections):
+        yield ""
+        if heading:
+            yield from pen.lines(Text(heading, LABEL))
+        yield from _body(body, pen)
         if heading == MEASURED and explanation.figures:
-            _print_table(explanation.figures, console)
+            yield ""
+            yield from pen.lines(_table(explanation.figures), indent=2)
 
 
-def _print_body(body: str, console: Console) -> None:
+def _body(body: str, pen: Pen) -> Iterator[str]:
+    """Markdown prose, and code between fences, with a blank line between them."""
     from rich.markdown import Markdown
-    from rich.padding import Padding
+    from rich.syntax import Syntax
 
-    if body:
-        console.print(Padding(Markdown(body, code_theme="ansi_dark"), (0, 0, 1, 2)))
+    parts = [part.strip("\n") for part in body.split("```")]
+    for index, part in enumerate(parts):
+        if not part.strip():
+            continue
+        if index > 1 or (index == 1 and parts[0].strip()):
+            yield ""
+        if index % 2:
+            code = part.removeprefix("python\n")
+            yield from pen.lines(Syntax(code, "python", theme="ansi_dark", background_color="default"), indent=4)
+        else:
+            yield from pen.lines(Markdown(part), indent=2)
 
 
-def _print_table(figures: Sequence[Cost], console: Console) -> None:
-    from rich.padding import Padding
+def _table(figures: Sequence[Cost]) -> Table:
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style=QUIET)
@@ -162,4 +158,36 @@ def _print_table(figures: Sequence[Cost], console: Console) -> None:
         table.add_column(column, justify="left" if column in (COLUMNS[0], COLUMNS[-1]) else "right")
     for cost in figures:
         table.add_row(*map(Text, _cells(cost)))
-    console.print(Padding(table, (0, 0, 1, 2)))
+    return table
+
+
+@dataclass(frozen=True, slots=True)
+class Pen:
+    """Turns what rich can draw into lines of text."""
+
+    color: bool
+    signs: Signs
+    width: int
+
+    def lines(self, drawing: RenderableType, indent: int = 0) -> list[str]:
+        """The lines of a drawing without blank ones at its ends, each at most ``width`` cells wide."""
+        from rich.console import Console
+        from rich.theme import Theme
+
+        console = Console(
+            file=io.StringIO(),
+            width=self.width - indent,
+            force_terminal=self.color,
+            color_system="standard" if self.color else None,
+            no_color=not self.color,
+            legacy_windows=False,
+            highlight=False,
+            theme=Theme({"markdown.code": "cyan"}),
+            _environ={},
+        )
+        with console.capture() as capture:
+            console.print(drawing)
+        # What is not coloured is padded with blanks up to the width.
+        text = capture.get() if self.signs is UNICODE else capture.get().replace("•", "*")
+        lines = text.strip("\n").split("\n")
+        return [f"{'':{indent}}{line}".rstrip() for line in lines]
