@@ -1,6 +1,7 @@
 import re
 
 from reporting import context_of, finding_of, fix_of
+
 from torchlint.report import concise
 from torchlint.report.escape import visible
 from torchlint.rule import Change, Level

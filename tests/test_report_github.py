@@ -2,8 +2,8 @@ import re
 from dataclasses import dataclass, replace
 
 import pytest
-
 from reporting import COST, STEP, UPDATE, context_of, finding_of
+
 from torchlint.report import github
 from torchlint.rule import Cost, Level, Position
 

@@ -1,6 +1,7 @@
 import json
 
 from reporting import COST, ROOT, STEP, context_of, finding_of
+
 from torchlint.report import as_json
 from torchlint.rule import Change, Edit, Level, PlainFix
 

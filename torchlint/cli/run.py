@@ -163,7 +163,7 @@ def _name(path: Path | None, root: Path) -> str:
     if path is None:
         return "-"
     absolute = Path(os.path.abspath(path))
-    return absolute.relative_to(root).as_posix() if absolute.is_relative_to(root) else absolute.as_posix()
+    return Path(os.path.relpath(absolute, root)).as_posix()
 
 
 def _bytes(source: Source) -> bytes:
