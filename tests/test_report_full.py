@@ -248,6 +248,14 @@ def test_the_change_in_a_long_line_is_in_sight_in_both():
     assert removed.index("torch.FloatTensor") == added.index("torch.as_tensor")
 
 
+def test_a_fix_a_little_wider_than_the_terminal_is_shown_whole():
+    lines = fix_lines(fix_of(TEXT, CODE, BETTER), width=60)
+    assert lines[2:4] == [
+        "     + obs = torch.as_tensor(obs, dtype=torch.float32,",
+        "           device=self.device)",
+    ]
+
+
 def test_not_hot_and_not_measured_is_not_said():
     text = full.render(context_of(TEXT, finding_of(TEXT, CODE)))
     assert "hot:" not in text

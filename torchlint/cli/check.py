@@ -112,7 +112,7 @@ def _place(text: str) -> tuple[Path, int]:
         raise click.UsageError(f"--explain-hot takes FILE:LINE, e.g. agent.py:88, not {text!r}")
     if not Path(path).is_file():
         raise click.UsageError(f"--explain-hot: no such file: {path}")
-    return Path(path), int(row)
+    return Path(os.path.abspath(path)), int(row)
 
 
 def _common(paths: Sequence[Path]) -> Path:

@@ -31,8 +31,8 @@ def _run(args: list[str]) -> int:
         complain(f"error: {error.format_message()}")
     except SettingsError as error:
         complain(f"error: {error}")
-    except BrokenPipeError:
-        # Whoever read our output has seen enough: no error of ours, and none to be told.
+    except SystemExit:
+        # Click's answer to a pipe that nobody reads any more: whoever read our help has seen enough.
         forget(sys.stdout)
         return OK
     except (click.Abort, KeyboardInterrupt):

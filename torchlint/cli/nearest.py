@@ -39,6 +39,10 @@ class Group(click.Group):
         return super().resolve_command(ctx, args)
 
 
+def _from_environment(ctx: click.Context, name: str) -> bool:
+    return ctx.get_parameter_source(name) is click.core.ParameterSource.ENVIRONMENT
+
+
 class OneOf(_Word):
     """One word of several."""
 
@@ -52,7 +56,10 @@ class OneOf(_Word):
         """The word itself."""
         if value in self.choices:
             return value
-        self.fail(f"{value!r} is none of {', '.join(self.choices)}{did_you_mean(value, self.choices)}", param, ctx)
+        message = f"{value!r} is none of {', '.join(self.choices)}{did_you_mean(value, self.choices)}"
+        if ctx is not None and param is not None and param.name and _from_environment(ctx, param.name):
+            raise click.UsageError(f"environment variable {param.envvar}: {message}", ctx)
+        self.fail(message, param, ctx)
 
 
 def choice_option(

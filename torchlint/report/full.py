@@ -26,6 +26,9 @@ _LABEL = 5
 _TEXT = _LABEL + 2
 # More lines than this of a fix are better read with --diff.
 _LINES = 8
+# A line of a fix is shown whole on so many lines of the terminal, or else cropped to one.
+_FOLDS = 3
+_HANG = 4
 
 
 def render(context: Context) -> str:
@@ -172,22 +175,26 @@ def _hunk(hunk: Hunk, canvas: Canvas) -> Iterator[Text]:
     focus = _difference(hunk)
     for sign, lines, style in (("-", hunk.removed, REMOVED), ("+", hunk.added, ADDED)):
         for line in lines[:_LINES]:
-            yield _changed(sign, line, style, focus, canvas)
+            yield from _changed(sign, line, style, focus, canvas)
         hidden = len(lines) - _LINES
         if hidden > 0:
             yield Text(f"{sign:>{_LABEL + 1}} {canvas.signs.dots} {hidden} more", style)
 
 
-def _changed(sign: str, line: str, style: str, focus: tuple[int, int, int], canvas: Canvas) -> Text:
+def _changed(sign: str, line: str, style: str, focus: tuple[int, int, int], canvas: Canvas) -> Iterator[Text]:
+    """A line that goes or comes, wrapped so that it can be read whole; only a very long one is cropped."""
     head, tail, longest = focus
+    room = canvas.width - _TEXT
+    width = room * _FOLDS if len(line) <= room * _FOLDS else room
     # Both lines are cropped around the longer difference, so that they stay under each other.
-    piece = fit(line, head, head + longest, canvas.width - _TEXT, canvas.signs.dots)
-    text = Text(f"{sign:>{_LABEL + 1}} {piece.text}", style)
+    piece = fit(line, head, head + longest, width, canvas.signs.dots)
+    text = Text(piece.text, style)
     if longest:
-        start = _TEXT + piece.start
-        text.stylize("bold", start, start + len(shown(line[head : len(line) - tail])))
-    text.rstrip()
-    return text
+        text.stylize("bold", piece.start, piece.start + len(shown(line[head : len(line) - tail])))
+    first, *rest = _wrapped(text, room - _HANG) if cell_len(piece.text) > room else [text]
+    yield Text.assemble((f"{sign:>{_LABEL + 1}} ", style), first)
+    # The rest of a line stands out by its indentation, and by having no sign.
+    yield from (Text.assemble(" " * (_TEXT + _HANG), part) for part in rest)
 
 
 def _difference(hunk: Hunk) -> tuple[int, int, int]:
