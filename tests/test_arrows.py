@@ -18,8 +18,8 @@ ALLOWED = {
     "torchlint": (),
     "torchlint.__main__": ("torchlint.cli",),
     "torchlint.cst": (),
-    "torchlint.rule": (),
-    "torchlint.settings": ("torchlint.rule",),
+    "torchlint.rule": ("torchlint.cst",),
+    "torchlint.settings": ("torchlint.rule", "torchlint.sources.walk"),
     "torchlint.sources": ("torchlint.rule", "torchlint.settings.model"),
     "torchlint.facts": ("torchlint.rule", "torchlint.sources", "torchlint.settings.model"),
     "torchlint.engine": (
@@ -30,6 +30,13 @@ ALLOWED = {
         "torchlint.settings.model",
     ),
     "torchlint.report": ("torchlint.rule", "torchlint.sources", "torchlint.engine.result"),
+    "torchlint.bench": (
+        "torchlint.rule",
+        "torchlint.cst",
+        "torchlint.sources",
+        "torchlint.engine",
+        "torchlint.settings.model",
+    ),
     "torchlint.cli": ("torchlint",),
     "torchlint_rules": ("torchlint.rule", "torchlint.cst"),
 }

@@ -40,7 +40,7 @@ def packages(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     build(tree, "build_sdist", out)
     unpacked = tmp_path_factory.mktemp("unpacked")
     with tarfile.open(next(out.glob("*.tar.gz"))) as archive:
-        archive.extractall(unpacked)
+        archive.extractall(unpacked, filter="data")
     build(next(unpacked.iterdir()), "build_wheel", out)
     return out
 
@@ -99,10 +99,12 @@ def test_installing_needs_no_torch(root: Path, packages: Path) -> None:
 
 
 def test_linting_imports_no_torch(root: Path) -> None:
-    """No module of ours imports torch or NumPy: what is linted is read, never run."""
+    """No module imports torch or NumPy, except those of ``bench``: what is linted is read, never run."""
     banned = {"torch", "numpy"}
     files = [*(root / "torchlint").rglob("*.py"), *(root / "rules").rglob("*.py")]
     for path in files:
+        if path.is_relative_to(root / "torchlint" / "bench"):
+            continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []

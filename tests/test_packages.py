@@ -36,7 +36,7 @@ def download(requirement: str) -> Path:
             command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", name]
             subprocess.run([*command, "--dest", work, requirement], check=True)
             with tarfile.open(next(Path(work).glob("*.tar.gz"))) as archive:
-                archive.extractall(work)
+                archive.extractall(work, filter="data")
             unpacked = next(path for path in Path(work).iterdir() if path.is_dir())
             if not place.exists():
                 unpacked.rename(place)
