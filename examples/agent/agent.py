@@ -43,7 +43,7 @@ class Agent:
         with torch.no_grad():
             best = self.network(batch["next_obs"], batch["next_mask"]).argmax(dim=1)
             next_q = torch.zeros(self.config.batch_size).to(self.device)
-            alive = ~batch["terminated"]
+            alive = batch["terminated"] == 0
             next_q[alive] = self.target(batch["next_obs"], batch["next_mask"])[rows, best][alive]
             bounds = torch.tensor([-2.0, 1.0], device=self.device)
             target = (batch["reward"] + self.config.gamma * next_q).clamp(bounds[0], bounds[1])

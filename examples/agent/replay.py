@@ -52,5 +52,5 @@ class ReplayBuffer:
             "next_mask": torch.tensor(np.array([transition.next_mask for transition in batch]), device=self.device),
             "action": torch.tensor([transition.action for transition in batch], device=self.device),
             "reward": torch.tensor([transition.reward for transition in batch], device=self.device),
-            "terminated": torch.tensor([transition.terminated for transition in batch], device=self.device),
+            "terminated": torch.tensor([float(transition.terminated) for transition in batch], device=self.device),
         }
