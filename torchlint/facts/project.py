@@ -82,6 +82,7 @@ class Project:
     def qualified(self, facts: FileFacts, node: ast.AST) -> str | None:
         """Qualified name of a name or attribute chain: ``torch.zeros``, ``agents.sac.Agent``; ``None`` if unknown."""
         if node not in self._names:
+            self._names[node] = None  # a name that is defined by itself has none
             self._names[node] = self._qualified(facts, node)
         return self._names[node]
 

@@ -50,7 +50,8 @@ def dtype_of(value: Value) -> str | None:
     if value.kind is Kind.DTYPE:
         return value.dtype
     if value.kind is Kind.STRING and isinstance(value.literal, str):
-        return table()["numpy_dtypes"].get(value.literal)
+        named: str | None = table()["numpy_dtypes"].get(value.literal)
+        return named
     if value.kind is Kind.CLASS:
         return {"builtins.float": "float64", "builtins.int": "int64", "builtins.bool": "bool"}.get(value.name)
     return None
