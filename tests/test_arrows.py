@@ -14,6 +14,9 @@ PACKAGES = ("torchlint", "torchlint_rules")
 MODULE_LINES = 500
 FUNCTION_LINES = 60
 
+# The one module that may catch everything, once: around a rule, which is somebody else's code.
+CALLS_RULES = "torchlint.engine.lint"
+
 # Prefixes of the modules of ours that each part may import, besides its own. Settings reach the parts below as a value.
 ALLOWED = {
     "torchlint": (),
@@ -29,6 +32,7 @@ ALLOWED = {
         "torchlint.facts",
         "torchlint.sources",
         "torchlint.settings.model",
+        "torchlint.settings.select",
     ),
     "torchlint.report": ("torchlint.rule", "torchlint.sources", "torchlint.engine.result"),
     "torchlint.bench": (
@@ -176,8 +180,9 @@ def test_only_the_command_line_prints(module: str) -> None:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_nothing_catches_everything(module: str) -> None:
-    """No bare ``except`` and no ``except Exception``."""
-    assert places(module, filter(catches_everything, ast.walk(TREES[module]))) == []
+    """No bare ``except`` and no ``except Exception``, but around a rule."""
+    found = places(module, filter(catches_everything, ast.walk(TREES[module])))
+    assert len(found) <= (module == CALLS_RULES), found
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import email
+import json
 import re
 import shutil
 import subprocess
@@ -146,12 +147,20 @@ def agent(root: Path, tmp_path: Path) -> Path:
     )
 
 
+@pytest.fixture(scope="module")
+def found(root: Path, torchlint: CommandLine) -> list[dict]:
+    """The findings in the example."""
+    done = torchlint("check", "--isolated", "--output-format", "json", root / "examples" / "agent", cwd=root)
+    assert done.returncode == 1, done.stderr
+    return json.loads(done.stdout)
+
+
 @pytest.mark.parametrize("code", CODES)
-def test_example_has_the_smell(code: str, agent: Path, torchlint: CommandLine) -> None:
-    """The shipped agent holds each smell in code that is found to be hot."""
-    done = torchlint("check", "--isolated", "--output-format", "concise", "--select", code, ".", cwd=agent)
-    assert done.returncode in (0, 1), done.stderr
-    assert f" {code} " in done.stdout
+def test_example_has_the_smell(code: str, found: list[dict]) -> None:
+    """The shipped agent holds each smell; unless it is about the place of a ``torch.compile``, in code found to be hot."""
+    hot = [finding["hot"] for finding in found if finding["code"] == code]
+    assert hot
+    assert code == "TL501" or all(each["frequency"] in ("step", "update") and each["path"] for each in hot)
 
 
 def losses(agent: Path) -> list[str]:
