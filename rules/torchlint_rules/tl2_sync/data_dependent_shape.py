@@ -99,7 +99,7 @@ class DataDependentShape(Rule):
     cuda_only = True
     examples = (
         Example(
-            name="values of the next observations, 64 units, batch 256",
+            name="masked-target",
             source=_SOURCE,
             fixed=_BETTER,
             setup="agent = Agent()\nagent.target.to(device)\nnext_obs, done = next_obs.to(device), done.to(device)",

@@ -125,8 +125,8 @@ class UnguardedNonfiniteCheck(Rule):
             inputs=(Input("obs", Kind.TENSOR, shape),),
         )
         for name, shape in (
-            ("five checks in a 64-64 network, batch 256", (256, 17)),
-            ("five checks in a 64-64 network, batch 1", (1, 17)),
+            ("five-checks-batch-256", (256, 17)),
+            ("five-checks-batch-1", (1, 17)),
         )
     )
 

@@ -110,7 +110,7 @@ class ConstantRebuiltPerCall(Rule):
     yields_to = ("TL209", "TL102")
     examples = (
         Example(
-            name="51 atoms of a value distribution, batch 1",
+            name="51-atoms",
             source=_SOURCE,
             fixed=_BETTER,
             setup="critic = Critic().to(device)\nlogits = logits.to(device)",

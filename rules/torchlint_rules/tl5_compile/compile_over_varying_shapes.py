@@ -94,7 +94,7 @@ class CompileOverVaryingShapes(Rule):
     least = Frequency.ONCE
     examples = (
         Example(
-            name="first calls with 12 batch sizes, tracing only",
+            name="tracing-12-batch-sizes",
             source=_SOURCE,
             fixed=_SOURCE.replace("net, dynamic=False, ", "net, "),
             setup=_SETUP,
