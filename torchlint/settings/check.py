@@ -1,0 +1,167 @@
+"""The keys of the configuration, and what their values may be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+from torchlint.rule import Change
+
+FAIL_LEVELS = ("note", "warning", "never")
+OUTPUT_FORMATS = ("full", "concise", "json", "github")
+DEVICES = ("auto", "cpu", "cuda")
+
+_FUNCTION = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
+
+
+class SettingsError(Exception):
+    """The configuration is wrong; the text says where, how, and what may have been meant."""
+
+
+class WrongKeyError(Exception):
+    """A key or value that cannot be, before it is known in which file and line.
+
+    Attributes:
+        message: what is wrong with it.
+        path: the names of the tables and the key that lead to it, below the table of torchlint.
+    """
+
+    def __init__(self, message: str, *path: str) -> None:
+        """Say what is wrong, and with which key."""
+        super().__init__(message)
+        self.message = message
+        self.path = path
+
+
+def check_keys(table: Mapping[str, object]) -> dict[str, object]:
+    """The values of a table of settings as the fields of ``Settings`` hold them, by key.
+
+    Raises:
+        WrongKeyError: a key is unknown, or its value has the wrong type or is none of those that can be.
+    """
+    checked = {}
+    for key, value in table.items():
+        read = _KEYS.get(key)
+        if read is None:
+            raise WrongKeyError(f"unknown key {key!r}{nearest(key, _KEYS)}", key)
+        try:
+            checked[key] = read(value)
+        except WrongKeyError as error:
+            raise WrongKeyError(f"{key}: {error.message}", key, *error.path) from None
+    return checked
+
+
+def nearest(word: object, known: Iterable[str]) -> str:
+    """The end of a message that names the known word nearest to a wrong one; empty when none is near."""
+    import difflib
+
+    candidates = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(str(word).lower().replace("_", "-"), list(candidates), n=1, cutoff=0.5)
+    return f"; did you mean {candidates[close[0]]!r}?" if close else ""
+
+
+def _described(value: object) -> str:
+    names = {bool: "a boolean", str: "a string", int: "an integer", float: "a float", list: "a list", dict: "a table"}
+    return names.get(type(value), type(value).__name__)
+
+
+def _wrong_type(expected: str, value: object) -> WrongKeyError:
+    return WrongKeyError(f"expected {expected}, not {_described(value)}")
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong_type("true or false", value)
+    return value
+
+
+def _string(value: object) -> str:
+    if not isinstance(value, str):
+        raise _wrong_type("a string", value)
+    return value
+
+
+def _strings(value: object) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple)):
+        raise _wrong_type("a list of strings", value)
+    for item in value:
+        if not isinstance(item, str):
+            raise WrongKeyError(f"expected a list of strings, but it holds {_described(item)}")
+    return tuple(value)
+
+
+def _one_of(choices: Sequence[str]) -> Callable[[object], str]:
+    def read(value: object) -> str:
+        if value not in choices:
+            listed = ", ".join(choices)
+            raise WrongKeyError(f"{_quoted(value)} is none of {listed}{nearest(value, choices)}")
+        return str(value)
+
+    return read
+
+
+def _changes(value: object) -> frozenset[Change]:
+    if isinstance(value, frozenset) and all(isinstance(item, Change) for item in value):
+        return value
+    read = _one_of([change.value for change in Change])
+    return frozenset(Change(read(item)) for item in _strings(value))
+
+
+def _functions(value: object) -> tuple[str, ...]:
+    functions = _strings(value)
+    for function in functions:
+        if not _FUNCTION.fullmatch(function):
+            raise WrongKeyError(f"{_quoted(function)} does not read package.module:function")
+    return functions
+
+
+def _selectors_by_glob(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    if not isinstance(value, dict):
+        raise _wrong_type("a table of lists of strings", value)
+    return tuple((str(glob), _selectors_of(str(glob), selectors)) for glob, selectors in value.items())
+
+
+def _selectors_of(glob: str, value: object) -> tuple[str, ...]:
+    try:
+        return _strings(value)
+    except WrongKeyError as error:
+        raise WrongKeyError(f"{glob}: {error.message}", glob) from None
+
+
+def _tables(value: object) -> dict[str, dict[str, object]]:
+    if not isinstance(value, dict):
+        raise _wrong_type("a table of tables", value)
+    for name, table in value.items():
+        if not isinstance(table, dict):
+            raise WrongKeyError(f"{name}: expected a table, not {_described(table)}", str(name))
+    return {str(name): dict(table) for name, table in value.items()}
+
+
+def _quoted(value: object) -> str:
+    return repr(value) if isinstance(value, str) else _described(value)
+
+
+_KEYS: Mapping[str, Callable[[object], object]] = MappingProxyType(
+    {
+        "select": _strings,
+        "ignore": _strings,
+        "extend-select": _strings,
+        "preview": _flag,
+        "fix": _flag,
+        "unsafe-fixes": _flag,
+        "accept": _changes,
+        "exclude": _strings,
+        "extend-exclude": _strings,
+        "force-exclude": _flag,
+        "respect-gitignore": _flag,
+        "per-file-ignores": _selectors_by_glob,
+        "fail-level": _one_of(FAIL_LEVELS),
+        "output-format": _one_of(OUTPUT_FORMATS),
+        "hot": _functions,
+        "cold": _functions,
+        "device": _one_of(DEVICES),
+        "rules": _tables,
+        "extend": _string,
+    }
+)

@@ -1,0 +1,99 @@
+"""Which rules run: from selectors to codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from torchlint.rule import RuleSet
+from torchlint.settings.check import SettingsError, nearest
+
+_ALL = "ALL"
+# How specific a selector is; a prefix lies between by its length. The default set gives way to any selector.
+_BY_DEFAULT = 1
+_EVERYTHING = 2
+_EXACT = 1000
+
+
+class Selectable(Protocol):
+    """What selection needs to know of a rule; a rule's class is one."""
+
+    @property
+    def code(self) -> str:
+        """The rule's code, e.g. ``TL101``."""
+
+    @property
+    def name(self) -> str:
+        """The rule's name, e.g. ``legacy-tensor-constructor``."""
+
+    @property
+    def set(self) -> RuleSet:
+        """When the rule runs."""
+
+
+def resolve(
+    rules: Sequence[Selectable],
+    *,
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    extend_select: Iterable[str] = (),
+    preview: bool = False,
+) -> frozenset[str]:
+    """The codes of the rules that run.
+
+    The more specific selector wins: a code or name over a prefix, a longer prefix over a shorter one, any over
+    ``ALL``; between equals ``ignore`` does. Without ``select`` the default set is meant. Preview rules are selected by
+    prefixes and ``ALL`` only with ``preview``, opt-in rules by their code or name alone.
+
+    Raises:
+        SettingsError: a selector fits no rule.
+    """
+    selected = _known(select, "select", rules)
+    added = _known(extend_select, "extend-select", rules)
+    ignored = _known(ignore, "ignore", rules)
+    codes = set()
+    for rule in rules:
+        chosen = max(_reach(selector, rule, preview) for selector in ("", *selected, *added))
+        if not selected and _runs_unasked(rule, preview):
+            chosen = max(chosen, _BY_DEFAULT)
+        if chosen > max(_strength(selector, rule) for selector in ("", *ignored)):
+            codes.add(rule.code)
+    return frozenset(codes)
+
+
+def matching(selectors: Iterable[str], rules: Sequence[Selectable], key: str) -> frozenset[str]:
+    """The codes that selectors cover, whatever the rules' sets, e.g. those of ``per-file-ignores``.
+
+    Raises:
+        SettingsError: a selector fits no rule; ``key`` is the setting that the message names.
+    """
+    known = _known(selectors, key, rules)
+    return frozenset(rule.code for rule in rules if any(_strength(selector, rule) for selector in known))
+
+
+def _known(selectors: Iterable[str], key: str, rules: Sequence[Selectable]) -> tuple[str, ...]:
+    selectors = tuple(selectors)
+    for selector in selectors:
+        if not any(_strength(selector, rule) for rule in rules):
+            names = [_ALL, *(rule.code for rule in rules), *(rule.name for rule in rules)]
+            raise SettingsError(f"{key}: no rule fits {selector!r}{nearest(selector, names)}")
+    return selectors
+
+
+def _strength(selector: str, rule: Selectable) -> int:
+    """How specific a selector is for a rule; 0: it does not cover it."""
+    if selector in (rule.code, rule.name):
+        return _EXACT
+    if selector == _ALL:
+        return _EVERYTHING
+    return _EVERYTHING + len(selector) if selector and rule.code.startswith(selector) else 0
+
+
+def _reach(selector: str, rule: Selectable, preview: bool) -> int:
+    """How strongly a selector selects a rule, whose set may ask for more than a prefix."""
+    strength = _strength(selector, rule)
+    return strength if strength == _EXACT or _runs_unasked(rule, preview) else 0
+
+
+def _runs_unasked(rule: Selectable, preview: bool) -> bool:
+    return rule.set is RuleSet.DEFAULT or (rule.set is RuleSet.PREVIEW and preview)

@@ -1,0 +1,63 @@
+"""Reading TOML, and finding the line of a key in it."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from torchlint.settings.check import SettingsError
+
+_HEADER = re.compile(r"\s*\[\[?([^]]+)\]\]?\s*(#.*)?")
+_KEY = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[\w.\s-])+?)\s*=""")
+_NAME = re.compile(r"""\"([^"]*)\"|'([^']*)'|([\w-]+)""")
+
+
+def read_toml(text: str, shown: str) -> dict[str, object]:
+    """The tables of a TOML text.
+
+    Raises:
+        SettingsError: it is no TOML; the message begins with ``shown``, the name of the file.
+    """
+    # Loaded here, because most runs find no settings to read.
+    parser = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    try:
+        document: dict[str, object] = parser.loads(text)
+    except ValueError as error:
+        raise SettingsError(f"{shown}: not valid TOML: {error}") from error
+    return document
+
+
+def line_of(text: str, path: Sequence[str]) -> int:
+    """The 1-based line of the key with this path of names, or of the innermost table around it; 1: neither is found."""
+    best = (0, 1)
+    table: tuple[str, ...] = ()
+    for number, line in enumerate(text.split("\n"), 1):
+        header = _HEADER.fullmatch(line)
+        key = None if header else _KEY.match(line)
+        if header:
+            table = here = _names(header[1])
+        elif key:
+            here = (*table, *_names(key[1]))
+        else:
+            continue
+        shared = _shared(here, path)
+        # A longer name than the one looked for lies inside of it, and so do the keys of a table: the first line counts.
+        if shared > best[0] and (shared == len(here) or shared == len(path)):
+            best = (shared, number)
+    return best[1]
+
+
+def _names(dotted: str) -> tuple[str, ...]:
+    return tuple(match[1] or match[2] or match[3] or "" for match in _NAME.finditer(dotted))
+
+
+def _shared(one: Sequence[str], other: Sequence[str]) -> int:
+    """The number of names that two paths have in common from their start."""
+    count = 0
+    for left, right in zip(one, other, strict=False):
+        if left != right:
+            break
+        count += 1
+    return count

@@ -1,0 +1,86 @@
+"""Text edits: which of them go together, and what they make of a text."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from torchlint.rule import Edit
+from torchlint.sources.text import Source
+
+_BARE_LF = re.compile(r"(?<!\r)\n")
+
+
+def apply_edits(source: Source, edits: Sequence[Edit]) -> Source:
+    r"""The source with all edits made; ``raw`` stays what is on disk.
+
+    Equal edits count once. ``\n`` in an edit's text becomes the newline that the file mostly uses.
+
+    Raises:
+        ValueError: edits overlap, lie outside the text or inside a character.
+    """
+    newline = dominant_newline(source.text)
+    pieces: list[bytes] = []
+    done = 0
+    last: Edit | None = None
+    for edit in sorted(set(edits)):
+        if not 0 <= edit.start <= edit.end <= len(source.utf8):
+            raise ValueError(f"{edit} lies outside a text of {len(source.utf8)} bytes")
+        if last is not None and _overlap(last, edit):
+            raise ValueError(f"{last} and {edit} overlap")
+        pieces += [source.utf8[done : edit.start], _BARE_LF.sub(newline, edit.text).encode()]
+        done = edit.end
+        last = edit
+    utf8 = b"".join([*pieces, source.utf8[done:]])
+    return replace(source, text=utf8.decode(), utf8=utf8)
+
+
+def choose_edits(groups: Sequence[tuple[Edit, ...]]) -> list[int]:
+    """Indices of the groups that can be applied together, in the order of their first edits.
+
+    A group is taken whole or not at all. Groups may share an equal insertion; any other overlap leaves the later group
+    out, and so does one inside a group.
+    """
+    taken: list[Edit] = []
+    chosen = []
+    order = sorted((min(group), index) for index, group in enumerate(groups) if group)
+    for _, index in order:
+        added = _added(groups[index], taken)
+        if added is not None:
+            chosen.append(index)
+            for edit in added:
+                insort(taken, edit)
+    return chosen
+
+
+def dominant_newline(text: str) -> str:
+    r"""The newline that ends most rows of a text, ``\n`` when there is none."""
+    crlf = text.count("\r\n")
+    counts = {"\n": text.count("\n") - crlf, "\r\n": crlf, "\r": text.count("\r") - crlf}
+    return max(counts, key=lambda newline: counts[newline])
+
+
+def _added(group: Iterable[Edit], taken: Sequence[Edit]) -> list[Edit] | None:
+    """The edits that a group adds to the taken ones, ``None`` when it cannot be added."""
+    added: list[Edit] = []
+    for edit in sorted(set(group)):
+        if added and _overlap(added[-1], edit):
+            return None
+        place = bisect_left(taken, edit)
+        # The taken edits do not overlap each other, so only the neighbours can be in the way.
+        neighbours = taken[max(place - 1, 0) : place + 1]
+        if edit.start == edit.end and edit in neighbours:
+            continue
+        if any(_overlap(neighbour, edit) for neighbour in neighbours):
+            return None
+        added.append(edit)
+    return added
+
+
+def _overlap(one: Edit, other: Edit) -> bool:
+    """Whether two edits touch the same bytes, or insert at the same place, where their order would be a guess."""
+    if one.start == one.end == other.start == other.end:
+        return True
+    return one.start < other.end and other.start < one.end

@@ -1,0 +1,68 @@
+"""What ``.gitignore`` files leave out."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Ignores:
+    """The patterns that hold in one folder: those of its own ``.gitignore``, then those of the folders above."""
+
+    folder: str
+    spec: GitIgnoreSpec
+    above: Ignores | None = None
+
+    def match(self, path: str, folder: bool) -> bool:
+        """Whether a path below is ignored: the nearest file with a pattern for it decides, in it the last one."""
+        level: Ignores | None = self
+        while level is not None:
+            relative = path[len(level.folder) + 1 :].replace(os.sep, "/")
+            verdict = level.spec.check_file(relative + "/" if folder else relative).include
+            if verdict is not None:
+                return verdict
+            level = level.above
+        return False
+
+
+def ignores_in(folder: str, above: Ignores | None) -> Ignores | None:
+    """The patterns that hold in a folder, given those that hold around it.
+
+    A ``.gitignore`` that cannot be read, or whose patterns git would not understand, counts as absent.
+    """
+    path = os.path.join(folder, ".gitignore")
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as stream:
+            lines = stream.read().splitlines()
+    except OSError:
+        return above
+    from pathspec import GitIgnoreSpec
+
+    try:
+        return Ignores(folder.rstrip(os.sep), GitIgnoreSpec.from_lines(lines), above)
+    except ValueError:
+        return above
+
+
+def ignores_above(folder: Path, root: Path) -> Ignores | None:
+    """The patterns that hold around a folder, from the repository it lies in, or else from the project root.
+
+    ``None`` also when they leave the folder itself out: whoever names such a folder means its files.
+    """
+    parents = folder.parents
+    top = next((parent for parent in (folder, *parents) if (parent / ".git").exists()), root)
+    if top != folder and top not in parents:
+        return None
+    ignores: Ignores | None = None
+    inside = [parent for parent in reversed(parents) if parent == top or top in parent.parents]
+    for parent, child in zip(inside, [*inside[1:], folder], strict=True):
+        ignores = ignores_in(str(parent), ignores)
+        if ignores is not None and ignores.match(str(child), folder=True):
+            return None
+    return ignores

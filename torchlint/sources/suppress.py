@@ -1,0 +1,212 @@
+"""Comments that silence findings or correct hotness.
+
+``# noqa`` follows Ruff: bare it silences everything on its line, with a list only these exact codes. The marks of our
+own, ``# torchlint: ignore[...]`` and ``# torchlint: ignore-file[...]``, take prefixes and rule names as well.
+"""
+
+from __future__ import annotations
+
+import re
+import tokenize
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from torchlint.rule import Finding
+from torchlint.sources.text import Source
+from torchlint.sources.tokens import read_tokens
+
+_NOQA = re.compile(r"#\s*(?P<file>torchlint:\s*)?noqa(?P<rest>.*)", re.IGNORECASE)
+_IGNORE = re.compile(r"#\s*torchlint:\s*ignore(?P<file>-file)?(?P<rest>.*)", re.IGNORECASE)
+_LIST = re.compile(r"\s*\[([^][]*)\]")
+_CODE = re.compile(r"[\s,]*([A-Z]+[0-9]+)")
+_HOTNESS = re.compile(r"#\s*torchlint:\s*(hot|cold)\b", re.IGNORECASE)
+_TRIVIA = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT})
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """What one comment silences: ``selectors``, or everything when they are ``None``."""
+
+    selectors: frozenset[str] | None
+    exact: bool = False
+
+    def covers(self, finding: Finding) -> bool:
+        if self.selectors is None or finding.code in self.selectors:
+            return True
+        if self.exact:
+            return False
+        return any(
+            selector in ("ALL", finding.name) or (selector.isupper() and finding.code.startswith(selector))
+            for selector in self.selectors
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Suppressions:
+    """The marks of one file."""
+
+    _file: Sequence[_Mark] = ()
+    _rows: Mapping[int, Sequence[_Mark]] = field(default_factory=dict)
+    _open_rows: Sequence[int] = ()
+
+    def covers(self, finding: Finding) -> bool:
+        """Whether a mark of the file, on the finding's row or on the first or last of its statement silences it."""
+        if any(mark.covers(finding) for mark in self._file):
+            return True
+        rows = {finding.start.row, *finding.rows}
+        rows.update([self._open_row(row) for row in rows])
+        return any(mark.covers(finding) for row in rows for mark in self._rows.get(row, ()))
+
+    def _open_row(self, row: int) -> int:
+        """The first row from ``row`` on that can hold a comment: not inside a string, no backslash at its end."""
+        place = bisect_left(self._open_rows, row)
+        return self._open_rows[place] if place < len(self._open_rows) else row
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A logical line: its tokens (comments above it included) and the rows of its code."""
+
+    tokens: Sequence[tokenize.TokenInfo]
+
+    @property
+    def code(self) -> list[tokenize.TokenInfo]:
+        return [token for token in self.tokens if token.type not in _TRIVIA]
+
+    @property
+    def rows(self) -> range:
+        code = self.code
+        return range(code[0].start[0], code[-1].end[0] + 1)
+
+
+def suppressions(source: Source) -> Suppressions:
+    """The marks in a file's comments; none when the text is broken."""
+    lowered = source.text.lower()
+    if "noqa" not in lowered and "torchlint:" not in lowered:
+        return Suppressions()
+    tokens = read_tokens(source.text)
+    if tokens is None:
+        return Suppressions()
+    file: list[_Mark] = []
+    rows: dict[int, list[_Mark]] = {}
+    lines = list(_logical_lines(tokens))
+    for index, line in enumerate(lines):
+        for place, token in enumerate(line.tokens):
+            if token.type != tokenize.COMMENT:
+                continue
+            alone = not token.line[: token.start[1]].strip()
+            for mark, whole_file in _marks_in(token.string, alone):
+                if whole_file:
+                    file.append(mark)
+                    continue
+                # A noqa is about its own row only.
+                covered = _below(lines, index, place) if alone and not mark.exact else [token.start[0]]
+                for row in covered:
+                    rows.setdefault(row, []).append(mark)
+    open_rows = sorted({token.start[0] for token in tokens if token.type in (tokenize.NEWLINE, tokenize.NL)})
+    return Suppressions(file, rows, open_rows)
+
+
+def marks(source: Source) -> dict[int, str]:
+    """Rows of ``def`` with the ``hot`` or ``cold`` that a ``# torchlint:`` comment in their header says.
+
+    The row is that of the ``def`` or ``async`` keyword, as ``ast`` gives it.
+    """
+    if "torchlint:" not in source.text.lower():
+        return {}
+    found = {}
+    for line in _logical_lines(read_tokens(source.text) or ()):
+        code = line.code
+        if not code or not _is_def(code):
+            continue
+        for token in line.tokens:
+            hotness = _HOTNESS.search(token.string) if token.type == tokenize.COMMENT else None
+            if hotness and token.start[0] in line.rows:
+                found[code[0].start[0]] = hotness[1].lower()
+    return found
+
+
+def _is_def(code: Sequence[tokenize.TokenInfo]) -> bool:
+    words = [token.string for token in code[:2]]
+    return words[0] == "def" or words == ["async", "def"]
+
+
+def _logical_lines(tokens: Sequence[tokenize.TokenInfo]) -> Iterator[_Line]:
+    """The logical lines; what follows the last of them is a line without code."""
+    line: list[tokenize.TokenInfo] = []
+    for token in tokens:
+        if token.type == tokenize.ENDMARKER:
+            break
+        line.append(token)
+        if token.type == tokenize.NEWLINE:
+            yield _Line(line)
+            line = []
+    yield _Line(line)
+
+
+def _marks_in(comment: str, alone: bool) -> Iterator[tuple[_Mark, bool]]:
+    """The marks in one comment, each with whether it is about the whole file."""
+    for part in re.split(r"(?<!^)(?=#)", comment):
+        noqa = _NOQA.match(part)
+        if noqa:
+            selectors = _noqa_codes(noqa["rest"])
+            if (selectors is None or selectors) and (alone or not noqa["file"]):
+                yield _Mark(selectors, exact=True), bool(noqa["file"])
+        ignore = _IGNORE.match(part)
+        if ignore:
+            selectors = _ignore_selectors(ignore["rest"])
+            if selectors is None or selectors:
+                yield _Mark(selectors), bool(ignore["file"])
+
+
+def _noqa_codes(rest: str) -> frozenset[str] | None:
+    """The codes after ``noqa``; ``None``: it is bare, empty: it is neither bare nor a list."""
+    if not rest.strip() or (rest[0].isspace() and not rest.lstrip().startswith(":")):
+        return None
+    rest = rest.lstrip()
+    if not rest.startswith(":"):
+        return frozenset()
+    codes = set()
+    place = 1
+    while code := _CODE.match(rest, place):
+        codes.add(code[1])
+        place = code.end()
+    return frozenset(codes)
+
+
+def _ignore_selectors(rest: str) -> frozenset[str] | None:
+    """The selectors in brackets; ``None``: there are no brackets, empty: they are broken or hold nothing."""
+    listed = _LIST.match(rest)
+    if listed:
+        return frozenset(listed[1].replace(",", " ").split())
+    if not rest.strip() or (rest[0].isspace() and not rest.lstrip().startswith(("[", ":"))):
+        return None
+    return frozenset()
+
+
+def _below(lines: Sequence[_Line], index: int, place: int) -> Sequence[int]:
+    """The rows that a mark on a row of its own covers: the logical line below, decorators with their function.
+
+    Inside brackets it is the next row of code. A blank row ends the reach of a mark.
+    """
+    line = lines[index]
+    rest = line.tokens[place + 1 :]
+    following = next((token for token in rest if token.type not in _TRIVIA), None)
+    if following is None or any(
+        token.type == tokenize.NL and not token.line.strip() for token in _until(rest, following)
+    ):
+        return ()
+    if following is not line.code[0]:
+        return [following.start[0]]
+    last = index
+    while lines[last].code[0].string == "@" and lines[last + 1].code:
+        last += 1
+    return range(line.rows.start, lines[last].rows.stop)
+
+
+def _until(tokens: Sequence[tokenize.TokenInfo], stop: tokenize.TokenInfo) -> Iterator[tokenize.TokenInfo]:
+    for token in tokens:
+        if token is stop:
+            return
+        yield token

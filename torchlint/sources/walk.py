@@ -1,0 +1,136 @@
+"""Which files are linted, and which belong to the project."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from torchlint.settings.model import Settings
+from torchlint.sources.gitignore import Ignores, ignores_above, ignores_in
+from torchlint.sources.globs import Globs
+
+_ROOT_MARKS = ("pyproject.toml", "torchlint.toml", ".torchlint.toml", ".git")
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """The files found, absolute, sorted, none twice; and pairs of a path and what is wrong with it."""
+
+    files: tuple[Path, ...]
+    problems: tuple[tuple[str, str], ...] = ()
+
+
+def walk(paths: Sequence[Path], settings: Settings) -> Walk:
+    """The files to lint: given files whatever their suffix, of given folders all ``*.py`` that nothing excludes.
+
+    Links to folders are not followed, except where they are given; of several links to one file one is kept.
+    """
+    walker = _Walker(settings)
+    for path in paths:
+        walker.add(path)
+    return walker.result()
+
+
+def python_files(root: Path, settings: Settings) -> tuple[Path, ...]:
+    """All Python files of a project, sorted: what the facts are read from, whichever files are linted."""
+    return walk([root], settings).files
+
+
+def project_root(path: Path) -> Path:
+    """The nearest folder at or above a path that holds a settings file or a repository, else the path's folder."""
+    path = _absolute(path)
+    folder = path if path.is_dir() else path.parent
+    for candidate in (folder, *folder.parents):
+        if any((candidate / mark).exists() for mark in _ROOT_MARKS):
+            return candidate
+    return folder
+
+
+class _Walker:
+    """Collects files by the real path they lead to, so that none is linted, or fixed, twice."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._excluded = Globs((*settings.exclude, *settings.extend_exclude), settings.root)
+        self._found: dict[str, str] = {}
+        self._problems: list[tuple[str, str]] = []
+
+    def result(self) -> Walk:
+        files = sorted((Path(path) for path in self._found.values()), key=lambda path: path.parts)
+        return Walk(tuple(files), tuple(sorted(set(self._problems))))
+
+    def add(self, given: Path) -> None:
+        path = _absolute(given)
+        try:
+            mode = path.stat().st_mode
+        except FileNotFoundError:
+            self._problems.append((str(given), "no such file or folder"))
+            return
+        except OSError as error:
+            self._cannot_read(str(given), error)
+            return
+        if self._settings.force_exclude and self._excluded.covers(path):
+            return
+        if stat.S_ISDIR(mode):
+            self._descend(path)
+        elif stat.S_ISREG(mode):
+            self._keep(str(path), os.path.realpath(path))
+        else:
+            self._problems.append((str(given), "neither a file nor a folder"))
+
+    def _keep(self, path: str, real: str) -> None:
+        known = self._found.get(real)
+        # The file itself is better than a link to it; between links the order of their names decides.
+        if known is None or (known != real and (path == real or path < known)):
+            self._found[real] = path
+
+    def _cannot_read(self, path: str, error: OSError) -> None:
+        reason = error.strerror or type(error).__name__
+        self._problems.append((path, f"cannot be read: {reason}"))
+
+    def _descend(self, start: Path) -> None:
+        above = ignores_above(start, self._settings.root) if self._settings.respect_gitignore else None
+        waiting: list[tuple[str, str, Ignores | None]] = [(str(start), os.path.realpath(start), above)]
+        while waiting:
+            folder, real, ignores = waiting.pop()
+            try:
+                with os.scandir(folder) as scan:
+                    entries = list(scan)
+            except OSError as error:
+                self._cannot_read(folder, error)
+                continue
+            if self._settings.respect_gitignore and any(entry.name == ".gitignore" for entry in entries):
+                ignores = ignores_in(folder, ignores)
+            for entry in entries:
+                below = self._look(entry, os.path.join(real, entry.name), ignores)
+                if below:
+                    waiting.append((entry.path, below, ignores))
+
+    def _look(self, entry: os.DirEntry[str], real: str, ignores: Ignores | None) -> str | None:
+        """Keep an entry that is a Python file; of a folder to descend into, the real path."""
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if not (is_folder or entry.name.endswith(".py")) or self._excluded.match(entry.path):
+            return None
+        if ignores is not None and ignores.match(entry.path, is_folder):
+            return None
+        if is_folder:
+            return real
+        if entry.is_file(follow_symlinks=False):
+            self._keep(entry.path, real)
+        elif entry.is_symlink() and os.path.isfile(entry.path):
+            self._keep(entry.path, os.path.realpath(entry.path))
+        return None
+
+
+def _absolute(path: Path) -> Path:
+    """The path from the file system's root, without ``..`` where leaving them out names the same file."""
+    plain = Path(os.path.abspath(path))
+    if ".." not in path.parts:
+        return plain
+    try:
+        return plain if plain.samefile(path) else path.resolve()
+    except OSError:
+        return plain

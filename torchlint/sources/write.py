@@ -1,0 +1,93 @@
+"""Putting a changed text in the place of a file, whole or not at all."""
+
+from __future__ import annotations
+
+import codecs
+import errno
+import os
+import stat
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from torchlint.sources.decode import UndecodableError, decode
+from torchlint.sources.text import Source
+
+
+class ChangedMeanwhileError(Exception):
+    """The file on disk is no longer what was read."""
+
+
+class UnencodableError(Exception):
+    """The new text cannot be written in the file's encoding so that it reads the same."""
+
+
+def replace_file(source_before: Source, source_after: Source) -> None:
+    """Write a changed text: atomically, with the file's mode, owner, encoding and byte order mark, through links.
+
+    Raises:
+        ChangedMeanwhileError: the bytes on disk are not ``source_before.raw``, or the file is gone.
+        UnencodableError: the encoding has no bytes for the new text, or reading them back gives another text.
+        OSError: the file may not be written, or the folder takes no new file.
+    """
+    target = Path(os.path.realpath(source_before.path))
+    raw = _encoded(source_before, source_after)
+    _check_unchanged(target, source_before)
+    # os.replace would overwrite a file that is marked as read-only.
+    if not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, "the file is read-only", str(target))
+    handle, name = tempfile.mkstemp(prefix=".torchlint-", dir=target.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(raw)
+            stream.flush()
+            os.fsync(stream.fileno())
+        _copy_owner_and_mode(target, temporary)
+        _check_unchanged(target, source_before)
+        temporary.replace(target)
+    finally:
+        # After the replacement there is nothing left to remove.
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def _encoded(before: Source, after: Source) -> bytes:
+    """The bytes of the new text, proven to read back as that text."""
+    if _bytes(before) != before.raw:
+        raise UnencodableError(f"{before.name} cannot be written back byte for byte in its encoding {before.encoding}")
+    raw = _bytes(after)
+    try:
+        same = decode(raw, after.path, after.name).text == after.text
+    except UndecodableError:
+        same = False
+    if not same:
+        raise UnencodableError(f"the new text of {after.name} would no longer read as {after.encoding}")
+    return raw
+
+
+def _bytes(source: Source) -> bytes:
+    try:
+        body = source.text.encode(source.encoding)
+    except UnicodeError as error:
+        raise UnencodableError(f"the new text of {source.name} does not fit its encoding {source.encoding}") from error
+    return codecs.BOM_UTF8 + body if source.bom else body
+
+
+def _check_unchanged(target: Path, before: Source) -> None:
+    try:
+        unchanged = target.read_bytes() == before.raw
+    except FileNotFoundError:
+        unchanged = False
+    if not unchanged:
+        raise ChangedMeanwhileError(f"{before.name} was changed by someone else meanwhile and is left alone")
+
+
+def _copy_owner_and_mode(target: Path, temporary: Path) -> None:
+    status = target.stat()
+    if sys.platform != "win32":
+        # Only the superuser may give a file away; a change of owner also clears mode bits, so the mode comes last.
+        with suppress(OSError):
+            os.chown(temporary, status.st_uid, status.st_gid)
+    temporary.chmod(stat.S_IMODE(status.st_mode))
