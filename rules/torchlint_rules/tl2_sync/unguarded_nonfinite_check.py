@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule.build import expression, module_for
 
 _PREDICATES = frozenset({"isnan", "isinf", "isfinite", "isposinf", "isneginf"})
 _REDUCTIONS = frozenset({"torch.any", "torch.all", "torch.allclose", "torch.equal"})
@@ -207,15 +208,16 @@ def _guard(site: Site, node: cst.If | cst.Assert) -> Fix | None:
     """Put the test, or the operands of it that read tensors, behind a debug flag."""
     if site.scripted() or _binds_name(node.test):
         return None
-    flag, os_name = site.debug_flag(), site.module_name("os")
-    definition = f'{_FLAG} = {os_name or "os"}.environ.get("TORCH_DEBUG_CHECKS") == "1"'
+    flag = site.debug_flag()
+    os_name, imports = module_for(site, "os", "os")
+    definition = f'{_FLAG} = {os_name}.environ.get("TORCH_DEBUG_CHECKS") == "1"'
     effect_free = all(_is_effect_free(site, call) for call in _calls(node.test))
     return Fix(
         message=f"check only when `{flag or _FLAG}` is set",
         replace=tuple(_behind(flag or _FLAG, node, target) for target in _targets(site, node)),
         may_change=(Change.VALIDATION,),
         assumes="" if effect_free else "the calls in the test have no effect besides their value",
-        imports=("os",) if flag is None and os_name is None else (),
+        imports=imports if flag is None else (),
         definitions=(definition,) if flag is None else (),
     )
 
@@ -233,7 +235,7 @@ def _targets(site: Site, node: cst.If | cst.Assert) -> list[cst.BaseExpression]:
 
 def _behind(flag: str, node: cst.If | cst.Assert, target: cst.BaseExpression) -> tuple[cst.CSTNode, cst.CSTNode]:
     """The target and what takes its place: ``flag and target``, in an assert ``not flag or target``."""
-    guard, asserted = cst.parse_expression(flag), isinstance(node, cst.Assert)
+    guard, asserted = expression(flag), isinstance(node, cst.Assert)
     looser = isinstance(target, (cst.IfExp, cst.Lambda)) or (not asserted and len(_operands(target, cst.Or)) > 1)
     guarded = cst.BooleanOperation(
         left=cst.UnaryOperation(cst.Not(), guard) if asserted else guard,
