@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import errno
 import os
 import stat
 import sys
@@ -34,9 +33,6 @@ def replace_file(source_before: Source, source_after: Source) -> None:
     target = Path(os.path.realpath(source_before.path))
     raw = _encoded(source_before, source_after)
     _check_unchanged(target, source_before)
-    # os.replace would overwrite a file that is marked as read-only.
-    if not os.access(target, os.W_OK):
-        raise PermissionError(errno.EACCES, "the file is read-only", str(target))
     handle, name = tempfile.mkstemp(prefix=".torchlint-", dir=target.parent)
     temporary = Path(name)
     try:
@@ -77,7 +73,9 @@ def _bytes(source: Source) -> bytes:
 
 def _check_unchanged(target: Path, before: Source) -> None:
     try:
-        unchanged = target.read_bytes() == before.raw
+        # Opened for writing, because a replacement would also go over a file that is marked as read-only.
+        with target.open("r+b") as stream:
+            unchanged = stream.read() == before.raw
     except FileNotFoundError:
         unchanged = False
     if not unchanged:

@@ -1,0 +1,136 @@
+"""Applying fixes in rounds until nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from torchlint.engine.fix_checks import BrokenFixError, Reading, check, read, without_unused_imports
+from torchlint.engine.result import Problem
+from torchlint.rule import Finding, PlainFix
+from torchlint.sources.edits import apply_edits, choose_edits
+from torchlint.sources.text import Source
+
+MAX_ROUNDS = 100
+
+Lint = Callable[[Mapping[str, Source]], Mapping[str, Sequence[Finding]]]
+
+
+@dataclass(frozen=True, slots=True)
+class FixOutcome:
+    """What the fixes made of the files.
+
+    Attributes:
+        sources: all files as they are now, by name.
+        applied: of the files that were changed, the findings whose fixes were applied, round by round. Their positions
+            are those of the text of their round.
+        remaining: what ``lint`` finds in ``sources``.
+        problems: fixes that would have broken a file and were not applied, and files whose fixes came to no end.
+    """
+
+    sources: Mapping[str, Source]
+    applied: Mapping[str, tuple[Finding, ...]]
+    remaining: Mapping[str, Sequence[Finding]]
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """What one round made of one file."""
+
+    source: Source
+    applied: tuple[Finding, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def fix(sources: Mapping[str, Source], lint: Lint, accepts: Callable[[PlainFix], bool]) -> FixOutcome:
+    """Lint and apply the accepted fixes again and again, until no round changes a file.
+
+    Args:
+        sources: the files by name; nothing on disk is touched.
+        lint: gives the findings of all files, by name, in the texts it is called with.
+        accepts: whether a fix may be applied. Fixes that would lose a comment never are.
+    """
+    current = dict(sources)
+    applied: dict[str, tuple[Finding, ...]] = {}
+    unsettled: list[str] = []
+    for _ in range(MAX_ROUNDS):
+        findings = lint(current)
+        rounds = {name: _fix_file(current, name, findings[name], accepts) for name in sorted(findings)}
+        unsettled = [name for name, made in rounds.items() if made.applied]
+        if not unsettled:
+            # A fix that was dropped earlier and went through later is no problem: only the last round's are.
+            problems = tuple(problem for made in rounds.values() for problem in made.problems)
+            return FixOutcome(current, applied, findings, problems)
+        for name in unsettled:
+            current[name] = rounds[name].source
+            applied[name] = (*applied.get(name, ()), *rounds[name].applied)
+    for name in unsettled:
+        current[name] = sources[name]
+        del applied[name]
+    endless = f"its fixes come to no end within {MAX_ROUNDS} rounds, so the file is left as it was"
+    problems = tuple(Problem(name, endless, internal=True) for name in unsettled)
+    return FixOutcome(current, applied, lint(current), problems)
+
+
+def _fix_file(
+    sources: Mapping[str, Source], name: str, findings: Sequence[Finding], accepts: Callable[[PlainFix], bool]
+) -> _Round:
+    """Apply the fixes of one file that go together, all of them or, where that breaks it, all but the bad ones."""
+    source = sources[name]
+    candidates = [
+        (finding, finding.fix)
+        for finding in sorted(findings, key=lambda finding: finding.order)
+        if finding.fix is not None and not finding.fix.loses_comment and accepts(finding.fix)
+    ]
+    chosen = [candidates[index] for index in choose_edits([fix.edits for _, fix in candidates])]
+    before = read(source) if chosen else None
+    if before is None:
+        return _Round(source)
+    attempt = _Attempt(source, before, sources)
+    try:
+        return _Round(attempt.apply([fix for _, fix in chosen]), tuple(finding for finding, _ in chosen))
+    except BrokenFixError:
+        return _one_by_one(attempt, chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """A file at the start of a round, for trying fixes on it."""
+
+    source: Source
+    before: Reading
+    sources: Mapping[str, Source]
+
+    def apply(self, fixes: Sequence[PlainFix]) -> Source:
+        """The file with these fixes, checked.
+
+        Raises:
+            BrokenFixError: they break it, or change nothing.
+        """
+        try:
+            after = apply_edits(self.source, [edit for fix in fixes for edit in fix.edits])
+        except ValueError as error:
+            raise BrokenFixError(f"its edits do not fit the text: {error}") from error
+        if after.utf8 == self.source.utf8:
+            raise BrokenFixError("it changes nothing")
+        return without_unused_imports(self.before, after, check(self.before, after), self.sources.values())
+
+
+def _one_by_one(attempt: _Attempt, chosen: Sequence[tuple[Finding, PlainFix]]) -> _Round:
+    """Add one fix after the other and leave out those that break the file."""
+    source = attempt.source
+    kept: list[PlainFix] = []
+    applied: list[Finding] = []
+    problems: list[Problem] = []
+    for finding, fix in chosen:
+        try:
+            source = attempt.apply([*kept, fix])
+        except BrokenFixError as error:
+            place = f"{finding.start.row}:{finding.start.column}"
+            message = f"the fix of {finding.code} at {place} is not applied: {error}"
+            problems.append(Problem(source.name, message, internal=True))
+            continue
+        kept.append(fix)
+        applied.append(finding)
+    return _Round(source, tuple(applied), tuple(problems))
