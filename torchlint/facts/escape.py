@@ -29,7 +29,9 @@ class Escapes:
     _keeps: dict[Scope, bool] = field(default_factory=dict)
     _open: set[Scope] = field(default_factory=set)
 
-    def leaves_as_data(self, facts: FileFacts, node: ast.With | ast.AsyncWith | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    def leaves_as_data(
+        self, facts: FileFacts, node: ast.With | ast.AsyncWith | ast.FunctionDef | ast.AsyncFunctionDef
+    ) -> bool:
         """Whether all that leaves a ``with`` block or function is proven to hold no tensor."""
         inside = list(_nodes(node.body))
         if any(isinstance(part, (ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal)) for part in inside):
@@ -37,7 +39,11 @@ class Escapes:
         if not self._keeps_nothing(facts, inside):
             return False
         for part in inside:
-            if isinstance(part, ast.Return) and part.value is not None and not self.values.of(facts, part.value).is_data:
+            if (
+                isinstance(part, ast.Return)
+                and part.value is not None
+                and not self.values.of(facts, part.value).is_data
+            ):
                 return False
         return isinstance(node, _NESTED) or self._outside(facts, node, set(inside))
 
@@ -109,7 +115,10 @@ class Escapes:
         """A container made in the function itself: what it holds is judged where the container goes."""
         if not isinstance(node, ast.Name):
             return False
-        return self.values.of(facts, node).kind in (Kind.LIST, Kind.DICT) and facts.scope_of(node).function.kind == "function"
+        return (
+            self.values.of(facts, node).kind in (Kind.LIST, Kind.DICT)
+            and facts.scope_of(node).function.kind == "function"
+        )
 
     def _call(self, facts: FileFacts, call: ast.Call) -> bool:
         func = call.func

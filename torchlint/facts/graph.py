@@ -140,7 +140,9 @@ class _Resolver:
         if targets:
             self.graph.add(facts, call, targets)
             return True
-        return self._called(facts, call, self.values.attribute(receiver.name, attr)) or not self.project.is_ours(receiver.name)
+        return self._called(facts, call, self.values.attribute(receiver.name, attr)) or not self.project.is_ours(
+            receiver.name
+        )
 
     def _called(self, facts: FileFacts, call: ast.Call, value: Value) -> bool:
         """A call of a value: a module, an instance, a function held in a variable."""

@@ -15,7 +15,9 @@ _DEBUG = re.compile(
     r"|return_stats|log_interval|logging|should_log|do_log|log_this\w*|to_log|tensorboard|wandb|writer|write|record_video"
     r"|save\w*|should_save|checkpoint\w*|sanity\w*|check_nan\w*|detect_anomaly|validate_args|validat\w+|debugging|DEBUG\w*)($|_)"
 )
-_DONE = re.compile(r"(^|_)(dones?|terminated|truncated|terminations?|truncations?|episode_over|episode_done|game_over|reset)($|_|\d)")
+_DONE = re.compile(
+    r"(^|_)(dones?|terminated|truncated|terminations?|truncations?|episode_over|episode_done|game_over|reset)($|_|\d)"
+)
 
 
 def names_in(node: ast.AST) -> Iterator[str]:
@@ -40,7 +42,9 @@ def is_debug_flag(node: ast.expr) -> bool:
     if isinstance(node, ast.Subscript):
         return is_debug_flag(node.value) or (isinstance(node.slice, ast.Constant) and is_text_flag(node.slice.value))
     if isinstance(node, ast.Compare):
-        return is_debug_flag(node.left) and isinstance(node.ops[0], (ast.Gt, ast.GtE, ast.Eq, ast.Is, ast.IsNot, ast.NotEq))
+        return is_debug_flag(node.left) and isinstance(
+            node.ops[0], (ast.Gt, ast.GtE, ast.Eq, ast.Is, ast.IsNot, ast.NotEq)
+        )
     return False
 
 
@@ -76,7 +80,11 @@ def negated_limit(test: ast.expr) -> Frequency | None:
         known = [found for part in test.values if (found := negated_limit(part)) is not None]
         return min(known, default=None)
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.NotEq, ast.Gt, ast.IsNot)):
-        if isinstance(test.ops[0], ast.IsNot) and _is_none(test.comparators[0]) and isinstance(test.left, ast.Attribute):
+        if (
+            isinstance(test.ops[0], ast.IsNot)
+            and _is_none(test.comparators[0])
+            and isinstance(test.left, ast.Attribute)
+        ):
             return Frequency.ONCE  # the branch that fills a lazily built attribute
         return Frequency.ONCE if _has_modulo(test.left) else None
     return None
@@ -96,7 +104,11 @@ def _is_interval(test: ast.expr) -> bool:
         op = test.ops[0]
         if isinstance(op, (ast.Eq, ast.Lt, ast.LtE)) and _has_modulo(test.left):
             return True
-        words = [word for word in names_in(test) if re.search(r"(log|eval|save|print|render|test)\w*(interval|freq|every|period)", word)]
+        words = [
+            word
+            for word in names_in(test)
+            if re.search(r"(log|eval|save|print|render|test)\w*(interval|freq|every|period)", word)
+        ]
         return bool(words) and isinstance(op, (ast.Gt, ast.GtE, ast.Eq, ast.Lt, ast.LtE))
     return isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod)
 

@@ -199,7 +199,9 @@ class Heat:
             entry = self.entries.get(scope)
             if self.is_cold(scope) or (entry is not None and entry.frequency >= Frequency.UPDATE):
                 continue
-            self.entries[scope] = Entry(Frequency.STEP, label="forward of a module", kinds=frozenset({"step", "update"}))
+            self.entries[scope] = Entry(
+                Frequency.STEP, label="forward of a module", kinds=frozenset({"step", "update"})
+            )
             work.append(scope)
         while work:
             scope = work.popleft()
@@ -269,7 +271,11 @@ def _short_circuit(op: ast.boolop, before: Sequence[ast.expr], facts: FileFacts)
 
 
 def heat(
-    project: Project, graph: CallGraph, values: Values, hot: frozenset[str] = frozenset(), cold: frozenset[str] = frozenset()
+    project: Project,
+    graph: CallGraph,
+    values: Values,
+    hot: frozenset[str] = frozenset(),
+    cold: frozenset[str] = frozenset(),
 ) -> Heat:
     """Find the roots and spread hotness through the project."""
     found = Heat(project, graph, find_roots(project, graph, values), hot, cold)

@@ -16,7 +16,9 @@ from torchlint.facts.values import Values
 from torchlint.rule import Frequency, Kind
 
 _ENV = re.compile(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env|world|simulator)\d*($|_)", re.IGNORECASE)
-_NOT_ENV = re.compile(r"(optim\w*|opt|sched\w*|scaler|prof\w*|lr|timer|pbar|bar|meter|accelerator|run|logger|manager)\d*$", re.I)
+_NOT_ENV = re.compile(
+    r"(optim\w*|opt|sched\w*|scaler|prof\w*|lr|timer|pbar|bar|meter|accelerator|run|logger|manager)\d*$", re.I
+)
 _OPTIMIZER = re.compile(r"(optim\w*|(^|_)opt\w*|scaler|trainer)\d*$", re.IGNORECASE)
 _COLD_WORDS = frozenset(
     """test tests testing conftest enjoy demo demos play render visualize visualise visualization visualisation viz plot
@@ -32,7 +34,15 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 # Methods that a framework calls, by the last component of the base class.
 _PROTOCOLS: dict[str, dict[str, Frequency]] = {
     "policy": dict.fromkeys(
-        ["forward", "_predict", "predict", "evaluate_actions", "predict_values", "get_distribution", "extract_features"],
+        [
+            "forward",
+            "_predict",
+            "predict",
+            "evaluate_actions",
+            "predict_values",
+            "get_distribution",
+            "extract_features",
+        ],
         Frequency.STEP,
     ),
     "extractor": {"forward": Frequency.STEP},

@@ -108,7 +108,9 @@ def _chain(node: ast.expr) -> Iterator[ast.expr]:
         yield node
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             base = node.func.value
-            node = node.args[0] if isinstance(base, ast.Name) and node.args and base.id in ("torch", "th", "np") else base
+            node = (
+                node.args[0] if isinstance(base, ast.Name) and node.args and base.id in ("torch", "th", "np") else base
+            )
         elif isinstance(node, (ast.Subscript, ast.Attribute)):
             node = node.value
         else:

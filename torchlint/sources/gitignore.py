@@ -61,7 +61,7 @@ def ignores_above(folder: Path, root: Path) -> Ignores | None:
         return None
     ignores: Ignores | None = None
     inside = [parent for parent in reversed(parents) if parent == top or top in parent.parents]
-    for parent, child in zip(inside, [*inside[1:], folder], strict=True):
+    for parent, child in zip(inside, [*inside, folder][1:], strict=True):
         ignores = ignores_in(str(parent), ignores)
         if ignores is not None and ignores.match(str(child), folder=True):
             return None
