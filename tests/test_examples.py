@@ -29,7 +29,7 @@ def test_the_source_holds_the_smell_and_the_better_version_does_not(
     rule: type[Rule], example: Example, tmp_path: Path
 ) -> None:
     found = lint(tmp_path / "before", {"example.py": example.source}, select=(rule.code,)).findings
-    assert [finding.code for finding in found] == [rule.code]
+    assert {finding.code for finding in found} == {rule.code}
     better = lint(tmp_path / "after", {"example.py": example.fixed}, select=(rule.code,)).findings
     assert better == []
 
@@ -107,5 +107,5 @@ def assert_same(ours: Any, theirs: Any, exact: bool) -> None:
 @pytest.mark.torch
 @pytest.mark.parametrize(("rule", "example"), EXAMPLES)
 def test_both_versions_compute_the_same(rule: type[Rule], example: Example) -> None:
-    exact = Change.ROUNDING not in rule.may_change
+    exact = Change.ROUNDING not in rule.may_change and not example.by_hand
     assert_same(run(example.source, example), run(example.fixed, example), exact)
