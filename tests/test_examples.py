@@ -107,5 +107,5 @@ def assert_same(ours: Any, theirs: Any, exact: bool) -> None:
 @pytest.mark.torch
 @pytest.mark.parametrize(("rule", "example"), EXAMPLES)
 def test_both_versions_compute_the_same(rule: type[Rule], example: Example) -> None:
-    exact = Change.ROUNDING not in rule.may_change
+    exact = Change.ROUNDING not in rule.may_change and not example.by_hand
     assert_same(run(example.source, example), run(example.fixed, example), exact)
