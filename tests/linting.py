@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from torchlint.engine.run import check
-
 from torchlint.engine.result import Result
+from torchlint.engine.run import check
 from torchlint.settings.model import Settings
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from linting import fixed_text, lint
-from torchlint.engine.rules import load_rules
 
+from torchlint.engine.rules import load_rules
 from torchlint.rule import Change, Example, Input, Kind, Rule
 
 EXAMPLES = [
