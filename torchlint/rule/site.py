@@ -51,6 +51,9 @@ class Site(Protocol):
     def hot(self) -> Hotness:
         """How often the node runs, and the path that makes it so."""
 
+    def frequency(self, node: cst.CSTNode) -> Frequency:
+        """How often an inner expression runs: seldom where a debug flag stands before it (``self.debug and ...``)."""
+
     def name(self, node: cst.CSTNode) -> str | None:
         """The qualified name of a name or attribute through the imports (``torch.zeros``), else ``None``."""
 

@@ -13,6 +13,7 @@ class Kind(enum.Enum):
     TENSOR = "tensor"
     NDARRAY = "ndarray"
     SCALAR = "numpy scalar"
+    ITEM = "array or numpy scalar"
     NUMBER = "Python number"
     STRING = "string"
     NONE = "None"
@@ -53,7 +54,8 @@ class Value:
         rank: number of dimensions, ``None`` when not known.
         items: of a tuple its elements in order; of a list one value, that of all elements (empty: not known).
         nonempty: a list or tuple that is proven to hold at least one element.
-        name: qualified name of a class, function, imported module, or of an instance's class.
+        name: qualified name of a class, function, imported module, or of an instance's class; of an instance of one of
+            several classes, their names separated by ``|``.
         literal: the value of a literal number, string or bool, else ``None``.
     """
 
@@ -88,5 +90,7 @@ class Value:
         return self.kind in _DATA
 
 
-_DATA = frozenset({Kind.NDARRAY, Kind.SCALAR, Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.SIZE, Kind.DEVICE, Kind.DTYPE})
+_DATA = frozenset(
+    {Kind.NDARRAY, Kind.SCALAR, Kind.ITEM, Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.SIZE, Kind.DEVICE, Kind.DTYPE}
+)
 UNKNOWN = Value()

@@ -1,0 +1,55 @@
+# Everything runs in virtual environments inside this folder; nothing but Python 3.10+ is needed.
+PYTHON ?= python3
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help test test-long demo bench-peers accuracy format clean
+
+SOURCES := $(shell find torchlint rules -name '*.py' -o -name '*.json')
+CONSTRAINTS := requirements/constraints.txt
+MIN_PYTHON := import sys; sys.exit("torchlint needs Python 3.10 or newer" if sys.version_info < (3, 10) else 0)
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+test: .venv/made ## style, types and tests, here and on the other Pythons of this machine
+	@.venv/bin/python tests/run_all.py
+
+test-long: .venv/made ## the tests that take minutes
+	.venv/bin/python -m pytest -m long
+
+demo: .venv-demo/made ## lint and fix a copy of the agent in examples/
+	@sh examples/demo.sh .venv-demo/bin/python
+
+bench-peers: ## compare the speed with other linters: make bench-peers ARGS="--peers torchfix,ruff"
+	$(PYTHON) benchmarks/peers.py $(ARGS)
+
+accuracy: .venv/made ## score against labelled lines: make accuracy LABELS=... CHECKOUTS=... SCORE=...
+	@test -n "$(LABELS)" && test -n "$(CHECKOUTS)" && test -n "$(SCORE)" || \
+		{ echo "usage: make accuracy LABELS=labels.json CHECKOUTS=folder SCORE=score.py" >&2; exit 2; }
+	.venv/bin/python benchmarks/accuracy.py "$(SCORE)" "$(LABELS)" "$(CHECKOUTS)"
+
+format: .venv/made ## format the code and apply the fixes of ruff
+	.venv/bin/python -m ruff check --fix-only .
+	.venv/bin/python -m ruff format .
+
+clean: ## remove all that these commands made
+	rm -rf .venv .venvs .venv-demo .cache .mypy_cache .ruff_cache .pytest_cache build dist *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/made: pyproject.toml $(CONSTRAINTS)
+	@echo "==> making .venv with torch and the development tools (minutes, once)"
+	@$(PYTHON) -c '$(MIN_PYTHON)'
+	$(PYTHON) -m venv .venv
+	.venv/bin/python -m pip install --quiet --upgrade pip
+	.venv/bin/python -m pip install --quiet -c $(CONSTRAINTS) torch
+	.venv/bin/python -m pip install --quiet -c $(CONSTRAINTS) -e '.[bench,dev]'
+	@touch $@
+
+.venv-demo/made: pyproject.toml $(SOURCES)
+	@echo "==> making .venv-demo with torchlint alone (no torch)"
+	@$(PYTHON) -c '$(MIN_PYTHON)'
+	$(PYTHON) -m venv .venv-demo
+	.venv-demo/bin/python -m pip install --quiet --upgrade pip
+	.venv-demo/bin/python -m pip install --quiet .
+	@touch $@

@@ -1,0 +1,1 @@
+"""TL1: transfer and conversion."""

@@ -1,0 +1,210 @@
+"""TL101: tensors made by ``torch.FloatTensor`` and its kin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from torchlint import cst
+from torchlint.rule import Example, Fix, Input, Kind, Report, Rule, Trigger
+from torchlint.rule.build import expression, in_place_of, module_for, on_top, with_keyword
+from torchlint.rule.convert import LEGACY_CONSTRUCTORS, keeps_everything, legacy_device, legacy_dtype, move_after
+
+if TYPE_CHECKING:
+    from torchlint.rule import Link, Site
+    from torchlint.rule.convert import Move
+
+_DATA = frozenset({Kind.LIST, Kind.TUPLE, Kind.NDARRAY})
+_ARRAY_METHODS = frozenset({"reshape", "astype", "flatten", "ravel", "copy", "transpose", "squeeze"})
+_COUNTS = frozenset({"shape", "shapes", "size", "sizes", "dim", "dims", "len", "length", "num", "count", "n"})
+
+_AGENT = """\
+import numpy as np
+import torch
+from torch import nn
+
+
+class Agent:
+    def __init__(self, device):
+        self.device = torch.device(device)
+        self.policy = nn.Linear(17, 6).to(self.device)
+
+    def observe(self, obs):
+        return {line}
+
+    def act(self, obs):
+        return self.policy(self.observe(obs)).argmax(dim=1).item()
+
+
+def train(agent: Agent, env, steps):
+    obs, info = env.reset()
+    for _ in range(steps):
+        obs, reward, terminated, truncated, info = env.step(agent.act(obs))
+        if terminated or truncated:
+            obs, info = env.reset()
+"""
+_COLLECT = """\
+import torch
+
+
+def alive(done):
+    return {line}
+
+
+def collect(policy, envs, steps):
+    obs, info = envs.reset()
+    masks = []
+    for _ in range(steps):
+        obs, reward, terminated, truncated, info = envs.step(policy(obs))
+        masks.append(alive(terminated))
+    return masks
+"""
+
+
+class LegacyTensorConstructor(Rule):
+    """The constructors ``torch.FloatTensor``, ``torch.LongTensor``, ... on data, in hot code.
+
+    ## What it does
+    Finds `torch.FloatTensor(x)` and its relatives (`torch.LongTensor`, `torch.cuda.FloatTensor`, `torch.Tensor`, ...)
+    that turn an array or a list into a tensor once per step or update, alone or moved to a device right after.
+
+    ## Why is this slow
+    The legacy constructors take a slower way through PyTorch than `torch.as_tensor`, always build the tensor on their
+    own device first, and leave the move to another call.
+
+    ## Example
+    ```python
+    state = torch.FloatTensor(obs[None, :]).to(self.device)
+    ```
+
+    ## Use instead
+    ```python
+    state = torch.as_tensor(obs[None, :], dtype=torch.float32, device=self.device)
+    ```
+
+    ## What the fix may change
+    Nothing, where the argument is proven to be an array or a list. `torch.FloatTensor` shares memory with a float32
+    array just as `torch.as_tensor` does, so no aliasing comes or goes. Where the argument may be a number, the fix is
+    unsafe, for `torch.FloatTensor(5)` makes five elements. So is it for a `torch.Tensor(x)` that is not moved: it
+    follows `torch.set_default_tensor_type`, which may name an accelerator. A move to something that is not proven to
+    be a device stays where it is.
+
+    ## When to ignore it
+    In code that runs seldom. Sizes (`torch.FloatTensor(3, 4)`, `torch.FloatTensor(x.shape)`) are never reported.
+
+    ## Measured
+    On observations of 17 numbers and on lists of them; `torchlint rule TL101` prints the figures.
+
+    ## References
+    `torch.Tensor` and `torch.as_tensor` in the documentation of PyTorch.
+    """
+
+    code = "TL101"
+    name = "legacy-tensor-constructor"
+    summary = "a legacy constructor such as torch.FloatTensor turns data into a tensor in hot code"
+    trigger = Trigger(calls=frozenset(LEGACY_CONSTRUCTORS))
+    yields_to = ("TL104", "TL108")
+    fixable = True
+    examples = (
+        Example(
+            name="observation-17",
+            source=_AGENT.format(line="torch.FloatTensor(obs[np.newaxis, :]).to(self.device)"),
+            fixed=_AGENT.format(
+                line="torch.as_tensor(obs[np.newaxis, :], dtype=torch.float32, device=self.device)",
+            ),
+            setup="agent = Agent(device)",
+            workload="agent.observe(obs)",
+            inputs=(Input("obs", Kind.NDARRAY, (17,), "float64"),),
+        ),
+        Example(
+            name="masks-of-8-environments",
+            source=_COLLECT.format(line="torch.FloatTensor([[0.0] if end else [1.0] for end in done])"),
+            fixed=_COLLECT.format(
+                line='torch.as_tensor([[0.0] if end else [1.0] for end in done], dtype=torch.float32, device="cpu")',
+            ),
+            setup="",
+            workload="alive(done)",
+            inputs=(Input("done", Kind.NDARRAY, (8,), "bool"),),
+        ),
+    )
+
+    def check(self, site: Site) -> Iterator[Report]:
+        """Report a legacy constructor that is given data, not sizes."""
+        match site.node:
+            case cst.Call(args=[cst.Arg(keyword=None, star="", value=data)]) as call:
+                name = site.name(call.func) or ""
+            case _:
+                return
+        links = site.chain(call)
+        if name not in LEGACY_CONSTRUCTORS or not _may_be_data(site, data, links):
+            return
+        torch, imports = module_for(site, "torch", "torch")
+        move = move_after(site, links, torch)
+        old = move.end if move else call
+        fix = None
+        if not site.scripted():
+            new = in_place_of(old, _rewritten(call, name, torch, move))
+            doubt = _doubt(site, name, data, move)
+            fix = Fix(f"Use {torch}.as_tensor", ((old, new),), assumes=doubt, imports=imports)
+        yield Report(old, _message(name, move), fix)
+
+
+def _may_be_data(site: Site, data: cst.BaseExpression, links: Sequence[Link]) -> bool:
+    """Whether the argument is data; where nothing is known, whether at least nothing speaks for a size."""
+    value = site.value(data)
+    if value.known:
+        return value.kind in _DATA
+    filled_in_place = bool(links) and links[0].name.endswith("_")
+    return not filled_in_place and not _sounds_like_size(data)
+
+
+def _sounds_like_size(node: cst.CSTNode) -> bool:
+    """Whether an expression is called a size: ``x.shape[1:]``, ``t.size()``, ``len(x)``, ``batch_size``."""
+    match node:
+        case cst.Name(value=word) | cst.Attribute(attr=cst.Name(value=word)):
+            return not _COUNTS.isdisjoint(word.lower().split("_"))
+        case cst.Call(func=inner) | cst.Subscript(value=inner):
+            return _sounds_like_size(inner)
+        case cst.BinaryOperation(left=left, operator=operator, right=right) if not isinstance(operator, cst.Divide):
+            return _sounds_like_size(left) or _sounds_like_size(right)
+    return False
+
+
+def _doubt(site: Site, name: str, data: cst.BaseExpression, move: Move | None) -> str:
+    """What the fix has to assume, empty when all is proven."""
+    if site.value(data).kind not in _DATA and not _is_array_by_form(site, data):
+        return "the argument is an array or a list, not a number of elements"
+    if name == "torch.Tensor" and move is None:
+        return "the default tensor type lives on the CPU"
+    return ""
+
+
+def _is_array_by_form(site: Site, node: cst.BaseExpression) -> bool:
+    """Whether an expression can be neither an int nor a size, whatever its parts are: ``x[None]``, ``x.ravel()``.
+
+    A quotient is none either: it is at least a float, and the legacy constructors refuse floats.
+    """
+    match node:
+        case cst.Call(func=cst.Attribute(attr=cst.Name(value=method)) as function):
+            return method in _ARRAY_METHODS and site.name(function) is None
+        case cst.BinaryOperation(operator=cst.Divide()):
+            return True
+        case cst.Subscript(slice=places):
+            return any(isinstance(place.slice, cst.Slice) or keeps_everything(site, place.slice) for place in places)
+    return False
+
+
+def _rewritten(call: cst.Call, name: str, torch: str, move: Move | None) -> cst.BaseExpression:
+    """The call as ``torch.as_tensor(x, dtype=..., device=...)``, with the views that stood before the move."""
+    new = call.with_changes(func=expression(f"{torch}.as_tensor"))
+    new = with_keyword(new, "dtype", legacy_dtype(name, torch))
+    new = with_keyword(new, "device", move.device if move else legacy_device(name))
+    return on_top(new, move.views if move else ())
+
+
+def _message(name: str, move: Move | None) -> str:
+    """The smell and the better form in one line."""
+    dtype = LEGACY_CONSTRUCTORS[name] or "get_default_dtype()"
+    if move:
+        return f"{name}(...) then a move: torch.as_tensor(..., dtype=torch.{dtype}, device=...) does both in one call"
+    return f"{name}(...) is the slow legacy constructor: use torch.as_tensor(..., dtype=torch.{dtype}, device=...)"

@@ -1,0 +1,1 @@
+"""Rules about synchronisation with the device and about validation."""

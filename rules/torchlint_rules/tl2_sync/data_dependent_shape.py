@@ -1,0 +1,174 @@
+"""TL202: an operation whose result size depends on the values of a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint import cst
+from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+
+_METHODS = frozenset({"nonzero", "argwhere", "unique", "unique_consecutive", "masked_select"})
+_FUNCTIONS = frozenset({"torch.where", *(f"torch.{method}" for method in _METHODS)})
+
+_SOURCE = """\
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+class Agent:
+    def __init__(self):
+        self.q = nn.Sequential(nn.Linear(17, 64), nn.ReLU(), nn.Linear(64, 6)).to(device)
+        self.target = nn.Sequential(nn.Linear(17, 64), nn.ReLU(), nn.Linear(64, 6)).to(device)
+        self.optimizer = torch.optim.Adam(self.q.parameters())
+
+    @torch.no_grad()
+    def next_value(self, next_obs: torch.Tensor, done: torch.Tensor):
+        alive = done == 0
+        value = torch.zeros(len(done), device=device)
+        value[alive] = self.target(next_obs[alive]).amax(1)
+        return value
+
+    def update(self, obs, action, reward, next_obs, done):
+        goal = reward + 0.99 * self.next_value(next_obs, done)
+        loss = F.smooth_l1_loss(self.q(obs).gather(1, action), goal[:, None])
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+
+def train(agent, replay, updates):
+    for _ in range(updates):
+        agent.update(*replay.sample(256))
+"""
+_BETTER = _SOURCE.replace(
+    """\
+        value = torch.zeros(len(done), device=device)
+        value[alive] = self.target(next_obs[alive]).amax(1)
+        return value
+""",
+    """\
+        return torch.where(alive, self.target(next_obs).amax(1), 0.0)
+""",
+)
+
+
+class DataDependentShape(Rule):
+    """Python has to wait for the device to learn how many elements a mask selects.
+
+    ## What it does
+    Finds hot operations whose result size depends on the values of a tensor: `torch.where(mask)` with one argument,
+    `nonzero`, `unique`, `masked_select`, reading `x[mask]`, and assigning a tensor to `x[mask]`.
+
+    ## Why is this slow
+    The result cannot be allocated before the number of selected elements is known on the host, so Python waits for
+    all work queued on the device. `torch.compile` breaks the graph there too. Assigning a number to `x[mask]` needs
+    no such number: it becomes `masked_fill_`.
+
+    ## Example
+    ```python
+    next_value[alive] = self.target(next_obs[alive]).amax(1)
+    ```
+
+    ## Use instead
+    ```python
+    next_value = torch.where(alive, self.target(next_obs).amax(1), 0.0)
+    ```
+
+    ## What the fix may change
+    There is no automatic fix: which masked form fits depends on what is done with the result.
+
+    ## When to ignore it
+    On the CPU, where nothing waits; where the selected part is much smaller than the whole and costly to process.
+
+    ## Measured
+    The wait exists on an accelerator only and has not been measured here; a figure below is for the CPU.
+
+    ## References
+    - PyTorch documentation, `torch.nonzero`: on CUDA tensors it causes host-device synchronization.
+    """
+
+    code = "TL202"
+    name = "data-dependent-shape"
+    summary = "the size of a result depends on the values of a tensor, so the host waits for the device"
+    level = Level.NOTE
+    trigger = Trigger(calls=_FUNCTIONS, methods=_METHODS, bool_subscripts=True)
+    least = Frequency.UPDATE
+    cuda_only = True
+    examples = (
+        Example(
+            name="values of the next observations, 64 units, batch 256",
+            source=_SOURCE,
+            fixed=_BETTER,
+            setup="agent = Agent()\nagent.target.to(device)\nnext_obs, done = next_obs.to(device), done.to(device)",
+            workload="agent.next_value(next_obs, done)",
+            inputs=(Input("next_obs", Kind.TENSOR, (256, 17)), Input("done", Kind.TENSOR, (256,), "bool")),
+            by_hand=True,
+        ),
+    )
+
+    def check(self, site: Site) -> Iterator[Report]:
+        """Report a call or a boolean subscript with a result of unknown size, off the CPU."""
+        if not site.may_use_cuda():
+            return
+        node = site.node
+        if isinstance(node, cst.Call) and (what := _call(site, node)):
+            yield Report(node, f"the host waits to learn how many elements {what} selects; keep the mask instead")
+        elif isinstance(node, cst.Subscript) and _is_masked(site, node) and (better := _better(site, node)):
+            yield Report(node, f"the host waits to learn how many elements the mask selects; {better}")
+
+
+def _call(site: Site, call: cst.Call) -> str:
+    """The name of the operation that a call is, where its size depends on a tensor that may be on a device."""
+    name = site.name(call.func) or ""
+    if name in _FUNCTIONS:
+        source = site.argument(call, 0, "condition" if name == "torch.where" else "input")
+        if source is None or (name == "torch.where" and len(call.args) != 1):
+            return ""
+        return "" if site.value(source).device is Device.CPU else f"`{name}`"
+    func = call.func
+    if not isinstance(func, cst.Attribute) or func.attr.value not in _METHODS:
+        return ""
+    value = site.value(func.value)
+    return f"`{func.attr.value}`" if value.kind is Kind.TENSOR and value.device is not Device.CPU else ""
+
+
+def _is_masked(site: Site, node: cst.CSTNode) -> bool:
+    """Whether a node is a subscript by a boolean tensor, of something not proven to be on the host."""
+    if not isinstance(node, cst.Subscript) or site.value(node.value).kind not in (Kind.TENSOR, Kind.UNKNOWN):
+        return False
+    indices = [element.slice.value for element in node.slice if isinstance(element.slice, cst.Index)]
+    masks = [value for value in map(site.value, indices) if value.kind is Kind.TENSOR and value.dtype == "bool"]
+    return bool(masks) and all(value.device is not Device.CPU for value in (site.value(node.value), *masks))
+
+
+def _better(site: Site, node: cst.Subscript) -> str:
+    """What to write instead of ``x[mask]``; empty where it costs nothing or its statement is reported already."""
+    child: cst.CSTNode = node
+    parent = site.parent(node)
+    if isinstance(parent, cst.AugAssign) and parent.target is node:
+        return "add to all of it what `torch.where` masks"
+    if isinstance(parent, cst.AssignTarget):
+        statement = site.parent(parent)
+        needed = isinstance(statement, cst.Assign) and _holds_tensor(site, statement.value)
+        return "`torch.where(mask, new, old)` has a fixed size" if needed else ""
+    while parent is not None and not isinstance(parent, cst.Assign):
+        child, parent = parent, site.parent(parent)
+    targets = parent.targets if isinstance(parent, cst.Assign) and child is parent.value else ()
+    if any(_is_masked(site, target.target) for target in targets):
+        return ""
+    return "`torch.where` or a masked reduction has a fixed size"
+
+
+def _holds_tensor(site: Site, value: cst.BaseExpression) -> bool:
+    """Whether an assigned value is a tensor that cannot become ``masked_fill_``: proven, or made of masked parts."""
+    known = site.value(value)
+    if known.kind is Kind.TENSOR:
+        return not (known.rank == 0 and known.device is Device.CPU)
+    return known.kind is Kind.UNKNOWN and _reads_masked(site, value)
+
+
+def _reads_masked(site: Site, node: cst.CSTNode) -> bool:
+    return _is_masked(site, node) or any(_reads_masked(site, child) for child in node.children)

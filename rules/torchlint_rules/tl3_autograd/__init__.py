@@ -1,0 +1,1 @@
+"""Rules about autograd modes and the graph."""

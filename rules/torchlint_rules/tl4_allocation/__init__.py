@@ -1,0 +1,1 @@
+"""Rules about allocation and memory growth."""

@@ -1,0 +1,192 @@
+"""TL401: a constant tensor is built again on every call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint import cst
+from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+
+_COPIES = frozenset({"torch.tensor", "torch.as_tensor"})
+_RANGES = frozenset({"torch.linspace", "torch.logspace", "torch.arange", "torch.eye"})
+_OF_A_TABLE = {
+    "torch.tril": frozenset({"torch.ones", "torch.full"}),
+    "torch.triu": frozenset({"torch.ones", "torch.full"}),
+    "torch.nn.functional.one_hot": _COPIES | _RANGES,
+}
+_PLACEMENT = frozenset({"dtype", "device", "layout", "pin_memory"})
+_CHANGEABLE = frozenset({Kind.LIST, Kind.DICT, Kind.SET, Kind.NDARRAY, Kind.TENSOR})
+
+_SOURCE = """\
+import torch
+from torch import nn
+
+
+class Critic(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(17, 64), nn.ReLU(), nn.Linear(64, 6 * 51))
+
+    def expectation(self, logits):
+        support = torch.linspace(-10.0, 10.0, 51, device=logits.device)
+        return (logits.softmax(-1) * support).sum(-1)
+
+    def forward(self, obs):
+        return self.expectation(self.body(obs).view(-1, 6, 51))
+
+
+class Agent:
+    def __init__(self):
+        self.critic = Critic()
+
+    def act(self, obs):
+        with torch.no_grad():
+            return self.critic(obs).argmax(dim=-1)
+
+
+def train(agent, env, steps):
+    obs, _ = env.reset()
+    for _ in range(steps):
+        obs, reward, terminated, truncated, _ = env.step(agent.act(obs))
+"""
+_BETTER = (
+    _SOURCE.replace("        support = torch.linspace(-10.0, 10.0, 51, device=logits.device)\n", "")
+    .replace("softmax(-1) * support", "softmax(-1) * self.support")
+    .replace(
+        "6 * 51))\n",
+        '6 * 51))\n        self.register_buffer("support", torch.linspace(-10.0, 10.0, 51), persistent=False)\n',
+    )
+)
+
+
+class ConstantRebuiltPerCall(Rule):
+    """A tensor with the same values is built again on every call.
+
+    ## What it does
+    Finds `torch.tensor`, `linspace`, `arange`, `eye`, triangular masks and one-hot tables in hot code whose arguments
+    are all literals or settings, so that every call builds the same tensor.
+
+    ## Why is this slow
+    Building a small tensor costs about as much as an operation of a small network does. `torch.tensor(..., device=)`
+    on an accelerator is worse: it copies from the host and waits for the copy.
+
+    ## Example
+    ```python
+    def forward(self, logits):
+        support = torch.linspace(-10.0, 10.0, 51)
+        return (logits.softmax(-1) * support).sum(-1)
+    ```
+
+    ## Use instead
+    ```python
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("support", torch.linspace(-10.0, 10.0, 51), persistent=False)
+
+    def forward(self, logits):
+        return (logits.softmax(-1) * self.support).sum(-1)
+    ```
+
+    ## What the fix may change
+    There is no automatic fix. A tensor that is kept is shared by all calls: writing into it in place changes it for
+    all of them.
+
+    ## When to ignore it
+    Where the tensor is written into, or where a few microseconds do not matter.
+
+    ## Measured
+    The figures below compare a network head that builds its constant with one that keeps it.
+
+    ## References
+    - PyTorch documentation, `torch.nn.Module.register_buffer`.
+    """
+
+    code = "TL401"
+    name = "constant-rebuilt-per-call"
+    summary = "a tensor with the same values is built on every call"
+    level = Level.NOTE
+    trigger = Trigger(calls=_COPIES | _RANGES | _OF_A_TABLE.keys())
+    least = Frequency.UPDATE
+    yields_to = ("TL209", "TL102")
+    examples = (
+        Example(
+            name="51 atoms of a value distribution, batch 1",
+            source=_SOURCE,
+            fixed=_BETTER,
+            setup="critic = Critic().to(device)\nlogits = logits.to(device)",
+            workload="critic.expectation(logits)",
+            inputs=(Input("logits", Kind.TENSOR, (1, 6, 51)),),
+            by_hand=True,
+        ),
+    )
+
+    def check(self, site: Site) -> Iterator[Report]:
+        """Report a call that builds a constant, unless it is part of a bigger constant or written into later."""
+        node = site.node
+        if not isinstance(node, cst.Call) or not _is_constant(site, node) or _is_part(site, node):
+            return
+        if site.compiled() or site.scripted():
+            return
+        name = site.name(node.func) or ""
+        copied = name == "torch.tensor" and _goes_to_device(site, node)
+        if site.mutated(node):
+            fill = _fill(site, node)
+            if copied and fill:
+                message = f"the start value is copied to the device each time, which waits for it; use `{fill}`"
+                yield Report(node, message, level=Level.WARNING)
+        elif copied:
+            message = "the same constant is copied to the device on every call, which waits for it; keep it in a buffer"
+            yield Report(node, message, level=Level.WARNING)
+        else:
+            yield Report(node, f"`{name}` builds the same tensor on every call; build it once and keep it in a buffer")
+
+
+def _is_constant(site: Site, call: cst.Call) -> bool:
+    """Whether a call builds a tensor from nothing but constants."""
+    name = site.name(call.func) or ""
+    if name in _OF_A_TABLE:
+        table = site.argument(call, 0, "tensor" if name.endswith("one_hot") else "input")
+        if not isinstance(table, cst.Call) or site.name(table.func) not in _OF_A_TABLE[name]:
+            return False
+        return _has_constant_arguments(site, table) and _has_constant_arguments(site, call, besides=table)
+    return name in _COPIES | _RANGES and _has_constant_arguments(site, call)
+
+
+def _has_constant_arguments(site: Site, call: cst.Call, besides: cst.BaseExpression | None = None) -> bool:
+    if not call.args or not site.plain(call):
+        return False
+    for argument in call.args:
+        keyword = argument.keyword.value if argument.keyword is not None else ""
+        if keyword in _PLACEMENT or argument.value is besides:
+            continue
+        if keyword in ("out", "requires_grad") or not _is_setting(site, argument.value):
+            return False
+    return True
+
+
+def _is_setting(site: Site, node: cst.BaseExpression) -> bool:
+    """Whether an expression is the same on every call; a named list or array may have been written into."""
+    named = isinstance(node, (cst.Name, cst.Attribute))
+    return site.constant(node) and not (named and site.value(node).kind in _CHANGEABLE)
+
+
+def _is_part(site: Site, call: cst.Call) -> bool:
+    """Whether a call is an argument of a bigger constant, which is reported instead."""
+    parent = site.parent(call)
+    outer = site.parent(parent) if isinstance(parent, cst.Arg) else None
+    return isinstance(outer, cst.Call) and _is_constant(site, outer)
+
+
+def _goes_to_device(site: Site, call: cst.Call) -> bool:
+    """Whether a call names a device that is not proven to be the host."""
+    device = site.argument(call, 2, "device")
+    return device is not None and site.value(device).device is not Device.CPU and site.may_use_cuda()
+
+
+def _fill(site: Site, call: cst.Call) -> str:
+    """The creator that fills a 0-d tensor on the device; empty where the value is not a literal number."""
+    data = site.argument(call, 0, "data")
+    start = site.value(data).literal if data is not None else None
+    if isinstance(start, (bool, str)) or start is None:
+        return ""
+    return "torch.zeros((), device=...)" if start == 0 else f"torch.full((), {start}, device=...)"

@@ -1,0 +1,152 @@
+"""TL501: a module compiled for fixed shapes is called with different batch sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from torchlint import cst
+from torchlint.rule import CallSite, Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+
+_GRAPH_MODES = frozenset({"reduce-overhead", "max-autotune"})
+
+_SOURCE = """\
+import torch
+from torch import nn
+
+
+class Agent:
+    def __init__(self, backend="inductor"):
+        net = nn.Sequential(nn.Linear(17, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 6))
+        self.policy = torch.compile(net, dynamic=False, backend=backend)
+        self.optimizer = torch.optim.Adam(net.parameters())
+
+    def act(self, obs):
+        with torch.no_grad():
+            return self.policy(obs).argmax(dim=-1)
+
+    def update(self, obs, goal):
+        loss = (self.policy(obs) - goal).square().mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+
+def train(agent, env, replay, steps):
+    obs, _ = env.reset()
+    for _ in range(steps):
+        obs, reward, terminated, truncated, _ = env.step(agent.act(obs))
+        agent.update(*replay.sample(256))
+"""
+_SETUP = """\
+sizes = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233)
+
+def first_calls():
+    torch.manual_seed(0)
+    torch.compiler.reset()
+    agent = Agent(backend="eager")
+    return [agent.act(obs[:size]) for size in sizes]
+"""
+
+
+class CompileOverVaryingShapes(Rule):
+    """A module compiled for fixed shapes is called with different batch sizes.
+
+    ## What it does
+    Finds `torch.compile` with `dynamic=False`, or with a mode that captures CUDA graphs (`reduce-overhead`,
+    `max-autotune`), on a module that is called while acting (one observation, or one per environment) and again
+    while learning (a batch).
+
+    ## Why is this slow
+    With `dynamic=False` every new batch size is compiled anew, up to the recompile limit; after that the module runs
+    uncompiled. In a CUDA-graph mode every size is captured and holds memory of its own. The default,
+    `dynamic=None`, settles on a graph with a symbolic batch size when it sees the second one.
+
+    ## Example
+    ```python
+    self.policy = torch.compile(self.policy, dynamic=False)
+    ```
+
+    ## Use instead
+    ```python
+    self.policy = torch.compile(self.policy)
+    ```
+
+    ## What the fix may change
+    There is no automatic fix. A graph for symbolic sizes may use other kernels, so results may differ in rounding.
+
+    ## When to ignore it
+    Where there are two or three sizes in all, each used very often, and memory allows a graph for each.
+
+    ## Measured
+    The figures below count compiling: the first calls with a dozen batch sizes, without code generation
+    (`backend="eager"`). A generating backend takes seconds for each graph.
+
+    ## References
+    - PyTorch documentation, `torch.compile`, and "Dynamic shapes".
+    """
+
+    code = "TL501"
+    name = "compile-over-varying-shapes"
+    summary = "a module compiled for fixed shapes is called with different batch sizes"
+    level = Level.WARNING
+    trigger = Trigger(calls=frozenset({"torch.compile"}))
+    least = Frequency.ONCE
+    examples = (
+        Example(
+            name="first calls with 12 batch sizes, tracing only",
+            source=_SOURCE,
+            fixed=_SOURCE.replace("net, dynamic=False, ", "net, "),
+            setup=_SETUP,
+            workload="first_calls()",
+            inputs=(Input("obs", Kind.TENSOR, (256, 17)),),
+            by_hand=True,
+        ),
+    )
+
+    def check(self, site: Site) -> Iterator[Report]:
+        """Report a fixed-shape ``torch.compile`` whose result two hot places call with different batches."""
+        node = site.node
+        if not isinstance(node, cst.Call) or site.name(node.func) != "torch.compile":
+            return
+        option, proven = _fixed_shape_option(site, node)
+        pair = _differing(site.calls_of(node)) if option else None
+        if pair is None:
+            return
+        first, second = (f"{call.hop.path}:{call.hop.row}" for call in pair)
+        yield Report(
+            node,
+            f"compiled with {option} but called with different batch sizes ({first}, {second}): each is compiled or "
+            f"captured anew; leave the argument out",
+            level=None if proven else Level.NOTE,
+        )
+
+
+def _fixed_shape_option(site: Site, call: cst.Call) -> tuple[str, bool]:
+    """The argument that fixes the shapes, and whether it is proven to (a mode from a setting is not); empty: none."""
+    dynamic, mode = _keyword(call, "dynamic"), _keyword(call, "mode")
+    if dynamic is not None and site.value(dynamic).literal is False:
+        return "`dynamic=False`", True
+    if mode is None or not site.may_use_cuda() or site.value(mode).kind is Kind.NONE:
+        return "", True
+    name = site.value(mode).literal
+    if name is None:
+        return "a `mode` from a setting, which may capture CUDA graphs,", False
+    return (f'`mode="{name}"`', True) if name in _GRAPH_MODES else ("", True)
+
+
+def _keyword(call: cst.Call, name: str) -> cst.BaseExpression | None:
+    """The value of a keyword argument."""
+    return next((arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == name), None)
+
+
+def _differing(calls: Sequence[CallSite]) -> tuple[CallSite, CallSite] | None:
+    """Two hot calls with different batch sizes: proven different, or one in a rollout and one in an update."""
+    hot = [call for call in calls if call.frequency > Frequency.ONCE]
+    for first, second in combinations(hot, 2):
+        if first.batch and second.batch:
+            if first.batch != second.batch:
+                return first, second
+        elif {first.root, second.root} == {"step", "update"}:
+            return first, second
+    return None

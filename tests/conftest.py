@@ -1,0 +1,51 @@
+"""What tests share: the repository's root, the command line as a subprocess, and skipping where torch is missing."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+CommandLine = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip tests marked ``torch`` on a Python that has none."""
+    if importlib.util.find_spec("torch") is None:
+        for item in items:
+            if item.get_closest_marker("torch"):
+                item.add_marker(pytest.mark.skip(reason="needs torch"))
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The root of the repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def torchlint() -> CommandLine:
+    """Run ``python -m torchlint ARGUMENTS`` from this repository: ``torchlint("check", ".", cwd=folder, env={...})``.
+
+    The result holds ``returncode``, ``stdout`` and ``stderr``. Colours are off and the width is 80.
+    """
+
+    def run(*arguments: str | Path, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+        path = os.pathsep.join((str(ROOT), str(ROOT / "rules")))
+        return subprocess.run(
+            [sys.executable, "-m", "torchlint", *map(str, arguments)],
+            cwd=cwd,
+            env={**os.environ, "PYTHONPATH": path, "NO_COLOR": "1", "COLUMNS": "80", **(env or {})},
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            check=False,
+        )
+
+    return run

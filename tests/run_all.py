@@ -1,0 +1,141 @@
+"""All that ``make test`` checks: style, types, the tests here, and the torch-free tests on the machine's other Pythons.
+
+Every part runs even when an earlier one failed. The last line sums up: ``N passed, N failed``; a failed style or type
+check counts as one failure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CONSTRAINTS = Path("requirements", "constraints.txt")
+MINORS = range(10, 15)
+HERE = "not long"
+ELSEWHERE = "not long and not torch and not packages"
+
+
+@dataclass
+class Score:
+    """Numbers of what passed and failed so far."""
+
+    passed: int = 0
+    failed: int = 0
+
+    def add(self, passed: int, failed: int) -> None:
+        """Count one part."""
+        self.passed += passed
+        self.failed += failed
+
+
+def say(text: str) -> None:
+    """Print a line of progress at once."""
+    print(f"==> {text}", flush=True)
+
+
+def run(*command: str | Path) -> int:
+    """Run a command in the repository with its output shown; its exit status."""
+    return subprocess.run([str(part) for part in command], cwd=ROOT, check=False).returncode
+
+
+def check(title: str, *command: str) -> int:
+    """Run one check of the code; 1 when it fails."""
+    say(title)
+    return int(run(sys.executable, "-m", *command) != 0)
+
+
+def pytest(python: Path | str, markers: str) -> tuple[int, int]:
+    """Run pytest with an interpreter; how many tests passed and failed (at least one when the run itself failed)."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder, "report.xml")
+        status = run(python, "-m", "pytest", "-q", "-n", "2", "-m", markers, f"--junitxml={report}")
+        suites = list(ElementTree.parse(report).getroot().iter("testsuite")) if report.exists() else []
+    tests, skipped, failures, errors = (
+        sum(int(suite.get(kind, 0)) for suite in suites) for kind in ("tests", "skipped", "failures", "errors")
+    )
+    failed = failures + errors
+    return tests - skipped - failed, max(failed, int(status != 0))
+
+
+def candidates(minor: int) -> Iterator[str]:
+    """Where an interpreter of that version may lie, most likely place first."""
+    on_path = shutil.which(f"python3.{minor}")
+    if on_path:
+        yield on_path
+    versions = Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python")
+    yield from sorted((str(path) for path in versions), reverse=True)
+
+
+def interpreter(minor: int) -> str | None:
+    """An interpreter of that version which works and can make virtual environments, if there is one."""
+    question = f"import ensurepip, sys, venv; sys.exit(sys.version_info[:2] != (3, {minor}))"
+    for path in candidates(minor):
+        # A pyenv shim is on the PATH for versions that are not switched on, and fails when it is started.
+        if subprocess.run([path, "-c", question], capture_output=True, check=False).returncode == 0:
+            return path
+    return None
+
+
+def environment(python: str, minor: int) -> Path | None:
+    """A virtual environment for another Python, with torchlint and the development tools but without torch.
+
+    It is made once for each content of pyproject.toml. ``None`` when it cannot be made.
+    """
+    folder = ROOT / ".venvs" / f"3.{minor}"
+    inside = folder / "bin" / "python"
+    stamp = folder / "made"
+    content = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
+    if stamp.exists() and stamp.read_text() == content:
+        return inside
+    pip = (inside, "-m", "pip", "install", "--quiet")
+    steps = (
+        (python, "-m", "venv", "--clear", folder),
+        (*pip, "--upgrade", "pip"),
+        (*pip, "-c", CONSTRAINTS, "-e", ".[dev]"),
+    )
+    if any(run(*step) for step in steps):
+        return None
+    stamp.write_text(content)
+    return inside
+
+
+def others(score: Score) -> None:
+    """Run the torch-free tests on every other Python of the machine."""
+    for minor in MINORS:
+        if minor == sys.version_info.minor:
+            continue
+        python = interpreter(minor)
+        if python is None:
+            say(f"Python 3.{minor}: not on this machine")
+            continue
+        say(f"Python 3.{minor} ({python}): tests that need no torch")
+        inside = environment(python, minor)
+        score.add(*(pytest(inside, ELSEWHERE) if inside else (0, 1)))
+
+
+def main() -> int:
+    """Run everything; 0 when all of it passed."""
+    start = time.monotonic()
+    score = Score()
+    score.add(0, check("style: ruff check", "ruff", "check", "."))
+    score.add(0, check("format: ruff format --check", "ruff", "format", "--check", "."))
+    score.add(0, check("types: mypy", "mypy"))
+    say(f"Python 3.{sys.version_info.minor}: all tests but the long ones")
+    score.add(*pytest(sys.executable, HERE))
+    others(score)
+    say(f"done in {time.monotonic() - start:.0f} s")
+    print(f"{score.passed} passed, {score.failed} failed", flush=True)
+    return int(score.failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,206 @@
+"""Which part may import which, and what no module may do. Read from the source with ``ast``, nothing is imported."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("torchlint", "torchlint_rules")
+MODULE_LINES = 500
+FUNCTION_LINES = 60
+
+# Prefixes of the modules of ours that each part may import, besides its own. Settings reach the parts below as a value.
+ALLOWED = {
+    "torchlint": (),
+    "torchlint.__main__": ("torchlint.cli",),
+    "torchlint.cst": (),
+    "torchlint.rule": (),
+    "torchlint.settings": ("torchlint.rule",),
+    "torchlint.sources": ("torchlint.rule", "torchlint.settings.model"),
+    "torchlint.facts": ("torchlint.rule", "torchlint.sources", "torchlint.settings.model"),
+    "torchlint.engine": (
+        "torchlint.rule",
+        "torchlint.cst",
+        "torchlint.facts",
+        "torchlint.sources",
+        "torchlint.settings.model",
+    ),
+    "torchlint.report": ("torchlint.rule", "torchlint.sources", "torchlint.engine.result"),
+    "torchlint.cli": ("torchlint",),
+    "torchlint_rules": ("torchlint.rule", "torchlint.cst"),
+}
+
+
+def module_name(path: Path) -> str:
+    """The dotted name of a source file of ours."""
+    parts = path.relative_to(ROOT / "rules" if path.is_relative_to(ROOT / "rules") else ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {
+    module_name(path): path for folder in ("torchlint", "rules") for path in sorted((ROOT / folder).rglob("*.py"))
+}
+TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
+
+
+def part_of(module: str) -> str:
+    """The part of the house a module belongs to: ``torchlint.engine`` for ``torchlint.engine.pair``."""
+    return max((part for part in ALLOWED if is_under(module, part)), key=len)
+
+
+def is_under(module: str, prefix: str) -> bool:
+    """Whether a module is the named one or lies below it."""
+    return module == prefix or module.startswith(f"{prefix}.")
+
+
+def imported(module: str, tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Every module of ours that a module imports, anywhere in it, with the line."""
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                is_package = MODULES[module].name == "__init__.py"
+                above = module.split(".")[: None if is_package and node.level == 1 else -(node.level - is_package)]
+                base = ".".join([*above, base] if base else above)
+            names = [f"{base}.{alias.name}" if f"{base}.{alias.name}" in MODULES else base for alias in node.names]
+        for name in names:
+            if name.split(".")[0] in PACKAGES:
+                yield node.lineno, name
+
+
+def places(module: str, nodes: Iterator[ast.AST]) -> list[str]:
+    """``path:line`` of nodes, for a failure's message."""
+    path = MODULES[module].relative_to(ROOT).as_posix()
+    return [f"{path}:{getattr(node, 'lineno', 1)}" for node in nodes]
+
+
+def catches_everything(node: ast.AST) -> bool:
+    """Whether a handler catches everything."""
+    if not isinstance(node, ast.ExceptHandler):
+        return False
+    caught = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+    return any(kind is None or ast.unparse(kind) in ("Exception", "BaseException") for kind in caught)
+
+
+def prints(node: ast.AST) -> bool:
+    """Whether a node writes to the terminal."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return node.func.id == "print"
+    return isinstance(node, ast.Attribute) and ast.unparse(node) in ("sys.stdout", "sys.stderr", "sys.__stdout__")
+
+
+def is_mutable(value: ast.expr | None) -> bool:
+    """Whether an expression makes a list, dict or set."""
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
+        return value.func.id in ("list", "dict", "set", "defaultdict", "Counter", "deque")
+    return isinstance(value, (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp))
+
+
+def mutables(tree: ast.Module) -> set[str]:
+    """The module-level names that hold a list, dict or set."""
+    found: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and is_mutable(node.value):
+            found.update(target.id for target in node.targets if isinstance(target, ast.Name))
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and is_mutable(node.value):
+            found.add(node.target.id)
+    return found
+
+
+CHANGING = {"append", "add", "extend", "insert", "update", "setdefault", "pop", "popitem", "clear", "remove", "discard"}
+
+
+def mutations(tree: ast.Module) -> Iterator[ast.AST]:
+    """Places inside functions that change a module-level list, dict or set, and ``global`` statements."""
+    names = mutables(tree)
+    for function in ast.walk(tree):
+        if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        for node in ast.walk(function):
+            changed: ast.expr | None = None
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CHANGING:
+                changed = node.func.value
+            elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+                changed = node.value
+            if isinstance(node, ast.Global) or (isinstance(changed, ast.Name) and changed.id in names):
+                yield node
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_follow_the_arrows(module: str) -> None:
+    """A part imports only itself and the parts below it."""
+    part = part_of(module)
+    allowed = (*ALLOWED[part], *(() if part == "torchlint" else (part,)))
+    path = MODULES[module].relative_to(ROOT).as_posix()
+    wrong = [
+        f"{path}:{line} imports {name}"
+        for line, name in imported(module, TREES[module])
+        if not any(is_under(name, prefix) for prefix in allowed)
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if is_under(name, "torchlint_rules.")])
+def test_rules_import_nothing_else(module: str) -> None:
+    """A rule module imports the floor and the standard library, never LibCST, ``ast`` or click."""
+    standard = {"__future__", "collections", "typing", "enum", "dataclasses", "functools", "itertools", "math"}
+    roots = {
+        (node.module or "").split(".")[0] if isinstance(node, ast.ImportFrom) else alias.name.split(".")[0]
+        for node in ast.walk(TREES[module])
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for alias in node.names
+    }
+    assert roots - standard - set(PACKAGES) == set()
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if part_of(name) != "torchlint.cli"])
+def test_only_the_command_line_prints(module: str) -> None:
+    """Below ``cli`` nothing writes to the terminal."""
+    assert places(module, filter(prints, ast.walk(TREES[module]))) == []
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_nothing_catches_everything(module: str) -> None:
+    """No bare ``except`` and no ``except Exception``."""
+    assert places(module, filter(catches_everything, ast.walk(TREES[module]))) == []
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_state_is_global(module: str) -> None:
+    """No function rebinds or changes what a module holds."""
+    assert places(module, mutations(TREES[module])) == []
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_modules_and_functions_stay_small(module: str) -> None:
+    """Modules have at most 500 lines, functions 60; ``# long: reason`` on the ``def`` line excuses a function."""
+    lines = MODULES[module].read_text(encoding="utf-8").splitlines()
+    functions = (node for node in ast.walk(TREES[module]) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
+    long = (
+        node
+        for node in functions
+        if (node.end_lineno or 0) - node.lineno >= FUNCTION_LINES and "# long: " not in lines[node.lineno - 1]
+    )
+    assert len(lines) <= MODULE_LINES, f"{MODULES[module].name} has {len(lines)} lines"
+    assert places(module, iter(long)) == []
+
+
+def test_the_checks_see_what_they_look_for() -> None:
+    """Each of the checks above finds the thing it forbids in a sample that holds it."""
+    sample = ast.parse(
+        "import torchlint.cli\nfrom torchlint import cst\nSEEN = {}\n"
+        "def f():\n    global X\n    SEEN['a'] = 1\n    SEEN.update(b=2)\n"
+        "    try:\n        print(1)\n    except (ValueError, Exception):\n        sys.stdout.write('')\n"
+        "    try:\n        pass\n    except:\n        pass\n"
+    )
+    assert list(imported("torchlint.rule.base", sample)) == [(1, "torchlint.cli"), (2, "torchlint.cst")]
+    assert len(list(mutations(sample))) == 3
+    assert len([node for node in ast.walk(sample) if catches_everything(node)]) == 2
+    assert len([node for node in ast.walk(sample) if prints(node)]) == 2

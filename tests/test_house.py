@@ -1,0 +1,173 @@
+"""The repository itself: what is installed, what the packages hold, and that the shipped example works."""
+
+from __future__ import annotations
+
+import ast
+import email
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from conftest import CommandLine
+
+SHIPPED = (
+    "pyproject.toml",
+    "MANIFEST.in",
+    "README.md",
+    "LICENSE",
+    "torchlint",
+    "rules",
+    "tests",
+    "examples",
+    "requirements",
+)
+
+
+@pytest.fixture(scope="module")
+def packages(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the source distribution, and the wheel that was built from it. Nothing is downloaded."""
+    tree, out = tmp_path_factory.mktemp("tree"), tmp_path_factory.mktemp("dist")
+    for name in SHIPPED:
+        if (root / name).is_dir():
+            shutil.copytree(root / name, tree / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        else:
+            shutil.copy(root / name, tree / name)
+    build(tree, "build_sdist", out)
+    unpacked = tmp_path_factory.mktemp("unpacked")
+    with tarfile.open(next(out.glob("*.tar.gz"))) as archive:
+        archive.extractall(unpacked)
+    build(next(unpacked.iterdir()), "build_wheel", out)
+    return out
+
+
+def build(tree: Path, what: str, out: Path) -> None:
+    """Call one hook of the build backend in a source tree."""
+    code = f"import sys; from setuptools import build_meta; build_meta.{what}(sys.argv[1])"
+    done = subprocess.run([sys.executable, "-c", code, out], cwd=tree, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def ours(root: Path) -> set[str]:
+    """What must be in the wheel: every module, table and marker of the two packages, by its path there."""
+    folders = {"torchlint": root / "torchlint", "torchlint_rules": root / "rules" / "torchlint_rules"}
+    return {
+        f"{name}/{path.relative_to(folder).as_posix()}"
+        for name, folder in folders.items()
+        for path in folder.rglob("*")
+        if path.suffix in (".py", ".json") or path.name == "py.typed"
+    }
+
+
+def test_wheel_holds_everything(root: Path, packages: Path) -> None:
+    """Modules, tables, figures and type markers of both packages are in the wheel, and nothing else of ours."""
+    with zipfile.ZipFile(next(packages.glob("*.whl"))) as wheel:
+        held = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    assert held == ours(root)
+    assert {"torchlint/py.typed", "torchlint_rules/py.typed"} <= held
+
+
+def test_sdist_can_be_built_and_tested(root: Path, packages: Path) -> None:
+    """The source distribution holds both packages and the tests with what they need."""
+    with tarfile.open(next(packages.glob("*.tar.gz"))) as archive:
+        held = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
+    assert {re.sub("^torchlint_rules/", "rules/torchlint_rules/", name) for name in ours(root)} <= held
+    assert {"LICENSE", "README.md", "tests/conftest.py", "examples/agent/train.py"} <= held
+
+
+def test_installing_needs_no_torch(root: Path, packages: Path) -> None:
+    """Torch and NumPy belong to the extra ``bench`` alone; version and licence are stated."""
+    with zipfile.ZipFile(next(packages.glob("*.whl"))) as wheel:
+        name = next(name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = email.message_from_string(wheel.read(name).decode())
+        scripts = wheel.read(name.replace("METADATA", "entry_points.txt")).decode()
+    needs = metadata.get_all("Requires-Dist", [])
+    always = {re.split(r"[<>=!;\[ ]", need)[0] for need in needs if "extra ==" not in need}
+    bench = {re.split(r"[<>=!;\[ ]", need)[0] for need in needs if re.search(r"""extra == ['"]bench['"]""", need)}
+    version = re.search(r'__version__ = "(.+)"', (root / "torchlint" / "__init__.py").read_text())
+    assert always == {"click", "libcst", "pathspec", "rich", "tomli"}
+    assert bench == {"torch", "numpy"}
+    assert version is not None
+    assert metadata["Version"] == version[1]
+    assert metadata["License-Expression"] == "MIT"
+    assert metadata["Requires-Python"] == ">=3.10"
+    assert "torchlint = torchlint.cli:main" in scripts
+
+
+def test_linting_imports_no_torch(root: Path) -> None:
+    """No module of ours imports torch or NumPy: what is linted is read, never run."""
+    banned = {"torch", "numpy"}
+    files = [*(root / "torchlint").rglob("*.py"), *(root / "rules").rglob("*.py")]
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not banned & {name.split(".")[0] for name in names}, path
+
+
+def test_make_lists_its_targets(root: Path) -> None:
+    """``make`` alone explains every target that a reader may call."""
+    done = subprocess.run(["make", "-s"], cwd=root, capture_output=True, text=True, check=True)
+    phony = re.search(r"^\.PHONY: (.+)$", (root / "Makefile").read_text(), re.MULTILINE)
+    assert phony is not None
+    assert re.findall(r"^  make ([a-z-]+) ", done.stdout, re.MULTILINE) == phony[1].split()
+
+
+def test_changelog_knows_the_version(root: Path) -> None:
+    """The version in the code has an entry in the changelog."""
+    version = re.search(r'__version__ = "(.+)"', (root / "torchlint" / "__init__.py").read_text())
+    assert version is not None
+    assert f"## {version[1]}" in (root / "CHANGELOG.md").read_text()
+
+
+def test_links_between_documents_lead_somewhere(root: Path) -> None:
+    """Every relative link in the Markdown files names a file that exists."""
+    pages = [*root.glob("*.md"), *(root / "docs").rglob("*.md")]
+    assert pages
+    for page in pages:
+        for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+CODES = ("TL101", "TL102", "TL104", "TL201", "TL202", "TL209", "TL301", "TL401", "TL501")
+
+
+@pytest.fixture
+def agent(root: Path, tmp_path: Path) -> Path:
+    """A copy of the example."""
+    return Path(
+        shutil.copytree(root / "examples" / "agent", tmp_path / "agent", ignore=shutil.ignore_patterns("__py*"))
+    )
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_example_has_the_smell(code: str, agent: Path, torchlint: CommandLine) -> None:
+    """The shipped agent holds each smell in code that is found to be hot."""
+    done = torchlint("check", "--isolated", "--output-format", "concise", "--select", code, ".", cwd=agent)
+    assert done.returncode in (0, 1), done.stderr
+    assert f" {code} " in done.stdout
+
+
+def losses(agent: Path) -> list[str]:
+    """What a short training run of the example prints."""
+    command = [sys.executable, "-W", "ignore", "train.py", "--updates", "60"]
+    done = subprocess.run(command, cwd=agent, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.torch
+def test_fixes_leave_the_training_as_it_was(agent: Path, torchlint: CommandLine) -> None:
+    """The example trains to the same losses, digit for digit, before and after its fixes."""
+    before = losses(agent)
+    assert len([line for line in before if "loss" in line]) == 3
+    sources = {path.name: path.read_text() for path in agent.glob("*.py")}
+    done = torchlint("check", "--isolated", "--fix", "--accept", "validation", ".", cwd=agent)
+    assert done.returncode in (0, 1), done.stderr
+    changed = {path.name for path in agent.glob("*.py") if path.read_text() != sources[path.name]}
+    assert {"agent.py", "networks.py", "replay.py"} <= changed
+    assert losses(agent) == before

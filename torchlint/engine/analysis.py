@@ -1,0 +1,132 @@
+"""Everything known of a project for one run: its parsed files, linked, with values, hotness and escapes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from torchlint.facts.collect import collect
+from torchlint.facts.constant import Constants
+from torchlint.facts.escape import Escapes
+from torchlint.facts.graph import CallGraph, call_graph
+from torchlint.facts.hotness import Heat, heat
+from torchlint.facts.model import FileFacts
+from torchlint.facts.project import Project, components, link, module_name
+from torchlint.facts.uses import Uses
+from torchlint.facts.values import Values
+from torchlint.settings.model import Settings
+from torchlint.sources.lines import LineTable
+from torchlint.sources.suppress import marks
+from torchlint.sources.text import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Unparsed:
+    """A file that Python cannot read: the message, and where."""
+
+    message: str
+    row: int
+    column: int
+
+
+@dataclass(eq=False, slots=True)
+class Analysis:
+    """The linked project and what answers questions about it."""
+
+    settings: Settings
+    project: Project
+    graph: CallGraph
+    values: Values
+    heat: Heat
+    constants: Constants
+    escapes: Escapes
+    uses: Uses
+    groups: dict[str, frozenset[str]]
+    tables: dict[str, LineTable] = field(default_factory=dict)
+    _cuda: dict[frozenset[str], bool] = field(default_factory=dict)
+    _compiled: frozenset[str] | None = None
+
+    def table(self, facts: FileFacts) -> LineTable:
+        """The rows of a file."""
+        found = self.tables.get(facts.path)
+        if found is None:
+            found = self.tables[facts.path] = LineTable(facts.source.utf8)
+        return found
+
+    def may_use_cuda(self, facts: FileFacts) -> bool:
+        """Whether the files that a file is connected with may ever leave the CPU."""
+        if self.settings.device != "auto":
+            return self.settings.device == "cuda"
+        group = self.groups[facts.path]
+        if group not in self._cuda:
+            self._cuda[group] = any(_speaks_of_devices(self.project.files[path]) for path in group)
+        return self._cuda[group]
+
+    def compiled(self) -> frozenset[str]:
+        """Qualified names of the classes, functions and attributes that the project compiles."""
+        if self._compiled is None:
+            self._compiled = frozenset(self._find_compiled())
+        return self._compiled
+
+    def _find_compiled(self) -> Iterable[str]:
+        for facts in self.project.files.values():
+            if b"compile" not in facts.source.utf8:
+                continue
+            for scope in facts.scopes:
+                for decorator in getattr(scope.node, "decorator_list", []):
+                    node = decorator.func if isinstance(decorator, ast.Call) else decorator
+                    if self.project.qualified(facts, node) == "torch.compile":
+                        yield scope.dotted
+                for call in scope.calls:
+                    if self.project.qualified(facts, call.func) == "torch.compile" and call.args:
+                        value = self.values.of(facts, call.args[0])
+                        if value.name in self.project.classes or value.name in self.project.functions:
+                            yield value.name
+                        target = getattr(facts.parent.get(call), "targets", [None])[0]
+                        if isinstance(target, ast.Attribute) and scope.owner is not None:
+                            yield f"{scope.owner.dotted}.{target.attr}"
+
+
+def _speaks_of_devices(facts: FileFacts) -> bool:
+    """Whether a file mentions an accelerator, or moves anything to a device at all."""
+    text = facts.source.utf8
+    return any(word in text for word in (b"cuda", b"mps", b"xpu", b"device", b"dvc", b"accelerat", b"lightning"))
+
+
+def parse(sources: Mapping[str, Source]) -> tuple[list[FileFacts], dict[str, Unparsed]]:
+    """Parse files and gather the facts of each; files that do not parse are reported by name."""
+    files: list[FileFacts] = []
+    broken: dict[str, Unparsed] = {}
+    for name in sorted(sources):
+        source = sources[name]
+        try:
+            tree = ast.parse(source.utf8)
+            module, package = module_name(name)
+            facts = collect(source, tree, module, package)
+        except SyntaxError as error:
+            broken[name] = Unparsed(error.msg or "invalid syntax", error.lineno or 1, error.offset or 1)
+        except (ValueError, RecursionError, MemoryError) as error:
+            broken[name] = Unparsed(f"cannot be parsed: {error or type(error).__name__}", 1, 1)
+        else:
+            facts.marks = marks(source)
+            files.append(facts)
+    return files, broken
+
+
+def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
+    """Link the facts of all files."""
+    project = link(files)
+    graph, values = call_graph(project)
+    found = heat(project, graph, values, frozenset(settings.hot), frozenset(settings.cold))
+    return Analysis(
+        settings=settings,
+        project=project,
+        graph=graph,
+        values=values,
+        heat=found,
+        constants=Constants(project, graph, values),
+        escapes=Escapes(project, graph, values),
+        uses=Uses(project, values, found),
+        groups=components(project),
+    )

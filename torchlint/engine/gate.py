@@ -1,0 +1,56 @@
+"""Which files are worth parsing: those that speak of torch, and those that import or are imported by such a file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
+
+GATE_WORDS = (b"torch",)
+_IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b|import[ \t]+([\w., \t]+))", re.MULTILINE)
+
+
+def passing(texts: Mapping[str, bytes], words: Iterable[bytes] = GATE_WORDS) -> frozenset[str]:
+    """Names of the files to parse, of texts by name.
+
+    A torch-free ``train.py`` that imports the agent holds the root of the hot path, and a torch-free replay buffer that
+    the agent imports says what a batch is, so the gate widens along imports until nothing is added.
+    """
+    words = tuple(words)
+    inside = {name for name, text in texts.items() if any(word in text for word in words)}
+    imports = {name: _imported(text) for name, text in texts.items()}
+    stems: dict[str, set[str]] = {}
+    for name in texts:
+        stems.setdefault(_stem(name), set()).add(name)
+    todo = list(inside)
+    users: dict[str, set[str]] = {}
+    for name, words_used in imports.items():
+        for word in words_used:
+            users.setdefault(word, set()).add(name)
+    while todo:
+        name = todo.pop()
+        near = set(users.get(_stem(name), ()))
+        for word in imports[name]:
+            near |= stems.get(word, set())
+        for other in near - inside:
+            inside.add(other)
+            todo.append(other)
+    return frozenset(inside)
+
+
+def _stem(name: str) -> str:
+    """The last component of a file's module name: ``replay`` of ``agent/replay.py``, ``agent`` of its ``__init__``."""
+    path = PurePosixPath(name)
+    return path.parent.name if path.stem == "__init__" else path.stem
+
+
+def _imported(text: bytes) -> set[str]:
+    """Components of all modules and names that a text imports at the start of a line."""
+    found: set[str] = set()
+    for match in _IMPORT.finditer(text):
+        for part in (match[1] or match[2]).decode("ascii", "replace").replace(",", " ").split():
+            found.update(part.split("."))
+        if match[1] is not None:
+            rest = text[match.end() : text.find(b"\n", match.end())]
+            found.update(re.findall(r"\w+", rest.decode("utf-8", "replace")))
+    return found

@@ -1,0 +1,88 @@
+"""Where lines that a fix needs go: imports with the imports, definitions after them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from torchlint.facts.model import FileFacts
+from torchlint.rule import Edit
+from torchlint.sources.lines import LineTable
+
+
+def inserted_lines(
+    facts: FileFacts, table: LineTable, imports: Sequence[str], definitions: Sequence[str]
+) -> list[Edit]:
+    """Edits that add what the module lacks of these imports (``numpy as np``) and definitions.
+
+    Imports go before the first import that is no ``from __future__``, definitions after the last import at the top.
+    """
+    edits: list[Edit] = []
+    top = facts.tree.body
+    lead = _lead(top)
+    last = lead
+    for index in range(lead, len(top)):
+        if isinstance(top[index], (ast.Import, ast.ImportFrom)):
+            last = index + 1
+        elif not _between_imports(top[index]):
+            break
+    missing = [text for text in imports if not _imported(facts, text)]
+    if missing:
+        first = next((i for i in range(lead, last) if isinstance(top[i], (ast.Import, ast.ImportFrom))), lead)
+        text = "".join(f"import {name}\n" for name in sorted(missing))
+        at = _start(facts, table, top, first)
+        spaced = text if last > lead else f"{text}\n"
+        edits.append(Edit(at, at, spaced))
+    new = [text for text in definitions if not _defined(facts, text)]
+    if new:
+        text = "".join(f"{line}\n" for line in new)
+        at = _end(facts, table, top, last)
+        edits.append(Edit(at, at, f"\n{text}" if last > lead else f"{text}\n"))
+    return edits
+
+
+def _lead(top: Sequence[ast.stmt]) -> int:
+    """How many statements must stay first: the docstring and ``from __future__`` imports."""
+    count = 0
+    for stmt in top:
+        docstring = count == 0 and isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant)
+        future = isinstance(stmt, ast.ImportFrom) and stmt.module == "__future__"
+        if not (docstring or future):
+            break
+        count += 1
+    return count
+
+
+def _between_imports(stmt: ast.stmt) -> bool:
+    """Statements that people put among their imports, such as ``sys.path.append(...)`` or guarded imports."""
+    if isinstance(stmt, (ast.If, ast.Try)):
+        return all(isinstance(part, (ast.Import, ast.ImportFrom, ast.Pass, ast.Assign)) for part in stmt.body)
+    return isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call)
+
+
+def _imported(facts: FileFacts, text: str) -> bool:
+    module, _, alias = text.partition(" as ")
+    name = alias or module
+    return any(binding.target == module for binding in facts.top.bindings.get(name, ()))
+
+
+def _defined(facts: FileFacts, text: str) -> bool:
+    return text.partition("=")[0].strip() in facts.top.bindings
+
+
+def _start(facts: FileFacts, table: LineTable, top: Sequence[ast.stmt], index: int) -> int:
+    """Start of the row where a statement begins, or the end of what comes before it."""
+    if index < len(top):
+        stmt = top[index]
+        row = min([stmt.lineno, *(d.lineno for d in getattr(stmt, "decorator_list", []))])
+        if index == 0 or (top[index - 1].end_lineno or 0) < row:
+            return table.offset(row, 0)
+    return _end(facts, table, top, index)
+
+
+def _end(facts: FileFacts, table: LineTable, top: Sequence[ast.stmt], index: int) -> int:
+    """Start of the row after the statements before ``index``."""
+    if index == 0:
+        return _start(facts, table, top, 0) if top else 0
+    row = (top[index - 1].end_lineno or 1) + 1
+    return table.offset(row, 0) if row <= table.rows else len(facts.source.utf8)

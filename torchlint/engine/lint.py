@@ -1,0 +1,192 @@
+"""One file from its facts to plain findings: sites, LibCST on their statements, rules, text edits."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from torchlint.engine.analysis import Analysis
+from torchlint.engine.insertion import inserted_lines
+from torchlint.engine.result import Problem
+from torchlint.engine.sites import Triggers
+from torchlint.facts.model import FileFacts
+from torchlint.rule import Cost, Edit, Finding, Fix, PlainFix, Report, Rule
+
+if TYPE_CHECKING:
+    from torchlint.engine.site import PairedSite
+
+
+@dataclass(eq=False, slots=True)
+class Linter:
+    """The selected rules, ready to look at files."""
+
+    rules: Sequence[Rule]
+    costs: dict[tuple[str, str], Cost] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    unpaired: int = 0
+
+    def lint(self, analysis: Analysis, facts: FileFacts) -> list[Finding]:
+        """The findings of one file, sorted by place; losers against other rules are left out."""
+        wanted = list(Triggers(self.rules).sites(analysis, facts))
+        if not wanted:
+            return []
+        drafts = list(self._drafts(analysis, facts, wanted))
+        return finish(drafts, facts)
+
+    def _drafts(
+        self, analysis: Analysis, facts: FileFacts, wanted: Iterable[tuple[ast.AST, list[Rule]]]
+    ) -> Iterable[Draft]:
+        from torchlint.engine.pair import PairingError, pair
+        from torchlint.engine.site import PairedSite
+        from torchlint.engine.snippets import parse_statements
+
+        by_statement: dict[ast.stmt, list[tuple[ast.AST, list[Rule]]]] = {}
+        for node, rules in wanted:
+            statement = facts.statement(node)
+            if statement is not None:
+                by_statement.setdefault(statement, []).append((node, rules))
+        snippets = parse_statements(facts.source, analysis.table(facts), list(by_statement))
+        for snippet, sites in zip(snippets, by_statement.values(), strict=True):
+            if snippet is None:
+                self.unpaired += 1
+                continue
+            try:
+                pairs = pair(snippet.statement, snippet.node, snippet.header_only)
+            except PairingError:
+                self.unpaired += 1
+                continue
+            for node, rules in sites:
+                twin = pairs.cst_of(node)
+                if twin is None:
+                    self.unpaired += 1
+                    continue
+                site = PairedSite(analysis, facts, pairs, twin, node)
+                for rule in rules:
+                    yield from self.apply(rule, site)
+
+    def apply(self, rule: Rule, site: PairedSite) -> list[Draft]:
+        """What one rule says of one site; a rule that fails is an internal problem and the work goes on."""
+        try:
+            return [self._draft(rule, site, report) for report in rule.check(site)]
+        except Exception as error:  # noqa: BLE001  a rule is somebody else's code and may fail in any way
+            problem = f"rule {rule.code} failed at {site!r}: {type(error).__name__}: {error}"
+            if not any(known.message == problem for known in self.problems):
+                self.problems.append(Problem(site.facts.path, problem, internal=True))
+            return []
+
+    def _draft(self, rule: Rule, site: PairedSite, report: Report) -> Draft:
+        from torchlint.engine.edits import span
+
+        table = site.analysis.table(site.facts)
+        start, end = span(report.node, site.pairs, site.facts.source, table)
+        finding = Finding(
+            code=rule.code,
+            name=rule.name,
+            message=report.message,
+            level=report.level or rule.level,
+            path=site.facts.path,
+            start=table.position(start),
+            end=table.position(end),
+            rows=_rows(site),
+            hot=site.hot,
+            cost=self.costs.get((rule.code, report.figure)),
+            fix=plain_fix(report.fix, site) if report.fix is not None else None,
+            cuda_only=rule.cuda_only,
+        )
+        function = site.facts.scope_of(site.twin).function.qualname
+        return Draft(finding, start, end, report.shared, function, rule.yields_to)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A finding before it is compared with the others of its file."""
+
+    finding: Finding
+    start: int
+    end: int
+    shared: str
+    function: str
+    yields_to: tuple[str, ...]
+
+
+def finish(drafts: Sequence[Draft], facts: FileFacts) -> list[Finding]:
+    """Drop what yields to another finding, count what shares a function, give fingerprints, and sort."""
+    kept = [draft for draft in drafts if not _yields(draft, drafts)]
+    counts: dict[tuple[str, str], int] = {}
+    for draft in kept:
+        key = draft.finding.code, draft.function
+        counts[key] = counts.get(key, 0) + 1
+    found: dict[tuple[object, ...], Finding] = {}
+    for draft in kept:
+        count = counts[draft.finding.code, draft.function]
+        finding = draft.finding
+        if draft.shared and count > 1:
+            finding = replace(finding, message=finding.message + draft.shared.format(count=count))
+        found.setdefault((*finding.order, finding.message), finding)
+    return _fingerprinted(sorted(found.values(), key=lambda finding: finding.order), facts)
+
+
+def _yields(draft: Draft, others: Sequence[Draft]) -> bool:
+    return any(
+        other.finding.code in draft.yields_to and other.start < draft.end and draft.start < other.end
+        for other in others
+        if other is not draft
+    )
+
+
+def _fingerprinted(findings: Sequence[Finding], facts: FileFacts) -> list[Finding]:
+    """Fingerprints from rule, path, normalised code of the row and occurrence: stable under moved lines."""
+    rows = facts.source.utf8.splitlines()
+    seen: dict[str, int] = {}
+    result = []
+    for finding in findings:
+        code = b" ".join(rows[finding.start.row - 1].split()) if finding.start.row <= len(rows) else b""
+        key = hashlib.sha1(
+            b"\0".join([finding.code.encode(), finding.path.encode("utf-8", "surrogateescape"), code]),
+            usedforsecurity=False,
+        ).hexdigest()[:16]
+        occurrence = seen.get(key, 0)
+        seen[key] = occurrence + 1
+        result.append(replace(finding, fingerprint=f"{key}{occurrence:x}" if occurrence else key))
+    return result
+
+
+def _rows(site: PairedSite) -> tuple[int, int]:
+    """First and last row of the statement; of a compound statement of its header."""
+    statement = site.facts.statement(site.twin)
+    if statement is None:
+        return 1, 1
+    first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", []))])
+    body = getattr(statement, "body", None)
+    if isinstance(body, list) and body and isinstance(body[0], ast.stmt):
+        last = max(first, body[0].lineno - 1 if body[0].lineno > statement.lineno else statement.lineno)
+        header = [part for part in ast.iter_child_nodes(statement) if not isinstance(part, ast.stmt)]
+        ends = [end for part in header if (end := getattr(part, "end_lineno", None)) is not None]
+        return first, min(last, max([statement.lineno, *ends]))
+    return first, statement.end_lineno or first
+
+
+def plain_fix(fix: Fix, site: PairedSite) -> PlainFix | None:
+    """A fix as text edits, ``None`` when one of its nodes cannot be replaced in place."""
+    from torchlint.engine.edits import edit_for, loses_comment
+
+    source, table = site.facts.source, site.analysis.table(site.facts)
+    edits: list[Edit] = []
+    loses = False
+    for old, new in fix.replace:
+        edit = edit_for(old, new, site.pairs, source, table)
+        if edit is None:
+            return None
+        loses = loses or loses_comment(source, edit)
+        edits.append(edit)
+    edits.extend(inserted_lines(site.facts, table, fix.imports, fix.definitions))
+    return PlainFix(
+        message=fix.message,
+        edits=tuple(sorted(edits)),
+        may_change=fix.may_change,
+        assumes=fix.assumes,
+        loses_comment=loses,
+    )

@@ -1,0 +1,75 @@
+"""Loading rule packages: every module below a package is imported and its rules are collected."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from torchlint.rule import Cost, Rule
+
+BUILT_IN = "torchlint_rules"
+
+
+@cache
+def load_rules(package: str = BUILT_IN) -> tuple[type[Rule], ...]:
+    """The rules of a package, sorted by code.
+
+    Raises:
+        ValueError: two rules have the same code or name.
+    """
+    root = importlib.import_module(package)
+    found: list[type[Rule]] = []
+    for info in pkgutil.walk_packages(root.__path__, f"{package}."):
+        module = importlib.import_module(info.name)
+        found.extend(
+            value
+            for value in vars(module).values()
+            if isinstance(value, type) and issubclass(value, Rule) and value.__module__ == info.name
+        )
+    found.sort(key=lambda rule: rule.code)
+    names = [word for rule in found for word in (rule.code, rule.name)]
+    twice = sorted({word for word in names if names.count(word) > 1})
+    if twice:
+        raise ValueError(f"rules of {package} share {', '.join(twice)}")
+    return tuple(found)
+
+
+@cache
+def figures(package: str = BUILT_IN) -> Mapping[str, tuple[Cost, ...]]:
+    """What was measured for each rule, from the package's ``figures.json``: by code, the rule's first example first."""
+    root = importlib.import_module(package)
+    path = Path(next(iter(root.__path__))) / "figures.json"
+    if not path.is_file():
+        return {}
+    data = json.loads(path.read_text(encoding="utf-8"))
+    found: dict[str, list[Cost]] = {}
+    for row in data["figures"]:
+        found.setdefault(row["code"], []).append(
+            Cost(
+                saves_us=row["saves_us"],
+                ratio=row["ratio"],
+                low=row["low"],
+                high=row["high"],
+                size=row["size"],
+                device=row["device"],
+            )
+        )
+    return {code: tuple(costs) for code, costs in found.items()}
+
+
+def names_of_figures(package: str = BUILT_IN) -> Mapping[tuple[str, str], int]:
+    """Position of each example's figure among those of its rule, by code and name of the example."""
+    root = importlib.import_module(package)
+    path = Path(next(iter(root.__path__))) / "figures.json"
+    if not path.is_file():
+        return {}
+    positions: dict[tuple[str, str], int] = {}
+    count: dict[str, int] = {}
+    for row in json.loads(path.read_text(encoding="utf-8"))["figures"]:
+        positions[row["code"], row["example"]] = count.get(row["code"], 0)
+        count[row["code"]] = count.get(row["code"], 0) + 1
+    return positions

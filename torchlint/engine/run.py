@@ -1,0 +1,242 @@
+"""A whole run: from paths to findings, and to fixed files."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from torchlint.engine.analysis import Analysis, Unparsed, analyse, parse
+from torchlint.engine.gate import passing
+from torchlint.engine.lint import Linter
+from torchlint.engine.result import FixedFile, Problem, Result
+from torchlint.engine.rules import figures, load_rules, names_of_figures
+from torchlint.facts.model import FileFacts
+from torchlint.rule import Applicability, Cost, Finding, Hotness, Level, PlainFix, Position, Rule
+from torchlint.settings.model import Settings
+from torchlint.settings.select import matching, resolve
+from torchlint.sources.decode import UndecodableError, decode
+from torchlint.sources.suppress import suppressions
+from torchlint.sources.text import Source
+from torchlint.sources.walk import python_files, walk
+from torchlint.sources.write import ChangedMeanwhileError, UnencodableError, replace_file
+
+SYNTAX_ERROR = "TL000"
+
+
+def check(paths: Sequence[Path], settings: Settings, stdin: Source | None = None) -> Result:
+    """Lint files and folders; with ``settings.fix`` also write what the fixes make of them.
+
+    ``stdin`` is linted in place of the file of its name, and its fixed text is only returned. Facts come from the whole
+    project, findings only for what was asked.
+    """
+    run = _Run.prepare(paths, settings, stdin)
+    if settings.fix or settings.diff:
+        return run.fixed()
+    findings = run.lint(run.sources)
+    return run.result(findings)
+
+
+def explain_hot(path: Path, row: int, settings: Settings) -> list[Hotness]:
+    """How often each statement that starts on a row of a file runs, with the path that makes it so."""
+    run = _Run.prepare([path], settings, None)
+    analysis, _ = run.analysed(run.sources)
+    facts = analysis.project.files.get(_name(path.absolute(), settings.root))
+    if facts is None:
+        return []
+    nodes = [stmt for stmt in facts.places if stmt.lineno <= row <= (stmt.end_lineno or stmt.lineno)]
+    if not nodes:
+        return []
+    innermost = max(nodes, key=lambda stmt: (stmt.lineno, -(stmt.end_lineno or 0)))
+    return [analysis.heat.at(facts, innermost)]
+
+
+@dataclass(eq=False, slots=True)
+class _Run:
+    """The files of one run: those to report on, and those that are only read for their facts."""
+
+    settings: Settings
+    rules: tuple[Rule, ...]
+    sources: dict[str, Source]
+    context: dict[str, Source]
+    stdin: str
+    result_: Result
+    linter: Linter
+    parsed: dict[bytes, tuple[str, FileFacts | Unparsed]] = field(default_factory=dict)
+
+    @classmethod
+    def prepare(cls, paths: Sequence[Path], settings: Settings, stdin: Source | None) -> _Run:
+        """Select the rules and read the files."""
+        available = load_rules()
+        codes = resolve(
+            available,
+            select=settings.select,
+            ignore=settings.ignore,
+            extend_select=settings.extend_select,
+            preview=settings.preview,
+        )
+        rules = tuple(rule() for rule in available if rule.code in codes)
+        result = Result()
+        run = cls(settings, rules, {}, {}, stdin.name if stdin else "", result, Linter(rules, _costs(available)))
+        run._read(paths, stdin)
+        return run
+
+    def _read(self, paths: Sequence[Path], stdin: Source | None) -> None:
+        found = walk(paths, self.settings)
+        self.result_.problems.extend(Problem(path, message) for path, message in found.problems)
+        wanted = {_name(path, self.settings.root): path for path in found.files}
+        texts: dict[str, bytes] = {}
+        broken: dict[str, Path] = {}
+        for name, path in {**self._project(wanted), **wanted}.items():
+            try:
+                texts[name] = path.read_bytes()
+            except OSError as error:
+                if name in wanted:
+                    reason = error.strerror or type(error).__name__
+                    self.result_.problems.append(Problem(name, f"cannot be read: {reason}"))
+                continue
+            broken[name] = path
+        if stdin is not None:
+            texts[stdin.name] = stdin.utf8
+        self.result_.files = len(wanted) + (stdin is not None)
+        for name in sorted(passing(texts)):
+            target = self.sources if name in wanted or name == self.stdin else self.context
+            if stdin is not None and name == stdin.name:
+                target[name] = stdin
+                continue
+            try:
+                target[name] = decode(texts[name], broken[name], name)
+            except UndecodableError as error:
+                if name in wanted:
+                    self.result_.findings.append(_syntax_error(name, Unparsed(str(error), error.row, error.column)))
+
+    def _project(self, wanted: Mapping[str, Path]) -> dict[str, Path]:
+        """All files of the project, for their facts."""
+        root = self.settings.root
+        marked = any((root / mark).exists() for mark in ("pyproject.toml", "torchlint.toml", ".torchlint.toml", ".git"))
+        if not marked:  # no project in sight: the folders of the files, not everything below the root
+            folders = {path.parent for path in wanted.values()}
+            return {_name(p, root): p for folder in sorted(folders) for p in sorted(folder.glob("*.py")) if p.is_file()}
+        return {_name(path, root): path for path in python_files(root, self.settings)}
+
+    # linting --------------------------------------------------------------------------------------------------------
+
+    def analysed(self, sources: Mapping[str, Source]) -> tuple[Analysis, dict[str, Unparsed]]:
+        """Facts of the given texts and of the rest of the project; unchanged files are parsed once per run."""
+        files: list[FileFacts] = []
+        broken: dict[str, Unparsed] = {}
+        everything = {**self.context, **sources}
+        for name in sorted(everything):
+            source = everything[name]
+            key = name.encode("utf-8", "surrogateescape") + b"\0" + source.utf8
+            if key not in self.parsed:
+                good, bad = parse({name: source})
+                self.parsed[key] = (name, good[0] if good else bad[name])
+            facts = self.parsed[key][1]
+            if isinstance(facts, FileFacts):
+                files.append(facts)
+            else:
+                broken[name] = facts
+        return analyse(files, self.settings), broken
+
+    def lint(self, sources: Mapping[str, Source]) -> dict[str, list[Finding]]:
+        """Findings of all files to report on, by name, without the suppressed ones."""
+        analysis, broken = self.analysed(sources)
+        found: dict[str, list[Finding]] = {}
+        for name, source in sources.items():
+            if name in broken:
+                found[name] = [_syntax_error(name, broken[name])]
+                continue
+            facts = analysis.project.files[name]
+            findings = self.linter.lint(analysis, facts)
+            findings = self._not_ignored(name, findings)
+            if findings:
+                silenced = suppressions(source)
+                findings = [finding for finding in findings if not silenced.covers(finding)]
+            found[name] = findings
+        return found
+
+    def _not_ignored(self, name: str, findings: list[Finding]) -> list[Finding]:
+        for glob, selectors in self.settings.per_file_ignores:
+            if findings and (fnmatch.fnmatch(name, glob) or fnmatch.fnmatch(name.rpartition("/")[2], glob)):
+                codes = matching(selectors, load_rules(), "per-file-ignores")
+                findings = [finding for finding in findings if finding.code not in codes]
+        return findings
+
+    def result(self, findings: Mapping[str, Sequence[Finding]]) -> Result:
+        """The findings of all files in order, with the texts they point into."""
+        result = self.result_
+        result.findings.extend(finding for name in findings for finding in findings[name])
+        result.findings.sort(key=lambda finding: finding.order)
+        result.sources = {**result.sources, **self.sources}
+        result.problems.extend(self.linter.problems)
+        result.problems.sort(key=lambda problem: (problem.path, problem.message))
+        return result
+
+    # fixing ---------------------------------------------------------------------------------------------------------
+
+    def fixed(self) -> Result:
+        """Apply the accepted fixes until nothing changes, and write the files unless only a diff is wanted."""
+        from torchlint.engine.fixing import fix
+
+        outcome = fix(self.sources, self.lint, self._accepts)
+        self.result_.problems.extend(outcome.problems)
+        remaining = dict(outcome.remaining)
+        for name, applied in outcome.applied.items():
+            before, after = self.sources[name], outcome.sources[name]
+            if self.settings.fix and not self.settings.diff and name != self.stdin:
+                try:
+                    replace_file(before, after)
+                except (ChangedMeanwhileError, UnencodableError, OSError) as error:
+                    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+                    self.result_.problems.append(Problem(name, f"not fixed: {reason}"))
+                    remaining[name] = self.lint(self.sources).get(name, [])
+                    continue
+            self.result_.fixed[name] = FixedFile(before, after, applied)
+            self.sources[name] = after
+        return self.result(remaining)
+
+    def _accepts(self, fix: PlainFix) -> bool:
+        if fix.applicability is Applicability.SAFE:
+            return True
+        if fix.applicability is Applicability.DISPLAY:
+            return False
+        if self.settings.unsafe_fixes:
+            return True
+        return not fix.assumes and set(fix.may_change) <= self.settings.accept
+
+
+def _costs(rules: Sequence[type[Rule]]) -> dict[tuple[str, str], Cost]:
+    """Figures by code and name of the example; the empty name stands for the rule's first example."""
+    positions, costs = names_of_figures(), figures()
+    found = {key: costs[key[0]][position] for key, position in positions.items()}
+    for rule in rules:
+        if costs.get(rule.code):
+            found[rule.code, ""] = costs[rule.code][0]
+    return found
+
+
+def _name(path: Path, root: Path) -> str:
+    """Path relative to the project root, with ``/``."""
+    try:
+        return path.relative_to(root).as_posix()
+    except ValueError:
+        return Path(os.path.relpath(path, root)).as_posix()
+
+
+def _syntax_error(name: str, unparsed: Unparsed) -> Finding:
+    """The finding for a file that Python cannot read."""
+    start = Position(unparsed.row, max(1, unparsed.column))
+    finding = Finding(
+        code=SYNTAX_ERROR,
+        name="syntax-error",
+        message=unparsed.message,
+        level=Level.ERROR,
+        path=name,
+        start=start,
+        end=replace(start, column=start.column + 1),
+        rows=(unparsed.row, unparsed.row),
+    )
+    return replace(finding, fingerprint=f"{SYNTAX_ERROR}:{name}")

@@ -1,0 +1,243 @@
+"""The engine's answer to the questions a rule may ask: a ``Site`` over paired trees and facts."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from torchlint.facts.callers import stores_of
+from torchlint.facts.guards import raises
+from torchlint.facts.model import Bind, FileFacts, Scope
+from torchlint.rule import UNKNOWN, CallSite, Frequency, Hotness, Link, Value
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from torchlint.engine.analysis import Analysis
+    from torchlint.engine.pair import Pairs
+
+_FLAG = re.compile(r"(^|_)(debug\w*|sanity\w*|check_nans?|check_finite|check_numerics|validate|validation)($|_)")
+
+
+class PairedSite:
+    """A node of a statement whose LibCST tree was paired with its ``ast`` twin."""
+
+    __slots__ = ("_hot", "analysis", "facts", "node", "pairs", "twin")
+
+    def __init__(self, analysis: Analysis, facts: FileFacts, pairs: Pairs, node: cst.CSTNode, twin: ast.AST) -> None:
+        """Stand at ``node``, whose twin is ``twin``."""
+        self.analysis = analysis
+        self.facts = facts
+        self.pairs = pairs
+        self.node = node
+        self.twin = twin
+        self._hot: Hotness | None = None
+
+    def __repr__(self) -> str:
+        """Where the site stands, for messages about rules that fail."""
+        return f"{self.facts.path}:{getattr(self.twin, 'lineno', 1)}"
+
+    def _ast(self, node: cst.CSTNode) -> ast.AST | None:
+        found = self.pairs.ast_of(node)
+        if found is None and node not in self.pairs:
+            raise TypeError(f"{type(node).__name__} was built by the rule and has no facts")
+        return found
+
+    def _expr(self, node: cst.CSTNode) -> ast.expr | None:
+        found = self._ast(node)
+        return found if isinstance(found, ast.expr) else None
+
+    @property
+    def hot(self) -> Hotness:
+        """How often the node runs; of a function, its body."""
+        if self._hot is None:
+            self._hot = self.analysis.heat.at(self.facts, place_of(self.twin))
+        return self._hot
+
+    def frequency(self, node: cst.CSTNode) -> Frequency:
+        """How often one node of the statement runs."""
+        twin = self._ast(node)
+        return self.analysis.heat.at(self.facts, twin).frequency if twin is not None else Frequency.ONCE
+
+    def name(self, node: cst.CSTNode) -> str | None:
+        """Qualified name through the imports."""
+        twin = self._expr(node)
+        return self.analysis.project.qualified(self.facts, twin) if twin is not None else None
+
+    def module_name(self, module: str) -> str | None:
+        """The name a module is bound to by an import of this file that the node sees."""
+        scope: Scope | None = self.facts.scope_of(self.twin)
+        while scope is not None:
+            if scope.kind != "class":
+                for name, bindings in scope.bindings.items():
+                    if all(b.how is Bind.IMPORT and b.target == module for b in bindings):
+                        return name
+            scope = scope.parent
+        return None
+
+    def value(self, node: cst.CSTNode) -> Value:
+        """What is known of an expression."""
+        twin = self._expr(node)
+        return self.analysis.values.of(self.facts, twin) if twin is not None else UNKNOWN
+
+    def chain(self, node: cst.CSTNode) -> Sequence[Link]:
+        """Method calls and subscripts on top of an expression."""
+        import libcst as cst
+
+        links: list[Link] = []
+        current = node
+        while True:
+            above = self.pairs.parent(current)
+            if isinstance(above, cst.Attribute) and above.value is current:
+                call = self.pairs.parent(above)
+                if not isinstance(call, cst.Call) or call.func is not above:
+                    break
+                links.append(Link(above.attr.value, call))
+                current = call
+            elif isinstance(above, cst.Subscript) and above.value is current:
+                links.append(Link("[]", above))
+                current = above
+            else:
+                break
+        return links
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        """The node that holds another one."""
+        return self.pairs.parent(node)
+
+    def argument(self, call: cst.Call, position: int, keyword: str) -> cst.BaseExpression | None:
+        """An argument by position or keyword."""
+        index = 0
+        for arg in call.args:
+            if arg.star:
+                return None
+            if arg.keyword is not None:
+                if arg.keyword.value == keyword:
+                    return arg.value
+            else:
+                if index == position:
+                    return arg.value
+                index += 1
+        return None
+
+    def plain(self, call: cst.Call) -> bool:
+        """Whether a call has no star arguments."""
+        return not any(arg.star for arg in call.args)
+
+    def constant(self, node: cst.CSTNode) -> bool:
+        """Whether an expression has the same value on every call."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.constants.of(self.facts, twin)
+
+    def debug_flag(self) -> str | None:
+        """A debug attribute or parameter in scope whose default is false."""
+        scope: Scope | None = self.facts.scope_of(self.twin).function
+        while scope is not None and scope.kind == "function":
+            for name in scope.params:
+                default = scope.bindings[name][0].value
+                if _FLAG.search(name) and len(scope.bindings[name]) == 1 and _is_false(default):
+                    return name
+            owner = scope.method_of
+            if owner is not None and scope.self_name:
+                attribute = self._debug_attribute(owner)
+                return f"{scope.self_name}.{attribute}" if attribute else None
+            scope = scope.parent
+        return None
+
+    def _debug_attribute(self, owner: Scope) -> str | None:
+        project = self.analysis.project
+        names = {name for cls in project.family(owner.dotted) for name in cls.stores if _FLAG.search(name)}
+        for name in sorted(names):
+            stores = list(stores_of(project, owner.dotted, name))
+            if all(store.scope.kind == "class" or store.scope.name == "__init__" for store in stores) and all(
+                self._false_by_default(store.scope, store.binding.value) for store in stores
+            ):
+                return name
+        return None
+
+    def _false_by_default(self, scope: Scope, value: ast.expr | None) -> bool:
+        if _is_false(value):
+            return True
+        if not isinstance(value, ast.Name):
+            return False
+        bound = scope.bindings.get(value.id, [])
+        return len(bound) == 1 and bound[0].how is Bind.PARAM and _is_false(bound[0].value)
+
+    def raises(self) -> bool:
+        """Of an ``if``, whether its body exists to raise; an assert does."""
+        if isinstance(self.twin, ast.If):
+            return raises(self.twin.body)
+        return isinstance(self.twin, ast.Assert)
+
+    def scripted(self) -> bool:
+        """Whether the node stands in TorchScript code."""
+        scope: Scope | None = self.facts.scope_of(self.twin)
+        while scope is not None:
+            for decorator in getattr(scope.node, "decorator_list", []):
+                node = decorator.func if isinstance(decorator, ast.Call) else decorator
+                name = self.analysis.project.qualified(self.facts, node) or ""
+                if name.startswith("torch.jit."):
+                    return True
+            if scope.kind == "class" and any(
+                base.rpartition(".")[2] == "ScriptModule" for base in self.analysis.project.ancestry(scope.dotted)
+            ):
+                return True
+            scope = scope.parent
+        return isinstance(self.twin, (ast.FunctionDef, ast.AsyncFunctionDef)) and self._script_decorated(self.twin)
+
+    def _script_decorated(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+        names = [self.analysis.project.qualified(self.facts, d) or "" for d in node.decorator_list]
+        return any(name.startswith("torch.jit.") for name in names)
+
+    def compiled(self) -> bool:
+        """Whether the node stands in a function or class that the project compiles, or calls one that is."""
+        compiled = self.analysis.compiled()
+        if not compiled:
+            return False
+        scope: Scope | None = self.facts.scope_of(self.twin)
+        while scope is not None:
+            if scope.dotted in compiled:
+                return True
+            scope = scope.parent
+        body = self.twin if isinstance(self.twin, (ast.With, ast.FunctionDef, ast.AsyncFunctionDef)) else None
+        calls = [part for part in ast.walk(body) if isinstance(part, ast.Call)] if body is not None else []
+        return any(self._calls_compiled(call.func, compiled) for call in calls)
+
+    def _calls_compiled(self, func: ast.expr, compiled: frozenset[str]) -> bool:
+        if self.analysis.values.of(self.facts, func).name in compiled:
+            return True
+        if not isinstance(func, ast.Attribute):
+            return False
+        owner = self.analysis.values.of(self.facts, func.value).name
+        return any(f"{cls}.{func.attr}" in compiled for cls in self.analysis.project.ancestry(owner))
+
+    def may_use_cuda(self) -> bool:
+        """Whether the project may run on an accelerator."""
+        return self.analysis.may_use_cuda(self.facts)
+
+    def mutated(self, node: cst.CSTNode) -> bool:
+        """Whether what an expression is assigned to is changed in place later."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.uses.mutated(self.facts, twin)
+
+    def leaves_as_data(self) -> bool:
+        """Whether nothing that leaves a ``with`` block or function can be a tensor."""
+        if not isinstance(self.twin, (ast.With, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef)):
+            return False
+        return self.analysis.escapes.leaves_as_data(self.facts, self.twin)
+
+    def calls_of(self, node: cst.CSTNode) -> Sequence[CallSite]:
+        """All places that call what an expression is assigned to."""
+        twin = self._expr(node)
+        return self.analysis.uses.calls_of(self.facts, twin) if twin is not None else []
+
+
+def place_of(twin: ast.AST) -> ast.AST:
+    """The node whose hotness is meant: of a function its body, else the node itself."""
+    return twin.body[0] if isinstance(twin, (ast.FunctionDef, ast.AsyncFunctionDef)) else twin
+
+
+def _is_false(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False

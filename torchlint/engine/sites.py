@@ -1,0 +1,81 @@
+"""Where the rules want to look: the triggers of all rules, answered from the facts of a file."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from torchlint.engine.analysis import Analysis
+from torchlint.engine.site import place_of
+from torchlint.facts.model import FileFacts
+from torchlint.rule import Frequency, Kind, Rule
+
+
+@dataclass(eq=False, slots=True)
+class Triggers:
+    """The triggers of the selected rules, by what they look for."""
+
+    rules: Sequence[Rule]
+    calls: dict[str, list[Rule]] = field(default_factory=dict)
+    methods: dict[str, list[Rule]] = field(default_factory=dict)
+    statements: dict[str, list[Rule]] = field(default_factory=dict)
+    subscripts: list[Rule] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for rule in self.rules:
+            for name in sorted(rule.trigger.calls):
+                self.calls.setdefault(name, []).append(rule)
+            for name in sorted(rule.trigger.methods):
+                self.methods.setdefault(name, []).append(rule)
+            for name in sorted(rule.trigger.statements):
+                self.statements.setdefault(name, []).append(rule)
+            if rule.trigger.bool_subscripts:
+                self.subscripts.append(rule)
+
+    def sites(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
+        """The nodes of a file that match a trigger and are hot enough, each with the rules that want it."""
+        for scope in facts.scopes:
+            for call in scope.calls:
+                rules = self._of_call(analysis, facts, call)
+                if rules:
+                    yield call, rules
+        for stmt in facts.compounds:
+            rules = self.statements.get(type(stmt).__name__, [])
+            rules = [rule for rule in rules if hot_enough(analysis, facts, stmt, rule)]
+            if rules:
+                yield stmt, rules
+        yield from self._subscripts(analysis, facts)
+
+    def _of_call(self, analysis: Analysis, facts: FileFacts, call: ast.Call) -> list[Rule]:
+        rules: list[Rule] = []
+        if isinstance(call.func, ast.Attribute):
+            rules.extend(self.methods.get(call.func.attr, ()))
+        name = analysis.project.qualified(facts, call.func)
+        if name is not None:
+            rules.extend(rule for rule in self.calls.get(name, ()) if rule not in rules)
+        return [rule for rule in rules if hot_enough(analysis, facts, call, rule)]
+
+    def _subscripts(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
+        for node in facts.subscripts if self.subscripts else ():
+            rules = [rule for rule in self.subscripts if hot_enough(analysis, facts, node, rule)]
+            if rules and masked(analysis, facts, node):
+                yield node, rules
+
+
+def hot_enough(analysis: Analysis, facts: FileFacts, node: ast.AST, rule: Rule) -> bool:
+    """Whether a node runs as often as a rule needs."""
+    if rule.least is Frequency.ONCE:
+        return True
+    return analysis.heat.at(facts, place_of(node)).frequency >= rule.least
+
+
+def masked(analysis: Analysis, facts: FileFacts, node: ast.Subscript) -> bool:
+    """Whether an index, or one part of it, is proven a boolean tensor."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    for part in parts:
+        if not isinstance(part, (ast.Slice, ast.Constant)):
+            value = analysis.values.of(facts, part)
+            if value.kind is Kind.TENSOR and value.dtype == "bool":
+                return True
+    return False

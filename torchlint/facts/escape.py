@@ -1,0 +1,183 @@
+"""Whether tensors made in a block or function stay there: what is returned, stored, collected or handed on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from torchlint.facts.graph import CallGraph
+from torchlint.facts.model import FileFacts, Scope
+from torchlint.facts.project import Project
+from torchlint.facts.values import Values
+from torchlint.rule import Kind
+
+_NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_HARMLESS = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.DISTRIBUTION, Kind.NUMBER, Kind.SCALAR, Kind.STRING, Kind.SIZE})
+_KEEPING = frozenset({"append", "appendleft", "extend", "insert", "add", "update", "setdefault", "put", "push"})
+_GRADIENTS = frozenset({"enable_grad", "backward", "register_hook", "set_grad_enabled"})
+_DEPTH = 8
+
+
+@dataclass(eq=False, slots=True)
+class Escapes:
+    """Answers whether tensors leave a place, following the calls made there."""
+
+    project: Project
+    graph: CallGraph
+    values: Values
+    _keeps: dict[Scope, bool] = field(default_factory=dict)
+    _open: set[Scope] = field(default_factory=set)
+
+    def leaves_as_data(
+        self, facts: FileFacts, node: ast.With | ast.AsyncWith | ast.FunctionDef | ast.AsyncFunctionDef
+    ) -> bool:
+        """Whether all that leaves a ``with`` block or function is proven to hold no tensor."""
+        inside = list(_nodes(node.body))
+        if any(isinstance(part, (ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal)) for part in inside):
+            return False
+        if not self._keeps_nothing(facts, inside):
+            return False
+        for part in inside:
+            if (
+                isinstance(part, ast.Return)
+                and part.value is not None
+                and not self.values.of(facts, part.value).is_data
+            ):
+                return False
+        return isinstance(node, _NESTED) or self._outside(facts, node, set(inside))
+
+    def _outside(self, facts: FileFacts, block: ast.With | ast.AsyncWith, inside: set[ast.AST]) -> bool:
+        """Whether what a block binds is only turned into data after it."""
+        scope = facts.scope_of(block).function
+        names = {n for n, bound in scope.bindings.items() for b in bound if b.stmt in inside or b.stmt is block}
+        body = scope.node.body if isinstance(scope.node, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)) else []
+        for part in _nodes(body):
+            if part in inside or not isinstance(part, ast.Name) or part.id not in names:
+                continue
+            if not isinstance(part.ctx, ast.Load):
+                continue
+            reach = self.project.reaching(facts, part)
+            if any(b.stmt in inside for b in reach.bindings) and not self._turned_into_data(facts, part):
+                return False
+        return True
+
+    def _turned_into_data(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether a use goes through a chain of methods that ends in data: ``a.cpu().numpy()``, ``int(a)``."""
+        current: ast.expr = node
+        while True:
+            if self.values.of(facts, current).is_data:
+                return True
+            parent = facts.parent.get(current)
+            if (
+                isinstance(parent, ast.Attribute)
+                or (isinstance(parent, ast.Subscript) and parent.value is current)
+                or (isinstance(parent, ast.Call) and (parent.func is current or self._reads(facts, parent)))
+            ):
+                current = parent
+            else:
+                return False
+
+    def _reads(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Calls that only read a tensor: builtins and functions of torch and numpy."""
+        return (self.project.qualified(facts, call.func) or "").startswith(("builtins.", "torch.", "numpy."))
+
+    # what callees keep ----------------------------------------------------------------------------------------------
+
+    def _keeps_nothing(self, facts: FileFacts, nodes: Sequence[ast.AST]) -> bool:
+        for part in nodes:
+            if isinstance(part, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and not self._assignment(facts, part):
+                return False
+            if isinstance(part, ast.Call) and not self._call(facts, part):
+                return False
+        return True
+
+    def _assignment(self, facts: FileFacts, node: ast.Assign | ast.AnnAssign | ast.AugAssign) -> bool:
+        """Whether an assignment stores no tensor in an object; ``buffer[i] = t`` copies into a tensor."""
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        todo = list(targets)
+        while todo:
+            target = todo.pop()
+            if isinstance(target, (ast.Tuple, ast.List)):
+                todo.extend(target.elts)
+            elif isinstance(target, ast.Starred):
+                todo.append(target.value)
+            elif isinstance(target, ast.Attribute):
+                if node.value is None or not self.values.of(facts, node.value).is_data:
+                    return False
+            elif isinstance(target, ast.Subscript):
+                copies = self.values.of(facts, target.value).kind in (Kind.TENSOR, Kind.NDARRAY)
+                local = isinstance(target.value, ast.Name)
+                data = node.value is not None and self.values.of(facts, node.value).is_data
+                if not (copies or data or (local and self._local(facts, target.value))):
+                    return False
+        return True
+
+    def _local(self, facts: FileFacts, node: ast.expr) -> bool:
+        """A container made in the function itself: what it holds is judged where the container goes."""
+        if not isinstance(node, ast.Name):
+            return False
+        return (
+            self.values.of(facts, node).kind in (Kind.LIST, Kind.DICT)
+            and facts.scope_of(node).function.kind == "function"
+        )
+
+    def _call(self, facts: FileFacts, call: ast.Call) -> bool:
+        func = call.func
+        last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+        if last in _GRADIENTS:
+            return False
+        name = self.project.qualified(facts, func) or ""
+        if name == "torch.autograd.grad":
+            return False
+        if name.startswith(("builtins.", "torch.", "numpy.", "math.", "random.")):
+            return True
+        targets = self.graph.callees.get(call)
+        if targets:
+            return all(self._function(target) for target in targets)
+        if isinstance(func, ast.Attribute) and self._method(facts, func, call):
+            return True
+        callee = self.values.of(facts, func)
+        if callee.kind is Kind.MODULE and all(name.startswith("torch.nn.") for name in callee.name.split("|")):
+            return True
+        arguments = [*call.args, *(k.value for k in call.keywords)]
+        return all(self.values.of(facts, arg).is_data for arg in arguments if not isinstance(arg, ast.Starred))
+
+    def _method(self, facts: FileFacts, func: ast.Attribute, call: ast.Call) -> bool:
+        """Whether a method of a value of known kind keeps nothing."""
+        receiver = self.values.of(facts, func.value)
+        if receiver.kind in _HARMLESS:
+            return True
+        if receiver.kind in (Kind.LIST, Kind.DICT, Kind.SET):
+            return func.attr not in _KEEPING or self._local(facts, func.value) or self._data(facts, call)
+        return receiver.kind is Kind.MODULE and receiver.name.startswith("torch.nn.")
+
+    def _data(self, facts: FileFacts, call: ast.Call) -> bool:
+        return all(self.values.of(facts, arg).is_data for arg in call.args)
+
+    def _function(self, function: Scope) -> bool:
+        """Whether a project function keeps no tensor anywhere."""
+        if function in self._keeps:
+            return self._keeps[function]
+        if function in self._open:
+            return True  # a recursive call adds nothing to what its function does
+        if len(self._open) > _DEPTH or not isinstance(function.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return False
+        self._open.add(function)
+        try:
+            found = self._keeps_nothing(function.file, list(_nodes(function.node.body)))
+        finally:
+            self._open.discard(function)
+        if not self._open:
+            self._keeps[function] = found
+        return found
+
+
+def _nodes(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:
+    """All nodes of a block, without those of functions and classes defined in it."""
+    todo: list[ast.AST] = list(reversed(body))
+    while todo:
+        node = todo.pop()
+        yield node
+        if not isinstance(node, _NESTED):
+            todo.extend(reversed(list(ast.iter_child_nodes(node))))

@@ -1,0 +1,279 @@
+"""The call graph: which project functions each call reaches, and who calls a function."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from torchlint.facts.callers import Caller
+from torchlint.facts.model import Bind, FileFacts, Scope
+from torchlint.facts.project import Project, components
+from torchlint.facts.values import Values
+from torchlint.rule import Kind, Value
+
+# Names that containers, files and the standard library also have: never linked by name alone.
+_COMMON = frozenset(
+    [
+        "add",
+        "append",
+        "clear",
+        "close",
+        "copy",
+        "count",
+        "dump",
+        "dumps",
+        "extend",
+        "format",
+        "get",
+        "index",
+        "insert",
+        "items",
+        "join",
+        "keys",
+        "load",
+        "loads",
+        "log",
+        "open",
+        "pop",
+        "popitem",
+        "print",
+        "put",
+        "read",
+        "remove",
+        "render",
+        "replace",
+        "reset",
+        "reverse",
+        "run",
+        "save",
+        "seed",
+        "send",
+        "set",
+        "setdefault",
+        "size",
+        "sort",
+        "split",
+        "start",
+        "step",
+        "stop",
+        "strip",
+        "to",
+        "update",
+        "values",
+        "write",
+        "zero_grad",
+        "backward",
+        "item",
+        "numpy",
+        "cpu",
+        "cuda",
+        "detach",
+        "forward",
+        "__init__",
+        "state_dict",
+        "load_state_dict",
+        "parameters",
+        "eval",
+        "mean",
+        "sum",
+        "max",
+        "min",
+        "shape",
+        "info",
+        "debug",
+        "warning",
+        "error",
+    ]
+)
+_MANY = 6
+
+
+@dataclass(eq=False, slots=True)
+class CallGraph:
+    """Edges between the project's functions.
+
+    ``callers`` maps a function to the calls that reach it; ``callees`` a call to what it reaches; ``weak`` holds calls
+    that were linked by the method's name alone.
+    """
+
+    callers: dict[Scope, list[Caller]] = field(default_factory=dict)
+    callees: dict[ast.Call, tuple[Scope, ...]] = field(default_factory=dict)
+    weak: set[ast.Call] = field(default_factory=set)
+    built: set[str] = field(default_factory=set)
+
+    def add(self, facts: FileFacts, call: ast.Call, targets: list[tuple[Scope, int]]) -> None:
+        """Record that a call reaches these functions; the number is how many parameters are filled already."""
+        self.callees[call] = tuple(scope for scope, _ in targets)
+        for scope, skip in targets:
+            self.callers.setdefault(scope, []).append(Caller(facts, call, skip))
+
+
+def call_graph(project: Project) -> tuple[CallGraph, Values]:
+    """Resolve every call of the project.
+
+    Receivers may depend on parameters, and these on the callers found so far, so the calls that stay open are tried
+    again with what the first round found; what is open then is linked by name where few methods have it.
+    """
+    graph = CallGraph()
+    values = Values(project)
+    resolver = _Resolver(project, graph, values)
+    pending = resolver.first_round()
+    for _ in range(2):
+        values = Values(project, graph.callers)
+        resolver.values = values
+        still = resolver.again(pending)
+        if len(still) == len(pending):
+            break
+        pending = still
+    resolver.by_name(pending)
+    values = Values(project, graph.callers)
+    return graph, values
+
+
+class _Resolver:
+    """Finds the targets of calls."""
+
+    def __init__(self, project: Project, graph: CallGraph, values: Values) -> None:
+        self.project = project
+        self.graph = graph
+        self.values = values
+
+    def first_round(self) -> list[tuple[FileFacts, ast.Call]]:
+        pending = []
+        for facts in self.project.files.values():
+            for scope in facts.scopes:
+                for call in scope.calls:
+                    if self._candidate(call) and not self._resolve(facts, call):
+                        pending.append((facts, call))
+        return pending
+
+    def again(self, pending: list[tuple[FileFacts, ast.Call]]) -> list[tuple[FileFacts, ast.Call]]:
+        return [(facts, call) for facts, call in pending if not self._resolve(facts, call)]
+
+    def _candidate(self, call: ast.Call) -> bool:
+        """Cheap test: could this call reach a function of ours at all?"""
+        func = call.func
+        if isinstance(func, ast.Attribute):
+            return func.attr in self.project.methods or not _foreign(func) or func.attr in ("apply", "submit")
+        return True
+
+    def _resolve(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Link one call; false when its receiver is not known yet."""
+        func = call.func
+        name = self.project.qualified(facts, func)
+        if name is not None:
+            if name in self.project.functions:
+                self.graph.add(facts, call, [(self.project.functions[name], 0)])
+                return True
+            if name in self.project.classes:
+                self._construct(facts, call, name)
+                return True
+            if "." in name:
+                return True  # a function of a library
+        if isinstance(func, ast.Attribute):
+            return self._method(facts, call, func)
+        value = self.values.of(facts, func)
+        return self._called(facts, call, value)
+
+    def _construct(self, facts: FileFacts, call: ast.Call, name: str) -> None:
+        self.graph.built.add(name)
+        init = self.project.method(name, "__init__")
+        self.graph.add(facts, call, [(init, 1)] if init is not None else [])
+
+    def _method(self, facts: FileFacts, call: ast.Call, func: ast.Attribute) -> bool:
+        if isinstance(func.value, ast.Call) and isinstance(func.value.func, ast.Name) and func.value.func.id == "super":
+            owner = facts.scope_of(call).owner
+            above = self.project.ancestry(owner.dotted)[1:] if owner is not None else ()
+            for base in above:
+                method = self.project.method(base, func.attr)
+                if method is not None:
+                    self.graph.add(facts, call, [(method, 1)])
+                    break
+            return True
+        receiver = self.values.of(facts, func.value)
+        if receiver.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and receiver.name:
+            return self._bound(facts, call, receiver, func.attr)
+        return receiver.known and receiver.kind is not Kind.ENV
+
+    def _bound(self, facts: FileFacts, call: ast.Call, receiver: Value, attr: str) -> bool:
+        """A method of a known class (or of one of several), and what its subclasses override."""
+        targets: list[tuple[Scope, int]] = []
+        for name in receiver.name.split("|"):
+            method = self.project.method(name, attr)
+            skip = 0 if method is not None and "staticmethod" in method.decorator_names else 1
+            if receiver.kind is Kind.CLASS and method is not None and "classmethod" not in method.decorator_names:
+                skip = 0
+            found = [method] if method is not None else []
+            targets.extend((scope, skip) for scope in [*found, *self.project.overrides(name, attr)])
+        if targets:
+            self._add(facts, call, targets)
+            return True
+        member = self.values.attribute(receiver.name.split("|")[0], attr)
+        return self._called(facts, call, member) or not self.project.is_ours(receiver.name.split("|")[0])
+
+    def _add(self, facts: FileFacts, call: ast.Call, targets: list[tuple[Scope, int]]) -> None:
+        self.graph.add(facts, call, list(dict.fromkeys(targets)))
+
+    def _called(self, facts: FileFacts, call: ast.Call, value: Value) -> bool:
+        """A call of a value: a module, an instance, a function held in a variable."""
+        if value.kind is Kind.CLASS and value.name in self.project.classes:
+            self._construct(facts, call, value.name)
+            return True
+        if value.kind is Kind.FUNCTION and value.name in self.project.functions:
+            function = self.project.functions[value.name]
+            self.graph.add(facts, call, [(function, 1 if function.method_of is not None else 0)])
+            return True
+        if value.kind in (Kind.MODULE, Kind.INSTANCE):
+            attr = "forward" if value.kind is Kind.MODULE else "__call__"
+            targets: list[tuple[Scope, int]] = []
+            for name in value.name.split("|"):
+                method = self.project.method(name, attr)
+                found = [method] if method is not None else []
+                targets.extend((scope, 1) for scope in [*found, *self.project.overrides(name, attr)])
+            if targets:
+                self._add(facts, call, targets)
+            return True
+        return value.known
+
+    def by_name(self, pending: list[tuple[FileFacts, ast.Call]]) -> None:
+        """Link calls on unknown receivers to the few methods of that name in files connected by imports."""
+        groups = components(self.project)
+        for facts, call in pending:
+            func = call.func
+            if not isinstance(func, ast.Attribute) or func.attr in _COMMON or func.attr.startswith("__"):
+                continue
+            near = [m for m in self.project.methods.get(func.attr, ()) if m.file.path in groups[facts.path]]
+            near = [m for m in near if _fits(m, call)]
+            if 0 < len(near) <= _MANY:
+                self.graph.weak.add(call)
+                self.graph.add(facts, call, [(m, 1) for m in near])
+
+
+def _fits(method: Scope, call: ast.Call) -> bool:
+    """Whether a call's arguments can be a method's at all."""
+    node = method.node
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return False
+    args = node.args
+    if args.vararg is None and not any(isinstance(a, ast.Starred) for a in call.args):
+        most = len(args.posonlyargs) + len(args.args) - 1
+        if len(call.args) > most:
+            return False
+    names = {a.arg for a in [*args.args, *args.kwonlyargs]}
+    return args.kwarg is not None or all(k.arg is None or k.arg in names for k in call.keywords)
+
+
+def _foreign(func: ast.Attribute) -> bool:
+    """Attribute calls that cannot be a module held in an attribute: long chains on calls."""
+    return isinstance(func.value, (ast.Call, ast.Constant, ast.JoinedStr))
+
+
+def references(project: Project, facts: FileFacts) -> set[str]:
+    """Qualified names of the project's classes that a file mentions in any way (``features_extractor_class=Net``)."""
+    found: set[str] = set()
+    for scope in facts.scopes:
+        for bindings in scope.bindings.values():
+            for binding in bindings:
+                if binding.how is Bind.IMPORT:
+                    found.add(project.canonical(facts, binding.target))
+    return found

@@ -1,0 +1,182 @@
+"""What keeps code from running often: debug flags, intervals, resets, first calls, branches that raise."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from torchlint.facts.model import FileFacts
+from torchlint.facts.reach import leaves
+from torchlint.rule import Frequency
+
+_DEBUG = re.compile(
+    r"(^|_)(debug\w*|verbose\w*|verbosity|dev_mode|render\w*|plot\w*|visuali\w+|profil\w+|print\w*|dump\w*|trace|tracing"
+    r"|return_stats|log_interval|logging|should_log|do_log|log_this\w*|to_log|tensorboard|wandb|writer|write|record_video"
+    r"|save\w*|should_save|checkpoint\w*|sanity\w*|check_nan\w*|detect_anomaly|validate_args|validat\w+|debugging|DEBUG\w*)($|_)"
+)
+_DONE = re.compile(
+    r"(^|_)(dones?|terminated|truncated|terminations?|truncations?|episode_over|episode_done|game_over|reset)($|_|\d)"
+)
+
+
+def names_in(node: ast.AST) -> Iterator[str]:
+    """Identifiers in an expression: names and attributes."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name):
+            yield part.id
+        elif isinstance(part, ast.Attribute):
+            yield part.attr
+        elif isinstance(part, ast.Constant) and isinstance(part.value, str):
+            yield part.value
+
+
+def is_debug_flag(node: ast.expr) -> bool:
+    """Whether an expression is a flag for debugging, logging, rendering or the like."""
+    if isinstance(node, ast.Name):
+        return node.id == "__debug__" or bool(_DEBUG.search(node.id))
+    if isinstance(node, ast.Attribute):
+        return bool(_DEBUG.search(node.attr))
+    if isinstance(node, ast.Call):
+        return is_debug_flag(node.func) or any(_DEBUG.search(word) for word in names_in(node.func))
+    if isinstance(node, ast.Subscript):
+        return is_debug_flag(node.value) or (isinstance(node.slice, ast.Constant) and is_text_flag(node.slice.value))
+    if isinstance(node, ast.Compare):
+        return is_debug_flag(node.left) and isinstance(
+            node.ops[0], (ast.Gt, ast.GtE, ast.Eq, ast.Is, ast.IsNot, ast.NotEq)
+        )
+    return False
+
+
+def is_text_flag(value: object) -> bool:
+    """The same for the key of a settings dictionary."""
+    return isinstance(value, str) and bool(_DEBUG.search(value))
+
+
+def limit(test: ast.expr, facts: FileFacts, stmt: ast.stmt | None = None) -> Frequency | None:
+    """The most often that code under a condition runs, ``None`` when the condition limits nothing."""
+    if isinstance(test, ast.BoolOp):
+        limits = [limit(part, facts, stmt) for part in test.values]
+        known = [found for found in limits if found is not None]
+        if isinstance(test.op, ast.And):
+            return min(known, default=None)
+        return max(known) if len(known) == len(limits) else None
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return Frequency.ONCE if _is_missing(test.operand) else None
+    if is_debug_flag(test) or _is_interval(test) or _is_first_call(test, facts):
+        return Frequency.ONCE
+    if _is_reset(test):
+        return Frequency.EPISODE
+    return None
+
+
+def negated_limit(test: ast.expr) -> Frequency | None:
+    """The most often that code runs where a condition is false (``else``, or after ``if not debug: return``)."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        if is_debug_flag(test.operand) or _is_interval(test.operand):
+            return Frequency.ONCE
+        return Frequency.EPISODE if _is_reset(test.operand) else None
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
+        known = [found for part in test.values if (found := negated_limit(part)) is not None]
+        return min(known, default=None)
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.NotEq, ast.Gt, ast.IsNot)):
+        if (
+            isinstance(test.ops[0], ast.IsNot)
+            and _is_none(test.comparators[0])
+            and isinstance(test.left, ast.Attribute)
+        ):
+            return Frequency.ONCE  # the branch that fills a lazily built attribute
+        return Frequency.ONCE if _has_modulo(test.left) else None
+    return None
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _has_modulo(node: ast.AST) -> bool:
+    return any(isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod) for part in ast.walk(node))
+
+
+def _is_interval(test: ast.expr) -> bool:
+    """``step % n == 0``, ``step - last > interval``."""
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        op = test.ops[0]
+        if isinstance(op, (ast.Eq, ast.Lt, ast.LtE)) and _has_modulo(test.left):
+            return True
+        words = [
+            word
+            for word in names_in(test)
+            if re.search(r"(log|eval|save|print|render|test)\w*(interval|freq|every|period)", word)
+        ]
+        return bool(words) and isinstance(op, (ast.Gt, ast.GtE, ast.Eq, ast.Lt, ast.LtE))
+    return isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod)
+
+
+def _is_reset(test: ast.expr) -> bool:
+    if isinstance(test, ast.Call) and isinstance(test.func, (ast.Attribute, ast.Name)):
+        inner = test.func.value if isinstance(test.func, ast.Attribute) else test.args[0] if test.args else test.func
+        return _is_reset(inner)
+    if isinstance(test, ast.Subscript):
+        return _is_reset(test.value)
+    if isinstance(test, ast.Name):
+        return bool(_DONE.search(test.id))
+    return isinstance(test, ast.Attribute) and bool(_DONE.search(test.attr))
+
+
+def _is_missing(test: ast.expr) -> bool:
+    """``not hasattr(self, "cache")``."""
+    return isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "hasattr"
+
+
+def _is_first_call(test: ast.expr, facts: FileFacts) -> bool:
+    """``self.cache is None``, ``key not in self.cache``, a shape that changed: what a lazily built cache tests."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return False
+    op, left, right = test.ops[0], test.left, test.comparators[0]
+    if isinstance(op, ast.Is) and _is_none(right):
+        return isinstance(left, (ast.Attribute, ast.Subscript)) or _assigned_from_cache(left, facts)
+    if isinstance(op, ast.NotIn):
+        return isinstance(right, (ast.Attribute, ast.Name)) and "cache" in " ".join(names_in(right)).lower()
+    if isinstance(op, ast.NotEq):
+        return any(isinstance(side, ast.Attribute) and side.attr == "shape" for side in (left, right)) and any(
+            isinstance(part, ast.Name) and part.id == "self" for part in ast.walk(test)
+        )
+    return False
+
+
+def _assigned_from_cache(node: ast.expr, facts: FileFacts) -> bool:
+    """``x = cache.get(key)`` and then ``if x is None``."""
+    if not isinstance(node, ast.Name):
+        return False
+    for binding in facts.scope_of(node).function.bindings.get(node.id, ()):
+        value = binding.value
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "get":
+            if "cache" in " ".join(names_in(value.func.value)).lower():
+                return True
+    return False
+
+
+def raises(block: Sequence[ast.stmt]) -> bool:
+    """Whether a block exists to raise: every way through it ends in ``raise``."""
+    if not block:
+        return False
+    last = block[-1]
+    if isinstance(last, ast.Raise):
+        return True
+    if isinstance(last, ast.Assert):
+        return isinstance(last.test, ast.Constant) and not last.test.value
+    if isinstance(last, ast.If):
+        return raises(last.body) and raises(last.orelse)
+    return isinstance(last, (ast.With, ast.AsyncWith)) and raises(last.body)
+
+
+def early_exit(block: Sequence[ast.stmt], index: int) -> Frequency | None:
+    """The limit that earlier ``if not debug: return`` statements of a block put on what follows them."""
+    found: Frequency | None = None
+    for stmt in block[:index]:
+        if isinstance(stmt, ast.If) and leaves(stmt.body) and not raises(stmt.body):
+            bound = negated_limit(stmt.test)
+            if bound is not None:
+                found = bound if found is None else min(found, bound)
+    return found

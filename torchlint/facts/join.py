@@ -1,0 +1,89 @@
+"""Joining values at branches, and small values that are used everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from torchlint.rule import UNKNOWN, Device, Kind, Value
+
+_MOST_CLASSES = 8
+TENSOR = Value(Kind.TENSOR)
+NDARRAY = Value(Kind.NDARRAY)
+BOOL = Value(Kind.NUMBER, dtype="bool")
+INT = Value(Kind.NUMBER, dtype="int")
+FLOAT = Value(Kind.NUMBER, dtype="float")
+NUMBER = Value(Kind.NUMBER)
+STRING = Value(Kind.STRING)
+NONE = Value(Kind.NONE)
+SIZE = Value(Kind.SIZE, items=(INT,))
+
+
+def list_of(element: Value, *, nonempty: bool = False) -> Value:
+    """A list whose elements are all alike."""
+    return Value(Kind.LIST, items=(element,) if element.known else (), nonempty=nonempty)
+
+
+def tuple_of(*items: Value) -> Value:
+    """A tuple of exactly these elements."""
+    return Value(Kind.TUPLE, items=items, nonempty=bool(items))
+
+
+def join(values: Iterable[Value | None]) -> Value | None:
+    """What holds for all of the values; ``None`` (nothing known yet, in a cycle) does not count.
+
+    Python's ``None`` does not count beside another kind: an attribute that starts as ``None`` is used once it is set.
+    """
+    result: Value | None = None
+    nothing: Value | None = None
+    for value in values:
+        if value is None:
+            continue
+        if value.kind is Kind.NONE:
+            nothing = value
+            continue
+        result = value if result is None else _meet(result, value)
+        if not result.known:
+            return UNKNOWN
+    return result if result is not None else nothing
+
+
+def _meet(one: Value, other: Value) -> Value:
+    if one == other:
+        return one
+    if one.kind is not other.kind:
+        return _mixed(one, other)
+    items: tuple[Value, ...] = ()
+    if one.kind is Kind.TUPLE and len(one.items) != len(other.items):
+        return UNKNOWN
+    if one.kind is Kind.LIST and bool(one.items) != bool(other.items):
+        items = one.items or other.items  # an empty list literal beside a filled one
+    elif len(one.items) == len(other.items):
+        items = tuple(_meet(mine, theirs) for mine, theirs in zip(one.items, other.items, strict=True))
+    name = one.name if one.name == other.name else ""
+    if not name and one.kind in (Kind.INSTANCE, Kind.MODULE) and one.name and other.name:
+        names = sorted({*one.name.split("|"), *other.name.split("|")})
+        name = "|".join(names) if len(names) <= _MOST_CLASSES else ""
+    if not name and one.kind in (Kind.INSTANCE, Kind.CLASS, Kind.FUNCTION, Kind.NAMESPACE):
+        return UNKNOWN
+    return Value(
+        one.kind,
+        dtype=one.dtype if one.dtype == other.dtype else None,
+        device=one.device if one.device is other.device else Device.UNKNOWN,
+        rank=one.rank if one.rank == other.rank else None,
+        items=items,
+        nonempty=one.nonempty and other.nonempty,
+        name=name,
+    )
+
+
+def _mixed(one: Value, other: Value) -> Value:
+    kinds = {one.kind, other.kind}
+    if kinds <= {Kind.NUMBER, Kind.SCALAR}:
+        return Value(Kind.SCALAR)
+    return Value(Kind.ITEM) if kinds <= {Kind.NUMBER, Kind.SCALAR, Kind.ITEM, Kind.NDARRAY} else UNKNOWN
+
+
+def without_literal(value: Value) -> Value:
+    """The same value, not tied to one literal."""
+    return replace(value, literal=None) if value.literal is not None else value

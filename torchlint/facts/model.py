@@ -1,0 +1,195 @@
+"""The facts of one file as plain objects, keyed by ``ast`` nodes: scopes, bindings, classes, calls, places."""
+
+from __future__ import annotations
+
+import ast
+import enum
+from dataclasses import dataclass, field
+
+from torchlint.sources.text import Source
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+ScopeNode = (
+    ast.Module
+    | ast.ClassDef
+    | ast.FunctionDef
+    | ast.AsyncFunctionDef
+    | ast.Lambda
+    | ast.ListComp
+    | ast.SetComp
+    | ast.DictComp
+    | ast.GeneratorExp
+)
+
+
+class Bind(enum.Enum):
+    """How a name comes by its value."""
+
+    IMPORT = "import"
+    ASSIGN = "assign"
+    ELEMENT = "element of"
+    ENTER = "with"
+    PARAM = "parameter"
+    FUNCTION = "function"
+    CLASS = "class"
+    AUGMENT = "augmented"
+    OTHER = "other"
+
+
+@dataclass(eq=False, slots=True)
+class Binding:
+    """One place that binds a name.
+
+    Attributes:
+        how: the form of the binding.
+        stmt: the statement that binds (the function itself for a parameter).
+        value: the assigned, iterated or entered expression; the default of a parameter.
+        path: position inside an unpacked value, outermost first; -1 stands for a starred rest.
+        target: qualified name for an import; name of the parameter.
+        scope: of a function or class binding, its scope.
+        annotation: of the target, where there is one.
+    """
+
+    how: Bind
+    stmt: ast.AST
+    value: ast.expr | None = None
+    path: tuple[int, ...] = ()
+    target: str = ""
+    scope: Scope | None = None
+    annotation: ast.expr | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Store:
+    """An assignment to an attribute of ``self`` (or of the class, in its body)."""
+
+    binding: Binding
+    scope: Scope
+
+
+@dataclass(eq=False, slots=True)
+class Scope:
+    """A module, class, function, lambda or comprehension."""
+
+    node: ScopeNode
+    kind: str
+    name: str
+    qualname: str
+    parent: Scope | None
+    file: FileFacts
+    bindings: dict[str, list[Binding]] = field(default_factory=dict)
+    calls: list[ast.Call] = field(default_factory=list)
+    returns: list[ast.Return] = field(default_factory=list)
+    yields: bool = False
+    globals: set[str] = field(default_factory=set)
+    appends: dict[str, list[tuple[str, ast.expr]]] = field(default_factory=dict)
+    stores: dict[str, list[Store]] = field(default_factory=dict)
+    params: list[str] = field(default_factory=list)
+    inner: list[Scope] = field(default_factory=list)
+
+    @property
+    def dotted(self) -> str:
+        """Unique in the project: ``package.module.Class.method``."""
+        return f"{self.file.module}.{self.qualname}" if self.qualname else self.file.module
+
+    @property
+    def function(self) -> Scope:
+        """The function (or module, class) that runs this scope's code: itself unless it is a comprehension."""
+        scope = self
+        while scope.kind == "comprehension" and scope.parent is not None:
+            scope = scope.parent
+        return scope
+
+    @property
+    def owner(self) -> Scope | None:
+        """The class whose method this is, also of functions nested in a method."""
+        scope: Scope | None = self
+        while scope is not None:
+            if scope.kind == "function" and scope.parent is not None and scope.parent.kind == "class":
+                return scope.parent
+            scope = scope.parent
+        return None
+
+    @property
+    def method_of(self) -> Scope | None:
+        """The class in whose body this function stands, if it does."""
+        return self.parent if self.kind == "function" and self.parent and self.parent.kind == "class" else None
+
+    @property
+    def self_name(self) -> str:
+        """Name of the first parameter of a method that is not static, else empty."""
+        if self.method_of is None or not self.params or "staticmethod" in self.decorator_names:
+            return ""
+        return self.params[0]
+
+    @property
+    def decorator_names(self) -> list[str]:
+        """Last components of the decorators' names."""
+        found = []
+        for decorator in getattr(self.node, "decorator_list", []):
+            node = decorator.func if isinstance(decorator, ast.Call) else decorator
+            if isinstance(node, ast.Attribute):
+                found.append(node.attr)
+            elif isinstance(node, ast.Name):
+                found.append(node.id)
+        return found
+
+    @property
+    def row(self) -> int:
+        """First row of the definition, 1 for a module."""
+        return getattr(self.node, "lineno", 1)
+
+
+@dataclass(eq=False, slots=True)
+class FileFacts:
+    """Everything known of one file by itself.
+
+    Attributes:
+        source: the text. module: dotted name, unique in the project. tree: the parsed module.
+        scopes: all scopes, outer before inner. scope_of: the scope that a statement or scope node stands in.
+        parent: the parent of every node. places: where a statement stands (block and index).
+        imports: absolute dotted names of all imported modules and names, for linking files.
+        marks: rows of ``def`` lines that a comment calls hot or cold.
+    """
+
+    source: Source
+    module: str
+    tree: ast.Module
+    package: bool
+    scopes: list[Scope] = field(default_factory=list)
+    scope_of_node: dict[ast.AST, Scope] = field(default_factory=dict)
+    parent: dict[ast.AST, ast.AST] = field(default_factory=dict)
+    places: dict[ast.stmt, tuple[list[ast.stmt], int]] = field(default_factory=dict)
+    binders: dict[ast.AST, set[str]] = field(default_factory=dict)
+    subscripts: list[ast.Subscript] = field(default_factory=list)
+    compounds: list[ast.stmt] = field(default_factory=list)
+    star_imports: list[str] = field(default_factory=list)
+    imports: list[str] = field(default_factory=list)
+    marks: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def path(self) -> str:
+        """Name of the file relative to the project root."""
+        return self.source.name
+
+    @property
+    def top(self) -> Scope:
+        """The module's own scope."""
+        return self.scopes[0]
+
+    def scope_of(self, node: ast.AST) -> Scope:
+        """The scope whose names an expression or statement sees."""
+        current: ast.AST | None = node
+        while current is not None:
+            scope = self.scope_of_node.get(current)
+            if scope is not None:
+                return scope
+            current = self.parent.get(current)
+        return self.top
+
+    def statement(self, node: ast.AST) -> ast.stmt | None:
+        """The innermost statement that holds a node (itself, for a statement)."""
+        current: ast.AST | None = node
+        while current is not None and not isinstance(current, ast.stmt):
+            current = self.parent.get(current)
+        return current

@@ -1,0 +1,302 @@
+"""The files of a project linked: imports across files, qualified names, the class hierarchy."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from torchlint.facts.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.reach import Reaching, reaching
+
+
+def module_name(path: str) -> tuple[str, bool]:
+    """Dotted name of a file by its path relative to the project root, unique there, and whether it is a package."""
+    parts = list(PurePosixPath(path).with_suffix("").parts)
+    package = parts[-1] == "__init__" and len(parts) > 1
+    if package:
+        parts.pop()
+    return ".".join(part.replace(".", "·") for part in parts), package
+
+
+@dataclass(eq=False, slots=True)
+class Project:
+    """All files whose facts are known.
+
+    ``classes`` and ``functions`` are keyed by qualified name; ``methods`` maps a method's name to all of that name.
+    """
+
+    files: dict[str, FileFacts]
+    modules: dict[str, FileFacts] = field(default_factory=dict)
+    by_suffix: dict[str, list[FileFacts]] = field(default_factory=dict)
+    classes: dict[str, Scope] = field(default_factory=dict)
+    functions: dict[str, Scope] = field(default_factory=dict)
+    methods: dict[str, list[Scope]] = field(default_factory=dict)
+    children: dict[str, list[Scope]] = field(default_factory=dict)
+    _links: dict[tuple[str, str], FileFacts | None] = field(default_factory=dict)
+    _names: dict[ast.AST, str | None] = field(default_factory=dict)
+    _mro: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _reach: dict[ast.Name, Reaching] = field(default_factory=dict)
+
+    # names ----------------------------------------------------------------------------------------------------------
+
+    def reaching(self, facts: FileFacts, name: ast.Name) -> Reaching:
+        """Bindings that may reach a name where it is read."""
+        found = self._reach.get(name)
+        if found is None:
+            found = self._reach[name] = reaching(facts, name)
+        return found
+
+    def module(self, facts: FileFacts, dotted: str) -> FileFacts | None:
+        """The project file that an absolute import of ``dotted`` in a file means, if it is one of ours."""
+        key = (str(PurePosixPath(facts.path).parent), dotted)
+        if key not in self._links:
+            self._links[key] = self._find_module(facts, dotted)
+        return self._links[key]
+
+    def _find_module(self, facts: FileFacts, dotted: str) -> FileFacts | None:
+        exact = self.modules.get(dotted)
+        if exact is not None and "." in dotted:
+            return exact
+        candidates = self.by_suffix.get(dotted, [])
+        here = PurePosixPath(facts.path).parent.parts
+        best: tuple[int, int, str] | None = None
+        found = None
+        for candidate in candidates:
+            parts = candidate.module.split(".")
+            above = tuple(parts[: len(parts) - len(dotted.split("."))])
+            common = 0
+            for mine, theirs in zip(here, above, strict=False):
+                if mine.replace(".", "·") != theirs:
+                    break
+                common += 1
+            outside = len(above) - common
+            if outside and "." not in dotted:
+                continue  # a bare name is a sibling or lies in a folder above, else it is somebody else's package
+            rank = (-common, outside, candidate.path)
+            if best is None or rank < best:
+                best, found = rank, candidate
+        return found
+
+    def qualified(self, facts: FileFacts, node: ast.AST) -> str | None:
+        """Qualified name of a name or attribute chain: ``torch.zeros``, ``agents.sac.Agent``; ``None`` if unknown."""
+        if node not in self._names:
+            self._names[node] = None  # a name that is defined by itself has none
+            self._names[node] = self._qualified(facts, node)
+        return self._names[node]
+
+    def _qualified(self, facts: FileFacts, node: ast.AST) -> str | None:
+        if isinstance(node, ast.Attribute):
+            base = self.qualified(facts, node.value)
+            return self.canonical(facts, f"{base}.{node.attr}") if base else None
+        if not isinstance(node, ast.Name):
+            return None
+        reach = self.reaching(facts, node)
+        if not reach.bindings:
+            return self._starred(facts, node.id) or f"builtins.{node.id}"
+        names = {self.binding_name(facts, binding) for binding in reach.bindings if not _is_none(binding)}
+        if len(names) == 1:
+            return names.pop()
+        return None
+
+    def binding_name(self, facts: FileFacts, binding: Binding) -> str | None:
+        """Qualified name that a binding gives, for imports, functions, classes and plain aliases of these."""
+        if binding.how is Bind.IMPORT:
+            return self.canonical(facts, binding.target)
+        if binding.how in (Bind.FUNCTION, Bind.CLASS) and binding.scope is not None:
+            return binding.scope.dotted
+        if binding.how is Bind.ASSIGN and not binding.path and isinstance(binding.value, (ast.Name, ast.Attribute)):
+            name = self.qualified(facts, binding.value)
+            return name if name and not name.startswith("builtins.") else None
+        return None
+
+    def canonical(self, facts: FileFacts, dotted: str, depth: int = 0) -> str:
+        """Follow an absolute dotted name into the project: re-exports resolve to where a thing is defined."""
+        parts = dotted.split(".")
+        for cut in range(len(parts), 0, -1):
+            file = self.module(facts, ".".join(parts[:cut]))
+            if file is None:
+                continue
+            rest = parts[cut:]
+            if not rest:
+                return file.module
+            found = file.top.bindings.get(rest[0])
+            if found is None:
+                for base in file.star_imports:
+                    if depth < 5:
+                        name = self.canonical(file, f"{base}.{rest[0]}", depth + 1)
+                        if name in self.classes or name in self.functions:
+                            return ".".join([name, *rest[1:]])
+                return ".".join([file.module, *rest])
+            binding = found[-1]
+            if binding.how is Bind.IMPORT and depth < 8:
+                return self.canonical(file, ".".join([binding.target, *rest[1:]]), depth + 1)
+            return ".".join([file.module, *rest])
+        return dotted
+
+    def _starred(self, facts: FileFacts, name: str) -> str | None:
+        """What a name means when it can only come from a star import."""
+        for base in facts.star_imports:
+            file = self.module(facts, base)
+            if file is None:
+                continue
+            full = self.canonical(facts, f"{base}.{name}")
+            if full in self.classes or full in self.functions or name in file.top.bindings:
+                return full
+        return None
+
+    # classes --------------------------------------------------------------------------------------------------------
+
+    def bases(self, cls: Scope) -> Iterator[str]:
+        """Qualified names of a class's bases, of ours or of others."""
+        assert isinstance(cls.node, ast.ClassDef)
+        for base in cls.node.bases:
+            node = base.value if isinstance(base, ast.Subscript) else base  # Generic[T]
+            name = self.qualified(cls.file, node)
+            if name:
+                yield name
+
+    def ancestry(self, name: str) -> tuple[str, ...]:
+        """A class's qualified name and those of all its ancestors, nearest first."""
+        found = self._mro.get(name)
+        if found is None:
+            self._mro[name] = (name,)  # a cycle of bases ends here
+            order = [name]
+            cls = self.classes.get(name)
+            for base in self.bases(cls) if cls is not None else ():
+                order.extend(item for item in self.ancestry(base) if item not in order)
+            found = self._mro[name] = tuple(order)
+        return found
+
+    def family(self, name: str) -> Iterator[Scope]:
+        """The project's classes among a class and its ancestors, nearest first."""
+        for ancestor in self.ancestry(name):
+            cls = self.classes.get(ancestor)
+            if cls is not None:
+                yield cls
+
+    def descendants(self, name: str) -> Iterator[Scope]:
+        """The project's classes that derive from a class, at any depth."""
+        todo, seen = [name], {name}
+        while todo:
+            for child in self.children.get(todo.pop(), ()):
+                if child.dotted not in seen:
+                    seen.add(child.dotted)
+                    todo.append(child.dotted)
+                    yield child
+
+    def method(self, cls: str, name: str) -> Scope | None:
+        """The function that ``instance.name`` means for an instance of exactly this class."""
+        for scope in self.family(cls):
+            for binding in reversed(scope.bindings.get(name, ())):
+                if binding.how is Bind.FUNCTION and binding.scope is not None:
+                    return binding.scope
+        return None
+
+    def overrides(self, cls: str, name: str) -> Iterator[Scope]:
+        """The methods of that name in classes that derive from this one."""
+        for child in self.descendants(cls):
+            for binding in child.bindings.get(name, ()):
+                if binding.how is Bind.FUNCTION and binding.scope is not None:
+                    yield binding.scope
+
+    def is_ours(self, cls: str) -> bool:
+        """Whether all that a class inherits is known: it and its ancestors are the project's (or plain objects)."""
+        return all(name in self.classes or name.startswith("builtins.") for name in self.ancestry(cls))
+
+    def is_module(self, cls: str) -> bool:
+        """Whether a class is an ``nn.Module``."""
+        return any(is_external_module(base) for base in self.ancestry(cls))
+
+
+def is_external_module(name: str) -> bool:
+    """Whether a class outside the project is known to be an ``nn.Module``."""
+    if name.startswith(("torch.nn.modules.", "torch.nn.")):
+        last = name.rpartition(".")[2]
+        return last[:1].isupper() and last not in ("Parameter", "ParameterList", "ParameterDict")
+    last = name.rpartition(".")[2]
+    return "." in name and last in _FOREIGN_MODULES
+
+
+_FOREIGN_MODULES = frozenset(
+    {
+        "Module",
+        "LightningModule",
+        "TensorDictModule",
+        "TensorDictModuleBase",
+        "LossModule",
+        "BaseFeaturesExtractor",
+        "BasePolicy",
+        "BaseModel",
+        "ActorCriticPolicy",
+        "ActorCriticCnnPolicy",
+        "MultiInputActorCriticPolicy",
+        "DQNPolicy",
+        "SACPolicy",
+        "TD3Policy",
+        "MlpExtractor",
+        "TorchModelV2",
+        "TorchRLModule",
+        "GaussianMixin",
+        "DeterministicMixin",
+    }
+)
+
+
+def _is_none(binding: Binding) -> bool:
+    """``torch = None`` in the handler of an optional import does not hide what the import binds."""
+    return isinstance(binding.value, ast.Constant) and binding.value.value is None
+
+
+def link(files: Iterable[FileFacts]) -> Project:
+    """Index the facts of all files and link them."""
+    project = Project({file.path: file for file in files})
+    for file in project.files.values():
+        project.modules[file.module] = file
+        parts = file.module.split(".")
+        for start in range(len(parts)):
+            project.by_suffix.setdefault(".".join(parts[start:]), []).append(file)
+    for file in project.files.values():
+        for scope in file.scopes:
+            if scope.kind == "class":
+                project.classes[scope.dotted] = scope
+            elif scope.kind == "function":
+                project.functions[scope.dotted] = scope
+                if scope.method_of is not None:
+                    project.methods.setdefault(scope.name, []).append(scope)
+    for cls in project.classes.values():
+        for base in project.bases(cls):
+            project.children.setdefault(base, []).append(cls)
+    return project
+
+
+def components(project: Project) -> dict[str, frozenset[str]]:
+    """For every file the files it is connected with by imports in either direction (itself included)."""
+    group = {path: path for path in project.files}
+
+    def root(path: str) -> str:
+        while group[path] != path:
+            group[path] = group[group[path]]
+            path = group[path]
+        return path
+
+    for file in project.files.values():
+        for dotted in [*file.imports, *file.star_imports]:
+            target = project.module(file, dotted)
+            if target is not None:
+                group[root(file.path)] = root(target.path)
+    members: dict[str, list[str]] = {}
+    for path in project.files:
+        members.setdefault(root(path), []).append(path)
+    return {path: frozenset(paths) for paths in members.values() for path in paths}
+
+
+def exported(project: Project, scope: Scope) -> bool:
+    """Whether a function or class belongs to a library: it lies in a package whose ``__init__`` imports from it."""
+    parts: Sequence[str] = scope.file.module.split(".")
+    for cut in range(len(parts), 0, -1):
+        package = project.modules.get(".".join(parts[:cut]))
+        if package is not None and package.package and package.top.bindings.get(scope.qualname.partition(".")[0]):
+            return True
+    return False

@@ -1,0 +1,318 @@
+"""Where hot code begins: loops that step an environment or run gradient updates, and entry points of frameworks."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from torchlint.facts.graph import CallGraph, references
+from torchlint.facts.guards import limit
+from torchlint.facts.model import FileFacts, Scope
+from torchlint.facts.project import Project, exported
+from torchlint.facts.values import Values
+from torchlint.rule import Frequency, Kind
+
+_ENV = re.compile(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env|world|simulator)\d*($|_)", re.IGNORECASE)
+_NOT_ENV = re.compile(
+    r"(optim\w*|opt|sched\w*|scaler|prof\w*|lr|timer|pbar|bar|meter|accelerator|run|logger|manager)\d*$", re.I
+)
+_OPTIMIZER = re.compile(r"(optim\w*|(^|_)opt\w*|scaler|trainer)\d*$", re.IGNORECASE)
+_COLD_WORDS = frozenset(
+    [
+        "test",
+        "tests",
+        "testing",
+        "conftest",
+        "enjoy",
+        "demo",
+        "demos",
+        "play",
+        "render",
+        "visualize",
+        "visualise",
+        "visualization",
+        "visualisation",
+        "viz",
+        "plot",
+        "plots",
+        "plotting",
+        "plotter",
+        "video",
+        "mp4",
+        "gif",
+        "watch",
+        "benchmark",
+        "benchmarks",
+        "bench",
+        "profile",
+        "profiling",
+        "profiler",
+        "debug",
+        "export",
+        "inspect",
+        "notebook",
+        "notebooks",
+        "docs",
+    ]
+)
+_SETUP = re.compile(
+    r"_*(save\w*|load\w*|close|setup\w*|init_\w+|_?init|initialize\w*|initialise\w*|build\w*|make_model|render\w*|plot\w*|visuali\w+"
+    r"|export\w*|state_dict|load_state_dict|extra_repr|__repr__|__str__|__del__|__getstate__|__setstate__|test_\w+|reset_parameters"
+    r"|print_\w+|checkpoint\w*)$"
+)
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+# Methods that a framework calls, by the last component of the base class.
+_PROTOCOLS: dict[str, dict[str, Frequency]] = {
+    "policy": dict.fromkeys(
+        [
+            "forward",
+            "_predict",
+            "predict",
+            "evaluate_actions",
+            "predict_values",
+            "get_distribution",
+            "extract_features",
+        ],
+        Frequency.STEP,
+    ),
+    "extractor": {"forward": Frequency.STEP},
+    "callback": {"_on_step": Frequency.STEP, "on_step": Frequency.STEP, "_on_rollout_end": Frequency.EPISODE},
+    "wrapper": dict.fromkeys(["step", "observation", "action", "reward", "step_async", "step_wait"], Frequency.STEP),
+    "lightning": {"training_step": Frequency.UPDATE, "forward": Frequency.UPDATE},
+    "loss": {"forward": Frequency.UPDATE},
+    "tensordict": {"forward": Frequency.STEP},
+}
+_BASES = {
+    "BasePolicy": "policy",
+    "BaseModel": "policy",
+    "ActorCriticPolicy": "policy",
+    "ActorCriticCnnPolicy": "policy",
+    "MultiInputActorCriticPolicy": "policy",
+    "MaskableActorCriticPolicy": "policy",
+    "RecurrentActorCriticPolicy": "policy",
+    "DQNPolicy": "policy",
+    "SACPolicy": "policy",
+    "TD3Policy": "policy",
+    "TorchModelV2": "policy",
+    "BaseFeaturesExtractor": "extractor",
+    "BaseCallback": "callback",
+    "EventCallback": "callback",
+    "Wrapper": "wrapper",
+    "ObservationWrapper": "wrapper",
+    "RewardWrapper": "wrapper",
+    "ActionWrapper": "wrapper",
+    "VecEnvWrapper": "wrapper",
+    "VectorWrapper": "wrapper",
+    "LightningModule": "lightning",
+    "LossModule": "loss",
+    "TensorDictModule": "tensordict",
+    "TensorDictModuleBase": "tensordict",
+}
+
+
+@dataclass(eq=False, slots=True)
+class Roots:
+    """The roots: loops and functions, each with what makes it one (``step``, ``update``) or its protocol.
+
+    ``drivers`` are functions that contain or reach a root loop; ``cold`` functions never pass hotness on.
+    """
+
+    loops: dict[ast.AST, set[str]] = field(default_factory=dict)
+    functions: dict[Scope, set[str]] = field(default_factory=dict)
+    protocols: dict[Scope, tuple[Frequency, str]] = field(default_factory=dict)
+    drivers: set[Scope] = field(default_factory=set)
+    episodes: set[ast.AST] = field(default_factory=set)
+
+
+def cold_file(path: str) -> bool:
+    """Whether a file is a test, a demo, a plot or a profiling script, by its name and folders."""
+    parts = PurePosixPath(path).parts
+    words = [word for part in parts for word in re.split(r"[^a-zA-Z0-9]+", part.removesuffix(".py").lower())]
+    return any(word in _COLD_WORDS for word in words)
+
+
+def cold_function(project: Project, scope: Scope) -> bool:
+    """Whether a function is set-up, saving, printing or testing by its name, or builds a module."""
+    if scope.kind != "function":
+        return False
+    if _SETUP.match(scope.name):
+        return True
+    return scope.name == "__init__" and scope.method_of is not None and project.is_module(scope.method_of.dotted)
+
+
+def enclosing_loop(facts: FileFacts, node: ast.AST, scope: Scope) -> ast.AST | None:
+    """The innermost loop of the same function that runs a node in its body."""
+    child, current = node, facts.parent.get(node)
+    while current is not None and current is not scope.node:
+        if isinstance(current, _LOOPS) and (child in current.body or (isinstance(current, ast.While))):
+            return current
+        child, current = current, facts.parent.get(current)
+    return None
+
+
+def find_roots(project: Project, graph: CallGraph, values: Values) -> Roots:
+    """Find all roots of a project."""
+    roots = Roots()
+    found: list[tuple[Scope, ast.Call, str]] = []
+    for facts in project.files.values():
+        if cold_file(facts.path):
+            continue
+        for scope in facts.scopes:
+            for call in scope.calls:
+                kind = _kind(facts, call, values)
+                if kind and not _demo(facts, call, scope):
+                    found.append((scope, call, kind))
+    _climb(roots, graph, found)
+    _protocols(project, roots)
+    _drive(project, graph, roots)
+    return roots
+
+
+def _kind(facts: FileFacts, call: ast.Call, values: Values) -> str:
+    func = call.func
+    if not isinstance(func, ast.Attribute):
+        return ""
+    if func.attr == "backward":
+        return "update"
+    if func.attr == "step":
+        name = _last(func.value)
+        if _OPTIMIZER.search(name):
+            return "update"
+        if _NOT_ENV.search(name):
+            return ""
+        if _ENV.search(name) or _unpacks(facts.parent.get(call)):
+            return "step" if call.args or call.keywords else ""
+        receiver = values.of(facts, func.value)
+        if receiver.kind is Kind.OPTIMIZER:
+            return "update"
+        return "step" if receiver.kind is Kind.ENV and call.args else ""
+    if func.attr in ("step_wait", "step_async", "recv") and _ENV.search(_last(func.value)):
+        return "step"
+    return ""
+
+
+def _last(node: ast.expr) -> str:
+    while isinstance(node, (ast.Subscript, ast.Call)):
+        node = node.value if isinstance(node, ast.Subscript) else node.func
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _unpacks(parent: ast.AST | None) -> bool:
+    """``obs, reward, done, info = x.step(action)``."""
+    if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], ast.Tuple):
+        return False
+    return len(parent.targets[0].elts) in (4, 5)
+
+
+def _demo(facts: FileFacts, call: ast.Call, scope: Scope) -> bool:
+    """Whether the loop around a step only shows something: it renders each time or waits for a plot."""
+    loop = enclosing_loop(facts, call, scope)
+    if not isinstance(loop, _LOOPS):
+        return False
+    for stmt in loop.body:
+        value = stmt.value if isinstance(stmt, (ast.Expr, ast.Assign)) else None
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+            if value.func.attr in ("render", "imshow", "pause", "capture_frame", "append_data", "flip"):
+                return True
+    return False
+
+
+def _climb(roots: Roots, graph: CallGraph, found: list[tuple[Scope, ast.Call, str]]) -> None:
+    """Mark the innermost loop around each step or update, in the callers when the function itself has none."""
+    todo = list(found)
+    seen: set[tuple[Scope, str]] = set()
+    while todo:
+        scope, call, kind = todo.pop()
+        facts = scope.file
+        loop = enclosing_loop(facts, call, scope)
+        if loop is not None:
+            roots.loops.setdefault(loop, set()).add(kind)
+            continue
+        if scope.kind != "function" or scope.name in ("reset", "__init__") or (scope, kind) in seen:
+            continue
+        seen.add((scope, kind))
+        roots.functions.setdefault(scope, set()).add(kind)
+        for caller in graph.callers.get(scope, ()):
+            if not cold_file(caller.facts.path) and not _gated(caller.facts, caller.call):
+                todo.append((caller.facts.scope_of(caller.call).function, caller.call, kind))
+
+
+def _gated(facts: FileFacts, call: ast.Call) -> bool:
+    """Whether a call stands under a condition that makes it seldom."""
+    child: ast.AST = call
+    current = facts.parent.get(call)
+    while current is not None and not isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef, *_LOOPS)):
+        if isinstance(current, ast.If) and child in current.body and limit(current.test, facts) is not None:
+            return True
+        child, current = current, facts.parent.get(current)
+    return False
+
+
+def _protocols(project: Project, roots: Roots) -> None:
+    for cls in project.classes.values():
+        if cold_file(cls.file.path):
+            continue
+        for base in project.ancestry(cls.dotted)[1:]:
+            last = base.rpartition(".")[2]
+            protocol = _BASES.get(last) if base not in project.classes else None
+            for method, frequency in _PROTOCOLS.get(protocol or "", {}).items():
+                for binding in cls.bindings.get(method, ()):
+                    if binding.scope is not None:
+                        roots.protocols[binding.scope] = (frequency, f"{last} entry point")
+
+
+def forwards(project: Project, graph: CallGraph) -> Iterator[Scope]:
+    """``forward`` of modules that the project builds or mentions, or that a library exports."""
+    mentioned = set(graph.built)
+    for facts in project.files.values():
+        if not cold_file(facts.path):
+            mentioned |= references(project, facts) & set(project.classes)
+    used = set(mentioned)
+    for name in mentioned:
+        used.update(project.ancestry(name))
+    for name, cls in project.classes.items():
+        if cold_file(cls.file.path) or not project.is_module(name):
+            continue
+        if name in used or exported(project, cls):
+            for binding in cls.bindings.get("forward", ()):
+                if binding.scope is not None:
+                    yield binding.scope
+
+
+def _drive(project: Project, graph: CallGraph, roots: Roots) -> None:
+    """Mark the functions that reach a root loop, and the loops around what they run, as per episode."""
+    by_node: dict[ast.AST, Scope] = {scope.node: scope for facts in project.files.values() for scope in facts.scopes}
+    todo: list[Scope] = []
+    marked = [(loop, file) for file in project.files.values() for loop in _loops_of(file, roots)]
+    for loop, facts in marked:
+        scope = facts.scope_of(loop).function
+        _mark_outer(facts, loop, roots, by_node)
+        if scope not in roots.drivers:
+            roots.drivers.add(scope)
+            todo.append(scope)
+    while todo:
+        for caller in graph.callers.get(todo.pop(), ()):
+            if caller.call in graph.weak:
+                continue
+            _mark_outer(caller.facts, caller.call, roots, by_node)
+            scope = caller.facts.scope_of(caller.call).function
+            if scope not in roots.drivers:
+                roots.drivers.add(scope)
+                todo.append(scope)
+
+
+def _loops_of(facts: FileFacts, roots: Roots) -> list[ast.AST]:
+    return [stmt for stmt in facts.places if stmt in roots.loops]
+
+
+def _mark_outer(facts: FileFacts, node: ast.AST, roots: Roots, by_node: Mapping[ast.AST, Scope]) -> None:
+    current = facts.parent.get(node)
+    while current is not None and current not in by_node:
+        if isinstance(current, _LOOPS) and current not in roots.loops:
+            roots.episodes.add(current)
+        current = facts.parent.get(current)

@@ -1,0 +1,103 @@
+"""Builders of LibCST nodes for fixes; they keep the comments and the layout of the nodes they start from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchlint import cst
+from torchlint.rule.site import Link
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from torchlint.rule.site import Site
+
+
+def expression(source: str) -> cst.BaseExpression:
+    """The node of an expression given as source text."""
+    return cst.parse_expression(source)
+
+
+def source(node: cst.CSTNode) -> str:
+    """The source text of a node."""
+    return cst.Module([]).code_for_node(node)
+
+
+def module_for(site: Site, module: str, usual: str) -> tuple[str, tuple[str, ...]]:
+    """The name to write for a module, and the import that the file still needs (``("numpy as np",)`` or none)."""
+    bound = site.module_name(module)
+    if bound is not None:
+        return bound, ()
+    return usual, (module if usual == module else f"{module} as {usual}",)
+
+
+def keyword(name: str, value: cst.BaseExpression) -> cst.Arg:
+    """The argument ``name=value``."""
+    tight = cst.SimpleWhitespace("")
+    equal = cst.AssignEqual(whitespace_before=tight, whitespace_after=tight)
+    return cst.Arg(value=bare_star_safe(value), keyword=cst.Name(name), equal=equal)
+
+
+def bare_star_safe(value: cst.BaseExpression) -> cst.BaseExpression:
+    """A value that can stand as an argument: an assignment expression gets parentheses."""
+    if isinstance(value, cst.NamedExpr) and not value.lpar:
+        return value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    return value
+
+
+def call_of(function: str, *arguments: cst.BaseExpression) -> cst.Call:
+    """The call of a function, given as source text, with positional arguments."""
+    return cst.Call(func=expression(function), args=[cst.Arg(value=argument) for argument in arguments])
+
+
+def keyword_of(call: cst.Call, name: str) -> cst.BaseExpression | None:
+    """The value of a keyword argument that the call spells out, else ``None``."""
+    for argument in call.args:
+        if argument.keyword is not None and argument.keyword.value == name:
+            return argument.value
+    return None
+
+
+def with_keyword(call: cst.Call, name: str, value: cst.BaseExpression) -> cst.Call:
+    """The call with ``name=value``, in place of the argument of that name or after all others.
+
+    A new last argument goes on a line of its own where the others do.
+    """
+    if keyword_of(call, name) is not None:
+        return call.with_changes(args=[_renewed(argument, name, value) for argument in call.args])
+    added = keyword(name, value)
+    if not call.args:
+        return call.with_changes(args=[added])
+    *others, last = call.args
+    own_lines = isinstance(last.comma, cst.Comma) and isinstance(
+        call.whitespace_before_args, cst.ParenthesizedWhitespace
+    )
+    gap = call.whitespace_before_args if own_lines else cst.SimpleWhitespace(" ")
+    added = added.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+    last = last.with_changes(comma=cst.Comma(whitespace_after=gap), whitespace_after_arg=cst.SimpleWhitespace(""))
+    return call.with_changes(args=[*others, last, added])
+
+
+def _renewed(argument: cst.Arg, name: str, value: cst.BaseExpression) -> cst.Arg:
+    """The argument with a new value if it bears the name."""
+    if argument.keyword is None or argument.keyword.value != name:
+        return argument
+    return argument.with_changes(value=bare_star_safe(value))
+
+
+def on_top(base: cst.BaseExpression, links: Iterable[Link]) -> cst.BaseExpression:
+    """The methods and subscripts of a chain on top of another expression."""
+    for link in links:
+        match link.node:
+            case cst.Subscript():
+                base = link.node.with_changes(value=base)
+            case cst.Call(func=cst.Attribute() as method):
+                base = link.node.with_changes(func=method.with_changes(value=base))
+    return base
+
+
+def in_place_of(old: cst.BaseExpression, new: cst.BaseExpression) -> cst.BaseExpression:
+    """The new expression with the parentheses of the old one, which may hold its line breaks together."""
+    if old is new or not old.lpar or new.lpar:
+        return new
+    return new.with_changes(lpar=old.lpar, rpar=old.rpar)

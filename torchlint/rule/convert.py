@@ -1,0 +1,196 @@
+"""What the methods on top of a tensor do to its dtype, its device and its shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torchlint import cst
+from torchlint.rule.build import expression
+from torchlint.rule.value import Kind
+
+if TYPE_CHECKING:
+    from torchlint.rule.site import Link, Site
+
+LEGACY_DTYPES = {
+    "Tensor": "",
+    "FloatTensor": "float32",
+    "DoubleTensor": "float64",
+    "HalfTensor": "float16",
+    "BFloat16Tensor": "bfloat16",
+    "LongTensor": "int64",
+    "IntTensor": "int32",
+    "ShortTensor": "int16",
+    "CharTensor": "int8",
+    "ByteTensor": "uint8",
+    "BoolTensor": "bool",
+}
+LEGACY_CONSTRUCTORS = {
+    **{f"torch.{name}": dtype for name, dtype in LEGACY_DTYPES.items()},
+    **{f"torch.cuda.{name}": dtype for name, dtype in LEGACY_DTYPES.items() if dtype},
+}
+"""Qualified names of the legacy constructors and the dtype of what they make; empty: the default dtype."""
+
+CAST_DTYPES = {
+    "float": "float32",
+    "double": "float64",
+    "half": "float16",
+    "bfloat16": "bfloat16",
+    "long": "int64",
+    "int": "int32",
+    "short": "int16",
+    "char": "int8",
+    "byte": "uint8",
+    "bool": "bool",
+}
+CONVERSIONS = frozenset({"to", "cuda", "cpu", *CAST_DTYPES})
+FLOATING = frozenset({"float16", "bfloat16", "float32", "float64"})
+
+_VIEWS = frozenset({"unsqueeze", "squeeze", "view", "reshape", "flatten", "permute", "transpose", "t"})
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """One ``.to(...)``, ``.cuda()``, ``.float()``, ... of a chain.
+
+    Attributes:
+        device: where the tensor is moved to, ``None`` when it is not moved.
+        dtype: what it is cast to, ``None`` when it is not cast. dtype_name: that dtype's name where it is known.
+        proven: false when an argument may be anything; then the other fields say nothing.
+        asynchronous: whether it says ``non_blocking=``.
+    """
+
+    device: cst.BaseExpression | None = None
+    dtype: cst.BaseExpression | None = None
+    dtype_name: str | None = None
+    proven: bool = True
+    asynchronous: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A move to a proven device on top of an expression: ``end`` is the node that moves, ``views`` lie between."""
+
+    end: cst.BaseExpression
+    views: tuple[Link, ...]
+    device: cst.BaseExpression
+
+
+_UNPROVEN = Conversion(proven=False)
+
+
+def conversion(site: Site, link: Link, torch: str) -> Conversion | None:
+    """What a link of a chain converts to, ``None`` when it is no conversion. ``torch`` is the module's name there."""
+    if not isinstance(link.node, cst.Call):
+        return None
+    if link.name == "to":
+        return _to(site, link.node)
+    if link.name == "cuda":
+        return _cuda(site, link.node)
+    if link.name == "cpu" and not link.node.args:
+        return Conversion(device=expression('"cpu"'))
+    if link.name in CAST_DTYPES and not link.node.args:
+        name = CAST_DTYPES[link.name]
+        return Conversion(dtype=expression(f"{torch}.{name}"), dtype_name=name)
+    return None
+
+
+def _to(site: Site, call: cst.Call) -> Conversion:
+    """The conversion of ``.to(...)`` from its arguments."""
+    if not site.plain(call) or not call.args:
+        return _UNPROVEN
+    device, dtype, asynchronous = None, None, False
+    for argument in call.args:
+        word = argument.keyword.value if argument.keyword is not None else _meaning(site, argument.value)
+        if word == "device":
+            device = argument.value
+        elif word == "dtype":
+            dtype = argument.value
+        elif word == "non_blocking":
+            asynchronous = True
+        else:
+            return _UNPROVEN
+    name = site.value(dtype).dtype if dtype is not None else None
+    return Conversion(device, dtype, name, proven=True, asynchronous=asynchronous)
+
+
+def _meaning(site: Site, node: cst.BaseExpression) -> str:
+    """Which parameter of ``.to`` a positional argument is for, empty when its kind is not known."""
+    value = site.value(node)
+    if value.kind is Kind.DTYPE:
+        return "dtype"
+    return "device" if _names_device(site, node) else ""
+
+
+def _cuda(site: Site, call: cst.Call) -> Conversion:
+    """The conversion of ``.cuda()`` or ``.cuda(device)``."""
+    match call.args:
+        case []:
+            return Conversion(device=expression('"cuda"'))
+        case [cst.Arg(keyword=None, star="", value=device)] if _names_device(site, device):
+            return Conversion(device=device)
+        case [cst.Arg(keyword=cst.Name(value="non_blocking"))]:
+            return Conversion(device=expression('"cuda"'), asynchronous=True)
+    return _UNPROVEN
+
+
+def is_int(site: Site, node: cst.BaseExpression) -> bool:
+    """Whether an expression is proven an int: a literal, ``len(x)``, or a length: ``x.shape[0]``, ``x.size(0)``."""
+    value = site.value(node)
+    if value.known:
+        return value.kind is Kind.NUMBER and value.dtype == "int"
+    match node:
+        case cst.Subscript(
+            value=cst.Attribute(attr=cst.Name(value="shape")), slice=[cst.SubscriptElement(slice=index)]
+        ):
+            return isinstance(index, cst.Index)
+        case cst.Call(func=cst.Attribute(attr=cst.Name(value="size")), args=[cst.Arg(keyword=None, star="")]):
+            return True
+    return False
+
+
+def _names_device(site: Site, node: cst.BaseExpression) -> bool:
+    """Whether an expression is proven a device: a device object, a string, or an index."""
+    value = site.value(node)
+    return value.kind in (Kind.DEVICE, Kind.STRING) or (value.kind is Kind.NUMBER and value.dtype == "int")
+
+
+def legacy_dtype(name: str, torch: str) -> cst.BaseExpression:
+    """The dtype of what a legacy constructor makes."""
+    return expression(f"{torch}.{LEGACY_CONSTRUCTORS[name] or 'get_default_dtype()'}")
+
+
+def legacy_device(name: str) -> cst.BaseExpression:
+    """The device on which a legacy constructor makes its tensors."""
+    return expression('"cuda"' if name.startswith("torch.cuda.") else '"cpu"')
+
+
+def is_view(site: Site, link: Link) -> bool:
+    """Whether a link only reshapes all of a tensor, so that a conversion may as well come before it."""
+    if isinstance(link.node, cst.Subscript):
+        return all(keeps_everything(site, element.slice) for element in link.node.slice)
+    return link.name in _VIEWS and site.plain(link.node)
+
+
+def keeps_everything(site: Site, index: cst.BaseSlice) -> bool:
+    """Whether one place of a subscript is ``:``, ``...``, ``None`` or ``np.newaxis``."""
+    match index:
+        case cst.Slice(lower=None, upper=None, step=None) | cst.Index(star=None, value=cst.Ellipsis()):
+            return True
+        case cst.Index(star=None, value=value):
+            new_axis = isinstance(value, cst.Name) and value.value == "None"
+            return new_axis or site.name(value) == "numpy.newaxis"
+    return False
+
+
+def move_after(site: Site, links: Sequence[Link], torch: str) -> Move | None:
+    """The first conversion of a chain, if it only moves the tensor to a proven device, after views at most."""
+    for count, link in enumerate(links):
+        step = conversion(site, link, torch)
+        if step is None and is_view(site, link):
+            continue
+        if step is None or not step.proven or step.asynchronous or step.dtype is not None or step.device is None:
+            return None
+        return Move(link.node, tuple(links[:count]), step.device)
+    return None
