@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from torchlint.settings.model import Settings
+from torchlint.settings.root import project_root
 from torchlint.sources.globs import Globs
-from torchlint.sources.walk import project_root, python_files, walk
+from torchlint.sources.walk import python_files, walk
 
 NOBODY = 65534
 

@@ -57,7 +57,7 @@ def ignores_above(folder: Path, root: Path) -> Ignores | None:
     ``None`` also when they leave the folder itself out: whoever names such a folder means its files.
     """
     around = (folder, *folder.parents)
-    top = next((place for place in around if (place / ".git").exists()), root)
+    top = next((place for place in around if os.path.exists(place / ".git")), root)
     if top not in around:
         return None
     ignores: Ignores | None = None
