@@ -293,10 +293,9 @@ class Values:
     # parameters -----------------------------------------------------------------------------------------------------
 
     def _parameter(self, facts: FileFacts, binding: Binding) -> Value | None:
-        if binding.annotation is not None:
-            annotated = self.annotations.read(facts, binding.annotation)
-            if annotated.known and annotated.kind not in (Kind.LIST, Kind.TUPLE):
-                return annotated
+        annotated = self.annotations.read(facts, binding.annotation) if binding.annotation is not None else UNKNOWN
+        if annotated.known and annotated.kind not in (Kind.LIST, Kind.TUPLE):
+            return annotated
         scope = self._scope_of_parameter(facts, binding)
         if scope is None:
             return UNKNOWN
@@ -308,7 +307,10 @@ class Values:
         given = [self._given(scope, binding, caller) for caller in self.callers.get(scope, ())]
         known = join(given)
         if known is not None and known.known:
-            return replace(known, literal=None)
+            items = known.items or (annotated.items if annotated.kind is known.kind else ())
+            return replace(known, literal=None, items=items)
+        if annotated.known:
+            return annotated
         if binding.value is not None and not given:
             default = self._known(facts, binding.value)
             if default.kind in (Kind.DEVICE, Kind.DTYPE):

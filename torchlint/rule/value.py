@@ -75,12 +75,13 @@ class Value:
 
     @property
     def element(self) -> Value:
-        """Of a list, the value of its elements; of a tuple, its elements where they all agree; else unknown."""
-        if self.kind is Kind.LIST and self.items:
-            return self.items[0]
-        if self.kind is Kind.TUPLE and self.items and all(item.kind is self.items[0].kind for item in self.items):
-            return self.items[0]
-        return UNKNOWN
+        """Of a list, the value of its elements; of a tuple, what holds for all of its elements; else unknown."""
+        if self.kind not in (Kind.LIST, Kind.TUPLE) or not self.items:
+            return UNKNOWN
+        first, *others = self.items
+        if all(item == first for item in others):
+            return first
+        return Value(kind=first.kind) if all(item.kind is first.kind for item in others) else UNKNOWN
 
     @property
     def is_data(self) -> bool:
