@@ -194,6 +194,8 @@ def test_settings_on_the_command_line_come_on_top(tmp_path):
     settings = load(tmp_path, config="device = 'cuda'")
     assert (settings.preview, settings.device) == (True, "cuda")
     assert load(tmp_path, config="device = 'cuda'", isolated=True).device == "cuda"
+    many = tuple(f"folder-{number}" for number in range(100))
+    assert load(tmp_path, config=f"exclude = {list(many)}").exclude == many
     with pytest.raises(SettingsError, match="--config: not valid TOML"):
         load(tmp_path, config="device = ")
     with pytest.raises(SettingsError, match="--config: unknown key 'devise'; did you mean 'device'"):

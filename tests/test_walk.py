@@ -177,6 +177,12 @@ def test_a_gitignore_that_is_no_text_is_no_crash(tree):
     assert found(root) == ["a.py", "b.py"]
 
 
+def test_a_pattern_without_meaning_leaves_the_others_in_force(tree):
+    root = tree("a.py", "b.py")
+    ignore(root, "!", "/", "[z-a].py", "b.py", "a[", "\\")
+    assert found(root) == ["a.py"]
+
+
 def test_pathspec_is_loaded_for_a_gitignore_only(tree):
     root = tree("a.py")
     program = (

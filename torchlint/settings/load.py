@@ -47,7 +47,7 @@ def load_settings(
         SettingsError: a file is missing or no TOML, or a key or value is wrong.
     """
     root = project_root(start)
-    inline = isinstance(config, str) and "=" in config and not Path(config).exists()
+    inline = isinstance(config, str) and "=" in config and not os.path.exists(config)
     layers: list[dict[str, object]] = []
     if config is not None and not inline:
         if isolated:
@@ -105,7 +105,7 @@ def _read(path: Path) -> _File | None:
 
 def _read_named(path: Path) -> _File:
     """A settings file that somebody asked for by name: it must exist and hold settings."""
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise SettingsError(f"{path}: no such file")
     found = _read(path)
     if found is None:
@@ -137,7 +137,7 @@ def _layers(file: _File, root: Path, base: Path | None = None) -> list[dict[str,
         path = current.path.parent / Path(parent).expanduser()
         if path.resolve() in seen:
             raise SettingsError(f"{_place(current, ['extend'])}: {parent} extends this file in turn")
-        if not path.is_file():
+        if not os.path.isfile(path):
             raise SettingsError(f"{_place(current, ['extend'])}: there is no file {parent}")
         current = _read_named(path)
     return layers
