@@ -70,9 +70,7 @@ def summarise(rounds: Sequence[Round]) -> Figure:
     )
 
 
-def figure(
-    rule: type[Rule], example: Example, rounds: int, device: str = "cpu", clock: Clock | None = None
-) -> Figure:
+def figure(rule: type[Rule], example: Example, rounds: int, device: str = "cpu", clock: Clock | None = None) -> Figure:
     """Measure an example of a rule on one thread, by processor time on the CPU, by device events on CUDA.
 
     Raises:
