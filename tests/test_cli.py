@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -12,9 +13,9 @@ from types import ModuleType
 import pytest
 from reporting import COST, STEP, finding_of, fix_of
 
-from torchlint.cli import main
+from torchlint.cli import main, progress
 from torchlint.engine.result import FixedFile, Problem, Result
-from torchlint.rule import Change, Level, Rule, Trigger
+from torchlint.rule import Change, Hotness, Level, Rule, Trigger
 from torchlint.settings.check import SettingsError
 from torchlint.settings.model import Settings
 from torchlint.sources.text import Source
@@ -319,6 +320,19 @@ def test_help_has_examples(engine, capsys, line):
     assert "torchlint " in out.split("Examples:")[1]
 
 
+def test_the_help_lists_every_option_of_check_under_a_heading(engine, capsys):
+    main(["check", "--help"])
+    lines = capsys.readouterr().out.splitlines()
+    headings = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
+    assert headings == [
+        "Fixes:", "Rules:", "Files:", "Settings:", "Output:", "Exit code:", "Other options:"
+    ]  # fmt: skip
+    assert [line.strip() for line in lines[lines.index("Other options:") + 1 :]] == [
+        "-h, --help  Show this message and exit."
+    ]
+    assert all(len(line) <= 80 for line in lines if not line.startswith("    torchlint"))
+
+
 def test_version(engine, capsys):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("torchlint")
@@ -483,6 +497,16 @@ def test_unfixed_standard_input_goes_to_standard_output_too(engine, monkeypatch,
     assert capsys.readouterr().out == TEXT
 
 
+@pytest.mark.parametrize(("flags", "linted"), [("--force-exclude", False), ("", True)])
+def test_standard_input_of_an_excluded_file(engine, monkeypatch, capsys, flags, linted):
+    engine.finds(WARNING)
+    feed(monkeypatch, TEXT.encode())
+    arguments = ["check", "-", "--fix", "--stdin-filename", "build/agent.py", *flags.split()]
+    assert main(arguments) == (1 if linted else 0)
+    assert (engine.stdin is not None) is linted
+    assert capsys.readouterr().out == TEXT
+
+
 def test_the_diff_of_standard_input(engine, monkeypatch, capsys):
     engine.finds(fixed=fixed_file())
     feed(monkeypatch, TEXT.encode())
@@ -511,7 +535,9 @@ def test_explain_hot(engine, capsys, tmp_path):
     )
 
 
-def test_explain_hot_of_a_cold_line(engine, capsys):
+@pytest.mark.parametrize("answer", [[], [Hotness()]])
+def test_explain_hot_of_a_cold_line(engine, capsys, answer):
+    engine.hot = answer
     assert main(["check", "--explain-hot", "agent.py:1"]) == 0
     assert capsys.readouterr().out.startswith("agent.py:1 is not hot.\n")
 
@@ -532,6 +558,28 @@ def test_rule_in_other_formats(engine, capsys):
     assert json.loads(capsys.readouterr().out) == [one]
     assert main(["rule", "--all", "--output-format", "markdown"]) == 0
     assert capsys.readouterr().out.startswith("# legacy-tensor-constructor (TL101)\n")
+
+
+# progress -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_long_run_shows_a_sign_of_life_on_a_terminal_only(capsys, monkeypatch, terminal):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    monkeypatch.setattr(progress, "_PATIENCE", 0.01)
+    with progress.waiting("reading"):
+        time.sleep(0.1)
+    err = capsys.readouterr().err
+    assert err.startswith("\r\x1b[Kreading ... 1 s") is terminal
+    assert err.endswith("\r\x1b[K") is terminal
+    assert bool(err) is terminal
+
+
+def test_a_short_run_shows_nothing(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with progress.waiting("reading"):
+        pass
+    assert capsys.readouterr().err == ""
 
 
 # the process ----------------------------------------------------------------------------------------------------------
