@@ -20,9 +20,8 @@ class Sectioned(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, those of no section last."""
         listed = {name for names in self.sections.values() for name in names}
-        options = {
-            param.name: param for param in self.get_params(ctx) if isinstance(param, click.Option) and param.name
-        }
+        params = (param for param in self.get_params(ctx) if isinstance(param, click.Option))
+        options = {param.name: param for param in params if param.name}
         others = [name for name in options if name not in listed]
         for heading, names in (*self.sections.items(), ("Other options", others)):
             records = [record for name in names if (record := options[name].get_help_record(ctx))]
