@@ -97,7 +97,7 @@ def source(requirement: str, cache: Path) -> Path:
                 *("--no-binary", name, "--dest", work, requirement),
             )
             with tarfile.open(next(Path(work).glob("*.tar.gz"))) as archive:
-                archive.extractall(work)
+                archive.extractall(work, filter="data")
             next(path for path in Path(work).iterdir() if path.is_dir()).rename(place)
     return place
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,13 +14,16 @@ PACKAGES = ("torchlint", "torchlint_rules")
 MODULE_LINES = 500
 FUNCTION_LINES = 60
 
+# The one module that may catch everything, once: around a rule, which is somebody else's code.
+CALLS_RULES = "torchlint.engine.lint"
+
 # Prefixes of the modules of ours that each part may import, besides its own. Settings reach the parts below as a value.
 ALLOWED = {
     "torchlint": (),
     "torchlint.__main__": ("torchlint.cli",),
     "torchlint.cst": (),
-    "torchlint.rule": (),
-    "torchlint.settings": ("torchlint.rule",),
+    "torchlint.rule": ("torchlint.cst",),
+    "torchlint.settings": ("torchlint.rule", "torchlint.sources.walk"),
     "torchlint.sources": ("torchlint.rule", "torchlint.settings.model"),
     "torchlint.facts": ("torchlint.rule", "torchlint.sources", "torchlint.settings.model"),
     "torchlint.engine": (
@@ -28,8 +32,16 @@ ALLOWED = {
         "torchlint.facts",
         "torchlint.sources",
         "torchlint.settings.model",
+        "torchlint.settings.select",
     ),
     "torchlint.report": ("torchlint.rule", "torchlint.sources", "torchlint.engine.result"),
+    "torchlint.bench": (
+        "torchlint.rule",
+        "torchlint.cst",
+        "torchlint.sources",
+        "torchlint.engine",
+        "torchlint.settings.model",
+    ),
     "torchlint.cli": ("torchlint",),
     "torchlint_rules": ("torchlint.rule", "torchlint.cst"),
 }
@@ -147,17 +159,17 @@ def test_imports_follow_the_arrows(module: str) -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if is_under(name, "torchlint_rules.")])
+@pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("torchlint_rules.")])
 def test_rules_import_nothing_else(module: str) -> None:
-    """A rule module imports the floor and the standard library, never LibCST, ``ast`` or click."""
-    standard = {"__future__", "collections", "typing", "enum", "dataclasses", "functools", "itertools", "math"}
+    """A rule module imports the floor and the standard library, but nothing that reads code or the machine."""
+    reading = {"ast", "importlib", "inspect", "os", "pathlib", "subprocess", "sys", "tokenize"}
     roots = {
         (node.module or "").split(".")[0] if isinstance(node, ast.ImportFrom) else alias.name.split(".")[0]
         for node in ast.walk(TREES[module])
         if isinstance(node, (ast.Import, ast.ImportFrom))
         for alias in node.names
     }
-    assert roots - standard - set(PACKAGES) == set()
+    assert roots - (sys.stdlib_module_names - reading) - set(PACKAGES) == set()
 
 
 @pytest.mark.parametrize("module", [name for name in MODULES if part_of(name) != "torchlint.cli"])
@@ -168,8 +180,9 @@ def test_only_the_command_line_prints(module: str) -> None:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_nothing_catches_everything(module: str) -> None:
-    """No bare ``except`` and no ``except Exception``."""
-    assert places(module, filter(catches_everything, ast.walk(TREES[module]))) == []
+    """No bare ``except`` and no ``except Exception``, but around a rule."""
+    found = places(module, filter(catches_everything, ast.walk(TREES[module])))
+    assert len(found) <= (module == CALLS_RULES), found
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import email
+import json
+import os
 import re
 import shutil
 import subprocess
@@ -40,7 +42,7 @@ def packages(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     build(tree, "build_sdist", out)
     unpacked = tmp_path_factory.mktemp("unpacked")
     with tarfile.open(next(out.glob("*.tar.gz"))) as archive:
-        archive.extractall(unpacked)
+        archive.extractall(unpacked, filter="data")
     build(next(unpacked.iterdir()), "build_wheel", out)
     return out
 
@@ -99,10 +101,12 @@ def test_installing_needs_no_torch(root: Path, packages: Path) -> None:
 
 
 def test_linting_imports_no_torch(root: Path) -> None:
-    """No module of ours imports torch or NumPy: what is linted is read, never run."""
+    """No module imports torch or NumPy, except those of ``bench``: what is linted is read, never run."""
     banned = {"torch", "numpy"}
     files = [*(root / "torchlint").rglob("*.py"), *(root / "rules").rglob("*.py")]
     for path in files:
+        if path.is_relative_to(root / "torchlint" / "bench"):
+            continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
@@ -144,18 +148,27 @@ def agent(root: Path, tmp_path: Path) -> Path:
     )
 
 
+@pytest.fixture(scope="module")
+def found(root: Path, torchlint: CommandLine) -> list[dict]:
+    """The findings in the example."""
+    done = torchlint("check", "--isolated", "--output-format", "json", root / "examples" / "agent", cwd=root)
+    assert done.returncode == 1, done.stderr
+    return json.loads(done.stdout)
+
+
 @pytest.mark.parametrize("code", CODES)
-def test_example_has_the_smell(code: str, agent: Path, torchlint: CommandLine) -> None:
-    """The shipped agent holds each smell in code that is found to be hot."""
-    done = torchlint("check", "--isolated", "--output-format", "concise", "--select", code, ".", cwd=agent)
-    assert done.returncode in (0, 1), done.stderr
-    assert f" {code} " in done.stdout
+def test_example_has_the_smell(code: str, found: list[dict]) -> None:
+    """The shipped agent holds each smell in code found to be hot; TL501 is about the place of a ``torch.compile``."""
+    hot = [finding["hot"] for finding in found if finding["code"] == code]
+    assert hot
+    assert code == "TL501" or all(each["frequency"] in ("step", "update") and each["path"] for each in hot)
 
 
 def losses(agent: Path) -> list[str]:
     """What a short training run of the example prints."""
     command = [sys.executable, "-W", "ignore", "train.py", "--updates", "60"]
-    done = subprocess.run(command, cwd=agent, capture_output=True, text=True, check=False)
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=agent, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 

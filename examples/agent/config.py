@@ -16,6 +16,7 @@ class Config:
     updates: int = 200
     warm_up: int = 64
     target_interval: int = 25
+    bonus_weight: float = 0.1
     epsilon: float = 0.2
     seed: int = 0
     device: str = "cpu"

@@ -1,4 +1,4 @@
-"""The Q-network."""
+"""The Q-network, and a measure of novelty."""
 
 import torch
 from torch import nn
@@ -25,3 +25,17 @@ class QNetwork(nn.Module):
         if torch.isnan(values).any():
             raise ValueError("NaN in the action values")
         return torch.where(mask, values, torch.tensor(-float("inf")))
+
+
+class Novelty(nn.Module):
+    """How new observations are: the error in predicting a fixed random embedding of them."""
+
+    def __init__(self, obs_dim: int, hidden: int) -> None:
+        super().__init__()
+        self.embedding = nn.Linear(obs_dim, hidden)
+        self.embedding.requires_grad_(False)
+        self.predictor = nn.Linear(obs_dim, hidden)
+
+    def forward(self, obs: torch.Tensor) -> torch.Tensor:
+        """Observations (batch, obs_dim) to their mean error, a scalar."""
+        return (self.predictor(obs) - self.embedding(obs)).square().mean()

@@ -27,9 +27,8 @@ def train(config: Config) -> list[float]:
     while len(losses) < config.updates:
         action = agent.act(obs, info["action_mask"])
         next_obs, reward, terminated, truncated, next_info = env.step(action)
-        buffer.add(
-            Transition(obs, info["action_mask"], action, reward, next_obs, next_info["action_mask"], terminated)
-        )
+        reward += config.bonus_weight * agent.bonus(next_obs)
+        buffer.add(Transition(obs, info["action_mask"], action, reward, next_obs, next_info["action_mask"], terminated))
         obs, info = next_obs, next_info
         episode_return += reward
 
