@@ -452,6 +452,20 @@ def test_a_diff_goes_to_standard_output_and_its_summary_to_the_other(engine, cap
     assert err.startswith("Would fix 1 finding in 1 file")
 
 
+def test_a_diff_is_utf_8_whatever_the_locale(engine, capfdbinary, monkeypatch):
+    engine.finds(fixed=fixed_file("é = 1\n", "é = 2\n", "ä.py"))
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(os.fdopen(os.dup(1), "wb"), encoding="ascii"))
+    main(["check", "--diff"])
+    assert capfdbinary.readouterr().out == "--- ä.py\n+++ ä.py\n@@ -1 +1 @@\n-é = 1\n+é = 2\n".encode()
+
+
+def test_text_that_the_locale_cannot_write_is_escaped(engine, capfdbinary, monkeypatch):
+    engine.finds(finding_of(TEXT, CODE, path="ä.py"))
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(os.fdopen(os.dup(1), "wb"), encoding="ascii"))
+    main(["check"])
+    assert capfdbinary.readouterr().out == b"\\xe4.py:1:5: TL101 use torch.as_tensor\n"
+
+
 # standard input -------------------------------------------------------------------------------------------------------
 
 

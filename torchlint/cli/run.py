@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from torchlint.sources.text import Source
 
 _LEVELS = (Level.NOTE, Level.WARNING, Level.ERROR)
+# Formats for programs, which read UTF-8 whatever the locale says.
+_EXACT = frozenset({"diff", "json", "github"})
 _FILE = Look(terminal=False, color=False, unicode=True, width=80)
 
 
@@ -122,6 +124,8 @@ class _Printer:
         text = _rendered(format_name, context)
         if self.settings.output_file:
             write_file(self.settings.output_file, text)
+        elif format_name in _EXACT and not look.terminal:
+            write_bytes(self.stream, text.encode("utf-8", "surrogateescape"))
         else:
             write(self.stream, text)
         if format_name == "github":
