@@ -39,7 +39,7 @@ class Agent:
 
     @torch.no_grad()
     def act(self, obs: np.ndarray, mask: np.ndarray) -> int:
-        """The action for one observation, epsilon-greedy in the allowed moves."""
+        """An epsilon-greedy action for one observation, an allowed move."""
         if random.random() < self.config.epsilon:
             return int(random.choice(np.flatnonzero(mask)))
         obs_t = torch.FloatTensor(obs).unsqueeze(0).to(self.device)
