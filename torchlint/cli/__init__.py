@@ -1,1 +1,21 @@
 """The command line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+OK = 0
+FOUND = 1
+FAILED = 2
+INTERRUPTED = 130
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run ``torchlint`` with command line arguments (those of the process by default) and return the exit code.
+
+    What goes wrong is told in one line on standard error: wrong usage and wrong settings as well as errors of our own.
+    """
+    from torchlint.cli.errors import guarded
+
+    return guarded(list(sys.argv[1:] if args is None else args))

@@ -11,14 +11,16 @@ from collections import Counter
 from collections.abc import Iterator
 
 import libcst as cst
+from libcst._nodes.internal import CodegenState
 
 from torchlint.engine.pair import Pairs
-from torchlint.engine.snippets import COMPOUND, Cut, cut_of, newline_of
+from torchlint.engine.snippets import COMPOUND, cut_of, newline_of
 from torchlint.rule import Edit
 from torchlint.sources.lines import LineTable
 from torchlint.sources.text import Source
 
 _FSTRING_POSITIONS = sys.version_info >= (3, 12)
+_DEFAULT_INDENT = " " * 4
 _UNSAFE_IN_FSTRING = frozenset("'\"\\\r\n#{}")
 _FIELDS: tuple[type[cst.CSTNode], ...] = tuple(
     getattr(cst, name) for name in ("FormattedStringExpression", "TemplatedStringExpression") if hasattr(cst, name)
@@ -87,24 +89,19 @@ def edit_for(old: cst.CSTNode, new: cst.CSTNode | str, pairs: Pairs, source: Sou
     Raises:
         TypeError: ``old`` is of another tree.
     """
-    statement = pairs.ast_of(pairs.statement(old))
-    if not isinstance(statement, ast.stmt):
-        raise TypeError(f"{type(old).__name__} stands in no statement")
+    editor = _Editor(pairs, source, table, old)
     old, new = _unwrapped(old), _unwrapped(new) if isinstance(new, cst.CSTNode) else new
     if not _editable(old, pairs):
         return None
     try:
-        place = _place(old, pairs, source, table)
-        forms = (new, f"({new})") if isinstance(new, str) else _forms(new, source)
+        place = editor.place(old)
+        forms = (new, f"({new})") if isinstance(new, str) else editor.forms(new)
     except RecursionError:
         return None
-    if place is None:
+    text = None if place is None else editor.fitting(forms, *place)
+    if place is None or text is None or (_UNSAFE_IN_FSTRING.intersection(text) and enclosing_fstring(old, pairs)):
         return None
-    start, end = place
-    text = _fitting(forms, start, end, source, cut_of(source, table, statement))
-    if text is None or (_UNSAFE_IN_FSTRING.intersection(text) and enclosing_fstring(old, pairs)):
-        return None
-    return Edit(start, end, text)
+    return Edit(*place, text)
 
 
 def comments_in(text: str) -> list[str]:
@@ -149,113 +146,6 @@ def _unwrapped(node: cst.CSTNode) -> cst.CSTNode:
     return node.value if node.keyword is None and not node.star else node
 
 
-def _place(node: cst.CSTNode, pairs: Pairs, source: Source, table: LineTable) -> tuple[int, int] | None:
-    """The bytes of a node inside its parentheses, ``None`` if unknown or not what LibCST takes them for."""
-    place = _range(node, pairs, source, table)
-    if place is None:
-        return None
-    start, end = place
-    return place if source.utf8[start:end] == _core(node, source).encode("utf-8") else None
-
-
-def _range(node: cst.CSTNode, pairs: Pairs, source: Source, table: LineTable) -> tuple[int, int] | None:
-    if isinstance(node, cst.BooleanOperation):
-        left, right = _outer(node.left, pairs, source, table), _outer(node.right, pairs, source, table)
-        return None if left is None or right is None else (left[0], right[1])
-    twin = pairs.ast_of(node)
-    if twin is None:
-        return _after_dot(node, pairs, table)
-    if isinstance(twin, COMPOUND) or not hasattr(twin, "lineno"):
-        return None
-    start, end = span_of(twin, table)
-    if isinstance(node, cst.GeneratorExp) and not node.lpar:
-        return _in_call(node, start, pairs, source)
-    return start, end
-
-
-def _in_call(node: cst.GeneratorExp, opening: int, pairs: Pairs, source: Source) -> tuple[int, int] | None:
-    """The bytes of a call's only argument, to which ``ast`` counts the parentheses of the call."""
-    call = pairs.parent(node)
-    if not isinstance(call, cst.Call):
-        return None
-    start = opening + 1 + len(_code(call.whitespace_before_args, source).encode("utf-8"))
-    return start, start + len(_core(node, source).encode("utf-8"))
-
-
-def _outer(node: cst.BaseExpression, pairs: Pairs, source: Source, table: LineTable) -> tuple[int, int] | None:
-    """The bytes of an expression with all parentheses around it."""
-    place = _range(node, pairs, source, table)
-    if place is None:
-        return None
-    before, _, after = _split(node, source)
-    return place[0] - len(before.encode("utf-8")), place[1] + len(after.encode("utf-8"))
-
-
-def _after_dot(node: cst.CSTNode, pairs: Pairs, table: LineTable) -> tuple[int, int] | None:
-    holder = pairs.parent(node)
-    if not isinstance(holder, cst.Attribute) or holder.attr is not node:
-        return None
-    twin = pairs.ast_of(holder)
-    if twin is None:
-        return None
-    end = span_of(twin, table)[1]
-    return end - len(holder.attr.value.encode("utf-8")), end
-
-
-def _split(node: cst.CSTNode, source: Source) -> tuple[str, str, str]:
-    """A node's code as its opening parentheses, itself, and its closing ones.
-
-    The parentheses of a tuple or generator are part of itself, as for ``ast``.
-    """
-    if isinstance(node, cst.Arg):
-        node = node.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=cst.SimpleWhitespace(""))
-    if isinstance(node, cst.BaseSmallStatement):
-        node = node.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
-    code = _code(node, source)
-    if not isinstance(node, cst.BaseExpression) or not node.lpar:
-        return "", code, ""
-    own = 1 if isinstance(node, (cst.Tuple, cst.GeneratorExp)) else 0
-    before = "".join(_code(part, source) for part in node.lpar[: len(node.lpar) - own])
-    after = "".join(_code(part, source) for part in node.rpar[own:])
-    return before, code[len(before) : len(code) - len(after)], after
-
-
-def _core(node: cst.CSTNode, source: Source) -> str:
-    return _split(node, source)[1]
-
-
-def _code(node: cst.CSTNode, source: Source) -> str:
-    return cst.Module(body=(), default_newline=newline_of(source.utf8)).code_for_node(node)
-
-
-def _forms(new: cst.CSTNode, source: Source) -> tuple[str, str]:
-    """The new node without and with parentheses; comments in its parentheses are kept."""
-    before, core, after = _split(new, source)
-    if "#" in before + after:
-        return before + core + after, before + core + after
-    return core, before + core + after if before else f"({core})"
-
-
-def _fitting(forms: tuple[str, str], start: int, end: int, source: Source, cut: Cut) -> str | None:
-    """The form to take: the bare one if it means the same as the parenthesised one in this place."""
-    bare, safe = forms
-    newline = newline_of(source.utf8).encode()
-    head, tail = source.utf8[cut.start : start], source.utf8[end : cut.end]
-    bare_tree, safe_tree = (_dump(cut.program(head + form.encode("utf-8") + tail, newline)) for form in (bare, safe))
-    if safe_tree is None:
-        return None if bare_tree is None else bare
-    return bare if bare_tree == safe_tree else safe
-
-
-def _dump(program: bytes) -> str | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.dump(ast.parse(program.decode("utf-8")))
-    except _TREE_FAILURES:
-        return None
-
-
 def _header_span(statement: ast.stmt, source: Source, table: LineTable) -> tuple[int, int]:
     """From the keyword to the colon."""
     start = span_of(statement, table)[0]
@@ -274,3 +164,119 @@ def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
     """The tokens of a part of a statement, in parentheses so that its newlines and indentation do not matter."""
     rows = text.replace("\r\n", "\n").replace("\r", "\n")
     return tokenize.generate_tokens(io.StringIO(f"({rows}\n)").readline)
+
+
+class _Editor:
+    """What is needed to know where the nodes of one statement stand and how they read there."""
+
+    def __init__(self, pairs: Pairs, source: Source, table: LineTable, node: cst.CSTNode) -> None:
+        statement = pairs.ast_of(pairs.statement(node))
+        if not isinstance(statement, ast.stmt):
+            raise TypeError(f"{type(node).__name__} stands in no statement")
+        self._pairs = pairs
+        self._source = source
+        self._table = table
+        self._cut = cut_of(source, table, statement)
+        self._newline = newline_of(source.utf8)
+
+    def place(self, node: cst.CSTNode) -> tuple[int, int] | None:
+        """The bytes of a node inside its parentheses, ``None`` if unknown or not what LibCST takes them for."""
+        place = self._range(node)
+        if place is None or self._source.utf8[slice(*place)] != self._split(node)[1].encode("utf-8"):
+            return None
+        return place
+
+    def forms(self, new: cst.CSTNode) -> tuple[str, str]:
+        """A new node without and with parentheses; comments in its parentheses are kept."""
+        before, core, after = self._split(new)
+        whole = before + core + after
+        if "#" in before + after:
+            return whole, whole
+        return core, whole if before else f"({core})"
+
+    def fitting(self, forms: tuple[str, str], start: int, end: int) -> str | None:
+        """The form to take: the bare one if it means the same as the parenthesised one in this place."""
+        bare, safe = forms
+        bare_tree, safe_tree = self._tree(bare, start, end), self._tree(safe, start, end)
+        if safe_tree is None:
+            return None if bare_tree is None else bare
+        return bare if bare_tree == safe_tree else safe
+
+    def _tree(self, text: str, start: int, end: int) -> str | None:
+        """The statement with ``text`` in place of some bytes, parsed; ``None`` if it does not parse."""
+        utf8, cut = self._source.utf8, self._cut
+        statement = utf8[cut.start : start] + text.encode("utf-8") + utf8[end : cut.end]
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return ast.dump(ast.parse(cut.program(statement, self._newline.encode())))
+        except _TREE_FAILURES:
+            return None
+
+    def _range(self, node: cst.CSTNode) -> tuple[int, int] | None:
+        if isinstance(node, cst.BooleanOperation):
+            left, right = self._outer(node.left), self._outer(node.right)
+            return None if left is None or right is None else (left[0], right[1])
+        twin = self._pairs.ast_of(node)
+        if twin is None:
+            return self._after_dot(node)
+        if isinstance(twin, COMPOUND) or not hasattr(twin, "lineno"):
+            return None
+        start, end = span_of(twin, self._table)
+        if isinstance(node, cst.GeneratorExp) and not node.lpar:
+            return self._in_call(node, start)
+        return start, end
+
+    def _outer(self, node: cst.BaseExpression) -> tuple[int, int] | None:
+        """The bytes of an expression with all parentheses around it."""
+        place = self._range(node)
+        if place is None:
+            return None
+        before, _, after = self._split(node)
+        return place[0] - len(before.encode("utf-8")), place[1] + len(after.encode("utf-8"))
+
+    def _in_call(self, node: cst.GeneratorExp, opening: int) -> tuple[int, int] | None:
+        """The bytes of a call's only argument, to which ``ast`` counts the parentheses of the call."""
+        call = self._pairs.parent(node)
+        if not isinstance(call, cst.Call):
+            return None
+        start = opening + 1 + len(self._code(call.whitespace_before_args).encode("utf-8"))
+        return start, start + len(self._code(node).encode("utf-8"))
+
+    def _after_dot(self, node: cst.CSTNode) -> tuple[int, int] | None:
+        holder = self._pairs.parent(node)
+        if not isinstance(holder, cst.Attribute) or holder.attr is not node:
+            return None
+        twin = self._pairs.ast_of(holder)
+        if twin is None:
+            return None
+        end = span_of(twin, self._table)[1]
+        return end - len(holder.attr.value.encode("utf-8")), end
+
+    def _split(self, node: cst.CSTNode) -> tuple[str, str, str]:
+        """A node's code as its opening parentheses, itself, and its closing ones.
+
+        The parentheses of a tuple or generator are part of itself, as for ``ast``.
+        """
+        if isinstance(node, cst.Arg):
+            node = node.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=cst.SimpleWhitespace(""))
+        elif isinstance(node, cst.BaseSmallStatement):
+            node = node.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+        code = self._code(node)
+        if not isinstance(node, cst.BaseExpression) or not node.lpar:
+            return "", code, ""
+        own = 1 if isinstance(node, (cst.Tuple, cst.GeneratorExp)) else 0
+        before = "".join(map(self._code, node.lpar[: len(node.lpar) - own]))
+        after = "".join(map(self._code, node.rpar[own:]))
+        return before, code[len(before) : len(code) - len(after)], after
+
+    def _code(self, node: cst.CSTNode) -> str:
+        """The code of a node of this statement.
+
+        Not ``Module.code_for_node``: LibCST takes the indentation of the block off continuation lines and puts it back
+        when the whole block is written, so a single node reads right only with the block's indentation given.
+        """
+        state = CodegenState(default_indent=_DEFAULT_INDENT, default_newline=self._newline)
+        state.increase_indent(self._cut.indent.decode("utf-8"))
+        node._codegen(state)
+        return "".join(state.tokens)

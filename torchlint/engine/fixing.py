@@ -106,15 +106,20 @@ class _Attempt:
         """The file with these fixes, checked.
 
         Raises:
-            BrokenFixError: they break it, or change nothing.
+            BrokenFixError: they break it, or one of them changes nothing.
         """
+        if any(_is_empty(fix, self.source) for fix in fixes):
+            raise BrokenFixError("it changes nothing")
         try:
             after = apply_edits(self.source, [edit for fix in fixes for edit in fix.edits])
         except ValueError as error:
             raise BrokenFixError(f"its edits do not fit the text: {error}") from error
-        if after.utf8 == self.source.utf8:
-            raise BrokenFixError("it changes nothing")
         return without_unused_imports(self.before, after, check(self.before, after), self.sources.values())
+
+
+def _is_empty(fix: PlainFix, source: Source) -> bool:
+    """Whether a fix puts in place what is there already; applying it would never come to an end."""
+    return all(source.utf8[edit.start : edit.end] == edit.text.encode() for edit in fix.edits)
 
 
 def _one_by_one(attempt: _Attempt, chosen: Sequence[tuple[Finding, PlainFix]]) -> _Round:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Sequence
 
 from torchlint.facts.model import FileFacts
@@ -15,7 +16,8 @@ def inserted_lines(
 ) -> list[Edit]:
     """Edits that add what the module lacks of these imports (``numpy as np``) and definitions.
 
-    Imports go before the first import that is no ``from __future__``, definitions after the last import at the top.
+    Imports go where a sorted list has them: the standard library first, a blank line, then the rest. Definitions go
+    after the last import at the top.
     """
     edits: list[Edit] = []
     top = facts.tree.body
@@ -26,19 +28,44 @@ def inserted_lines(
             last = index + 1
         elif not _between_imports(top[index]):
             break
-    missing = [text for text in imports if not _imported(facts, text)]
-    if missing:
-        first = next((i for i in range(lead, last) if isinstance(top[i], (ast.Import, ast.ImportFrom))), lead)
-        text = "".join(f"import {name}\n" for name in sorted(missing))
-        at = _start(facts, table, top, first)
-        spaced = text if last > lead else f"{text}\n"
-        edits.append(Edit(at, at, spaced))
+    edits.extend(_import_edit(facts, table, lead, last, text) for text in imports if not _imported(facts, text))
     new = [text for text in definitions if not _defined(facts, text)]
     if new:
         text = "".join(f"{line}\n" for line in new)
         at = _end(facts, table, top, last)
         edits.append(Edit(at, at, f"\n{text}" if last > lead else f"{text}\n"))
     return edits
+
+
+def _import_edit(facts: FileFacts, table: LineTable, lead: int, last: int, text: str) -> Edit:
+    """The edit that adds ``import text`` to the imports among the statements from ``lead`` to ``last``."""
+    top = facts.tree.body
+    standard = _is_standard(text)
+    line = f"import {text}\n"
+    found = [i for i in range(lead, last) if isinstance(top[i], (ast.Import, ast.ImportFrom))]
+    alike = [i for i in found if _is_standard(_first_module(top[i])) == standard]
+    before = [i for i in alike if isinstance(top[i], ast.Import) and _first_module(top[i]) < text]
+    if before:
+        at = _end(facts, table, top, before[-1] + 1)
+    elif alike or standard or not found:
+        at = _start(facts, table, top, (alike or found or [lead])[0])
+        line = line if alike else f"{line}\n"
+    else:
+        at = _end(facts, table, top, last)
+        line = f"\n{line}"
+    return Edit(at, at, line)
+
+
+def _first_module(stmt: ast.stmt) -> str:
+    """The module that an import statement names first; empty for ``from . import``."""
+    if isinstance(stmt, ast.Import):
+        return stmt.names[0].name
+    return (stmt.module or "") if isinstance(stmt, ast.ImportFrom) and not stmt.level else ""
+
+
+def _is_standard(text: str) -> bool:
+    """Whether a module, perhaps with its alias, is of the standard library."""
+    return text.partition(" ")[0].partition(".")[0] in sys.stdlib_module_names
 
 
 def _lead(top: Sequence[ast.stmt]) -> int:

@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from torchlint.facts.callers import stores_of
 from torchlint.facts.guards import raises
 from torchlint.facts.model import Bind, FileFacts, Scope
-from torchlint.facts.values import stores_of
 from torchlint.rule import UNKNOWN, CallSite, Frequency, Hotness, Link, Value
 
 if TYPE_CHECKING:

@@ -186,14 +186,10 @@ def _unwrapped(node: cst.CSTNode, nested: bool) -> cst.BaseSmallStatement | cst.
 
 
 def _indent(source: Source, table: LineTable, start: int) -> bytes:
-    """What to put before a statement: its own indentation, or one blank if it shares its row with others.
-
-    A form feed starts the count of columns anew.
-    """
+    """The indentation of a row. A form feed starts the count of columns anew."""
     before = source.utf8[table.offset(table.row(start), 0) : start]
-    if before.strip():
-        return b" "
-    return before.rpartition(b"\f")[2]
+    blank = before[: len(before) - len(before.lstrip(b" \t\f"))]
+    return blank.rpartition(b"\f")[2]
 
 
 def _line(source: Source, table: LineTable, row: int) -> bytes:

@@ -309,7 +309,7 @@ class _Collector:
         if isinstance(func, ast.Attribute) and func.attr in _GROWING and node.args and (name := dotted(func.value)):
             home.appends.setdefault(name, []).append((func.attr, node.args[-1]))
 
-    def _subscript(self, node: ast.AST, scope: Scope) -> None:
+    def _subscript(self, node: ast.AST, _scope: Scope) -> None:
         assert isinstance(node, ast.Subscript)
         if not isinstance(node.slice, (ast.Constant, ast.Slice)):
             self.facts.subscripts.append(node)
@@ -318,7 +318,7 @@ class _Collector:
         assert isinstance(node, ast.Return)
         scope.function.returns.append(node)
 
-    def _yield(self, node: ast.AST, scope: Scope) -> None:
+    def _yield(self, _node: ast.AST, scope: Scope) -> None:
         scope.function.yields = True
 
     def _global(self, node: ast.AST, scope: Scope) -> None:

@@ -6,10 +6,11 @@ import ast
 import re
 from dataclasses import dataclass, field
 
+from torchlint.facts.callers import opaque, passed, stores_of
 from torchlint.facts.graph import CallGraph
 from torchlint.facts.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.project import Project
-from torchlint.facts.values import Values, opaque, passed, stores_of
+from torchlint.facts.values import Values
 from torchlint.rule import Kind
 
 _SETTINGS = re.compile(r"_*(args|opts?|cfg|config|conf|configs|hparams|hyperparams|settings|flags|params_cfg)_*$", re.I)

@@ -69,9 +69,11 @@ class Escapes:
             if self.values.of(facts, current).is_data:
                 return True
             parent = facts.parent.get(current)
-            if isinstance(parent, ast.Attribute) or (isinstance(parent, ast.Subscript) and parent.value is current):
-                current = parent
-            elif isinstance(parent, ast.Call) and (parent.func is current or self._reads(facts, parent)):
+            if (
+                isinstance(parent, ast.Attribute)
+                or (isinstance(parent, ast.Subscript) and parent.value is current)
+                or (isinstance(parent, ast.Call) and (parent.func is current or self._reads(facts, parent)))
+            ):
                 current = parent
             else:
                 return False
@@ -91,7 +93,7 @@ class Escapes:
         return True
 
     def _assignment(self, facts: FileFacts, node: ast.Assign | ast.AnnAssign | ast.AugAssign) -> bool:
-        """Whether an assignment stores no tensor in an object. ``buffer[i] = t`` copies where the buffer is a tensor."""
+        """Whether an assignment stores no tensor in an object; ``buffer[i] = t`` copies into a tensor."""
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         todo = list(targets)
         while todo:
@@ -136,7 +138,7 @@ class Escapes:
         if isinstance(func, ast.Attribute) and self._method(facts, func, call):
             return True
         callee = self.values.of(facts, func)
-        if callee.kind is Kind.MODULE and callee.name.startswith("torch.nn."):
+        if callee.kind is Kind.MODULE and all(name.startswith("torch.nn.") for name in callee.name.split("|")):
             return True
         arguments = [*call.args, *(k.value for k in call.keywords)]
         return all(self.values.of(facts, arg).is_data for arg in arguments if not isinstance(arg, ast.Starred))

@@ -5,17 +5,85 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from torchlint.facts.callers import Caller
 from torchlint.facts.model import Bind, FileFacts, Scope
 from torchlint.facts.project import Project, components
-from torchlint.facts.values import Caller, Values
+from torchlint.facts.values import Values
 from torchlint.rule import Kind, Value
 
 # Names that containers, files and the standard library also have: never linked by name alone.
 _COMMON = frozenset(
-    """add append clear close copy count dump dumps extend format get index insert items join keys load loads log open
-    pop popitem print put read remove render replace reset reverse run save seed send set setdefault size sort split
-    start step stop strip to update values write zero_grad backward item numpy cpu cuda detach forward __init__ state_dict
-    load_state_dict parameters eval mean sum max min shape info debug warning error""".split()
+    [
+        "add",
+        "append",
+        "clear",
+        "close",
+        "copy",
+        "count",
+        "dump",
+        "dumps",
+        "extend",
+        "format",
+        "get",
+        "index",
+        "insert",
+        "items",
+        "join",
+        "keys",
+        "load",
+        "loads",
+        "log",
+        "open",
+        "pop",
+        "popitem",
+        "print",
+        "put",
+        "read",
+        "remove",
+        "render",
+        "replace",
+        "reset",
+        "reverse",
+        "run",
+        "save",
+        "seed",
+        "send",
+        "set",
+        "setdefault",
+        "size",
+        "sort",
+        "split",
+        "start",
+        "step",
+        "stop",
+        "strip",
+        "to",
+        "update",
+        "values",
+        "write",
+        "zero_grad",
+        "backward",
+        "item",
+        "numpy",
+        "cpu",
+        "cuda",
+        "detach",
+        "forward",
+        "__init__",
+        "state_dict",
+        "load_state_dict",
+        "parameters",
+        "eval",
+        "mean",
+        "sum",
+        "max",
+        "min",
+        "shape",
+        "info",
+        "debug",
+        "warning",
+        "error",
+    ]
 )
 _MANY = 6
 
@@ -128,21 +196,23 @@ class _Resolver:
         return receiver.known and receiver.kind is not Kind.ENV
 
     def _bound(self, facts: FileFacts, call: ast.Call, receiver: Value, attr: str) -> bool:
-        """A method of a known class, and what its subclasses override."""
+        """A method of a known class (or of one of several), and what its subclasses override."""
         targets: list[tuple[Scope, int]] = []
-        method = self.project.method(receiver.name, attr)
-        skip = 0 if method is not None and "staticmethod" in method.decorator_names else 1
-        if receiver.kind is Kind.CLASS and method is not None and "classmethod" not in method.decorator_names:
-            skip = 0
-        if method is not None:
-            targets.append((method, skip))
-        targets.extend((scope, skip) for scope in self.project.overrides(receiver.name, attr))
+        for name in receiver.name.split("|"):
+            method = self.project.method(name, attr)
+            skip = 0 if method is not None and "staticmethod" in method.decorator_names else 1
+            if receiver.kind is Kind.CLASS and method is not None and "classmethod" not in method.decorator_names:
+                skip = 0
+            found = [method] if method is not None else []
+            targets.extend((scope, skip) for scope in [*found, *self.project.overrides(name, attr)])
         if targets:
-            self.graph.add(facts, call, targets)
+            self._add(facts, call, targets)
             return True
-        return self._called(facts, call, self.values.attribute(receiver.name, attr)) or not self.project.is_ours(
-            receiver.name
-        )
+        member = self.values.attribute(receiver.name.split("|")[0], attr)
+        return self._called(facts, call, member) or not self.project.is_ours(receiver.name.split("|")[0])
+
+    def _add(self, facts: FileFacts, call: ast.Call, targets: list[tuple[Scope, int]]) -> None:
+        self.graph.add(facts, call, list(dict.fromkeys(targets)))
 
     def _called(self, facts: FileFacts, call: ast.Call, value: Value) -> bool:
         """A call of a value: a module, an instance, a function held in a variable."""
@@ -155,16 +225,18 @@ class _Resolver:
             return True
         if value.kind in (Kind.MODULE, Kind.INSTANCE):
             attr = "forward" if value.kind is Kind.MODULE else "__call__"
-            method = self.project.method(value.name, attr)
-            targets = [(method, 1)] if method is not None else []
-            targets.extend((scope, 1) for scope in self.project.overrides(value.name, attr))
+            targets: list[tuple[Scope, int]] = []
+            for name in value.name.split("|"):
+                method = self.project.method(name, attr)
+                found = [method] if method is not None else []
+                targets.extend((scope, 1) for scope in [*found, *self.project.overrides(name, attr)])
             if targets:
-                self.graph.add(facts, call, targets)
+                self._add(facts, call, targets)
             return True
         return value.known
 
     def by_name(self, pending: list[tuple[FileFacts, ast.Call]]) -> None:
-        """Link calls on unknown receivers to the few methods that have the name, within files that import each other."""
+        """Link calls on unknown receivers to the few methods of that name in files connected by imports."""
         groups = components(self.project)
         for facts, call in pending:
             func = call.func

@@ -171,7 +171,7 @@ def raises(block: Sequence[ast.stmt]) -> bool:
     return isinstance(last, (ast.With, ast.AsyncWith)) and raises(last.body)
 
 
-def early_exit(block: Sequence[ast.stmt], index: int, facts: FileFacts) -> Frequency | None:
+def early_exit(block: Sequence[ast.stmt], index: int) -> Frequency | None:
     """The limit that earlier ``if not debug: return`` statements of a block put on what follows them."""
     found: Frequency | None = None
     for stmt in block[:index]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from torchlint.facts.graph import CallGraph
-from torchlint.facts.guards import early_exit, is_debug_flag, limit, negated_limit, raises
+from torchlint.facts.guards import early_exit, limit, negated_limit, raises
 from torchlint.facts.model import FileFacts, Scope
 from torchlint.facts.project import Project
 from torchlint.facts.roots import Roots, cold_file, cold_function, find_roots, forwards
@@ -109,7 +109,7 @@ class Heat:
         while True:
             if isinstance(child, ast.stmt) and child in facts.places:
                 block, index = facts.places[child]
-                local.limit(early_exit(block, index, facts))
+                local.limit(early_exit(block, index))
             if current is None or current is scope.node:
                 break
             if isinstance(current, _LOOPS) and (child in current.body or isinstance(current, ast.While)):
@@ -143,10 +143,8 @@ class Heat:
     def spread(self) -> None:
         """Spread hotness from the roots down the call graph to a fixed point."""
         self._start()
-        queue = deque(facts for facts in self.project.files.values())
         calls: dict[Scope, list[tuple[FileFacts, ast.Call]]] = {}
-        while queue:
-            facts = queue.popleft()
+        for facts in self.project.files.values():
             for scope in facts.scopes:
                 if scope.calls:
                     calls[scope] = [(facts, call) for call in scope.calls if call in self.graph.callees]
@@ -253,10 +251,9 @@ def _bound(node: ast.AST, child: ast.AST, facts: FileFacts) -> Frequency | None:
             return limit(node.test, facts)
         return negated_limit(node.test) if child is node.orelse else None
     elif isinstance(node, ast.BoolOp):
-        return _short_circuit(node.op, node.values[: node.values.index(child)], facts)  # type: ignore[arg-type]
-    elif isinstance(node, (ast.ExceptHandler, ast.Raise)):
-        return Frequency.ONCE
-    elif isinstance(node, ast.Assert) and child is node.msg:
+        index = next(i for i, part in enumerate(node.values) if part is child)
+        return _short_circuit(node.op, node.values[:index], facts)
+    elif isinstance(node, (ast.ExceptHandler, ast.Raise)) or (isinstance(node, ast.Assert) and child is node.msg):
         return Frequency.ONCE
     return None
 
@@ -281,6 +278,3 @@ def heat(
     found = Heat(project, graph, find_roots(project, graph, values), hot, cold)
     found.spread()
     return found
-
-
-__all__ = ["Entry", "Heat", "heat", "is_debug_flag"]

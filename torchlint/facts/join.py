@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
+_MOST_CLASSES = 8
 TENSOR = Value(Kind.TENSOR)
 NDARRAY = Value(Kind.NDARRAY)
 BOOL = Value(Kind.NUMBER, dtype="bool")
@@ -31,7 +32,7 @@ def tuple_of(*items: Value) -> Value:
 def join(values: Iterable[Value | None]) -> Value | None:
     """What holds for all of the values; ``None`` (nothing known yet, in a cycle) does not count.
 
-    Python's ``None`` does not count beside another kind: an attribute that starts as ``None`` is used only once it is set.
+    Python's ``None`` does not count beside another kind: an attribute that starts as ``None`` is used once it is set.
     """
     result: Value | None = None
     nothing: Value | None = None
@@ -60,6 +61,9 @@ def _meet(one: Value, other: Value) -> Value:
     elif len(one.items) == len(other.items):
         items = tuple(_meet(mine, theirs) for mine, theirs in zip(one.items, other.items, strict=True))
     name = one.name if one.name == other.name else ""
+    if not name and one.kind in (Kind.INSTANCE, Kind.MODULE) and one.name and other.name:
+        names = sorted({*one.name.split("|"), *other.name.split("|")})
+        name = "|".join(names) if len(names) <= _MOST_CLASSES else ""
     if not name and one.kind in (Kind.INSTANCE, Kind.CLASS, Kind.FUNCTION, Kind.NAMESPACE):
         return UNKNOWN
     return Value(
@@ -74,10 +78,10 @@ def _meet(one: Value, other: Value) -> Value:
 
 
 def _mixed(one: Value, other: Value) -> Value:
-    numeric = {Kind.NUMBER, Kind.SCALAR}
-    if {one.kind, other.kind} == numeric:
+    kinds = {one.kind, other.kind}
+    if kinds <= {Kind.NUMBER, Kind.SCALAR}:
         return Value(Kind.SCALAR)
-    return UNKNOWN
+    return Value(Kind.ITEM) if kinds <= {Kind.NUMBER, Kind.SCALAR, Kind.ITEM, Kind.NDARRAY} else UNKNOWN
 
 
 def without_literal(value: Value) -> Value:

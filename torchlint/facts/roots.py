@@ -21,9 +21,42 @@ _NOT_ENV = re.compile(
 )
 _OPTIMIZER = re.compile(r"(optim\w*|(^|_)opt\w*|scaler|trainer)\d*$", re.IGNORECASE)
 _COLD_WORDS = frozenset(
-    """test tests testing conftest enjoy demo demos play render visualize visualise visualization visualisation viz plot
-    plots plotting plotter video mp4 gif watch benchmark benchmarks bench profile profiling profiler debug export
-    inspect notebook notebooks docs""".split()
+    [
+        "test",
+        "tests",
+        "testing",
+        "conftest",
+        "enjoy",
+        "demo",
+        "demos",
+        "play",
+        "render",
+        "visualize",
+        "visualise",
+        "visualization",
+        "visualisation",
+        "viz",
+        "plot",
+        "plots",
+        "plotting",
+        "plotter",
+        "video",
+        "mp4",
+        "gif",
+        "watch",
+        "benchmark",
+        "benchmarks",
+        "bench",
+        "profile",
+        "profiling",
+        "profiler",
+        "debug",
+        "export",
+        "inspect",
+        "notebook",
+        "notebooks",
+        "docs",
+    ]
 )
 _SETUP = re.compile(
     r"_*(save\w*|load\w*|close|setup\w*|init_\w+|_?init|initialize\w*|initialise\w*|build\w*|make_model|render\w*|plot\w*|visuali\w+"
@@ -255,7 +288,8 @@ def _drive(project: Project, graph: CallGraph, roots: Roots) -> None:
     """Mark the functions that reach a root loop, and the loops around what they run, as per episode."""
     by_node: dict[ast.AST, Scope] = {scope.node: scope for facts in project.files.values() for scope in facts.scopes}
     todo: list[Scope] = []
-    for loop, facts in [(loop, facts) for facts in project.files.values() for loop in _loops_of(facts, roots)]:
+    marked = [(loop, file) for file in project.files.values() for loop in _loops_of(file, roots)]
+    for loop, facts in marked:
         scope = facts.scope_of(loop).function
         _mark_outer(facts, loop, roots, by_node)
         if scope not in roots.drivers:

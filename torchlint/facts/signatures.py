@@ -270,7 +270,7 @@ def numpy_call(name: str, call: ast.Call, of: Of) -> Value | None:
     first = of(call.args[0]) if call.args and not isinstance(call.args[0], ast.Starred) else UNKNOWN
     if rule == "array":
         filled = last in ("zeros", "ones", "empty", "full", "eye", "identity", "linspace") and dtype is None
-        return Value(Kind.NDARRAY, dtype="float64" if filled else named, rank=_numpy_rank(last, first, call, of))
+        return Value(Kind.NDARRAY, dtype="float64" if filled else named, rank=_numpy_rank(last, first))
     if rule == "bool_array":
         return Value(Kind.NDARRAY, dtype="bool") if first.kind in (Kind.NDARRAY, Kind.LIST) else UNKNOWN
     if rule == "elementwise":
@@ -286,7 +286,7 @@ def numpy_call(name: str, call: ast.Call, of: Of) -> Value | None:
     return NUMBER if rule == "number" else None
 
 
-def _numpy_rank(last: str, first: Value, call: ast.Call, of: Of) -> int | None:
+def _numpy_rank(last: str, first: Value) -> int | None:
     if last in ("array", "asarray") and first.kind is Kind.LIST:
         inner = first.element
         if inner.kind in (Kind.NUMBER, Kind.SCALAR):

@@ -70,7 +70,7 @@ class Uses:
                         func = call.func
                         if isinstance(func, ast.Attribute) and func.attr == target.attr:
                             receiver = self.values.of(file, func.value)
-                            if receiver.kind in (Kind.INSTANCE, Kind.MODULE) and receiver.name in family:
+                            if receiver.kind in (Kind.INSTANCE, Kind.MODULE) and family & set(receiver.name.split("|")):
                                 yield file, call
 
     def _batch(self, facts: FileFacts, call: ast.Call) -> str:

@@ -4,31 +4,23 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from torchlint.facts import signatures
-from torchlint.facts.join import BOOL, FLOAT, INT, NDARRAY, NONE, NUMBER, STRING, TENSOR, join, list_of, tuple_of
+from torchlint.facts import operators, signatures
+from torchlint.facts.annotations import Annotations
+from torchlint.facts.callers import Caller, methods, opaque, passed, stores_of
+from torchlint.facts.join import BOOL, INT, NONE, STRING, TENSOR, join, list_of, tuple_of
+from torchlint.facts.libraries import library_call, library_name
 from torchlint.facts.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.project import Project, is_external_module
 from torchlint.facts.reach import before
-from torchlint.rule import UNKNOWN, Device, Kind, Value
+from torchlint.rule import UNKNOWN, Kind, Value
 
 _DEPTH = 70
 _BUDGET = 6000
-_DEVICE_NAME = re.compile(r"_*(device|dev|dvc|torch_device|DEVICE)_*$")
 _ENV_NAME = re.compile(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env|gym_env)\d*$", re.IGNORECASE)
 _CONTAINERS = ("append", "appendleft", "insert", "add")
-_OLD_RESET = frozenset({"reset"})
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """A call of a project function: where, and how many leading parameters the call itself fills (``self``)."""
-
-    facts: FileFacts
-    call: ast.Call
-    skip: int
 
 
 @dataclass(eq=False, slots=True)
@@ -45,6 +37,11 @@ class Values:
     _open: dict[object, int] = field(default_factory=dict)
     _lowest: int = 1 << 30
     _work: int = 0
+
+    @property
+    def annotations(self) -> Annotations:
+        """The reader of annotations."""
+        return Annotations(self.project, self.instance)
 
     def of(self, facts: FileFacts, node: ast.expr) -> Value:
         """What is known of an expression."""
@@ -123,13 +120,13 @@ class Values:
         if isinstance(node, ast.Call):
             return self._call(facts, node)
         if isinstance(node, ast.Constant):
-            return _constant(node.value)
+            return operators.constant(node.value)
         if isinstance(node, ast.Subscript):
             return self._subscript(facts, node)
         if isinstance(node, ast.BinOp):
-            return _binary(node.op, self._known(facts, node.left), self._known(facts, node.right))
+            return operators.binary(node.op, self._known(facts, node.left), self._known(facts, node.right))
         if isinstance(node, ast.UnaryOp):
-            return _unary(node.op, self._known(facts, node.operand))
+            return operators.unary(node.op, self._known(facts, node.operand))
         if isinstance(node, ast.Compare):
             return self._compare(facts, node)
         if isinstance(node, ast.BoolOp):
@@ -200,7 +197,7 @@ class Values:
             return Value(Kind.NDARRAY, source.dtype, rank=rank) if rank > 0 else Value(Kind.SCALAR, source.dtype)
         if any(v is None or v.kind in (Kind.NDARRAY, Kind.LIST) for v in values):
             return Value(Kind.NDARRAY, dtype=source.dtype)
-        return UNKNOWN
+        return Value(Kind.ITEM, dtype=source.dtype) if integers else UNKNOWN
 
     # names ----------------------------------------------------------------------------------------------------------
 
@@ -211,22 +208,15 @@ class Values:
             return self._named(name) if name else UNKNOWN
         result = join([self._ask(binding, facts, binding) for binding in reach.bindings])
         if result is not None and not result.known:
-            return _by_name(node.id)
+            return operators.by_name(node.id)
         return result
 
     def _named(self, name: str) -> Value:
         """The value of a qualified name outside of any function."""
+        known = library_name(name)
+        if known is not None:
+            return known
         module, _, last = name.rpartition(".")
-        if module == "torch" and last in signatures.table()["dtypes"]:
-            return Value(Kind.DTYPE, dtype=signatures.table()["dtypes"][last])
-        if module == "numpy" and last in signatures.table()["numpy_dtypes"]:
-            return Value(Kind.DTYPE, dtype=signatures.table()["numpy_dtypes"][last])
-        if name in ("torch.inf", "torch.nan", "torch.pi", "math.inf", "math.pi", "math.nan", "math.e"):
-            return FLOAT
-        if name in ("numpy.inf", "numpy.nan", "numpy.pi", "numpy.Inf", "numpy.NaN", "numpy.e"):
-            return FLOAT
-        if name in ("numpy.newaxis", "builtins.None"):
-            return NONE
         if name in self.project.classes or (module == "builtins" and last in ("int", "float", "bool", "str")):
             return Value(Kind.CLASS, name=name)
         if name in self.project.functions:
@@ -248,7 +238,7 @@ class Values:
             return Value(kind, name=binding.scope.dotted)
         if how is Bind.PARAM:
             return self._parameter(facts, binding)
-        if binding.annotation is not None and (annotated := self.annotation(facts, binding.annotation)).known:
+        if binding.annotation is not None and (annotated := self.annotations.read(facts, binding.annotation)).known:
             if annotated.kind is not Kind.LIST or binding.value is None:
                 return annotated
         if binding.value is None:
@@ -263,8 +253,8 @@ class Values:
         elif how is Bind.OTHER:
             return UNKNOWN
         for step in binding.path:
-            value = _unpack(value, step)
-        if value.kind is Kind.LIST and not binding.path and how is Bind.ASSIGN:
+            value = operators.unpack(value, step)
+        if value.kind is Kind.LIST and how is Bind.ASSIGN:
             return self._grown(facts, binding, value)
         return value
 
@@ -277,7 +267,7 @@ class Values:
         old = join([self._ask(b, facts, b) for b in before(facts, target.id, binding.stmt, scope.function)])
         if old is None:
             return None
-        return _binary(binding.stmt.op, old, self._known(facts, binding.value))
+        return operators.binary(binding.stmt.op, old, self._known(facts, binding.value))
 
     def _grown(self, facts: FileFacts, binding: Binding, value: Value) -> Value | None:
         """A list with what the same function appends to it under the same name."""
@@ -303,10 +293,9 @@ class Values:
     # parameters -----------------------------------------------------------------------------------------------------
 
     def _parameter(self, facts: FileFacts, binding: Binding) -> Value | None:
-        if binding.annotation is not None:
-            annotated = self.annotation(facts, binding.annotation)
-            if annotated.known and annotated.kind not in (Kind.LIST, Kind.TUPLE):
-                return annotated
+        annotated = self.annotations.read(facts, binding.annotation) if binding.annotation is not None else UNKNOWN
+        if annotated.known and annotated.kind not in (Kind.LIST, Kind.TUPLE):
+            return annotated
         scope = self._scope_of_parameter(facts, binding)
         if scope is None:
             return UNKNOWN
@@ -318,12 +307,15 @@ class Values:
         given = [self._given(scope, binding, caller) for caller in self.callers.get(scope, ())]
         known = join(given)
         if known is not None and known.known:
-            return replace(known, literal=None)
+            items = known.items or (annotated.items if annotated.kind is known.kind else ())
+            return replace(known, literal=None, items=items)
+        if annotated.known:
+            return annotated
         if binding.value is not None and not given:
             default = self._known(facts, binding.value)
             if default.kind in (Kind.DEVICE, Kind.DTYPE):
                 return default
-        return _by_name(binding.target) if known is not None or not given else None
+        return operators.by_name(binding.target) if known is not None or not given else None
 
     def _scope_of_parameter(self, facts: FileFacts, binding: Binding) -> Scope | None:
         return next((s for s in facts.scopes if s.node is binding.stmt), None)
@@ -336,69 +328,6 @@ class Values:
         if opaque(caller.call):
             return UNKNOWN
         return self._value(scope.file, binding.value) if binding.value is not None else UNKNOWN
-
-    def annotation(self, facts: FileFacts, node: ast.expr) -> Value:
-        """The value that an annotation promises."""
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            try:
-                inner = ast.parse(node.value, mode="eval").body
-            except (SyntaxError, ValueError):
-                return UNKNOWN
-            text = ast.unparse(inner)
-            known = {"torch.Tensor": TENSOR, "th.Tensor": TENSOR, "Tensor": TENSOR, "np.ndarray": NDARRAY}
-            return known.get(text, UNKNOWN)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-            return join([self.annotation(facts, node.left), self.annotation(facts, node.right)]) or UNKNOWN
-        if isinstance(node, ast.Constant) and node.value is None:
-            return NONE
-        if isinstance(node, ast.Subscript):
-            return self._generic(facts, node)
-        name = self.project.qualified(facts, node) or ""
-        return self._annotated(name)
-
-    def _annotated(self, name: str) -> Value:
-        plain = {
-            "torch.Tensor": TENSOR,
-            "torch._tensor.Tensor": TENSOR,
-            "numpy.ndarray": NDARRAY,
-            "builtins.int": INT,
-            "builtins.float": FLOAT,
-            "builtins.bool": BOOL,
-            "builtins.str": STRING,
-            "torch.device": Value(Kind.DEVICE),
-            "torch.dtype": Value(Kind.DTYPE),
-            "torch.nn.Module": Value(Kind.MODULE, name="torch.nn.Module"),
-            "torch.Size": Value(Kind.SIZE),
-            "builtins.list": Value(Kind.LIST),
-            "builtins.dict": Value(Kind.DICT),
-            "torch.optim.Optimizer": Value(Kind.OPTIMIZER),
-        }
-        if name in plain:
-            return plain[name]
-        if name.startswith("torch.distributions."):
-            return Value(Kind.DISTRIBUTION)
-        if name.startswith("gym") and name.rpartition(".")[2] in ("Env", "VectorEnv", "Wrapper"):
-            return Value(Kind.ENV)
-        if name in self.project.classes:
-            return self.instance(name)
-        return Value(Kind.MODULE, name=name) if is_external_module(name) else UNKNOWN
-
-    def _generic(self, facts: FileFacts, node: ast.Subscript) -> Value:
-        head = (self.project.qualified(facts, node.value) or "").rpartition(".")[2]
-        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        if head == "Optional":
-            return self.annotation(facts, parts[0])
-        if head == "Union":
-            return join([self.annotation(facts, part) for part in parts]) or UNKNOWN
-        if head in ("List", "list", "Sequence", "Iterable", "Deque", "deque"):
-            return list_of(self.annotation(facts, parts[0]))
-        if head in ("Tuple", "tuple"):
-            if len(parts) == 2 and isinstance(parts[1], ast.Constant) and parts[1].value is ...:
-                return list_of(self.annotation(facts, parts[0]))
-            return tuple_of(*(self.annotation(facts, part) for part in parts))
-        if head in ("Dict", "dict", "Mapping"):
-            return Value(Kind.DICT)
-        return self.annotation(facts, parts[0]) if head in ("Final", "Annotated", "ClassVar") else UNKNOWN
 
     # attributes -----------------------------------------------------------------------------------------------------
 
@@ -413,7 +342,7 @@ class Values:
             return None
         result = self._member_of(source, node.attr)
         if result is not None and not result.known:
-            return _by_name(node.attr)
+            return operators.by_name(node.attr)
         return result
 
     def _member_of(self, source: Value, attr: str) -> Value | None:
@@ -427,7 +356,7 @@ class Values:
         if source.kind is Kind.MODULE and attr in ("weight", "bias"):
             return TENSOR
         if source.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and source.name:
-            return self._ask((source.name, attr), None, (source.name, attr))
+            return join([self._ask((name, attr), None, (name, attr)) for name in source.name.split("|")])
         return UNKNOWN
 
     def _attribute(self, cls: str, name: str) -> Value | None:
@@ -437,14 +366,14 @@ class Values:
                 return self._ask(method, method.file, method)
             return Value(Kind.FUNCTION, name=method.dotted)
         stores = list(stores_of(self.project, cls, name))
-        result = join([self._stored(store, name) for store in stores])
+        result = join([self._stored(store) for store in stores])
         if result is None:
             return None if stores else UNKNOWN
         if result.kind is Kind.LIST:
             return self._grown_attribute(cls, name, result)
         return result
 
-    def _stored(self, store: Store, name: str) -> Value | None:
+    def _stored(self, store: Store) -> Value | None:
         if store.binding.how is Bind.AUGMENT:
             return None  # changes the number, hardly ever the kind
         return self._ask(store.binding, store.scope.file, store.binding)
@@ -452,7 +381,7 @@ class Values:
     def _grown_attribute(self, cls: str, name: str, value: Value) -> Value | None:
         elements: list[Value | None] = [value]
         for scope in self.project.family(cls):
-            for method in _methods(scope):
+            for method in methods(scope):
                 for text in (f"{method.self_name}.{name}",):
                     appended = method.appends.get(text)
                     if appended and method.self_name:
@@ -464,7 +393,7 @@ class Values:
     def _call(self, facts: FileFacts, node: ast.Call) -> Value | None:
         name = self.project.qualified(facts, node.func)
         if name is not None:
-            known = self._library(facts, name, node)
+            known = library_call(name, node, lambda part: self._known(facts, part))
             if known is not None:
                 return known
             if name in self.project.functions:
@@ -477,35 +406,7 @@ class Values:
         if isinstance(node.func, ast.Attribute):
             return self._method(facts, node, node.func)
         callee = self._value(facts, node.func)
-        return None if callee is None else self._called(facts, callee, node)
-
-    def _library(self, facts: FileFacts, name: str, node: ast.Call) -> Value | None:
-        def of(part: ast.expr) -> Value:
-            return self._known(facts, part)
-
-        head, _, last = name.partition(".")
-        if head == "torch":
-            return signatures.torch_call(name, node, of)
-        if head == "numpy":
-            return signatures.numpy_call(name, node, of)
-        if head == "builtins":
-            if last == "super":
-                return UNKNOWN
-            return signatures.builtin_call(last, node, of)
-        if name in ("collections.deque",):
-            return signatures.builtin_call("deque", node, of)
-        if name in ("random.sample", "random.choices"):
-            source = of(node.args[0]) if node.args else UNKNOWN
-            return list_of(signatures.element_of(source))
-        if name == "random.choice":
-            return signatures.element_of(of(node.args[0])) if node.args else UNKNOWN
-        if head in ("random", "math", "time"):
-            return FLOAT if last in ("random", "uniform", "time", "perf_counter", "sqrt", "exp", "log") else NUMBER
-        if name == "copy.deepcopy" and node.args:
-            return of(node.args[0])
-        if head in ("gym", "gymnasium", "gymnax", "envpool") and last in ("make", "vector.make", "make_vec"):
-            return Value(Kind.ENV, name=head)
-        return None
+        return None if callee is None else self._called(callee)
 
     def _method(self, facts: FileFacts, node: ast.Call, func: ast.Attribute) -> Value | None:
         source = self._receiver(facts, func.value)
@@ -522,8 +423,8 @@ class Values:
         if source.kind is Kind.DISTRIBUTION:
             tensors = signatures.table()["distribution_methods"]["tensor"]
             return TENSOR if func.attr in tensors else UNKNOWN
-        if source.kind is Kind.ENV or (not source.known and _ENV_NAME.search(_last_name(func.value))):
-            return _environment(func.attr, facts.parent.get(node))
+        if source.kind is Kind.ENV or (not source.known and self._called_env(func.value)):
+            return operators.environment(func.attr, facts.parent.get(node))
         if source.kind is Kind.LIST and func.attr in ("pop", "popleft"):
             return source.element
         if source.kind is Kind.LIST and func.attr == "copy":
@@ -533,8 +434,16 @@ class Values:
         if source.kind in (Kind.MODULE, Kind.DEVICE) and func.attr in ("to", "cuda", "cpu", "eval", "train", "float"):
             return source
         if source.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and source.name:
-            return self._project_method(facts, source, func.attr, node)
-        return _untyped_method(func.attr, node)
+            return self._project_method(source, func.attr, node)
+        return operators.untyped_method(func.attr, node)
+
+    def _called_env(self, node: ast.expr) -> bool:
+        """Whether a value of unknown origin is called an environment, in a project whose own ones return arrays."""
+        if not _ENV_NAME.search(operators.last_name(node)):
+            return False
+        own = self.project.methods.get("step", ()) if self.project.methods else ()
+        steps = [method for method in own if b"torch" in method.file.source.utf8 and len(method.params) > 1]
+        return not any(_first(self._ask(method, method.file, method)).kind is Kind.TENSOR for method in steps)
 
     def _receiver(self, facts: FileFacts, node: ast.expr) -> Value | None:
         """The value a method is called on; ``super()`` is an instance of the next class."""
@@ -547,37 +456,39 @@ class Values:
             return UNKNOWN
         return self._value(facts, node)
 
-    def _project_method(self, facts: FileFacts, source: Value, attr: str, node: ast.Call) -> Value | None:
-        method = self.project.method(source.name, attr)
+    def _project_method(self, source: Value, attr: str, node: ast.Call) -> Value | None:
+        return join([self._method_of(source.kind, name, attr, node) for name in source.name.split("|")])
+
+    def _method_of(self, kind: Kind, cls: str, attr: str, node: ast.Call) -> Value | None:
+        method = self.project.method(cls, attr)
         if method is not None:
             return self._ask(method, method.file, method)
-        if attr == "__call__" and source.kind is Kind.MODULE:
-            return self._called(facts, source, node)
-        member = self._ask((source.name, attr), None, (source.name, attr))
+        if attr == "__call__" and kind is Kind.MODULE:
+            return self._called(Value(kind, name=cls))
+        member = self._ask((cls, attr), None, (cls, attr))
         if member is None:
             return None
         if member.kind in (Kind.MODULE, Kind.INSTANCE, Kind.CLASS, Kind.FUNCTION):
-            return self._called(facts, member, node)
-        return _untyped_method(attr, node)
+            return self._called(member)
+        return operators.untyped_method(attr, node)
 
-    def _called(self, facts: FileFacts, callee: Value, node: ast.Call) -> Value | None:
+    def _called(self, callee: Value) -> Value | None:
         """The value of calling something."""
-        if callee.kind is Kind.CLASS:
-            return self.instance(callee.name) if callee.name in self.project.classes else UNKNOWN
-        if callee.kind is Kind.FUNCTION:
-            function = self.project.functions.get(callee.name)
-            return self._ask(function, function.file, function) if function is not None else UNKNOWN
-        if callee.kind is Kind.MODULE:
-            forward = self.project.method(callee.name, "forward")
-            if forward is not None:
-                return self._ask(forward, forward.file, forward)
-            if callee.name.startswith("torch.nn."):
-                if callee.name.rpartition(".")[2] in signatures.table()["modules"]["tuple"]:
-                    return tuple_of(TENSOR, UNKNOWN)
-                return TENSOR
-        if callee.kind is Kind.INSTANCE:
-            method = self.project.method(callee.name, "__call__")
-            return self._ask(method, method.file, method) if method is not None else UNKNOWN
+        return join([self._called_one(callee.kind, name) for name in callee.name.split("|")])
+
+    def _called_one(self, kind: Kind, name: str) -> Value | None:
+        if kind is Kind.CLASS:
+            return self.instance(name) if name in self.project.classes else UNKNOWN
+        method = self.project.functions.get(name) if kind is Kind.FUNCTION else None
+        if kind is Kind.MODULE:
+            method = self.project.method(name, "forward")
+        elif kind is Kind.INSTANCE:
+            method = self.project.method(name, "__call__")
+        if method is not None:
+            return self._ask(method, method.file, method)
+        if kind is Kind.MODULE and name.startswith("torch.nn."):
+            several = name.rpartition(".")[2] in signatures.table()["modules"]["tuple"]
+            return tuple_of(TENSOR, UNKNOWN) if several else TENSOR
         return UNKNOWN
 
     def _returned(self, function: Scope) -> Value | None:
@@ -585,7 +496,7 @@ class Values:
         if isinstance(node, ast.Lambda):
             return self._value(function.file, node.body)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.returns is not None:
-            promised = self.annotation(function.file, node.returns)
+            promised = self.annotations.read(function.file, node.returns)
             if promised.known and promised.kind not in (Kind.LIST, Kind.TUPLE, Kind.MODULE, Kind.INSTANCE):
                 return promised
         if function.yields:
@@ -594,127 +505,5 @@ class Values:
         return join(values) if values else NONE
 
 
-def passed(function: Scope, name: str, caller: Caller) -> ast.expr | None:
-    """The argument expression that a call passes for a parameter, ``None`` when the call leaves it out."""
-    for keyword in caller.call.keywords:
-        if keyword.arg == name:
-            return keyword.value
-    position = function.params.index(name) - caller.skip if name in function.params else -1
-    args = caller.call.args
-    if 0 <= position < len(args) and not any(isinstance(a, ast.Starred) for a in args[: position + 1]):
-        return args[position]
-    return None
-
-
-def opaque(call: ast.Call) -> bool:
-    """Whether star arguments hide what a call passes."""
-    return any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
-
-
-def stores_of(project: Project, cls: str, name: str) -> Iterator[Store]:
-    """All assignments to an attribute in a class, its ancestors and its descendants."""
-    for scope in [*project.family(cls), *project.descendants(cls)]:
-        yield from scope.stores.get(name, ())
-
-
-def _methods(cls: Scope) -> Iterator[Scope]:
-    return (inner for inner in cls.inner if inner.kind == "function")
-
-
-def _constant(value: object) -> Value:
-    if isinstance(value, bool):
-        return Value(Kind.NUMBER, dtype="bool", literal=value)
-    if isinstance(value, int):
-        return Value(Kind.NUMBER, dtype="int", literal=value)
-    if isinstance(value, float):
-        return Value(Kind.NUMBER, dtype="float", literal=value)
-    if isinstance(value, str):
-        return Value(Kind.STRING, literal=value)
-    return NONE if value is None else UNKNOWN
-
-
-def _unary(op: ast.unaryop, operand: Value) -> Value:
-    if isinstance(op, ast.Not):
-        return BOOL
-    if isinstance(op, ast.USub) and isinstance(operand.literal, (int, float)):
-        return replace(operand, literal=-operand.literal)
-    if operand.kind in (Kind.TENSOR, Kind.NDARRAY, Kind.NUMBER, Kind.SCALAR):
-        return replace(operand, literal=None)
-    return UNKNOWN
-
-
-def _binary(op: ast.operator, left: Value, right: Value) -> Value:
-    kinds = {left.kind, right.kind}
-    bits = isinstance(op, (ast.BitAnd, ast.BitOr, ast.BitXor))
-    if Kind.TENSOR in kinds:
-        tensors = [v for v in (left, right) if v.kind is Kind.TENSOR]
-        same = all(v.dtype == tensors[0].dtype for v in tensors)
-        dtype = tensors[0].dtype if same and (bits or not isinstance(op, ast.Div)) else None
-        if len(tensors) == 1 and dtype in ("bool", "int64", "int32", "uint8") and not bits:
-            dtype = None
-        return Value(Kind.TENSOR, dtype=dtype, device=signatures.meeting(tensors))
-    if Kind.NDARRAY in kinds:
-        other = right if left.kind is Kind.NDARRAY else left
-        fine = (Kind.NDARRAY, Kind.NUMBER, Kind.SCALAR, Kind.LIST)
-        return Value(Kind.NDARRAY, dtype="bool" if bits else None) if other.kind in fine else UNKNOWN
-    if kinds <= {Kind.NUMBER, Kind.SCALAR}:
-        if Kind.SCALAR in kinds:
-            return Value(Kind.SCALAR)
-        floats = isinstance(op, ast.Div) or "float" in (left.dtype, right.dtype)
-        return FLOAT if floats else INT if left.dtype == right.dtype == "int" else NUMBER
-    if left.kind is Kind.STRING:
-        return STRING
-    if left.kind is Kind.LIST and isinstance(op, ast.Mult):
-        return left
-    if kinds == {Kind.LIST} and isinstance(op, ast.Add):
-        return join([left, right]) or UNKNOWN
-    return UNKNOWN
-
-
-def _unpack(value: Value, step: int) -> Value:
-    if step < 0:
-        return UNKNOWN
-    if value.kind is Kind.TUPLE:
-        return value.items[step] if step < len(value.items) else UNKNOWN
-    return signatures.element_of(value)
-
-
-def _by_name(name: str) -> Value:
-    """A value of unknown origin that is called a device is one, by universal convention."""
-    return Value(Kind.DEVICE) if _DEVICE_NAME.match(name) else UNKNOWN
-
-
-def _last_name(node: ast.expr) -> str:
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def _environment(method: str, use: ast.AST | None) -> Value:
-    """What a Gym or Gymnasium environment returns: observations are arrays."""
-    if method == "step":
-        return tuple_of(NDARRAY, UNKNOWN, UNKNOWN, UNKNOWN, Value(Kind.DICT))
-    if method in _OLD_RESET:
-        unpacked = isinstance(use, ast.Assign) and isinstance(use.targets[0], (ast.Tuple, ast.List))
-        return tuple_of(NDARRAY, Value(Kind.DICT)) if unpacked or isinstance(use, ast.Subscript) else NDARRAY
-    return UNKNOWN
-
-
-def _untyped_method(name: str, node: ast.Call) -> Value:
-    """What a method returns whatever it is called on: names that only tensors or arrays have."""
-    methods = {
-        "item": NUMBER,
-        "numpy": NDARRAY,
-        "unsqueeze": TENSOR,
-        "detach": TENSOR,
-        "astype": NDARRAY,
-        "argmax": UNKNOWN,
-        "masked_fill": TENSOR,
-        "log_prob": TENSOR,
-        "rsample": TENSOR,
-    }
-    if name in methods:
-        return methods[name]
-    if name in ("cpu", "cuda"):
-        return Value(Kind.TENSOR, device=Device.CPU if name == "cpu" else Device.CUDA) if not node.args else UNKNOWN
-    return UNKNOWN
+def _first(value: Value | None) -> Value:
+    return value.items[0] if value is not None and value.kind is Kind.TUPLE and value.items else UNKNOWN

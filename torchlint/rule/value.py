@@ -13,6 +13,7 @@ class Kind(enum.Enum):
     TENSOR = "tensor"
     NDARRAY = "ndarray"
     SCALAR = "numpy scalar"
+    ITEM = "array or numpy scalar"
     NUMBER = "Python number"
     STRING = "string"
     NONE = "None"
@@ -53,7 +54,8 @@ class Value:
         rank: number of dimensions, ``None`` when not known.
         items: of a tuple its elements in order; of a list one value, that of all elements (empty: not known).
         nonempty: a list or tuple that is proven to hold at least one element.
-        name: qualified name of a class, function, imported module, or of an instance's class.
+        name: qualified name of a class, function, imported module, or of an instance's class; of an instance of one of
+            several classes, their names separated by ``|``.
         literal: the value of a literal number, string or bool, else ``None``.
     """
 
@@ -73,12 +75,13 @@ class Value:
 
     @property
     def element(self) -> Value:
-        """Of a list, the value of its elements; of a tuple, its elements where they all agree; else unknown."""
-        if self.kind is Kind.LIST and self.items:
-            return self.items[0]
-        if self.kind is Kind.TUPLE and self.items and all(item.kind is self.items[0].kind for item in self.items):
-            return self.items[0]
-        return UNKNOWN
+        """Of a list, the value of its elements; of a tuple, what holds for all of its elements; else unknown."""
+        if self.kind not in (Kind.LIST, Kind.TUPLE) or not self.items:
+            return UNKNOWN
+        first, *others = self.items
+        if all(item == first for item in others):
+            return first
+        return Value(kind=first.kind) if all(item.kind is first.kind for item in others) else UNKNOWN
 
     @property
     def is_data(self) -> bool:
@@ -88,5 +91,7 @@ class Value:
         return self.kind in _DATA
 
 
-_DATA = frozenset({Kind.NDARRAY, Kind.SCALAR, Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.SIZE, Kind.DEVICE, Kind.DTYPE})
+_DATA = frozenset(
+    {Kind.NDARRAY, Kind.SCALAR, Kind.ITEM, Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.SIZE, Kind.DEVICE, Kind.DTYPE}
+)
 UNKNOWN = Value()

@@ -52,12 +52,12 @@ def check_keys(table: Mapping[str, object]) -> dict[str, object]:
     return checked
 
 
-def nearest(word: object, known: Iterable[str]) -> str:
+def nearest(word: str, known: Iterable[str]) -> str:
     """The end of a message that names the known word nearest to a wrong one; empty when none is near."""
     import difflib
 
     candidates = {name.lower(): name for name in known}
-    close = difflib.get_close_matches(str(word).lower().replace("_", "-"), list(candidates), n=1, cutoff=0.5)
+    close = difflib.get_close_matches(word.lower().replace("_", "-"), list(candidates), n=1, cutoff=0.5)
     return f"; did you mean {candidates[close[0]]!r}?" if close else ""
 
 
@@ -93,10 +93,10 @@ def _strings(value: object) -> tuple[str, ...]:
 
 def _one_of(choices: Sequence[str]) -> Callable[[object], str]:
     def read(value: object) -> str:
-        if value not in choices:
-            listed = ", ".join(choices)
-            raise WrongKeyError(f"{_quoted(value)} is none of {listed}{nearest(value, choices)}")
-        return str(value)
+        word = _string(value)
+        if word not in choices:
+            raise WrongKeyError(f"{word!r} is none of {', '.join(choices)}{nearest(word, choices)}")
+        return word
 
     return read
 
@@ -112,7 +112,7 @@ def _functions(value: object) -> tuple[str, ...]:
     functions = _strings(value)
     for function in functions:
         if not _FUNCTION.fullmatch(function):
-            raise WrongKeyError(f"{_quoted(function)} does not read package.module:function")
+            raise WrongKeyError(f"{function!r} does not read package.module:function")
     return functions
 
 
@@ -136,10 +136,6 @@ def _tables(value: object) -> dict[str, dict[str, object]]:
         if not isinstance(table, dict):
             raise WrongKeyError(f"{name}: expected a table, not {_described(table)}", str(name))
     return {str(name): dict(table) for name, table in value.items()}
-
-
-def _quoted(value: object) -> str:
-    return repr(value) if isinstance(value, str) else _described(value)
 
 
 _KEYS: Mapping[str, Callable[[object], object]] = MappingProxyType(

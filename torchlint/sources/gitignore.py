@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,13 +56,12 @@ def ignores_above(folder: Path, root: Path) -> Ignores | None:
 
     ``None`` also when they leave the folder itself out: whoever names such a folder means its files.
     """
-    parents = folder.parents
-    top = next((parent for parent in (folder, *parents) if (parent / ".git").exists()), root)
-    if top != folder and top not in parents:
+    around = (folder, *folder.parents)
+    top = next((place for place in around if (place / ".git").exists()), root)
+    if top not in around:
         return None
     ignores: Ignores | None = None
-    inside = [parent for parent in reversed(parents) if parent == top or top in parent.parents]
-    for parent, child in zip(inside, [*inside, folder][1:], strict=True):
+    for parent, child in pairwise(reversed(around[: around.index(top) + 1])):
         ignores = ignores_in(str(parent), ignores)
         if ignores is not None and ignores.match(str(child), folder=True):
             return None

@@ -19,7 +19,7 @@ from torchlint.sources.tokens import read_tokens
 _NOQA = re.compile(r"#\s*(?P<file>torchlint:\s*)?noqa(?P<rest>.*)", re.IGNORECASE)
 _IGNORE = re.compile(r"#\s*torchlint:\s*ignore(?P<file>-file)?(?P<rest>.*)", re.IGNORECASE)
 _LIST = re.compile(r"\s*\[([^][]*)\]")
-_CODE = re.compile(r"[\s,]*([A-Z]+[0-9]+)")
+_CODE = re.compile(r"[\s,]*([A-Z]+[0-9]+)(?=[\s,A-Z]|$)")
 _HOTNESS = re.compile(r"#\s*torchlint:\s*(hot|cold)\b", re.IGNORECASE)
 _TRIVIA = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT})
 
@@ -95,7 +95,7 @@ def suppressions(source: Source) -> Suppressions:
         for place, token in enumerate(line.tokens):
             if token.type != tokenize.COMMENT:
                 continue
-            alone = not token.line[: token.start[1]].strip()
+            alone = place == 0 or line.tokens[place - 1].end[0] < token.start[0]
             for mark, whole_file in _marks_in(token.string, alone):
                 if whole_file:
                     file.append(mark)

@@ -146,7 +146,9 @@ class CpuThenMove(Rule):
             imports = missing if any(link.name in CAST_DTYPES for link in links) else ()
             message = f"Give {_keywords(steps)} to torch.{creator}"
             fix = Fix(message, ((old, new),), assumes=_doubt(site, call, creator, steps), imports=imports)
-        yield Report(old, _message(creator, links, steps), fix)
+        cast = creator != "arange" and any(step.dtype is not None for step in steps)
+        figure = "mask-256x64" if cast else "labels-256"
+        yield Report(old, _message(creator, links, steps), fix, figure=figure)
 
 
 def _spelled_out(call: cst.Call, creator: str) -> bool:

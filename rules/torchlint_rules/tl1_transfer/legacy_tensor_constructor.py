@@ -146,7 +146,8 @@ class LegacyTensorConstructor(Rule):
             new = in_place_of(old, _rewritten(call, name, torch, move))
             doubt = _doubt(site, name, data, move)
             fix = Fix(f"Use {torch}.as_tensor", ((old, new),), assumes=doubt, imports=imports)
-        yield Report(old, _message(name, move), fix)
+        figure = "masks-of-8-environments" if site.value(data).kind is Kind.LIST else "observation-17"
+        yield Report(old, _message(name, move), fix, figure=figure)
 
 
 def _may_be_data(site: Site, data: cst.BaseExpression, links: Sequence[Link]) -> bool:

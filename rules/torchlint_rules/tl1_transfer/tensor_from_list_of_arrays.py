@@ -167,7 +167,9 @@ class TensorFromListOfArrays(Rule):
             new = in_place_of(old, _rewritten(case, torch, numpy, move))
             change, doubt = _risk(site, case, move)
             fix = Fix(_CURE, ((old, new),), change, doubt, missing_torch + missing_numpy)
-        yield Report(old, f"{case.name}(...) is given arrays one by one: {_BETTER}", fix)
+        listed = "frames-8x84x84" if case.arrays.dtype == "uint8" else "batch-of-256x17"
+        figure = "stack-of-256x17" if case.stacked else listed
+        yield Report(old, f"{case.name}(...) is given arrays one by one: {_BETTER}", fix, figure=figure)
 
 
 def _sequence(site: Site, call: cst.Call, name: str) -> _Case | None:

@@ -99,7 +99,7 @@ class DataDependentShape(Rule):
     cuda_only = True
     examples = (
         Example(
-            name="values of the next observations, 64 units, batch 256",
+            name="masked-target",
             source=_SOURCE,
             fixed=_BETTER,
             setup="agent = Agent()\nagent.target.to(device)\nnext_obs, done = next_obs.to(device), done.to(device)",
@@ -150,13 +150,11 @@ def _better(site: Site, node: cst.Subscript) -> str:
     parent = site.parent(node)
     if isinstance(parent, cst.AugAssign) and parent.target is node:
         return "add to all of it what `torch.where` masks"
-    if isinstance(parent, cst.AssignTarget):
-        statement = site.parent(parent)
-        needed = isinstance(statement, cst.Assign) and _holds_tensor(site, statement.value)
-        return "`torch.where(mask, new, old)` has a fixed size" if needed else ""
+    if isinstance(parent, cst.Assign) and parent.value is not node:
+        return "`torch.where(mask, new, old)` has a fixed size" if _holds_tensor(site, parent.value) else ""
     while parent is not None and not isinstance(parent, cst.Assign):
         child, parent = parent, site.parent(parent)
-    targets = parent.targets if isinstance(parent, cst.Assign) and child is parent.value else ()
+    targets = parent.targets if parent is not None and child is parent.value else ()
     if any(_is_masked(site, target.target) for target in targets):
         return ""
     return "`torch.where` or a masked reduction has a fixed size"

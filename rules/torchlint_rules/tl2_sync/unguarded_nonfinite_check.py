@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule.build import expression, module_for
 
 _PREDICATES = frozenset({"isnan", "isinf", "isfinite", "isposinf", "isneginf"})
 _REDUCTIONS = frozenset({"torch.any", "torch.all", "torch.allclose", "torch.equal"})
@@ -125,8 +126,8 @@ class UnguardedNonfiniteCheck(Rule):
             inputs=(Input("obs", Kind.TENSOR, shape),),
         )
         for name, shape in (
-            ("five checks in a 64-64 network, batch 256", (256, 17)),
-            ("five checks in a 64-64 network, batch 1", (1, 17)),
+            ("five-checks-batch-256", (256, 17)),
+            ("five-checks-batch-1", (1, 17)),
         )
     )
 
@@ -207,15 +208,16 @@ def _guard(site: Site, node: cst.If | cst.Assert) -> Fix | None:
     """Put the test, or the operands of it that read tensors, behind a debug flag."""
     if site.scripted() or _binds_name(node.test):
         return None
-    flag, os_name = site.debug_flag(), site.module_name("os")
-    definition = f'{_FLAG} = {os_name or "os"}.environ.get("TORCH_DEBUG_CHECKS") == "1"'
+    flag, asserted = site.debug_flag(), isinstance(node, cst.Assert)
+    os_name, imports = module_for(site, "os", "os")
+    definition = f'{_FLAG} = {os_name}.environ.get("TORCH_DEBUG_CHECKS") == "1"'
     effect_free = all(_is_effect_free(site, call) for call in _calls(node.test))
     return Fix(
         message=f"check only when `{flag or _FLAG}` is set",
-        replace=tuple(_behind(flag or _FLAG, node, target) for target in _targets(site, node)),
+        replace=tuple((target, _behind(flag or _FLAG, target, asserted)) for target in _targets(site, node)),
         may_change=(Change.VALIDATION,),
         assumes="" if effect_free else "the calls in the test have no effect besides their value",
-        imports=("os",) if flag is None and os_name is None else (),
+        imports=imports if flag is None else (),
         definitions=(definition,) if flag is None else (),
     )
 
@@ -231,27 +233,28 @@ def _targets(site: Site, node: cst.If | cst.Assert) -> list[cst.BaseExpression]:
     return reading if len(reading) < len(operands) else [node.test]
 
 
-def _behind(flag: str, node: cst.If | cst.Assert, target: cst.BaseExpression) -> tuple[cst.CSTNode, cst.CSTNode]:
-    """The target and what takes its place: ``flag and target``, in an assert ``not flag or target``."""
-    guard, asserted = cst.parse_expression(flag), isinstance(node, cst.Assert)
-    looser = isinstance(target, (cst.IfExp, cst.Lambda)) or (not asserted and len(_operands(target, cst.Or)) > 1)
-    guarded = cst.BooleanOperation(
-        left=cst.UnaryOperation(cst.Not(), guard) if asserted else guard,
-        operator=cst.Or() if asserted else cst.And(),
-        right=_enclosed(target) if looser and not target.lpar else target,
-    )
-    space = node.whitespace_after_assert if isinstance(node, cst.Assert) else node.whitespace_before_test
-    return target, guarded if target is node.test and not space.empty else _enclosed(guarded)
+def _behind(flag: str, target: cst.BaseExpression, asserted: bool) -> cst.BooleanOperation:
+    """``flag and target``; where it is asserted ``not flag or target``. Parentheses around the target stay outside."""
+    guard = expression(flag)
+    if asserted:
+        return cst.BooleanOperation(cst.UnaryOperation(cst.Not(), guard), cst.Or(), _operand(target, ()))
+    return cst.BooleanOperation(guard, cst.And(), _operand(target, (cst.Or,)))
 
 
-def _enclosed(node: cst.BaseExpression) -> cst.BaseExpression:
-    return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+def _operand(node: cst.BaseExpression, looser: tuple[type[cst.BaseBooleanOp], ...]) -> cst.BaseExpression:
+    """An expression as an operand: in parentheses if it binds more loosely than the operator."""
+    bare = node.with_changes(lpar=[], rpar=[])
+    if isinstance(bare, (cst.IfExp, cst.Lambda)) or (
+        isinstance(bare, cst.BooleanOperation) and isinstance(bare.operator, looser)
+    ):
+        return bare.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    return bare
 
 
 def _is_effect_free(site: Site, call: cst.Call) -> bool:
     """Whether a call is proven to do nothing but compute: torch functions, methods of tensors, builtins."""
-    name = site.name(call.func) or ""
+    func = call.func
+    name = site.name(func) or (func.value if isinstance(func, cst.Name) else "")
     if name.startswith(("torch.", "math.")) or name in _BUILTINS:
         return True
-    func = call.func
     return isinstance(func, cst.Attribute) and not func.attr.value.endswith("_") and _is_tensor(site, func.value)

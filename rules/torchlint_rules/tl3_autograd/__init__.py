@@ -1,1 +1,1 @@
-"""Rules about autograd modes and the graph."""
+"""TL3: autograd modes and the graph."""

@@ -1,1 +1,1 @@
-"""Rules about allocation and memory growth."""
+"""TL4: allocation and memory growth."""

@@ -110,7 +110,7 @@ class ConstantRebuiltPerCall(Rule):
     yields_to = ("TL209", "TL102")
     examples = (
         Example(
-            name="51 atoms of a value distribution, batch 1",
+            name="51-atoms",
             source=_SOURCE,
             fixed=_BETTER,
             setup="critic = Critic().to(device)\nlogits = logits.to(device)",
@@ -172,8 +172,7 @@ def _is_setting(site: Site, node: cst.BaseExpression) -> bool:
 
 def _is_part(site: Site, call: cst.Call) -> bool:
     """Whether a call is an argument of a bigger constant, which is reported instead."""
-    parent = site.parent(call)
-    outer = site.parent(parent) if isinstance(parent, cst.Arg) else None
+    outer = site.parent(call)
     return isinstance(outer, cst.Call) and _is_constant(site, outer)
 
 

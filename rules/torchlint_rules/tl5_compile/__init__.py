@@ -1,1 +1,1 @@
-"""Rules about ``torch.compile``."""
+"""TL5: `torch.compile`."""

@@ -7,6 +7,7 @@ from itertools import combinations
 
 from torchlint import cst
 from torchlint.rule import CallSite, Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule.build import keyword_of
 
 _GRAPH_MODES = frozenset({"reduce-overhead", "max-autotune"})
 
@@ -94,7 +95,7 @@ class CompileOverVaryingShapes(Rule):
     least = Frequency.ONCE
     examples = (
         Example(
-            name="first calls with 12 batch sizes, tracing only",
+            name="tracing-12-batch-sizes",
             source=_SOURCE,
             fixed=_SOURCE.replace("net, dynamic=False, ", "net, "),
             setup=_SETUP,
@@ -124,7 +125,7 @@ class CompileOverVaryingShapes(Rule):
 
 def _fixed_shape_option(site: Site, call: cst.Call) -> tuple[str, bool]:
     """The argument that fixes the shapes, and whether it is proven to (a mode from a setting is not); empty: none."""
-    dynamic, mode = _keyword(call, "dynamic"), _keyword(call, "mode")
+    dynamic, mode = keyword_of(call, "dynamic"), keyword_of(call, "mode")
     if dynamic is not None and site.value(dynamic).literal is False:
         return "`dynamic=False`", True
     if mode is None or not site.may_use_cuda() or site.value(mode).kind is Kind.NONE:
@@ -133,11 +134,6 @@ def _fixed_shape_option(site: Site, call: cst.Call) -> tuple[str, bool]:
     if name is None:
         return "a `mode` from a setting, which may capture CUDA graphs,", False
     return (f'`mode="{name}"`', True) if name in _GRAPH_MODES else ("", True)
-
-
-def _keyword(call: cst.Call, name: str) -> cst.BaseExpression | None:
-    """The value of a keyword argument."""
-    return next((arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == name), None)
 
 
 def _differing(calls: Sequence[CallSite]) -> tuple[CallSite, CallSite] | None:

@@ -1,0 +1,62 @@
+import re
+
+from reporting import context_of, finding_of, fix_of
+
+from torchlint.report import concise
+from torchlint.report.escape import visible
+from torchlint.rule import Change, Level
+
+TEXT = 'x = "é"; y = torch.FloatTensor(obs)\n'
+CODE = "torch.FloatTensor(obs)"
+
+
+def test_a_line_has_path_row_column_code_mark_and_message():
+    finding = finding_of(TEXT, CODE, fix=fix_of(TEXT, CODE, "z"))
+    assert concise.render(context_of(TEXT, finding)) == "agent.py:1:14: TL101 [*] use torch.as_tensor\n"
+
+
+def test_without_a_fix_there_is_no_mark():
+    assert concise.render(context_of(TEXT, finding_of(TEXT, CODE))) == "agent.py:1:14: TL101 use torch.as_tensor\n"
+
+
+def test_the_mark_says_what_fix_would_apply_with_these_settings():
+    unsafe = finding_of(TEXT, CODE, fix=fix_of(TEXT, CODE, "z", may_change=(Change.ROUNDING,)))
+    assumed = finding_of(TEXT, CODE, fix=fix_of(TEXT, CODE, "z", assumes="d is a device"))
+    display = finding_of(TEXT, CODE, fix=fix_of(TEXT, CODE, "z", loses_comment=True))
+
+    def marked(finding, **settings):
+        return "[*]" in concise.render(context_of(TEXT, finding, **settings))
+
+    accepted = {"accept": frozenset({Change.ROUNDING})}
+    assert [marked(unsafe), marked(assumed), marked(display)] == [False, False, False]
+    assert [marked(f, **accepted) for f in (unsafe, assumed, display)] == [True, False, False]
+    assert [marked(f, unsafe_fixes=True) for f in (unsafe, assumed, display)] == [True, True, False]
+    both = finding_of(TEXT, CODE, fix=fix_of(TEXT, CODE, "z", may_change=(Change.ROUNDING, Change.RNG)))
+    assert not marked(both, **accepted)
+
+
+def test_nothing_found_is_no_line():
+    assert concise.render(context_of(TEXT)) == ""
+
+
+def test_names_and_messages_cannot_end_the_line_or_reach_the_terminal():
+    hostile = "a\nb\r\x1b[31mred\x9b\u2028\u202e\x07\udcff.py"
+    text = concise.render(context_of(TEXT, finding_of(TEXT, CODE, path=hostile, message=hostile)))
+    assert text == (
+        r"a\nb\r\x1b[31mred\x9b\u2028\u202e\x07\udcff.py:1:14: TL101 a\nb\r\x1b[31mred\x9b\u2028\u202e\x07\udcff.py"
+        "\n"
+    )
+    assert text.isascii()
+
+
+def test_colours_only_colour():
+    finding = finding_of(TEXT, CODE, fix=fix_of(TEXT, CODE, "z"), level=Level.NOTE)
+    plain = concise.render(context_of(TEXT, finding))
+    colored = concise.render(context_of(TEXT, finding, color=True))
+    assert colored != plain
+    assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == plain
+
+
+def test_visible_leaves_letters_of_all_scripts_alone():
+    assert visible("Größe 日本語 😀 ñ") == "Größe 日本語 😀 ñ"
+    assert visible("a\tb\x7f\u200d") == r"a\tb\x7f\u200d"

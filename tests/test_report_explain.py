@@ -1,0 +1,83 @@
+import json
+
+from reporting import COST
+from rich.cells import cell_len
+
+from torchlint.report.explain import as_json, as_markdown, as_text, explain
+from torchlint.rule import Change, Level, Rule, RuleSet, Trigger
+
+
+class Sample(Rule):
+    """A tensor made in `vain`.
+
+    ## What it does
+    Finds `torch.zeros` in a very long sentence that has to be wrapped somewhere because it is wider than eighty cells.
+
+    ## Example
+    ```python
+    ## no heading
+    x = torch.zeros(3)
+    ```
+    and then some text.
+
+    ## Measured
+    On a machine.
+
+    ## References
+    - One.
+    - Two.
+    """
+
+    code = "TL999"
+    name = "sample-smell"
+    summary = "a tensor made in vain"
+    level = Level.NOTE
+    set = RuleSet.PREVIEW
+    trigger = Trigger()
+    fixable = True
+    may_change = (Change.ROUNDING, Change.RNG)
+
+
+EXPLAINED = explain(Sample, [COST])
+
+
+def test_sections_are_read_from_the_docstring():
+    assert EXPLAINED.introduction == "A tensor made in `vain`."
+    assert [heading for heading, _ in EXPLAINED.sections] == ["What it does", "Example", "Measured", "References"]
+    assert dict(EXPLAINED.sections)["Example"] == (
+        "```python\n## no heading\nx = torch.zeros(3)\n```\nand then some text."
+    )
+
+
+def test_text_fits_and_reads_well():
+    text = as_text([EXPLAINED], color=False, unicode=True, width=80)
+    lines = text.splitlines()
+    assert lines[0] == "TL999 sample-smell " + "─" * 61
+    assert lines[1] == "note; set: with --preview; fix may change rounding, rng"
+    assert "    x = torch.zeros(3)" in lines
+    assert "  17-dim observations        3.6 us   3.1x                 2.3-3.1x  CPU" in lines
+    assert all(cell_len(line) <= 80 and line == line.rstrip() for line in lines)
+    assert "\n\n\n" not in text
+    assert as_text([EXPLAINED], color=False, unicode=False, width=80).isascii()
+
+
+def test_colours_are_added_on_request():
+    assert "\x1b[" not in as_text([EXPLAINED], color=False, unicode=True, width=80)
+    assert "\x1b[1;36mTL999" in as_text([EXPLAINED], color=True, unicode=True, width=80)
+
+
+def test_markdown_keeps_the_docstring_and_adds_the_figures():
+    text = as_markdown([EXPLAINED])
+    assert text.startswith("# sample-smell (TL999)\n\nA tensor made in `vain`.\n\n*note; set: with --preview;")
+    assert "## Example\n\n```python\n## no heading\nx = torch.zeros(3)\n```\nand then some text.\n" in text
+    assert "| 17-dim observations | 3.6 us | 3.1x | 2.3-3.1x | CPU |\n\n## References" in text
+
+
+def test_json_holds_everything():
+    read = json.loads(as_json([EXPLAINED], single=True))
+    assert read["code"] == "TL999"
+    assert read["may_change"] == ["rounding", "rng"]
+    assert (read["severity"], read["set"], read["fixable"], read["cuda_only"]) == ("note", "preview", True, False)
+    assert read["sections"]["Measured"] == "On a machine."
+    assert read["figures"][0]["size"] == "17-dim observations"
+    assert json.loads(as_json([EXPLAINED], single=False)) == [read]

@@ -1,0 +1,90 @@
+import json
+
+from reporting import COST, ROOT, STEP, context_of, finding_of
+
+from torchlint.report import as_json
+from torchlint.rule import Change, Edit, Level, PlainFix
+
+TEXT = 'name = "日本語😀"; obs = torch.FloatTensor(\n    obs\n).to(d)\n'
+CODE = "torch.FloatTensor(\n    obs\n).to(d)"
+
+
+def fix():
+    start = len(TEXT[: TEXT.index(CODE)].encode())
+    return PlainFix("build it", (Edit(start, start + len(CODE.encode()), "y"), Edit(0, 0, "é\n")), (Change.RNG,))
+
+
+def test_every_field_of_a_finding():
+    finding = finding_of(TEXT, CODE, fix=fix(), cost=COST, hot=STEP)
+    assert json.loads(as_json.render(context_of(TEXT, finding))) == [
+        {
+            "code": "TL101",
+            "name": "legacy-tensor-constructor",
+            "message": "use torch.as_tensor",
+            "severity": "warning",
+            "filename": "/home/me/project/agent.py",
+            "location": {"row": 1, "column": 22},
+            "end_location": {"row": 3, "column": 8},
+            "noqa_row": 3,
+            "url": None,
+            "fingerprint": "f00d",
+            "hot": {
+                "frequency": "step",
+                "path": [
+                    {"filename": "/home/me/project/train.py", "row": 88, "name": "loop"},
+                    {"filename": "/home/me/project/agent.py", "row": 9, "name": "Agent.act"},
+                ],
+            },
+            "cost": {"saves_us": 3.6, "ratio": 3.1, "device": "cpu", "source": "bundled"},
+            "fix": {
+                "applicability": "unsafe",
+                "may_change": ["rng"],
+                "message": "build it",
+                "edits": [
+                    {
+                        "content": "é\n",
+                        "location": {"row": 1, "column": 1},
+                        "end_location": {"row": 1, "column": 1},
+                    },
+                    {
+                        "content": "y",
+                        "location": {"row": 1, "column": 22},
+                        "end_location": {"row": 3, "column": 8},
+                    },
+                ],
+            },
+        }
+    ]
+
+
+def test_what_is_not_known_is_null():
+    finding = finding_of(TEXT, CODE, level=Level.ERROR)
+    (read,) = json.loads(as_json.render(context_of(TEXT, finding)))
+    assert read["cost"] is None
+    assert read["fix"] is None
+    assert read["hot"] == {"frequency": "once", "path": []}
+    assert read["severity"] == "error"
+
+
+def test_nothing_found_is_an_empty_list():
+    assert as_json.render(context_of(TEXT)) == "[]\n"
+
+
+def test_hostile_names_survive_the_round_trip():
+    hostile = 'a"\n\\\x1b\u2028\udcff.py'
+    finding = finding_of(TEXT, CODE, path=hostile, message=hostile)
+    text = as_json.render(context_of(TEXT, finding, name=hostile))
+    (read,) = json.loads(text)
+    assert text.isascii()
+    assert read["message"] == hostile
+    assert read["filename"] == f"{ROOT.as_posix()}/{hostile}"
+
+
+def test_standard_input_without_a_name_stays_a_dash():
+    (read,) = json.loads(as_json.render(context_of(TEXT, finding_of(TEXT, CODE, path="-"), name="-")))
+    assert read["filename"] == "-"
+
+
+def test_a_syntax_error_in_an_unknown_text_has_a_file_name_too():
+    (read,) = json.loads(as_json.render(context_of(TEXT, finding_of(TEXT, CODE, path="broken.py"))))
+    assert read["filename"] == "/home/me/project/broken.py"

@@ -1,0 +1,66 @@
+"""Makes something that can be called out of an example: a namespace, its inputs, its set-up and its workload."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from torchlint.rule import Example, Input, Kind
+
+SEED = 20
+_SCALE = 4
+
+Program = Callable[[], object]
+"""One version of an example, ready to run: evaluates the workload once and gives back its value."""
+
+
+def build(example: Example, source: str, device: str = "cpu") -> Program:
+    """Execute a version of an example and its set-up, with fresh inputs that are equal for equal seeds.
+
+    Raises whatever the source, the set-up or an input of a kind without a generator (``TypeError``) raises.
+    """
+    seed()
+    namespace: dict[str, object] = {"__name__": "example"}
+    exec(compile(source, f"<{example.name}>", "exec"), namespace)
+    namespace.update({"torch": torch, "np": np, "device": torch.device(device)})
+    namespace.update({declared.name: make(declared) for declared in example.inputs})
+    seed()
+    exec(compile(example.setup, f"<setup of {example.name}>", "exec"), namespace)
+    workload = f"def __workload():\n    return ({example.workload})\n"
+    exec(compile(workload, f"<workload of {example.name}>", "exec"), namespace)
+    program: Program = namespace["__workload"]  # type: ignore[assignment]  # the def above made it
+    return program
+
+
+def seed() -> None:
+    """Start all random streams anew."""
+    random.seed(SEED)
+    np.random.seed(SEED)
+    torch.manual_seed(SEED)
+
+
+def make(declared: Input) -> object:
+    """An ordinary value of a declared input, on the host: normal floats, small integers, fair bools."""
+    generator = np.random.default_rng(SEED)
+    if declared.kind is Kind.TENSOR:
+        return torch.from_numpy(_array(declared, generator))
+    if declared.kind is Kind.NDARRAY:
+        return _array(declared, generator)
+    if declared.kind is Kind.LIST:
+        rows: object = list(_array(declared, generator))
+        return rows
+    if declared.kind is Kind.NUMBER:
+        return _array(Input(declared.name, Kind.NDARRAY, (1,), declared.dtype), generator).tolist()[0]
+    raise TypeError(f"no generator for an input of kind {declared.kind.value}")
+
+
+def _array(declared: Input, generator: np.random.Generator) -> np.ndarray:
+    shape = declared.shape
+    if declared.dtype == "bool":
+        return generator.random(shape) < 0.5
+    if declared.dtype.startswith(("int", "uint")):
+        return generator.integers(0, 255 if declared.dtype == "uint8" else _SCALE, shape).astype(declared.dtype)
+    return generator.standard_normal(shape).astype("float64" if declared.dtype == "float" else declared.dtype)

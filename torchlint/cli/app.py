@@ -1,0 +1,35 @@
+"""The command ``torchlint`` itself: what its commands are."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from torchlint import __version__
+from torchlint.cli import FAILED
+from torchlint.cli.check import check
+from torchlint.cli.nearest import Group
+from torchlint.cli.output import write
+from torchlint.cli.rule import rule
+
+
+@click.group(cls=Group, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="torchlint")
+@click.pass_context
+def application(context: click.Context) -> None:
+    """Find, explain and fix what makes PyTorch reinforcement-learning code slow.
+
+    \b
+    Examples:
+      torchlint check              lint the project in this folder
+      torchlint check src --fix    and apply the fixes that change nothing but the time
+      torchlint rule TL101         explain a rule
+    """
+    if context.invoked_subcommand is None:
+        write(sys.stderr, f"{context.get_help()}\n")
+        context.exit(FAILED)
+
+
+application.add_command(check)
+application.add_command(rule)

@@ -1,0 +1,89 @@
+"""Click, made to name the nearest valid word for every wrong one."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from click.decorators import FC
+
+    _Word = click.ParamType[str]
+    _WordList = click.ParamType[tuple[str, ...]]
+else:
+    # Click before 8.4 has no generic type of parameters.
+    _Word = _WordList = click.ParamType
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of a message: ``; did you mean '--select'?`` with the nearest word, empty when none is known."""
+    candidates = {name.lower(): name for name in known}
+    # However far off, the nearest is named: the list to choose from is one of ours.
+    close = difflib.get_close_matches(word.lower(), list(candidates), n=1, cutoff=0.0)
+    return f"; did you mean {candidates[close[0]]!r}?" if close else ""
+
+
+class Group(click.Group):
+    """A group that names the nearest command."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or fail with the one that may have been meant."""
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-") and not ctx.resilient_parsing:
+            raise click.UsageError(f"no such command: {name}{did_you_mean(name, self.list_commands(ctx))}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+def _from_environment(ctx: click.Context, name: str) -> bool:
+    return ctx.get_parameter_source(name) is click.core.ParameterSource.ENVIRONMENT
+
+
+class OneOf(_Word):
+    """One word of several."""
+
+    name = "choice"
+
+    def __init__(self, choices: Sequence[str]) -> None:
+        """Take the words to choose from."""
+        self.choices = tuple(choices)
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The word itself."""
+        if value in self.choices:
+            return value
+        message = f"{value!r} is none of {', '.join(self.choices)}{did_you_mean(value, self.choices)}"
+        if ctx is not None and param is not None and param.name and _from_environment(ctx, param.name):
+            raise click.UsageError(f"environment variable {param.envvar}: {message}", ctx)
+        self.fail(message, param, ctx)
+
+
+def choice_option(
+    *names: str, choices: Sequence[str], text: str, default: str | None = None, envvar: str | None = None
+) -> Callable[[FC], FC]:
+    """An option that takes one word of several, shown in the help."""
+    return click.option(
+        *names, type=OneOf(choices), metavar="|".join(choices), default=default, envvar=envvar, help=text
+    )
+
+
+class Words(_WordList):
+    """Words separated by commas, each one of ``choices`` where there are some."""
+
+    def __init__(self, name: str, choices: Sequence[str] = ()) -> None:
+        """Take the name that stands for a word in the help, and the words to choose from."""
+        self.name = name
+        self._one_of = OneOf(choices) if choices else None
+
+    def convert(
+        self, value: str | tuple[str, ...], param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        """The words, without blanks around them and without empty ones."""
+        if not isinstance(value, str):
+            return value
+        words = tuple(word.strip() for word in value.split(",") if word.strip())
+        return tuple(self._one_of.convert(word, param, ctx) for word in words) if self._one_of else words

@@ -1,0 +1,52 @@
+"""Values of calls into libraries, by qualified name."""
+
+from __future__ import annotations
+
+import ast
+
+from torchlint.facts import signatures
+from torchlint.facts.join import FLOAT, NONE, NUMBER, list_of
+from torchlint.rule import UNKNOWN, Kind, Value
+
+
+def library_call(name: str, node: ast.Call, of: signatures.Of) -> Value | None:
+    """Value of a call of a library's function, ``None`` when it is not known."""
+    head, _, last = name.partition(".")
+    if head == "torch":
+        return signatures.torch_call(name, node, of)
+    if head == "numpy":
+        return signatures.numpy_call(name, node, of)
+    if head == "builtins":
+        if last == "super":
+            return UNKNOWN
+        return signatures.builtin_call(last, node, of)
+    if name in ("collections.deque",):
+        return signatures.builtin_call("deque", node, of)
+    if name in ("random.sample", "random.choices"):
+        source = of(node.args[0]) if node.args else UNKNOWN
+        return list_of(signatures.element_of(source))
+    if name == "random.choice":
+        return signatures.element_of(of(node.args[0])) if node.args else UNKNOWN
+    if head in ("random", "math", "time"):
+        return FLOAT if last in ("random", "uniform", "time", "perf_counter", "sqrt", "exp", "log") else NUMBER
+    if name == "copy.deepcopy" and node.args:
+        return of(node.args[0])
+    if head in ("gym", "gymnasium", "gymnax", "envpool") and last in ("make", "vector.make", "make_vec"):
+        return Value(Kind.ENV, name=head)
+    return None
+
+
+def library_name(name: str) -> Value | None:
+    """Value of a library's constant: a dtype, infinity, ``newaxis``; ``None`` when it is not known."""
+    module, _, last = name.rpartition(".")
+    if module == "torch" and last in signatures.table()["dtypes"]:
+        return Value(Kind.DTYPE, dtype=signatures.table()["dtypes"][last])
+    if module == "numpy" and last in signatures.table()["numpy_dtypes"]:
+        return Value(Kind.DTYPE, dtype=signatures.table()["numpy_dtypes"][last])
+    if name in ("torch.inf", "torch.nan", "torch.pi", "math.inf", "math.pi", "math.nan", "math.e"):
+        return FLOAT
+    if name in ("numpy.inf", "numpy.nan", "numpy.pi", "numpy.Inf", "numpy.NaN", "numpy.e"):
+        return FLOAT
+    if name in ("numpy.newaxis", "builtins.None"):
+        return NONE
+    return None

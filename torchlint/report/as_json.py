@@ -1,0 +1,65 @@
+"""The format ``json``: a list of findings, in the shape that readers of Ruff's JSON know, plus cost and hot path."""
+
+from __future__ import annotations
+
+import json
+
+from torchlint.report.context import Context
+from torchlint.rule import Cost, Edit, Finding, Hotness, PlainFix, Position
+
+
+def render(context: Context) -> str:
+    """A JSON array, one object a finding, in order. Rows and columns are 1-based code points, paths absolute."""
+    return json.dumps([_finding(context, finding) for finding in context.findings], indent=2) + "\n"
+
+
+def _finding(context: Context, finding: Finding) -> dict[str, object]:
+    return {
+        "code": finding.code,
+        "name": finding.name,
+        "message": finding.message,
+        "severity": finding.level.value,
+        "filename": context.absolute(finding.path),
+        "location": _place(finding.start),
+        "end_location": _place(finding.end),
+        # A comment at the end of a statement's last row is always possible; inside it a string may be in the way.
+        "noqa_row": finding.rows[1],
+        "url": None,
+        "fingerprint": finding.fingerprint,
+        "hot": _hot(context, finding.hot),
+        "cost": _cost(finding.cost),
+        "fix": None if finding.fix is None else _fix(context, finding.path, finding.fix),
+    }
+
+
+def _place(position: Position) -> dict[str, int]:
+    return {"row": position.row, "column": position.column}
+
+
+def _hot(context: Context, hot: Hotness) -> dict[str, object]:
+    hops = [{"filename": context.absolute(hop.path), "row": hop.row, "name": hop.name} for hop in hot.path]
+    return {"frequency": hot.frequency.name.lower(), "path": hops}
+
+
+def _cost(cost: Cost | None) -> dict[str, object] | None:
+    if cost is None:
+        return None
+    return {"saves_us": cost.saves_us, "ratio": cost.ratio, "device": cost.device, "source": cost.source}
+
+
+def _fix(context: Context, path: str, fix: PlainFix) -> dict[str, object]:
+    return {
+        "applicability": fix.applicability.value,
+        "may_change": [change.value for change in fix.may_change],
+        "message": fix.message,
+        "edits": [_edit(context, path, edit) for edit in sorted(fix.edits)],
+    }
+
+
+def _edit(context: Context, path: str, edit: Edit) -> dict[str, object]:
+    table = context.tables[path]
+    return {
+        "content": edit.text,
+        "location": _place(table.position(edit.start)),
+        "end_location": _place(table.position(edit.end)),
+    }

@@ -1,0 +1,66 @@
+"""What a fix does to the lines it touches: which go, which come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from torchlint.rule import Edit
+from torchlint.sources.lines import LineTable
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """Consecutive lines before and after a fix, without the lines and the indentation that both have."""
+
+    removed: tuple[str, ...]
+    added: tuple[str, ...]
+
+
+def hunks(utf8: bytes, table: LineTable, edits: Sequence[Edit]) -> list[Hunk]:
+    """The changes of non-overlapping edits, by place; edits on the same rows make one hunk."""
+    found = (_hunk(utf8, table, group) for group in _groups(table, sorted(edits)))
+    return [hunk for hunk in found if hunk.removed or hunk.added]
+
+
+def _groups(table: LineTable, edits: Sequence[Edit]) -> Iterator[list[Edit]]:
+    group: list[Edit] = []
+    for edit in edits:
+        if group and table.row(edit.start) > table.row(group[-1].end):
+            yield group
+            group = []
+        group.append(edit)
+    if group:
+        yield group
+
+
+def _hunk(utf8: bytes, table: LineTable, edits: list[Edit]) -> Hunk:
+    start = table.offset(table.row(edits[0].start), 0)
+    last = table.row(edits[-1].end)
+    end = table.offset(last + 1, 0) if last < table.rows else len(utf8)
+    before = utf8[start:end].decode()
+    after, at = "", start
+    for edit in edits:
+        after += utf8[at : edit.start].decode() + edit.text
+        at = edit.end
+    after += utf8[at:end].decode()
+    return _trimmed(_lines(before), _lines(after))
+
+
+def _lines(text: str) -> list[str]:
+    return text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
+
+
+def _trimmed(before: list[str], after: list[str]) -> Hunk:
+    while before and after and before[-1] == after[-1]:
+        del before[-1], after[-1]
+    same = 0
+    while same < min(len(before), len(after)) and before[same] == after[same]:
+        same += 1
+    return _dedented(before[same:], after[same:])
+
+
+def _dedented(before: list[str], after: list[str]) -> Hunk:
+    written = [line for line in (*before, *after) if line.strip()]
+    indent = min((len(line) - len(line.lstrip(" \t")) for line in written), default=0)
+    return Hunk(tuple(line[indent:] for line in before), tuple(line[indent:] for line in after))

@@ -1,0 +1,24 @@
+"""The format ``concise``: one finding a line, ``path:row:col: CODE [*] message``."""
+
+from __future__ import annotations
+
+from torchlint.report.context import Context
+from torchlint.report.escape import visible
+from torchlint.rule import Finding, Level
+
+_STYLES = {Level.ERROR: "1;31", Level.WARNING: "1;33", Level.NOTE: "1;36"}
+
+
+def render(context: Context) -> str:
+    """One line for each finding in order; ``[*]`` marks those that ``--fix`` would fix. Columns count code points."""
+    return "".join(f"{_line(context, finding)}\n" for finding in context.findings)
+
+
+def _line(context: Context, finding: Finding) -> str:
+    place = f"{visible(finding.path)}:{finding.start.row}:{finding.start.column}:"
+    mark = "[*]" if finding.fix is not None and context.takes(finding.fix) else ""
+    code = finding.code
+    if context.color:
+        code = f"\x1b[{_STYLES[finding.level]}m{code}\x1b[0m"
+        mark = mark and f"\x1b[36m{mark}\x1b[0m"
+    return " ".join(part for part in (place, code, mark, visible(finding.message)) if part)

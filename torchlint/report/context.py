@@ -1,0 +1,78 @@
+"""All that an output format may know: one value, from which every format makes its text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from torchlint.engine.result import FixedFile, Problem, Result
+from torchlint.rule import Applicability, Change, Finding, PlainFix
+from torchlint.sources.lines import LineTable
+from torchlint.sources.text import Source
+
+
+@dataclass(frozen=True)
+class Context:
+    """What happened in a run, and how to show it.
+
+    Attributes:
+        root: the project root that the findings' paths are relative to.
+        findings: those that remain, by path and place.
+        sources: by name, the texts that the findings point into.
+        problems: what kept files from being linted.
+        fixed: by name, the files that were changed (or would be, with ``diff``).
+        files: how many files were looked at.
+        unsafe_fixes, accept: what the user takes besides the safe fixes.
+        diff: fixes are only shown, not written.
+        color: write ANSI colours. terminal: the text goes to one, so control characters must not get there.
+        unicode: box drawing and arrows can be written. width: of the lines, in terminal cells.
+        quiet: nothing but findings.
+    """
+
+    root: Path
+    findings: tuple[Finding, ...] = ()
+    sources: Mapping[str, Source] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+    fixed: Mapping[str, FixedFile] = field(default_factory=dict)
+    files: int = 0
+    unsafe_fixes: bool = False
+    accept: frozenset[Change] = frozenset()
+    diff: bool = False
+    color: bool = False
+    terminal: bool = False
+    unicode: bool = True
+    width: int = 80
+    quiet: bool = False
+
+    @classmethod
+    def of(cls, result: Result, root: Path) -> Context:
+        """The context of a run's result, to be refined with ``dataclasses.replace``."""
+        return cls(
+            root,
+            findings=tuple(result.findings),
+            sources=result.sources,
+            problems=tuple(result.problems),
+            fixed=result.fixed,
+            files=result.files,
+        )
+
+    @cached_property
+    def tables(self) -> Mapping[str, LineTable]:
+        """By name, the rows of every file that has a finding and a known text."""
+        names = {finding.path for finding in self.findings}
+        return {name: LineTable(self.sources[name].utf8) for name in names if name in self.sources}
+
+    def takes(self, fix: PlainFix) -> bool:
+        """Whether ``--fix`` with the user's settings applies this fix."""
+        if fix.applicability is Applicability.UNSAFE:
+            return self.unsafe_fixes or (not fix.assumes and self.accept.issuperset(fix.may_change))
+        return fix.applicability is Applicability.SAFE
+
+    def absolute(self, name: str) -> str:
+        """The path of a file on disk, with ``/``; a name that stands for no file (``-``) as it is."""
+        source = self.sources.get(name)
+        if source is not None and name != "-":
+            return source.path.as_posix()
+        return name if name == "-" else (self.root / name).as_posix()

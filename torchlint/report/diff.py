@@ -1,0 +1,65 @@
+"""Unified diffs of fixed files, as ``--diff`` prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import unified_diff
+
+from torchlint.engine.result import FixedFile
+from torchlint.report.context import Context
+from torchlint.report.escape import visible
+
+_STYLES = {"-": "31", "+": "32", "@": "36"}
+_UNFINISHED = "\\ No newline at end of file\n"
+
+
+def render(context: Context) -> str:
+    """The diffs of all fixed files by name, fit for ``patch -p0``; for a terminal controls are made visible."""
+    files = sorted(context.fixed.items())
+    lines = (line for name, file in files for line in _diff(name, file))
+    if not context.terminal:
+        return "".join(lines)
+    return "".join(_for_terminal(line, context.color) for line in lines)
+
+
+def _diff(name: str, file: FixedFile) -> Iterator[str]:
+    shown = _quoted(name)
+    before, after = _lines(file.before.text), _lines(file.after.text)
+    for line in unified_diff(before, after, shown, shown):
+        if line.endswith("\n"):
+            yield line
+        else:
+            yield f"{line}\n"
+            yield _UNFINISHED
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as ``patch`` sees them: a newline ends one and nothing else does, no form feed and no Unicode separator."""
+    lines = [f"{line}\n" for line in text.split("\n")]
+    lines[-1] = lines[-1][:-1]
+    return lines if lines[-1] else lines[:-1]
+
+
+def _quoted(name: str) -> str:
+    """A file name as ``git diff`` writes it: like a C string in quotes where it holds quotes or controls."""
+    if name.isprintable() and not {'"', "\\"} & set(name):
+        # Without the tab, patch would read what follows the blank as a time stamp.
+        return f"{name}\t" if " " in name else name
+    return f'"{"".join(map(_octal, name))}"'
+
+
+def _octal(char: str) -> str:
+    if char in '"\\':
+        return f"\\{char}"
+    if char.isprintable():
+        return char
+    return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogateescape"))
+
+
+def _for_terminal(line: str, color: bool) -> str:
+    text = visible(line.rstrip("\r\n"), keep="\t")
+    if not color:
+        return f"{text}\n"
+    bold = line.startswith(("--- ", "+++ "))
+    style = "1" if bold else _STYLES.get(line[0], "")
+    return f"\x1b[{style}m{text}\x1b[0m\n" if style else f"{text}\n"

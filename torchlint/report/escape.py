@@ -1,0 +1,22 @@
+"""Text that comes from files and file names, made harmless for terminals and line-based formats."""
+
+from __future__ import annotations
+
+import unicodedata
+
+# Controls, invisible format characters (bidirectional overrides, zero-width joiners), lone surrogates, and the two
+# Unicode line separators: each of them can move the cursor, end a line for some reader, or hide what is really there.
+_UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+
+
+def visible(text: str, keep: str = "") -> str:
+    r"""``text`` on one line, unsafe characters but those in ``keep`` as escapes: ``\n``, ``\x1b``, ``\u202e``."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_show(char) if char not in keep else char for char in text)
+
+
+def _show(char: str) -> str:
+    if unicodedata.category(char) not in _UNSAFE:
+        return char
+    return char.encode("unicode_escape").decode("ascii")

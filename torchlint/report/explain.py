@@ -1,0 +1,193 @@
+"""A rule explained: its docstring, what it is, and its measured figures, as text, Markdown or JSON."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from torchlint.report.cost import duration, factor
+from torchlint.report.style import ASCII, LABEL, LEVELS, QUIET, UNICODE, Signs
+from torchlint.rule import Cost, Rule, RuleSet
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+MEASURED = "Measured"
+COLUMNS = ("At", "Saves a call", "Ratio", "10th to 90th percentile", "On")
+
+_SETS = {RuleSet.DEFAULT: "default", RuleSet.PREVIEW: "with --preview", RuleSet.OPT_IN: "when selected by code"}
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What there is to say of a rule: the class, the docstring's introduction and sections, the measured figures."""
+
+    rule: type[Rule]
+    introduction: str
+    sections: tuple[tuple[str, str], ...]
+    figures: tuple[Cost, ...]
+
+    @property
+    def facts(self) -> str:
+        """Level, set and fix in one line."""
+        rule = self.rule
+        changes = ", ".join(change.value for change in rule.may_change)
+        fix = f"fix may change {changes}" if changes else "fix changes nothing but the time"
+        gain = "; gain on CUDA only" if rule.cuda_only else ""
+        return f"{rule.level.value}; set: {_SETS[rule.set]}; {fix if rule.fixable else 'no fix'}{gain}"
+
+
+def explain(rule: type[Rule], figures: Sequence[Cost]) -> Explanation:
+    """Read a rule's docstring: an introduction, then sections under ``## Heading`` lines."""
+    introduction: list[str] = []
+    sections: list[tuple[str, list[str]]] = []
+    lines, fenced = introduction, False
+    for line in (inspect.getdoc(rule) or "").splitlines():
+        fenced ^= line.startswith("```")
+        if line.startswith("## ") and not fenced:
+            lines = []
+            sections.append((line[3:].strip(), lines))
+        else:
+            lines.append(line)
+    bodies = tuple((heading, "\n".join(body).strip()) for heading, body in sections)
+    return Explanation(rule, "\n".join(introduction).strip(), bodies, tuple(figures))
+
+
+def as_markdown(explanations: Sequence[Explanation]) -> str:
+    """One Markdown document of all the rules."""
+    return "\n".join(_markdown(explanation) for explanation in explanations)
+
+
+def as_json(explanations: Sequence[Explanation], *, single: bool) -> str:
+    """A JSON array of all the rules, or one object for a ``single`` one."""
+    objects = [_object(explanation) for explanation in explanations]
+    return json.dumps(objects[0] if single else objects, indent=2) + "\n"
+
+
+def as_text(explanations: Sequence[Explanation], *, color: bool, unicode: bool, width: int) -> str:
+    """Text for people, of at most ``width`` cells a line."""
+    pen = Pen(color, UNICODE if unicode else ASCII, width)
+    return "\n".join("".join(f"{line}\n" for line in _page(explanation, pen)) for explanation in explanations)
+
+
+def _markdown(explanation: Explanation) -> str:
+    rule = explanation.rule
+    parts = [f"# {rule.name} ({rule.code})", explanation.introduction, f"*{explanation.facts}*"]
+    for heading, body in explanation.sections:
+        parts += [f"## {heading}", body]
+        if heading == MEASURED and explanation.figures:
+            parts.append("\n".join(_markdown_table(explanation.figures)))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _markdown_table(figures: Sequence[Cost]) -> Iterator[str]:
+    yield f"| {' | '.join(COLUMNS)} |"
+    yield f"| --- |{' ---: |' * (len(COLUMNS) - 2)} --- |"
+    for cells in map(_cells, figures):
+        yield f"| {' | '.join(cells)} |"
+
+
+def _cells(cost: Cost) -> tuple[str, ...]:
+    spread = f"{factor(cost.low)}-{factor(cost.high)}x"
+    return cost.size, duration(cost.saves_us), f"{factor(cost.ratio)}x", spread, cost.device.upper()
+
+
+def _object(explanation: Explanation) -> dict[str, object]:
+    rule = explanation.rule
+    return {
+        "code": rule.code,
+        "name": rule.name,
+        "summary": rule.summary,
+        "severity": rule.level.value,
+        "set": rule.set.value,
+        "fixable": rule.fixable,
+        "may_change": [change.value for change in rule.may_change],
+        "cuda_only": rule.cuda_only,
+        "introduction": explanation.introduction,
+        "sections": dict(explanation.sections),
+        "figures": [asdict(cost) for cost in explanation.figures],
+    }
+
+
+def _page(explanation: Explanation, pen: Pen) -> Iterator[str]:
+    rule = explanation.rule
+    title = Text.assemble((rule.code, LEVELS[rule.level]), " ", (rule.name, "bold"), " ")
+    title.append(pen.signs.rule * max(0, pen.width - title.cell_len), QUIET)
+    yield from pen.lines(title)
+    yield from pen.lines(Text(explanation.facts, QUIET))
+    for heading, body in (("", explanation.introduction), *explanation.sections):
+        yield ""
+        if heading:
+            yield from pen.lines(Text(heading, LABEL))
+        yield from _body(body, pen)
+        if heading == MEASURED and explanation.figures:
+            yield ""
+            yield from pen.lines(_table(explanation.figures), indent=2)
+
+
+def _body(body: str, pen: Pen) -> Iterator[str]:
+    """Markdown prose, and code between fences, with a blank line between them."""
+    from rich.markdown import Markdown
+    from rich.syntax import Syntax
+
+    parts = [part.strip("\n") for part in body.split("```")]
+    for index, part in enumerate(parts):
+        if not part.strip():
+            continue
+        if index > 1 or (index == 1 and parts[0].strip()):
+            yield ""
+        if index % 2:
+            code = part.removeprefix("python\n")
+            yield from pen.lines(Syntax(code, "python", theme="ansi_dark", background_color="default"), indent=4)
+        else:
+            yield from pen.lines(Markdown(part), indent=2)
+
+
+def _table(figures: Sequence[Cost]) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style=QUIET)
+    for column in COLUMNS:
+        table.add_column(column, justify="left" if column in (COLUMNS[0], COLUMNS[-1]) else "right")
+    for cost in figures:
+        table.add_row(*map(Text, _cells(cost)))
+    return table
+
+
+@dataclass(frozen=True, slots=True)
+class Pen:
+    """Turns what rich can draw into lines of text."""
+
+    color: bool
+    signs: Signs
+    width: int
+
+    def lines(self, drawing: RenderableType, indent: int = 0) -> list[str]:
+        """The lines of a drawing without blank ones at its ends, each at most ``width`` cells wide."""
+        from rich.console import Console
+        from rich.theme import Theme
+
+        console = Console(
+            file=io.StringIO(),
+            width=self.width - indent,
+            force_terminal=self.color,
+            color_system="standard" if self.color else None,
+            no_color=not self.color,
+            legacy_windows=False,
+            highlight=False,
+            theme=Theme({"markdown.code": "cyan"}),
+            _environ={},
+        )
+        with console.capture() as capture:
+            console.print(drawing)
+        # What is not coloured is padded with blanks up to the width.
+        text = capture.get() if self.signs is UNICODE else capture.get().replace("•", "*")
+        lines = text.strip("\n").split("\n")
+        return [f"{'':{indent}}{line}".rstrip() for line in lines]

@@ -1,0 +1,208 @@
+"""The format ``full``: what is slow, why the line is hot, what it costs, and what the fix would be; for people."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from itertools import zip_longest
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from torchlint.report.cells import fit, shown
+from torchlint.report.change import Hunk, hunks
+from torchlint.report.context import Context
+from torchlint.report.cost import cost_of
+from torchlint.report.escape import visible
+from torchlint.report.frame import Canvas, frame
+from torchlint.report.rank import worst_first
+from torchlint.report.style import ADDED, ASCII, LABEL, LEVELS, QUIET, REMOVED, UNDERLINES, UNICODE
+from torchlint.report.summary import summary
+from torchlint.rule import Applicability, Finding, Frequency, Hotness, PlainFix
+
+# Labels and line numbers end in this column, and what they label starts in the next but one.
+_LABEL = 5
+_TEXT = _LABEL + 2
+# More lines than this of a fix are better read with --diff.
+_LINES = 8
+# A line of a fix is shown whole on so many lines of the terminal, or else cropped to one.
+_FOLDS = 3
+_HANG = 4
+
+
+def render(context: Context) -> str:
+    """All findings, worst first, and a last line that sums up.
+
+    No line but the last is wider than ``context.width`` cells; the last is for the terminal to wrap.
+    """
+    canvas = Canvas(UNICODE if context.unicode else ASCII, context.width, _painter(context.color))
+    lines: list[Text] = []
+    for finding in worst_first(context.findings):
+        lines += [*_finding(finding, context, canvas), Text()]
+    if not context.quiet:
+        lines.append(_closing(context))
+    return _written(lines, context.color)
+
+
+def _written(lines: list[Text], color: bool) -> str:
+    while lines and not lines[-1]:
+        lines.pop()
+    if not lines:
+        return ""
+    if not color:
+        return "".join(f"{line.plain.rstrip()}\n" for line in lines)
+    # Everything is given, so that nothing is taken from the environment: the same context makes the same text.
+    console = Console(
+        file=io.StringIO(),
+        force_terminal=True,
+        color_system="standard",
+        no_color=False,
+        legacy_windows=False,
+        _environ={},
+    )
+    with console.capture() as capture:
+        console.print(Text("\n").join(lines), soft_wrap=True, highlight=False)
+    return capture.get()
+
+
+def _painter(color: bool) -> Callable[[str], Text]:
+    if not color:
+        return Text
+    from rich.syntax import ANSI_DARK, ANSISyntaxTheme, Syntax
+
+    # Half a statement is no error, and the dots where a line was cropped are none.
+    theme = ANSISyntaxTheme({token: style for token, style in ANSI_DARK.items() if str(token) != "Token.Error"})
+    syntax = Syntax("", "python", theme=theme)
+
+    def paint(line: str) -> Text:
+        painted = syntax.highlight(line)
+        painted.rstrip()
+        # The lexer normalises some input; a line that is no longer the same would not fit its underline.
+        return painted if painted.plain == line.rstrip() else Text(line)
+
+    return paint
+
+
+def _closing(context: Context) -> Text:
+    text = summary(context)
+    if context.findings or context.problems or not text:
+        return Text(text, "bold")
+    return Text(f"{'✓ ' if context.unicode else ''}{text}", "bold green")
+
+
+def _finding(finding: Finding, context: Context, canvas: Canvas) -> Iterator[Text]:
+    yield from _header(finding, canvas)
+    yield from _wrapped(visible(finding.message), canvas.width, "bold")
+    table = context.tables.get(finding.path)
+    if table is not None:
+        yield Text()
+        yield from frame(finding, table, canvas, UNDERLINES[finding.level])
+    if finding.hot.path or finding.hot.frequency is not Frequency.ONCE:
+        yield from _labelled("hot:", _hot(finding.hot, canvas), canvas.width)
+    cost = cost_of(finding)
+    if cost:
+        yield from _labelled("cost:", Text(cost), canvas.width)
+    if finding.fix is not None:
+        yield from _labelled("fix:", Text(visible(finding.fix.message)), canvas.width)
+        if table is not None:
+            for hunk in hunks(context.sources[finding.path].utf8, table, finding.fix.edits):
+                yield from _hunk(hunk, canvas)
+        yield from _labelled("", Text(_acceptance(finding.fix, context), QUIET), canvas.width)
+
+
+def _header(finding: Finding, canvas: Canvas) -> Iterator[Text]:
+    """Level, code, name and place on one line; the place goes on the next where there is no room."""
+    title = Text.assemble(
+        (finding.level.value, LEVELS[finding.level]), " ", (finding.code, "bold"), f" {finding.name} "
+    )
+    place = f"{visible(finding.path)}:{finding.start.row}:{finding.start.column}"
+    room = canvas.width - title.cell_len - cell_len(place) - 1
+    if room >= 3:
+        yield Text.assemble(title, (canvas.signs.rule * room, QUIET), f" {place}")
+        return
+    yield Text.assemble(title, (canvas.signs.rule * max(0, canvas.width - title.cell_len), QUIET))
+    yield Text(fit(place, len(place), len(place), canvas.width, canvas.signs.dots).text)
+
+
+def _hot(hot: Hotness, canvas: Canvas) -> Text:
+    """``once per environment step (train.py:88 loop → Agent.act)``, to be wrapped between the links only."""
+    if not hot.path:
+        return Text(hot.frequency.phrase)
+    first, *rest = hot.path
+    links = [f"{visible(first.path)}:{first.row} {visible(first.name)}", *(visible(hop.name) for hop in rest)]
+    arrow = f" {canvas.signs.arrow}\N{NO-BREAK SPACE}"
+    path = arrow.join(link.replace(" ", "\N{NO-BREAK SPACE}") for link in links)
+    return Text(f"{hot.frequency.phrase} ({path})")
+
+
+def _labelled(label: str, text: Text, width: int) -> Iterator[Text]:
+    lines = _wrapped(text, width - _TEXT)
+    for name, line in zip_longest([label], lines, fillvalue=""):
+        yield Text.assemble((f"{name:>{_LABEL}}", LABEL if name else ""), "  ", line)
+
+
+def _wrapped(text: str | Text, width: int, style: str = "") -> list[Text]:
+    """Lines of at most ``width`` cells, broken between words, inside of a word only where it is wider than a line."""
+    measure = Console(file=io.StringIO(), width=width, _environ={})
+    whole = Text(text, style) if isinstance(text, str) else text
+    lines = list(whole.wrap(measure, width))
+    for line in lines:
+        line.rstrip()
+        line.plain = line.plain.replace("\N{NO-BREAK SPACE}", " ")
+    return lines
+
+
+def _acceptance(fix: PlainFix, context: Context) -> str:
+    """What the fix may change, and what makes ``--fix`` apply it."""
+    if fix.applicability is Applicability.DISPLAY:
+        return "would lose a comment, so it is left to you"
+    if fix.applicability is Applicability.SAFE:
+        return "safe: changes nothing but the time; --fix applies it"
+    changes = [change.value for change in fix.may_change]
+    effects = [f"may change {', '.join(changes)}"] if changes else []
+    effects += [f"right only if {visible(fix.assumes)}"] if fix.assumes else []
+    if context.takes(fix):
+        how = "accepted, --fix applies it"
+    elif fix.assumes:
+        how = "--fix --unsafe-fixes applies it"
+    else:
+        how = f"--fix --accept {','.join(changes)} applies it"
+    return f"{', '.join(effects)}; {how}"
+
+
+def _hunk(hunk: Hunk, canvas: Canvas) -> Iterator[Text]:
+    focus = _difference(hunk)
+    for sign, lines, style in (("-", hunk.removed, REMOVED), ("+", hunk.added, ADDED)):
+        for line in lines[:_LINES]:
+            yield from _changed(sign, line, style, focus, canvas)
+        hidden = len(lines) - _LINES
+        if hidden > 0:
+            yield Text(f"{sign:>{_LABEL + 1}} {canvas.signs.dots} {hidden} more", style)
+
+
+def _changed(sign: str, line: str, style: str, focus: tuple[int, int, int], canvas: Canvas) -> Iterator[Text]:
+    """A line that goes or comes, wrapped so that it can be read whole; only a very long one is cropped."""
+    head, tail, longest = focus
+    room = canvas.width - _TEXT
+    width = room * _FOLDS if len(line) <= room * _FOLDS else room
+    # Both lines are cropped around the longer difference, so that they stay under each other.
+    piece = fit(line, head, head + longest, width, canvas.signs.dots)
+    text = Text(piece.text, style)
+    if longest:
+        text.stylize("bold", piece.start, piece.start + len(shown(line[head : len(line) - tail])))
+    first, *rest = _wrapped(text, room - _HANG) if cell_len(piece.text) > room else [text]
+    yield Text.assemble((f"{sign:>{_LABEL + 1}} ", style), first)
+    # The rest of a line stands out by its indentation, and by having no sign.
+    yield from (Text.assemble(" " * (_TEXT + _HANG), part) for part in rest)
+
+
+def _difference(hunk: Hunk) -> tuple[int, int, int]:
+    """Of two single lines: how many characters they share at the start and at the end, and the longer rest."""
+    if len(hunk.removed) != 1 or len(hunk.added) != 1:
+        return 0, 0, 0
+    old, new = hunk.removed[0], hunk.added[0]
+    shortest = min(len(old), len(new))
+    head = next((i for i in range(shortest) if old[i] != new[i]), shortest)
+    tail = next((i for i in range(shortest - head) if old[-1 - i] != new[-1 - i]), shortest - head)
+    return head, tail, max(len(old), len(new)) - head - tail

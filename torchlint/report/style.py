@@ -1,0 +1,32 @@
+"""The few signs and colours of the format ``full``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torchlint.rule import Level
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """Line drawing and punctuation, in Unicode or in ASCII for terminals that know no more."""
+
+    rule: str
+    bar: str
+    foot: str
+    under: str
+    gap: str
+    dots: str
+    arrow: str
+
+
+UNICODE = Signs(rule="─", bar="│", foot="╵", under="━", gap="⋮", dots="…", arrow="→")
+ASCII = Signs(rule="-", bar="|", foot="", under="^", gap=":", dots="...", arrow="->")
+
+LEVELS = {Level.ERROR: "bold red", Level.WARNING: "bold yellow", Level.NOTE: "bold cyan"}
+UNDERLINES = {Level.ERROR: "red", Level.WARNING: "yellow", Level.NOTE: "cyan"}
+# ``bright_black`` instead of ``dim``, which some terminals do not show and others make unreadable.
+QUIET = "bright_black"
+LABEL = "bold blue"
+REMOVED = "red"
+ADDED = "green"

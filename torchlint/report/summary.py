@@ -1,0 +1,61 @@
+"""The line that sums up a run."""
+
+from __future__ import annotations
+
+from torchlint.report.context import Context
+from torchlint.report.cost import total
+from torchlint.rule import Applicability
+
+
+def summary(context: Context) -> str:
+    """One line without a newline: what was found and fixed, and what the rest costs; empty when no file was looked at.
+
+    ``9 findings, 6 fixable safely with --fix; about 310 us per environment step at the sizes measured (CPU)``
+    """
+    if not context.files and not context.findings and not context.problems:
+        return ""
+    parts = [_fixed(context), _remaining(context), total(context.findings), _unread(context)]
+    return "; ".join(part for part in parts if part)
+
+
+def count(number: int, noun: str) -> str:
+    """``1 file``, ``2 files``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _fixed(context: Context) -> str:
+    applied = sum(len(file.applied) for file in context.fixed.values())
+    if not applied:
+        return "Nothing to fix" if context.diff else ""
+    verb = "Would fix" if context.diff else "Fixed"
+    return f"{verb} {count(applied, 'finding')} in {count(len(context.fixed), 'file')}"
+
+
+def _remaining(context: Context) -> str:
+    found = len(context.findings)
+    if not found:
+        where = count(context.files, "file")
+        return f"nothing slow is left in {where}" if context.fixed else _nothing(context, where)
+    verb = ("remains" if found == 1 else "remain") if context.fixed else ""
+    return " ".join(part for part in (count(found, "finding"), verb) if part) + _fixable(context)
+
+
+def _nothing(context: Context, where: str) -> str:
+    return "" if context.diff else f"Nothing slow found in {where}"
+
+
+def _fixable(context: Context) -> str:
+    fixes = [finding.fix for finding in context.findings if finding.fix is not None]
+    safe = sum(fix.applicability is Applicability.SAFE for fix in fixes)
+    accepted = sum(context.takes(fix) for fix in fixes) - safe
+    if not safe and not accepted:
+        return ""
+    how = [f"{safe} fixable safely"] if safe else []
+    if accepted:
+        how.append(f"{accepted} as accepted" if safe else f"{accepted} fixable as accepted")
+    return f", {' and '.join(how)} with --fix"
+
+
+def _unread(context: Context) -> str:
+    files = len({problem.path for problem in context.problems})
+    return f"{count(files, 'file')} could not be checked" if files else ""
