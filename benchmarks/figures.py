@@ -10,20 +10,16 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import importlib
-import inspect
 import json
-import pkgutil
 import platform
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import torch
-import torchlint_rules
 
 from torchlint.bench import Unsteady, figure
+from torchlint.engine.rules import load_rules
 from torchlint.rule import Example, Rule
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -37,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Measure, print a line for each example, write the file. Returns 1 when a row could not be measured."""
     options = _options(arguments)
     machine = _machine(options.device)
-    chosen = [rule for rule in _rules() if not options.codes or rule.code in options.codes]
+    chosen = [rule for rule in load_rules() if not options.codes or rule.code in options.codes]
     if missing := set(options.codes) - {rule.code for rule in chosen}:
         print(f"no rule with the code {', '.join(sorted(missing))}", file=sys.stderr)
         return 2
@@ -60,15 +56,6 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("-o", "--output", type=Path, default=FIGURES, help="file to write (default: the rules' own)")
     return parser.parse_args(arguments)
-
-
-def _rules() -> Iterator[type[Rule]]:
-    """All rules of the built-in package, by code."""
-    found: set[type[Rule]] = set()
-    for module in pkgutil.walk_packages(torchlint_rules.__path__, "torchlint_rules."):
-        members = inspect.getmembers(importlib.import_module(module.name), inspect.isclass)
-        found.update(member for _, member in members if issubclass(member, Rule) and member is not Rule)
-    yield from sorted(found, key=lambda rule: rule.code)
 
 
 def _machine(device: str) -> dict[str, str | int]:

@@ -46,7 +46,7 @@ def stdlib_files(count: int) -> list[Path]:
         path
         for path in root.rglob("*.py")
         if not {"site-packages", "dist-packages", "lib2to3", "pydoc_data"}.intersection(path.parts)
-        and 500 < path.stat().st_size < 60_000
+        and 500 < path.stat().st_size < 25_000
     )
     random.Random(7).shuffle(files)
     return files[:count]
@@ -71,6 +71,8 @@ def _without_node(tree: ast.AST) -> set[int]:
             found.update(id(value) for value in node.values if isinstance(value, ast.Constant | ast.JoinedStr))
         elif isinstance(node, ast.FormattedValue) and node.format_spec is not None:
             found.add(id(node.format_spec))
+        elif isinstance(getattr(node, "default_value", None), ast.Starred):
+            found.add(id(node.default_value))
         elif isinstance(node, ast.pattern):
             found.update(map(id, ast.walk(node)))
     return found

@@ -155,7 +155,7 @@ class TestNewline:
 
 def test_standard_library_round_trip() -> None:
     checked = 0
-    for path in stdlib_files(60):
+    for path in stdlib_files(40):
         read = read_source(path)
         if read is None or "\f" in read[0].text:
             continue
@@ -168,7 +168,7 @@ def test_standard_library_round_trip() -> None:
                 assert code_of(snippet, source, indent) == (source.utf8[cut.start : cut.end] + cut.tail).decode()
                 assert len(pair(snippet.statement, snippet.node, snippet.header_only)) > 0
                 checked += 1
-    assert checked > 5_000
+    assert checked > 3_000
 
 
 def test_twins_in_snippets_say_the_same() -> None:

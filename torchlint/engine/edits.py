@@ -95,7 +95,7 @@ def edit_for(old: cst.CSTNode, new: cst.CSTNode | str, pairs: Pairs, source: Sou
         return None
     try:
         place = editor.place(old)
-        forms = (new, f"({new})") if isinstance(new, str) else editor.forms(new)
+        forms = (new, f"({new})") if isinstance(new, str) else editor.forms(new, old)
     except RecursionError:
         return None
     text = None if place is None else editor.fitting(forms, *place)
@@ -186,21 +186,28 @@ class _Editor:
             return None
         return place
 
-    def forms(self, new: cst.CSTNode) -> tuple[str, str]:
-        """A new node without and with parentheses; comments in its parentheses are kept."""
+    def forms(self, new: cst.CSTNode, old: cst.CSTNode) -> tuple[str, str]:
+        """A new node without and with parentheses; comments in its parentheses are kept.
+
+        A new node made from the old one may carry the old one's parentheses, which stay anyway.
+        """
         before, core, after = self._split(new)
         whole = before + core + after
-        if "#" in before + after:
+        if "#" in before + after and (before, after) != self._split(old)[::2]:
             return whole, whole
         return core, whole if before else f"({core})"
 
     def fitting(self, forms: tuple[str, str], start: int, end: int) -> str | None:
-        """The form to take: the bare one if it means the same as the parenthesised one in this place."""
-        bare, safe = forms
-        bare_tree, safe_tree = self._tree(bare, start, end), self._tree(safe, start, end)
-        if safe_tree is None:
-            return None if bare_tree is None else bare
-        return bare if bare_tree == safe_tree else safe
+        """The first form that means the same in this place as the expression in two pairs of parentheses.
+
+        One pair is not enough to be sure: in ``with (a, b):`` it belongs to the statement.
+        """
+        bare = forms[0]
+        surest = f"(({bare}))"
+        meant = self._tree(surest, start, end)
+        if meant is None:
+            return None if self._tree(bare, start, end) is None else bare
+        return next((form for form in forms if self._tree(form, start, end) == meant), surest)
 
     def _tree(self, text: str, start: int, end: int) -> str | None:
         """The statement with ``text`` in place of some bytes, parsed; ``None`` if it does not parse."""

@@ -9,7 +9,13 @@ from torchlint.facts.model import Bind, Binding, FileFacts, Scope, ScopeNode, St
 from torchlint.sources.text import Source
 
 # Fields that never hold a node of interest are left out of the walk.
-_SKIP = frozenset({"ctx", "op", "ops", "type_comment", "type_ignores", "kind", "id", "attr", "arg", "name", "names"})
+_SKIP = frozenset(
+    (
+        *("ctx", "op", "ops", "type_comment", "type_ignores", "kind", "id", "attr", "arg", "name", "names", "module"),
+        *("level", "conversion", "is_async", "simple", "rest", "kwd_attrs", "str"),
+    )
+)
+_LEAVES = frozenset({ast.Name, ast.Constant, ast.Pass, ast.Break, ast.Continue, ast.MatchSingleton})
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _GROWING = frozenset({"append", "appendleft", "insert", "extend", "add"})
@@ -81,32 +87,39 @@ class _Collector:
                 self._push(node, scope)
 
     def _push(self, node: ast.AST, scope: Scope, only: tuple[str, ...] | None = None) -> None:
-        """Push the children of a node, last first, so that they are visited in source order."""
+        """Push the children of a node, last first, so that they are visited in source order.
+
+        Names and literals have no children and no handler, so they only get their parent.
+        """
         names = only
         if names is None:
             kind = type(node)
             names = self.fields.get(kind)
             if names is None:
-                names = tuple(name for name in node._fields if name not in _SKIP)
-                if kind is ast.Call:
-                    names = ("func", "args", "keywords")
-                self.fields[kind] = names
-        parent, places, stack = self.facts.parent, self.facts.places, self.stack
-        children: list[ast.AST] = []
+                names = self.fields[kind] = tuple(name for name in node._fields if name not in _SKIP)
+        parent = self.facts.parent
+        children: list[tuple[ast.AST, Scope]] = []
         for name in names:
             value = getattr(node, name, None)
-            if isinstance(value, list):
-                for index, child in enumerate(value):
-                    if isinstance(child, ast.AST):
+            if value.__class__ is list:
+                if value and isinstance(value[0], ast.stmt):
+                    places = self.facts.places
+                    for index, child in enumerate(value):
                         parent[child] = node
-                        children.append(child)
-                        if isinstance(child, ast.stmt):
-                            places[child] = (value, index)
-            elif isinstance(value, ast.AST):
+                        places[child] = (value, index)
+                        children.append((child, scope))
+                    continue
+                for child in value:
+                    if child is not None:
+                        parent[child] = node
+                        if child.__class__ not in _LEAVES:
+                            children.append((child, scope))
+            elif value is not None:
                 parent[value] = node
-                children.append(value)
+                if value.__class__ not in _LEAVES:
+                    children.append((value, scope))
         children.reverse()
-        stack.extend((child, scope) for child in children)
+        self.stack.extend(children)
 
     # scopes ---------------------------------------------------------------------------------------------------------
 

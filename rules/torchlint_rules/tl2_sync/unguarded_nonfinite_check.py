@@ -111,7 +111,7 @@ class UnguardedNonfiniteCheck(Rule):
     code = "TL201"
     name = "unguarded-nonfinite-check"
     summary = "a tensor is validated on every call, only to raise"
-    trigger = Trigger(statements=frozenset({"If", "Assert"}))
+    trigger = Trigger(statements=frozenset({"If", "Assert"}), raising=True)
     least = Frequency.UPDATE
     yields_to = ("TL212",)
     fixable = True
