@@ -131,8 +131,8 @@ class UnguardedNonfiniteCheck(Rule):
     fixable = True
     may_change = (Change.VALIDATION,)
     examples = (
-        _example("one-check-in-act-of-256", _ONE_CHECK, 256),
         _example("one-check-in-act", _ONE_CHECK, 1),
+        _example("one-check-in-act-of-256", _ONE_CHECK, 256),
         _example("five-checks-in-act-of-256", _FIVE_CHECKS, 256),
         _example("five-checks-in-act", _FIVE_CHECKS, 1),
     )
