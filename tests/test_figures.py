@@ -4,6 +4,7 @@ import importlib.resources
 import json
 
 import pytest
+
 from torchlint.engine.rules import load_rules
 
 DATA = json.loads(importlib.resources.files("torchlint_rules").joinpath("figures.json").read_text(encoding="utf-8"))
