@@ -21,4 +21,4 @@ ls
 torchlint check . --output-format full
 torchlint check . --diff --accept validation
 torchlint check . --fix --accept validation --output-format concise
-printf '\nThe findings that remain change results or have no rewrite; the messages say what to do by hand.\n'
+printf '\nWhat remains needs your decision, or has no rewrite yet.\n'

@@ -71,6 +71,8 @@ def _without_node(tree: ast.AST) -> set[int]:
             found.update(id(value) for value in node.values if isinstance(value, ast.Constant | ast.JoinedStr))
         elif isinstance(node, ast.FormattedValue) and node.format_spec is not None:
             found.add(id(node.format_spec))
+        elif isinstance(getattr(node, "default_value", None), ast.Starred):
+            found.add(id(node.default_value))
         elif isinstance(node, ast.pattern):
             found.update(map(id, ast.walk(node)))
     return found

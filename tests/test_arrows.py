@@ -32,6 +32,7 @@ ALLOWED = {
         "torchlint.facts",
         "torchlint.sources",
         "torchlint.settings.model",
+        "torchlint.settings.root",
         "torchlint.settings.select",
     ),
     "torchlint.report": ("torchlint.rule", "torchlint.sources", "torchlint.engine.result"),

@@ -118,6 +118,9 @@ def expression(code: str) -> cst.BaseExpression:
         pytest.param("if a: pass\n", "a", "b", "if b: pass\n", id="one-line if"),
         pytest.param("if (a):\n    pass\n", "a", "b", "if (b):\n    pass\n", id="if in parentheses"),
         pytest.param("with a.b(): pass\n", "a.b()", "c", "with c: pass\n", id="with"),
+        pytest.param("with a: pass\n", "a", "b, c", "with ((b, c)): pass\n", id="tuple in with"),
+        pytest.param("with (a): pass\n", "a", "b, c", "with ((b, c)): pass\n", id="tuple in with in parentheses"),
+        pytest.param("del a\n", "a", "b, c", "del (b, c)\n", id="tuple in del"),
         pytest.param("x; y = a; z = b\n", "b", "c", "x; y = a; z = c\n", id="semicolons"),
         pytest.param("x = a\r\n", "a", "b", "x = b\r\n", id="crlf"),
         pytest.param("@a.b\nclass A: pass\n", "a.b", "c", "@c\nclass A: pass\n", id="decorator"),
@@ -344,3 +347,47 @@ def pairs_of(source: Source, tree: ast.Module, table: LineTable, way: str) -> li
     statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and not isinstance(node, ast.Try)]
     found = parse_statements(source, table, statements)
     return [pair(one.statement, one.node, one.header_only) for one in found if one is not None]
+
+
+def substituted(tree: ast.Module, call: ast.Call, new: str) -> ast.Module:
+    """A tree with an expression in the place of the call that stands where ``call`` stands in its own."""
+    value = ast.parse(f"({new})", mode="eval").body
+    where = (call.lineno, call.col_offset, call.end_lineno, call.end_col_offset)
+    for node in ast.walk(tree):
+        for name, field in ast.iter_fields(node):
+            if position(field) == where:
+                setattr(node, name, value)
+            elif isinstance(field, list):
+                setattr(node, name, [value if position(part) == where else part for part in field])
+    return tree
+
+
+def position(node: object) -> tuple[int, int, int, int] | None:
+    if not isinstance(node, ast.Call):
+        return None
+    return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
+
+
+@pytest.mark.parametrize("new", ["p or q", "lambda: p", "p if q else r", "-p", "p, q", "yield p", "p(q)"])
+def test_replaced_calls_mean_what_they_should_wherever_they_stand(new: str) -> None:
+    checked = 0
+    for path in stdlib_files(30)[18:]:
+        found = read_source(path)
+        if found is None or len(found[0].utf8) > 15_000:
+            continue
+        source, tree = found
+        table = LineTable(source.utf8)
+        places = [
+            (node, twin, pairs)
+            for pairs in pairs_of(source, tree, table, "statements")
+            for node, twin in pairs
+            if isinstance(twin, ast.Call) and enclosing_fstring(node, pairs) is None
+        ]
+        for node, twin, pairs in places[:: max(1, len(places) // 8)]:
+            edit = edit_for(node, new, pairs, source, table)
+            assert edit is not None
+            utf8 = source.utf8[: edit.start] + edit.text.encode() + source.utf8[edit.end :]
+            expected = ast.dump(substituted(parse(source.text), twin, new))
+            assert ast.dump(parse(utf8.decode())) == expected, (path, twin.lineno)
+            checked += 1
+    assert checked > 30

@@ -280,6 +280,13 @@ def test_an_import_that_another_file_takes_from_here_stays(other, kept):
     assert text == ("import np\nx = 1\n" if kept else "x = 1\n")
 
 
+def test_files_that_are_not_fixed_may_import_too():
+    other = source("from a import np\n", "b.py")
+    outcome = fix({"a.py": source("import np\nx = np.one\n")}, linter(("np.one", "1")), lambda plain: True, [other])
+    assert outcome.sources["a.py"].text == "import np\nx = 1\n"
+    assert list(outcome.sources) == ["a.py"]
+
+
 def test_a_future_import_stays():
     text = "from __future__ import annotations\nx = annotations.one\n"
     assert fixed(text, ("annotations.one", "1")) == "from __future__ import annotations\nx = 1\n"

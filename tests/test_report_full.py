@@ -191,6 +191,20 @@ def test_a_long_path_of_calls_breaks_between_its_links():
     assert shown == f"once per environment step (package/module_1.py:1 Trainer1.collect_rollouts → {names})"
 
 
+def test_a_link_with_blanks_in_its_path_stays_together():
+    hops = (Hop("2.3 Prioritized Experience/some long file name.py", 97, "loop"), Hop("a.py", 1, "Agent.act"))
+    lines = lines_of(TEXT, finding_of(TEXT, CODE, hot=Hotness(Frequency.STEP, hops)))
+    first = lines.index(" hot:  once per environment step")
+    assert lines[first + 1] == "       (2.3 Prioritized Experience/some long file name.py:97 loop → Agent.act)"
+
+
+def test_the_beginning_of_a_line_is_kept_where_the_span_leaves_room():
+    text = "masks = torch.tensor(1, dtype=torch.int64, device=self.bitset.device) << shifts_of_words\n"
+    code = "torch.tensor(1, dtype=torch.int64, device=self.bitset.device)"
+    lines = lines_of(text, finding_of(text, code))
+    assert f"   1 │ masks = {code} <…" in lines
+
+
 def fix_lines(fix, text=TEXT, code=CODE, **fields):
     lines = lines_of(text, finding_of(text, code, fix=fix), **fields)
     first = next(index for index, line in enumerate(lines) if line.startswith(" fix:"))

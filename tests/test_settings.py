@@ -158,6 +158,17 @@ def test_the_command_line_wins(tmp_path):
     assert load(tmp_path, accept=frozenset({Change.RNG})).accept == frozenset({Change.RNG})
 
 
+def test_patterns_of_the_command_line_are_relative_to_where_it_is_typed(tmp_path, monkeypatch):
+    pyproject(tmp_path / "project", "[tool.torchlint]\nextend-exclude=['sub/a.py']\n")
+    (tmp_path / "project" / "sub").mkdir()
+    monkeypatch.chdir(tmp_path / "project" / "sub")
+    settings = load(tmp_path / "project" / "sub", extend_exclude=("gen/*.py", "old"))
+    assert settings.extend_exclude == ("sub/a.py", f"{tmp_path.as_posix()}/project/sub/gen/*.py", "old")
+    for folder in (tmp_path, tmp_path / "project"):
+        monkeypatch.chdir(folder)
+        assert load(tmp_path / "project", extend_exclude=("gen/*.py",)).extend_exclude == ("sub/a.py", "gen/*.py")
+
+
 def test_wrong_values_of_the_command_line(tmp_path):
     with pytest.raises(SettingsError, match=r"command line: fail-level: 'warn' is none of .* did you mean 'warning'"):
         load(tmp_path, fail_level="warn")
@@ -183,6 +194,8 @@ def test_settings_on_the_command_line_come_on_top(tmp_path):
     settings = load(tmp_path, config="device = 'cuda'")
     assert (settings.preview, settings.device) == (True, "cuda")
     assert load(tmp_path, config="device = 'cuda'", isolated=True).device == "cuda"
+    many = tuple(f"folder-{number}" for number in range(100))
+    assert load(tmp_path, config=f"exclude = {list(many)}").exclude == many
     with pytest.raises(SettingsError, match="--config: not valid TOML"):
         load(tmp_path, config="device = ")
     with pytest.raises(SettingsError, match="--config: unknown key 'devise'; did you mean 'device'"):

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from torchlint.settings.model import Settings
+from torchlint.settings.root import project_root
 from torchlint.sources.globs import Globs
-from torchlint.sources.walk import project_root, python_files, walk
+from torchlint.sources.walk import python_files, walk
 
 NOBODY = 65534
 
@@ -174,6 +175,12 @@ def test_a_gitignore_that_is_no_text_is_no_crash(tree):
     (root / ".gitignore").unlink()
     (root / ".gitignore").mkdir()
     assert found(root) == ["a.py", "b.py"]
+
+
+def test_a_pattern_without_meaning_leaves_the_others_in_force(tree):
+    root = tree("a.py", "b.py")
+    ignore(root, "!", "/", "[z-a].py", "b.py", "a[", "\\")
+    assert found(root) == ["a.py"]
 
 
 def test_pathspec_is_loaded_for_a_gitignore_only(tree):

@@ -1,4 +1,4 @@
-"""A small grid with walls and a goal. The interface is that of Gymnasium, the implementation is NumPy alone."""
+"""A grid with walls and a goal: the interface of Gymnasium, in NumPy alone."""
 
 import numpy as np
 
@@ -21,26 +21,40 @@ class GridWorld:
         if seed is not None:
             self.rng = np.random.default_rng(seed)
         while True:
-            cells = self.rng.permutation(self.size * self.size)[: self.walls + 2]
+            cells = self.rng.permutation(self.size * self.size)[
+                : self.walls + 2
+            ]
             places = np.stack([cells // self.size, cells % self.size], axis=1)
-            self.agent, self.goal, self.blocked = places[0], places[1], places[2:]
+            self.agent, self.goal, self.blocked = (
+                places[0],
+                places[1],
+                places[2:],
+            )
             self.steps = 0
             if self.action_mask().any():
                 return self.observe(), {"action_mask": self.action_mask()}
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
-        """Move once. Returns observation, reward, terminated, truncated, info."""
+        """Move: observation, reward, terminated, truncated, info."""
         self.agent = self.agent + MOVES[action]
         self.steps += 1
         terminated = bool((self.agent == self.goal).all())
         reward = 1.0 if terminated else -0.02
-        return self.observe(), reward, terminated, self.steps >= self.limit, {"action_mask": self.action_mask()}
+        return (
+            self.observe(),
+            reward,
+            terminated,
+            self.steps >= self.limit,
+            {"action_mask": self.action_mask()},
+        )
 
     def action_mask(self) -> np.ndarray:
         """Which moves stay on the grid and off the walls, shape (4,), bool."""
         after = self.agent + MOVES
         inside = ((after >= 0) & (after < self.size)).all(axis=1)
-        blocked = (after[:, None] == self.blocked[None]).all(axis=2).any(axis=1)
+        blocked = (
+            (after[:, None] == self.blocked[None]).all(axis=2).any(axis=1)
+        )
         return inside & ~blocked
 
     def observe(self) -> np.ndarray:

@@ -56,14 +56,26 @@ class ReplayBuffer:
     def sample(self, batch_size: int) -> Batch:
         """Random transitions, on the device."""
         batch: list[Transition] = random.sample(self.memory, batch_size)
-        obs = [transition.obs for transition in batch]
-        next_obs = [transition.next_obs for transition in batch]
+        obs = [step.obs for step in batch]
+        next_obs = [step.next_obs for step in batch]
         return Batch(
             obs=torch.FloatTensor(obs).to(self.device),
-            mask=torch.tensor(np.array([transition.mask for transition in batch]), device=self.device),
-            action=torch.tensor([transition.action for transition in batch], device=self.device),
-            reward=torch.tensor([transition.reward for transition in batch], device=self.device),
-            next_obs=torch.tensor(next_obs, dtype=torch.float32, device=self.device),
-            next_mask=torch.tensor(np.array([transition.next_mask for transition in batch]), device=self.device),
-            terminated=torch.tensor([float(transition.terminated) for transition in batch], device=self.device),
+            mask=self._stack([step.mask for step in batch]),
+            action=torch.tensor(
+                [step.action for step in batch], device=self.device
+            ),
+            reward=torch.tensor(
+                [step.reward for step in batch], device=self.device
+            ),
+            next_obs=torch.tensor(
+                next_obs, dtype=torch.float32, device=self.device
+            ),
+            next_mask=self._stack([step.next_mask for step in batch]),
+            terminated=torch.tensor(
+                [float(step.terminated) for step in batch], device=self.device
+            ),
         )
+
+    def _stack(self, masks: list[np.ndarray]) -> torch.Tensor:
+        """Masks of single steps as one tensor."""
+        return torch.as_tensor(np.stack(masks), device=self.device)

@@ -1,4 +1,4 @@
-"""Train the agent on the grid: python train.py [--updates N] [--device cuda --compile]."""
+"""Train the agent: train.py [--updates N] [--device cuda] [--compile]."""
 
 import argparse
 import random
@@ -28,7 +28,17 @@ def train(config: Config) -> list[float]:
         action = agent.act(obs, info["action_mask"])
         next_obs, reward, terminated, truncated, next_info = env.step(action)
         reward += config.bonus_weight * agent.bonus(next_obs)
-        buffer.add(Transition(obs, info["action_mask"], action, reward, next_obs, next_info["action_mask"], terminated))
+        buffer.add(
+            Transition(
+                obs,
+                info["action_mask"],
+                action,
+                reward,
+                next_obs,
+                next_info["action_mask"],
+                terminated,
+            )
+        )
         obs, info = next_obs, next_info
         episode_return += reward
 
@@ -50,7 +60,13 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--compile", action="store_true")
     options = parser.parse_args()
-    train(Config(updates=options.updates, device=options.device, compile=options.compile))
+    train(
+        Config(
+            updates=options.updates,
+            device=options.device,
+            compile=options.compile,
+        )
+    )
 
 
 if __name__ == "__main__":

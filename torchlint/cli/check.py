@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import click
 
+from torchlint.cli.help import Sectioned
 from torchlint.cli.nearest import Words, choice_option
 from torchlint.cli.run import check_files, check_stdin, describe_hotness
 from torchlint.rule import Change
@@ -41,8 +42,19 @@ def _flag(*names: str, text: str) -> Callable[[FC], FC]:
     return click.option(*names, is_flag=True, default=None, help=text)
 
 
-@click.command(short_help="Lint Python files and folders, and fix them.")
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+class _Check(Sectioned):
+    sections: ClassVar[Mapping[str, Sequence[str]]] = {
+        "Fixes": ("fix", "unsafe_fixes", "accept", "diff"),
+        "Rules": ("select", "ignore", "extend_select", "preview"),
+        "Files": ("exclude", "extend_exclude", "force_exclude", "respect_gitignore", "stdin_filename"),
+        "Settings": ("config", "isolated", "device"),
+        "Output": ("output_format", "output_file", "quiet", "explain_hot"),
+        "Exit code": ("fail_level", "exit_zero", "exit_non_zero_on_fix"),
+    }
+
+
+@click.command(cls=_Check, short_help="Lint Python files and folders, and fix them.")
+@click.argument("paths", nargs=-1, type=click.Path())
 @_flag("--fix", text="Apply the fixes that change nothing but the time, and those accepted.")
 @_flag("--unsafe-fixes", text="Take every fix, whatever it may change.")
 @_list_option("--accept", kind=_CHANGE, text="Take the fixes that change no more than this, e.g. rounding,validation.")
@@ -67,7 +79,7 @@ def _flag(*names: str, text: str) -> Callable[[FC], FC]:
 @choice_option("--device", choices=DEVICES, text="Where the code runs; auto: what it says itself.")
 @click.option("-q", "--quiet", is_flag=True, help="Print findings and nothing else.")
 def check(
-    paths: tuple[Path, ...],
+    paths: tuple[str, ...],
     *,
     config: str | None,
     isolated: bool,
@@ -88,14 +100,14 @@ def check(
       torchlint check --explain-hot agent.py:88
       torchlint check - --stdin-filename agent.py < agent.py
 
-    Exit code: 0 nothing found, 1 findings, 2 something went wrong.
+    The exit code is 0 when nothing was found, 1 when something was, and 2 when something went wrong.
     """
     if explain_hot is not None:
         path, row = _place(explain_hot)
         return describe_hotness(path, row, _settings(path, config, isolated, overrides))
-    given = paths or (Path(),)
-    from_stdin = Path(_STDIN) in given
-    if from_stdin and len(given) > 1:
+    given = tuple(map(Path, paths)) or (Path(),)
+    from_stdin = _STDIN in paths
+    if from_stdin and len(paths) > 1:
         raise click.UsageError("- (standard input) cannot be given together with other paths")
     if stdin_filename is not None and not from_stdin:
         raise click.UsageError("--stdin-filename is for standard input: give - as the path")

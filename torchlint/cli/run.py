@@ -13,16 +13,20 @@ from typing import TYPE_CHECKING, TextIO
 
 from torchlint.cli import FAILED, FOUND, OK
 from torchlint.cli.output import Look, append_file, complain, look_of, write, write_bytes, write_file
+from torchlint.cli.progress import waiting
+from torchlint.engine.result import Result
 from torchlint.report.context import Context
 from torchlint.report.summary import summary
 from torchlint.rule import Finding, Level
 from torchlint.settings.model import Settings
+from torchlint.sources.globs import Globs
 
 if TYPE_CHECKING:
-    from torchlint.engine.result import Result
     from torchlint.sources.text import Source
 
 _LEVELS = (Level.NOTE, Level.WARNING, Level.ERROR)
+# Formats for programs, which read UTF-8 whatever the locale says.
+_EXACT = frozenset({"diff", "json", "github"})
 _FILE = Look(terminal=False, color=False, unicode=True, width=80)
 
 
@@ -35,7 +39,8 @@ def check_files(paths: Sequence[Path], settings: Settings, *, quiet: bool) -> in
     """
     from torchlint.engine.run import check
 
-    result = check(paths, settings)
+    with waiting("torchlint: reading the project"):
+        result = check(paths, settings)
     _Printer(settings, sys.stdout, quiet).show(result)
     if not result.files and not result.problems and not quiet:
         complain(f"warning: no Python files found in {', '.join(map(str, paths))}")
@@ -56,12 +61,18 @@ def check_stdin(filename: Path | None, settings: Settings, *, quiet: bool) -> in
     except UndecodableError as error:
         complain(f"error: {name}:{error.row}:{error.column}: {error.message}")
         return FAILED
-    result = check((), settings, stdin=source)
+    result = Result() if _left_out(source.path, settings) else check((), settings, stdin=source)
     if settings.fix:
         fixed = result.fixed.get(name)
         write_bytes(sys.stdout, _bytes(fixed.after if fixed else source))
     _Printer(settings, sys.stderr if settings.fix else sys.stdout, quiet).show(result)
     return exit_code(result, settings)
+
+
+def _left_out(path: Path, settings: Settings) -> bool:
+    """Whether standard input stands for a file that is excluded although it is given."""
+    patterns = (*settings.exclude, *settings.extend_exclude)
+    return settings.force_exclude and Globs(patterns, settings.root).covers(path)
 
 
 def describe_hotness(path: Path, row: int, settings: Settings) -> int:
@@ -113,6 +124,8 @@ class _Printer:
         text = _rendered(format_name, context)
         if self.settings.output_file:
             write_file(self.settings.output_file, text)
+        elif format_name in _EXACT and not look.terminal:
+            write_bytes(self.stream, text.encode("utf-8", "surrogateescape"))
         else:
             write(self.stream, text)
         if format_name == "github":

@@ -195,12 +195,16 @@ class _Editor:
         return core, whole if before else f"({core})"
 
     def fitting(self, forms: tuple[str, str], start: int, end: int) -> str | None:
-        """The form to take: the bare one if it means the same as the parenthesised one in this place."""
-        bare, safe = forms
-        bare_tree, safe_tree = self._tree(bare, start, end), self._tree(safe, start, end)
-        if safe_tree is None:
-            return None if bare_tree is None else bare
-        return bare if bare_tree == safe_tree else safe
+        """The first form that means the same in this place as the expression in two pairs of parentheses.
+
+        One pair is not enough to be sure: in ``with (a, b):`` it belongs to the statement.
+        """
+        bare = forms[0]
+        surest = f"(({bare}))"
+        meant = self._tree(surest, start, end)
+        if meant is None:
+            return None if self._tree(bare, start, end) is None else bare
+        return next((form for form in forms if self._tree(form, start, end) == meant), surest)
 
     def _tree(self, text: str, start: int, end: int) -> str | None:
         """The statement with ``text`` in place of some bytes, parsed; ``None`` if it does not parse."""

@@ -9,7 +9,7 @@ import symtable
 import tokenize
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -74,18 +74,17 @@ def check(before: Reading, after: Source) -> Reading:
     return reading
 
 
-def without_unused_imports(before: Reading, after: Source, reading: Reading, others: Iterable[Source]) -> Source:
+def without_unused_imports(before: Reading, after: Source, reading: Reading, importers: Sequence[Source]) -> Source:
     """The fixed source without the imports whose last use the fix took away.
 
     Only plain ones go: at the top level, bound once, the name in no string, no comment near it, not a re-export
-    (``__init__.py``, ``as`` the same name, imported from here by one of ``others``). The rest stay as they are.
+    (``__init__.py``, ``as`` the same name, imported from here by one of ``importers``). The rest stay as they are.
     """
     if PurePosixPath(after.name).name == "__init__.py":
         return after
     used = {node.id for node in ast.walk(before.tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    others = list(others)
     while True:
-        edit = next(_removals(used, after, reading, others), None)
+        edit = next(_removals(used, after, reading, importers), None)
         if edit is None:
             return after
         shorter = apply_edits(after, [edit])
@@ -113,7 +112,7 @@ def _undefined(top: symtable.SymbolTable) -> frozenset[str]:
     return frozenset(used - bound)
 
 
-def _removals(used: set[str], source: Source, reading: Reading, others: list[Source]) -> Iterator[Edit]:
+def _removals(used: set[str], source: Source, reading: Reading, importers: Sequence[Source]) -> Iterator[Edit]:
     """Edits that each take one import away: of a name in ``used`` that the source does not mention any more."""
     nodes = list(ast.walk(reading.tree))
     imports = [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
@@ -128,7 +127,7 @@ def _removals(used: set[str], source: Source, reading: Reading, others: list[Sou
             name = _bound_name(alias)
             if name not in used or name in mentioned or bound[name] > 1 or alias.asname == alias.name:
                 continue
-            if re.search(rf"\b{re.escape(name)}\b", texts) or _reexported(name, source, others):
+            if re.search(rf"\b{re.escape(name)}\b", texts) or _reexported(name, source, importers):
                 continue
             edit = _removal(statement, alias, source, lines)
             if edit is not None:
@@ -161,14 +160,14 @@ def _strings(tree: ast.Module) -> Iterator[str]:
             yield node.value
 
 
-def _reexported(name: str, source: Source, others: Iterable[Source]) -> bool:
+def _reexported(name: str, source: Source, importers: Iterable[Source]) -> bool:
     """Whether another file takes the name from this one's module (or may: by a star)."""
     module = re.escape(PurePosixPath(source.name).stem)
     from_here = re.compile(
         rf"\bfrom[ \t]+[.\w]*\b{module}[ \t]+import\b(?:[^\n]*|[ \t]*\([^)]*)(?:\b{re.escape(name)}\b|\*)"
         rf"|\b{module}\.{re.escape(name)}\b"
     )
-    return any(from_here.search(other.text) for other in others if other.name != source.name)
+    return any(from_here.search(other.text) for other in importers if other.name != source.name)
 
 
 def _removal(statement: ast.Import | ast.ImportFrom, alias: ast.alias, source: Source, lines: LineTable) -> Edit | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from torchlint.engine.fix_checks import BrokenFixError, Reading, check, read, without_unused_imports
@@ -43,20 +43,25 @@ class _Round:
     problems: tuple[Problem, ...] = ()
 
 
-def fix(sources: Mapping[str, Source], lint: Lint, accepts: Callable[[PlainFix], bool]) -> FixOutcome:
+def fix(
+    sources: Mapping[str, Source], lint: Lint, accepts: Callable[[PlainFix], bool], others: Iterable[Source] = ()
+) -> FixOutcome:
     """Lint and apply the accepted fixes again and again, until no round changes a file.
 
     Args:
         sources: the files by name; nothing on disk is touched.
         lint: gives the findings of all files, by name, in the texts it is called with.
         accepts: whether a fix may be applied. Fixes that would lose a comment never are.
+        others: files of the project that are not fixed; a name that one of them imports from a fixed file stays there.
     """
     current = dict(sources)
+    others = tuple(others)
     applied: dict[str, tuple[Finding, ...]] = {}
     unsettled: list[str] = []
     for _ in range(MAX_ROUNDS):
         findings = lint(current)
-        rounds = {name: _fix_file(current, name, findings[name], accepts) for name in sorted(findings)}
+        importers = (*current.values(), *others)
+        rounds = {name: _fix_file(current[name], findings[name], accepts, importers) for name in sorted(findings)}
         unsettled = [name for name, made in rounds.items() if made.applied]
         if not unsettled:
             # A fix that was dropped earlier and went through later is no problem: only the last round's are.
@@ -74,10 +79,12 @@ def fix(sources: Mapping[str, Source], lint: Lint, accepts: Callable[[PlainFix],
 
 
 def _fix_file(
-    sources: Mapping[str, Source], name: str, findings: Sequence[Finding], accepts: Callable[[PlainFix], bool]
+    source: Source,
+    findings: Sequence[Finding],
+    accepts: Callable[[PlainFix], bool],
+    importers: Sequence[Source],
 ) -> _Round:
     """Apply the fixes of one file that go together, all of them or, where that breaks it, all but the bad ones."""
-    source = sources[name]
     candidates = [
         (finding, finding.fix)
         for finding in sorted(findings, key=lambda finding: finding.order)
@@ -87,7 +94,7 @@ def _fix_file(
     before = read(source) if chosen else None
     if before is None:
         return _Round(source)
-    attempt = _Attempt(source, before, sources)
+    attempt = _Attempt(source, before, importers)
     try:
         return _Round(attempt.apply([fix for _, fix in chosen]), tuple(finding for finding, _ in chosen))
     except BrokenFixError:
@@ -96,11 +103,11 @@ def _fix_file(
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """A file at the start of a round, for trying fixes on it."""
+    """A file at the start of a round, for trying fixes on it; ``importers`` may import from it."""
 
     source: Source
     before: Reading
-    sources: Mapping[str, Source]
+    importers: Sequence[Source]
 
     def apply(self, fixes: Sequence[PlainFix]) -> Source:
         """The file with these fixes, checked.
@@ -114,7 +121,7 @@ class _Attempt:
             after = apply_edits(self.source, [edit for fix in fixes for edit in fix.edits])
         except ValueError as error:
             raise BrokenFixError(f"its edits do not fit the text: {error}") from error
-        return without_unused_imports(self.before, after, check(self.before, after), self.sources.values())
+        return without_unused_imports(self.before, after, check(self.before, after), self.importers)
 
 
 def _is_empty(fix: PlainFix, source: Source) -> bool:

@@ -145,7 +145,8 @@ def _lambda(_walk: Walk, node: cst.Lambda, twin: ast.Lambda) -> Children:
 
 def _name(_walk: Walk, node: cst.Name, twin: ast.Name | ast.Constant) -> Children:
     if isinstance(twin, ast.Name):
-        check(same_name(node, twin.id), "names")
+        if node.value != twin.id:
+            check(same_name(node, twin.id), "names")
     else:
         check(twin.value in (True, False, None) and node.value == repr(twin.value), "constants")
     return ()

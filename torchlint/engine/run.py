@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,8 +15,10 @@ from torchlint.engine.rules import figures, load_rules, names_of_figures
 from torchlint.facts.model import FileFacts
 from torchlint.rule import Applicability, Cost, Finding, Hotness, Level, PlainFix, Position, Rule
 from torchlint.settings.model import Settings
+from torchlint.settings.root import is_root
 from torchlint.settings.select import matching, resolve
 from torchlint.sources.decode import UndecodableError, decode
+from torchlint.sources.globs import Globs
 from torchlint.sources.suppress import suppressions
 from torchlint.sources.text import Source
 from torchlint.sources.walk import python_files, walk
@@ -115,8 +116,7 @@ class _Run:
     def _project(self, wanted: Mapping[str, Path]) -> dict[str, Path]:
         """All files of the project, for their facts."""
         root = self.settings.root
-        marked = any((root / mark).exists() for mark in ("pyproject.toml", "torchlint.toml", ".torchlint.toml", ".git"))
-        if not marked:  # no project in sight: the folders of the files, not everything below the root
+        if not is_root(root):  # no project in sight: the folders of the files, not everything below the root
             folders = {path.parent for path in wanted.values()}
             return {_name(p, root): p for folder in sorted(folders) for p in sorted(folder.glob("*.py")) if p.is_file()}
         return {_name(path, root): path for path in python_files(root, self.settings)}
@@ -160,7 +160,7 @@ class _Run:
 
     def _not_ignored(self, name: str, findings: list[Finding]) -> list[Finding]:
         for glob, selectors in self.settings.per_file_ignores:
-            if findings and (fnmatch.fnmatch(name, glob) or fnmatch.fnmatch(name.rpartition("/")[2], glob)):
+            if findings and Globs([glob], self.settings.root).match(str(self.settings.root / name)):
                 codes = matching(selectors, load_rules(), "per-file-ignores")
                 findings = [finding for finding in findings if finding.code not in codes]
         return findings
@@ -181,7 +181,7 @@ class _Run:
         """Apply the accepted fixes until nothing changes, and write the files unless only a diff is wanted."""
         from torchlint.engine.fixing import fix
 
-        outcome = fix(self.sources, self.lint, self._accepts)
+        outcome = fix(self.sources, self.lint, self._accepts, others=tuple(self.context.values()))
         self.result_.problems.extend(outcome.problems)
         remaining = dict(outcome.remaining)
         for name, applied in outcome.applied.items():

@@ -211,7 +211,10 @@ if sys.version_info >= (3, 12):
         children: list[tuple[cst.CSTNode, ast.AST]] = []
         for param, other in zip(params, twin.type_params, strict=True):
             children.append(walk.unwrap(param, param.param, other))
-            children += optional(param.default, getattr(other, "default_value", None))
+            default = getattr(other, "default_value", None)
+            children += optional(
+                param.default, default.value if param.star and isinstance(default, ast.Starred) else default
+            )
         return children
 
     def _type_variable(_walk: Walk, node: cst.TypeVar, twin: ast.TypeVar) -> Children:

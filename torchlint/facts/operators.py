@@ -118,3 +118,17 @@ def untyped_method(name: str, node: ast.Call) -> Value:
     if name in ("cpu", "cuda"):
         return Value(Kind.TENSOR, device=Device.CPU if name == "cpu" else Device.CUDA) if not node.args else UNKNOWN
     return UNKNOWN
+
+
+def array_item(source: Value, indices: list[Value | None]) -> Value:
+    """What indexing an array gives; ``None`` stands for a slice."""
+    integers = sum(1 for v in indices if v is not None and v.kind in (Kind.NUMBER, Kind.SCALAR))
+    if any(v is None or v.kind in (Kind.NDARRAY, Kind.LIST) for v in indices):
+        return Value(Kind.NDARRAY, dtype=source.dtype)
+    if not integers:
+        fresh = all(v is not None and v.kind is Kind.NONE for v in indices)
+        return Value(Kind.NDARRAY, dtype=source.dtype) if fresh else UNKNOWN
+    if source.rank is not None and integers == len(indices):
+        rank = source.rank - integers
+        return Value(Kind.NDARRAY, source.dtype, rank=rank) if rank > 0 else Value(Kind.SCALAR, source.dtype)
+    return Value(Kind.ITEM, dtype=source.dtype)

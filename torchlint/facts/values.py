@@ -173,7 +173,9 @@ class Values:
         if source.kind is Kind.TENSOR:
             return Value(Kind.TENSOR, dtype=source.dtype, device=source.device)
         if source.kind is Kind.NDARRAY:
-            return self._array_item(facts, source, index)
+            parts = index.elts if isinstance(index, ast.Tuple) else [index]
+            known = [None if isinstance(part, ast.Slice) else self._known(facts, part) for part in parts]
+            return operators.array_item(source, known)
         sliced = isinstance(index, ast.Slice)
         if source.kind is Kind.TUPLE and not sliced:
             position = self._known(facts, index).literal
@@ -185,19 +187,6 @@ class Values:
         if source.kind is Kind.SIZE:
             return source if sliced else INT
         return source.element if source.kind is Kind.TUPLE else UNKNOWN
-
-    def _array_item(self, facts: FileFacts, source: Value, index: ast.expr) -> Value:
-        parts = index.elts if isinstance(index, ast.Tuple) else [index]
-        values = [None if isinstance(p, ast.Slice) else self._known(facts, p) for p in parts]
-        integers = sum(1 for v in values if v is not None and v.kind in (Kind.NUMBER, Kind.SCALAR))
-        if not integers and all(v is None or v.kind in (Kind.NONE, Kind.NDARRAY, Kind.LIST) for v in values):
-            return Value(Kind.NDARRAY, dtype=source.dtype)
-        if source.rank is not None and integers == len(values):
-            rank = source.rank - integers
-            return Value(Kind.NDARRAY, source.dtype, rank=rank) if rank > 0 else Value(Kind.SCALAR, source.dtype)
-        if any(v is None or v.kind in (Kind.NDARRAY, Kind.LIST) for v in values):
-            return Value(Kind.NDARRAY, dtype=source.dtype)
-        return Value(Kind.ITEM, dtype=source.dtype) if integers else UNKNOWN
 
     # names ----------------------------------------------------------------------------------------------------------
 

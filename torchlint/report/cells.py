@@ -59,8 +59,9 @@ def _crop(line: str, start: int, end: int, width: int, dots: str) -> Piece:
     rest = marked + shown(line[end : end + reach])
     room = width - 2 * cell_len(dots)
     spare = max(0, room - cell_len(marked))
-    # Two thirds go before the marked part: what it belongs to says more than what follows.
-    head = _tail(ahead, max(spare * 2 // 3, room - cell_len(rest)))
+    whole = start <= reach and cell_len(ahead) <= spare
+    # The beginning of a line says most. Where it is out of sight, two thirds go before the marked part all the same.
+    head = ahead if whole else _tail(ahead, max(spare * 2 // 3, room - cell_len(rest)))
     kept = _head(rest, room - cell_len(head))
     before = dots if len(head) < len(ahead) or start > reach else ""
     after = dots if len(kept) < len(rest) or end + reach < len(line) else ""

@@ -95,20 +95,21 @@ def _finding(finding: Finding, context: Context, canvas: Canvas) -> Iterator[Tex
     yield from _header(finding, canvas)
     yield from _wrapped(visible(finding.message), canvas.width, "bold")
     table = context.tables.get(finding.path)
+    width = canvas.width - _TEXT
     if table is not None:
         yield Text()
         yield from frame(finding, table, canvas, UNDERLINES[finding.level])
     if finding.hot.path or finding.hot.frequency is not Frequency.ONCE:
-        yield from _labelled("hot:", _hot(finding.hot, canvas), canvas.width)
+        yield from _labelled("hot:", _hot(finding.hot, canvas))
     cost = cost_of(finding)
     if cost:
-        yield from _labelled("cost:", Text(cost), canvas.width)
+        yield from _labelled("cost:", _wrapped(cost, width))
     if finding.fix is not None:
-        yield from _labelled("fix:", Text(visible(finding.fix.message)), canvas.width)
+        yield from _labelled("fix:", _wrapped(visible(finding.fix.message), width))
         if table is not None:
             for hunk in hunks(context.sources[finding.path].utf8, table, finding.fix.edits):
                 yield from _hunk(hunk, canvas)
-        yield from _labelled("", Text(_acceptance(finding.fix, context), QUIET), canvas.width)
+        yield from _labelled("", _wrapped(_acceptance(finding.fix, context), width, QUIET))
 
 
 def _header(finding: Finding, canvas: Canvas) -> Iterator[Text]:
@@ -125,19 +126,30 @@ def _header(finding: Finding, canvas: Canvas) -> Iterator[Text]:
     yield Text(fit(place, len(place), len(place), canvas.width, canvas.signs.dots).text)
 
 
-def _hot(hot: Hotness, canvas: Canvas) -> Text:
-    """``once per environment step (train.py:88 loop → Agent.act)``, to be wrapped between the links only."""
+def _hot(hot: Hotness, canvas: Canvas) -> list[Text]:
+    """``once per environment step (train.py:88 loop → Agent.act)`` in lines, broken between links of the path only."""
+    width = canvas.width - _TEXT
     if not hot.path:
-        return Text(hot.frequency.phrase)
+        return _wrapped(hot.frequency.phrase, width)
     first, *rest = hot.path
-    links = [f"{visible(first.path)}:{first.row} {visible(first.name)}", *(visible(hop.name) for hop in rest)]
-    arrow = f" {canvas.signs.arrow}\N{NO-BREAK SPACE}"
-    path = arrow.join(link.replace(" ", "\N{NO-BREAK SPACE}") for link in links)
-    return Text(f"{hot.frequency.phrase} ({path})")
+    links = [f"({visible(first.path)}:{first.row} {visible(first.name)}", *(visible(hop.name) for hop in rest)]
+    arrow = f" {canvas.signs.arrow}"
+    return _packed([hot.frequency.phrase, *(f"{link}{arrow}" for link in links[:-1]), f"{links[-1]})"], width)
 
 
-def _labelled(label: str, text: Text, width: int) -> Iterator[Text]:
-    lines = _wrapped(text, width - _TEXT)
+def _packed(parts: list[str], width: int) -> list[Text]:
+    """Parts in as few lines as they fit in; a part that is wider than a line is broken."""
+    lines = [parts[0]]
+    for part in parts[1:]:
+        longer = f"{lines[-1]} {part}"
+        if cell_len(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(part)
+    return [wrapped for line in lines for wrapped in _wrapped(line, width)]
+
+
+def _labelled(label: str, lines: list[Text]) -> Iterator[Text]:
     for name, line in zip_longest([label], lines, fillvalue=""):
         yield Text.assemble((f"{name:>{_LABEL}}", LABEL if name else ""), "  ", line)
 
@@ -149,7 +161,6 @@ def _wrapped(text: str | Text, width: int, style: str = "") -> list[Text]:
     lines = list(whole.wrap(measure, width))
     for line in lines:
         line.rstrip()
-        line.plain = line.plain.replace("\N{NO-BREAK SPACE}", " ")
     return lines
 
 

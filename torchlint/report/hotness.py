@@ -12,14 +12,13 @@ _NEVER = "No training or rollout loop that torchlint can follow, and no entry po
 
 def render(place: str, paths: Sequence[Hotness], *, unicode: bool) -> str:
     """All ways that make a line hot, the most frequent first; a text that says so when there is none."""
-    ranked = sorted(paths, key=lambda hot: -hot.frequency)
-    if not ranked:
+    hot = [path for path in paths if path != Hotness()]
+    if not hot:
         return f"{visible(place)} is not hot.\n{_NEVER}\n"
+    ranked = sorted(hot, key=lambda each: -each.frequency)
     lines = [f"{visible(place)} runs {ranked[0].frequency.phrase}."]
-    for hot in ranked:
-        lines += _path(hot, "→" if unicode else "->") if hot.path else []
-    if len(lines) == 1:
-        lines.append(_NEVER)
+    for each in ranked:
+        lines += _path(each, "→" if unicode else "->")
     return "".join(f"{line}\n" for line in lines)
 
 

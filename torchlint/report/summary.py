@@ -12,8 +12,6 @@ def summary(context: Context) -> str:
 
     ``9 findings, 6 fixable safely with --fix; about 310 us per environment step at the sizes measured (CPU)``
     """
-    if not context.files and not context.findings and not context.problems:
-        return ""
     parts = [_fixed(context), _remaining(context), total(context.findings), _unread(context)]
     return "; ".join(part for part in parts if part)
 
@@ -41,7 +39,7 @@ def _remaining(context: Context) -> str:
 
 
 def _nothing(context: Context, where: str) -> str:
-    return "" if context.diff else f"Nothing slow found in {where}"
+    return f"Nothing slow found in {where}" if context.files and not context.diff else ""
 
 
 def _fixable(context: Context) -> str:

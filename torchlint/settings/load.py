@@ -12,8 +12,8 @@ from typing import Any
 
 from torchlint.settings.check import SettingsError, WrongKeyError, check_keys
 from torchlint.settings.model import Settings
+from torchlint.settings.root import project_root
 from torchlint.settings.toml import line_of, read_toml
-from torchlint.sources.walk import project_root
 
 # In one folder the first that holds settings counts.
 _NAMES = (".torchlint.toml", "torchlint.toml", "pyproject.toml")
@@ -47,22 +47,21 @@ def load_settings(
         SettingsError: a file is missing or no TOML, or a key or value is wrong.
     """
     root = project_root(start)
-    inline = isinstance(config, str) and "=" in config and not Path(config).exists()
+    inline = isinstance(config, str) and "=" in config and not os.path.exists(config)
     layers: list[dict[str, object]] = []
     if config is not None and not inline:
         if isolated:
             raise SettingsError(f"an isolated run reads no settings file, but one is given: {config}")
-        # As with flags, the patterns of a file that was named are relative to the root of what is linted.
-        layers += _layers(_read_named(Path(config)), root=None)
+        layers += _layers(_read_named(Path(config)), root, base=_base(root))
     elif not isolated:
         found = _closest(Path(os.path.abspath(start)))
         layers += _layers(found, root) if found else []
     if inline:
-        layers.append(_checked_flags("--config", read_toml(str(config), "--config")))
+        layers.append(_relative_to(root, _base(root), _checked_flags("--config", read_toml(str(config), "--config"))))
     given = {name: value for name, value in overrides.items() if value is not None}
     run_only: dict[str, Any] = {name: given.pop(name) for name in _RUN_ONLY if name in given}
-    flags = {name.replace("_", "-"): value for name, value in given.items()}
-    layers.append(_checked_flags("command line", flags))
+    flags = _checked_flags("command line", {name.replace("_", "-"): value for name, value in given.items()})
+    layers.append(_relative_to(root, _base(root), flags))
     # check_keys gave every value the type of its field.
     fields: dict[str, Any] = {key.replace("-", "_"): value for key, value in _merged(layers).items()}
     return dataclasses.replace(Settings(root=root, isolated=isolated), **fields, **run_only)
@@ -72,7 +71,7 @@ def _closest(start: Path) -> _File | None:
     for folder in (start, *start.parents):
         for name in _NAMES:
             path = folder / name
-            if path.is_file():
+            if os.path.isfile(path):
                 found = _read(path)
                 if found is not None:
                     return found
@@ -106,7 +105,7 @@ def _read(path: Path) -> _File | None:
 
 def _read_named(path: Path) -> _File:
     """A settings file that somebody asked for by name: it must exist and hold settings."""
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise SettingsError(f"{path}: no such file")
     found = _read(path)
     if found is None:
@@ -114,10 +113,16 @@ def _read_named(path: Path) -> _File:
     return found
 
 
-def _layers(file: _File, root: Path | None) -> list[dict[str, object]]:
+def _base(root: Path) -> Path:
+    """What path patterns of the command line are relative to: the working folder where it lies in the project."""
+    here = Path.cwd()
+    return here if root in here.parents else root
+
+
+def _layers(file: _File, root: Path, base: Path | None = None) -> list[dict[str, object]]:
     """The checked tables of a file and of those it extends, the outermost first.
 
-    Path patterns become relative to ``root`` where one is given.
+    Their path patterns are relative to ``base``, else to the folder of each file.
     """
     layers: list[dict[str, object]] = []
     seen = set()
@@ -126,13 +131,13 @@ def _layers(file: _File, root: Path | None) -> list[dict[str, object]]:
         seen.add(current.path.resolve())
         table = _checked(current)
         parent = table.pop("extend", None)
-        layers.insert(0, table if root is None else _relative_to(root, current.path.parent, table))
+        layers.insert(0, _relative_to(root, base or current.path.parent, table))
         if not isinstance(parent, str):
             break
         path = current.path.parent / Path(parent).expanduser()
         if path.resolve() in seen:
             raise SettingsError(f"{_place(current, ['extend'])}: {parent} extends this file in turn")
-        if not path.is_file():
+        if not os.path.isfile(path):
             raise SettingsError(f"{_place(current, ['extend'])}: there is no file {parent}")
         current = _read_named(path)
     return layers
@@ -182,7 +187,7 @@ def _merged(layers: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _relative_to(root: Path, folder: Path, table: dict[str, object]) -> dict[str, object]:
-    """The table with the path patterns of a file in another folder made absolute."""
+    """The table with the path patterns that are relative to another folder than the root made absolute."""
     if folder == root:
         return table
     anchor = re.sub(r"([*?[])", r"[\1]", folder.as_posix())

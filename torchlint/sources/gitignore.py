@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -35,20 +36,31 @@ class Ignores:
 def ignores_in(folder: str, above: Ignores | None) -> Ignores | None:
     """The patterns that hold in a folder, given those that hold around it.
 
-    A ``.gitignore`` that cannot be read, or whose patterns git would not understand, counts as absent.
+    A ``.gitignore`` that cannot be read counts as absent, and so does a pattern that means nothing to git.
     """
     path = os.path.join(folder, ".gitignore")
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as stream:
-            lines = stream.read().splitlines()
+            lines = stream.read().split("\n")
     except OSError:
         return above
     from pathspec import GitIgnoreSpec
 
     try:
-        return Ignores(folder.rstrip(os.sep), GitIgnoreSpec.from_lines(lines), above)
-    except ValueError:
-        return above
+        spec = GitIgnoreSpec.from_lines(lines)
+    except (ValueError, re.error):
+        spec = GitIgnoreSpec.from_lines(filter(_is_pattern, lines))
+    return Ignores(folder.rstrip(os.sep), spec, above)
+
+
+def _is_pattern(line: str) -> bool:
+    from pathspec import GitIgnoreSpec
+
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except (ValueError, re.error):
+        return False
+    return True
 
 
 def ignores_above(folder: Path, root: Path) -> Ignores | None:
@@ -57,7 +69,7 @@ def ignores_above(folder: Path, root: Path) -> Ignores | None:
     ``None`` also when they leave the folder itself out: whoever names such a folder means its files.
     """
     around = (folder, *folder.parents)
-    top = next((place for place in around if (place / ".git").exists()), root)
+    top = next((place for place in around if os.path.exists(place / ".git")), root)
     if top not in around:
         return None
     ignores: Ignores | None = None

@@ -12,8 +12,6 @@ from torchlint.settings.model import Settings
 from torchlint.sources.gitignore import Ignores, ignores_above, ignores_in
 from torchlint.sources.globs import Globs
 
-_ROOT_MARKS = ("pyproject.toml", "torchlint.toml", ".torchlint.toml", ".git")
-
 
 @dataclass(frozen=True, slots=True)
 class Walk:
@@ -37,16 +35,6 @@ def walk(paths: Sequence[Path], settings: Settings) -> Walk:
 def python_files(root: Path, settings: Settings) -> tuple[Path, ...]:
     """All Python files of a project, sorted: what the facts are read from, whichever files are linted."""
     return walk([root], settings).files
-
-
-def project_root(path: Path) -> Path:
-    """The nearest folder at or above a path that holds a settings file or a repository, else the path's folder."""
-    path = _absolute(path)
-    folder = path if path.is_dir() else path.parent
-    for candidate in (folder, *folder.parents):
-        if any((candidate / mark).exists() for mark in _ROOT_MARKS):
-            return candidate
-    return folder
 
 
 class _Walker:

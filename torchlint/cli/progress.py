@@ -1,0 +1,41 @@
+"""A sign of life on a terminal during a long run."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_PATIENCE = 1.0
+_ERASE = "\r\x1b[K"
+
+
+@contextmanager
+def waiting(doing: str) -> Iterator[None]:
+    """Say on standard error what goes on and for how long, once it takes more than a second, and erase it at the end.
+
+    Where standard error is no terminal nothing is written.
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    done = threading.Event()
+    thread = threading.Thread(target=_tell, args=(doing, done), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def _tell(doing: str, done: threading.Event) -> None:
+    seconds = 0
+    while not done.wait(_PATIENCE):
+        seconds += 1
+        sys.stderr.write(f"{_ERASE}{doing} ... {seconds} s")
+        sys.stderr.flush()
+    if seconds:
+        sys.stderr.write(_ERASE)
+        sys.stderr.flush()
