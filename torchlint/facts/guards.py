@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from torchlint.facts.model import FileFacts
+from torchlint.facts.model import Bind, FileFacts
 from torchlint.facts.reach import leaves
 from torchlint.rule import Frequency
 
@@ -65,7 +65,7 @@ def limit(test: ast.expr, facts: FileFacts, stmt: ast.stmt | None = None) -> Fre
         return Frequency.ONCE if _is_missing(test.operand) else None
     if is_debug_flag(test) or _is_interval(test) or _is_first_call(test, facts):
         return Frequency.ONCE
-    if _is_reset(test):
+    if _is_reset(test) or _is_left_out(test, facts):
         return Frequency.EPISODE
     return None
 
@@ -143,6 +143,16 @@ def _is_first_call(test: ast.expr, facts: FileFacts) -> bool:
             isinstance(part, ast.Name) and part.id == "self" for part in ast.walk(test)
         )
     return False
+
+
+def _is_left_out(test: ast.expr, facts: FileFacts) -> bool:
+    """``x is None`` for a parameter that may be left out: seldom in code that runs often."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Is) or not _is_none(test.comparators[0]):
+        return False
+    if not isinstance(test.left, ast.Name):
+        return False
+    bound = facts.scope_of(test).function.bindings.get(test.left.id, ())
+    return any(binding.how is Bind.PARAM and binding.value is not None and _is_none(binding.value) for binding in bound)
 
 
 def _assigned_from_cache(node: ast.expr, facts: FileFacts) -> bool:

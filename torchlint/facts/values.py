@@ -37,6 +37,7 @@ class Values:
     _open: dict[object, int] = field(default_factory=dict)
     _lowest: int = 1 << 30
     _work: int = 0
+    _arrays: bool | None = None
 
     @property
     def annotations(self) -> Annotations:
@@ -186,7 +187,7 @@ class Values:
             return replace(source, nonempty=False) if sliced else source.element
         if source.kind is Kind.SIZE:
             return source if sliced else INT
-        return source.element if source.kind is Kind.TUPLE else UNKNOWN
+        return source.element
 
     # names ----------------------------------------------------------------------------------------------------------
 
@@ -381,6 +382,8 @@ class Values:
 
     def _call(self, facts: FileFacts, node: ast.Call) -> Value | None:
         name = self.project.qualified(facts, node.func)
+        if name == "builtins.map" and len(node.args) == 2:
+            return self._mapped(facts, node.args[0])
         if name is not None:
             known = library_call(name, node, lambda part: self._known(facts, part))
             if known is not None:
@@ -392,10 +395,22 @@ class Values:
                 return self.instance(name)
             if is_external_module(name):
                 return Value(Kind.MODULE, name=name)
+            foreign = operators.foreign_instance(name)
+            if foreign is not None:
+                return foreign
         if isinstance(node.func, ast.Attribute):
             return self._method(facts, node, node.func)
         callee = self._value(facts, node.func)
         return None if callee is None else self._called(callee)
+
+    def _mapped(self, facts: FileFacts, function: ast.expr) -> Value | None:
+        """``map(np.stack, rows)``: a list of what the function gives."""
+        name = self.project.qualified(facts, function) or ""
+        if name in self.project.functions:
+            target = self.project.functions[name]
+            element = self._ask(target, target.file, target)
+            return list_of(element) if element is not None else None
+        return list_of(signatures.mapped(name))
 
     def _method(self, facts: FileFacts, node: ast.Call, func: ast.Attribute) -> Value | None:
         source = self._receiver(facts, func.value)
@@ -418,6 +433,8 @@ class Values:
             return source.element
         if source.kind is Kind.LIST and func.attr == "copy":
             return source
+        if source.kind is Kind.DICT and func.attr in ("get", "pop"):
+            return source.element if len(node.args) == 1 else UNKNOWN
         if source.kind is Kind.SIZE and func.attr == "numel":
             return INT
         if source.kind in (Kind.MODULE, Kind.DEVICE) and func.attr in ("to", "cuda", "cpu", "eval", "train", "float"):
@@ -428,11 +445,15 @@ class Values:
 
     def _called_env(self, node: ast.expr) -> bool:
         """Whether a value of unknown origin is called an environment, in a project whose own ones return arrays."""
-        if not _ENV_NAME.search(operators.last_name(node)):
-            return False
-        own = self.project.methods.get("step", ()) if self.project.methods else ()
-        steps = [method for method in own if b"torch" in method.file.source.utf8 and len(method.params) > 1]
-        return not any(_first(self._ask(method, method.file, method)).kind is Kind.TENSOR for method in steps)
+        return bool(_ENV_NAME.search(operators.last_name(node))) and self._envs_return_arrays()
+
+    def _envs_return_arrays(self) -> bool:
+        if self._arrays is None:
+            # Judged apart from what is being answered now, so that the order of questions does not matter.
+            apart = Values(self.project, _arrays=True)
+            steps = [method for method in self.project.methods.get("step", ()) if len(method.params) > 1]
+            self._arrays = not any(_first(apart.returned(method)).kind is Kind.TENSOR for method in steps)
+        return self._arrays
 
     def _receiver(self, facts: FileFacts, node: ast.expr) -> Value | None:
         """The value a method is called on; ``super()`` is an instance of the next class."""
@@ -494,5 +515,5 @@ class Values:
         return join(values) if values else NONE
 
 
-def _first(value: Value | None) -> Value:
-    return value.items[0] if value is not None and value.kind is Kind.TUPLE and value.items else UNKNOWN
+def _first(value: Value) -> Value:
+    return value.items[0] if value.kind is Kind.TUPLE and value.items else UNKNOWN
