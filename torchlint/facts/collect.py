@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from torchlint.facts.model import Bind, Binding, FileFacts, Scope, ScopeNode, Store
 from torchlint.sources.text import Source
@@ -48,6 +48,7 @@ class _Collector:
         self.facts = facts
         self.fields: dict[type, tuple[str, ...]] = {}
         self.stack: list[tuple[ast.AST, Scope]] = []
+        self.nonlocals: list[tuple[Scope, list[str]]] = []
         self.handlers: dict[type, Callable[[ast.AST, Scope], None]] = {
             ast.Call: self._call,
             ast.Assign: self._assign,
@@ -70,6 +71,7 @@ class _Collector:
             ast.Delete: self._delete,
             ast.MatchAs: self._capture,
             ast.MatchStar: self._capture,
+            ast.MatchMapping: self._capture,
         }
         self.openers: dict[type, Callable[[ast.AST, Scope], None]] = {
             ast.FunctionDef: self._function,
@@ -100,6 +102,8 @@ class _Collector:
                 opens(node, scope)
             else:
                 self._push(node, scope)
+        for scope, names in self.nonlocals:
+            self._hand_over(scope, names)
 
     def _push(self, node: ast.AST, scope: Scope, only: tuple[str, ...] | None = None) -> None:
         """Push the children of a node, last first, so that they are visited in source order.
@@ -199,9 +203,24 @@ class _Collector:
         home = scope
         if scope.kind == "comprehension" and binding.stmt is not scope.node:
             home = scope.function
-        if name in home.globals:
+        if name in home.globals and home is not self.facts.top:
             home = self.facts.top
+            home.shared.add(name)
         home.bindings.setdefault(name, []).append(binding)
+        self._remember(name, binding, home)
+
+    def _hand_over(self, scope: Scope, names: Iterable[str]) -> None:
+        """Give what a function binds under ``nonlocal`` names to the function around it that owns them."""
+        for name in names:
+            home = scope.parent
+            while home is not None and not (home.kind == "function" and name in home.bindings):
+                home = home.parent
+            if home is not None:
+                home.shared.add(name)
+                home.bindings[name].extend(scope.bindings.pop(name, ()))
+
+    def _remember(self, name: str, binding: Binding, home: Scope) -> None:
+        """Note on all nodes from a binding up to its scope that they bind the name."""
         node: ast.AST | None = binding.stmt
         binders, parent = self.facts.binders, self.facts.parent
         while node is not None and node is not home.node:
@@ -268,8 +287,7 @@ class _Collector:
 
     def _named(self, node: ast.AST, scope: Scope) -> None:
         assert isinstance(node, ast.NamedExpr)
-        stmt = self.facts.statement(node) or node
-        self._bind(scope, node.target.id, Binding(Bind.ASSIGN, stmt, node.value))
+        self._bind(scope, node.target.id, Binding(Bind.ASSIGN, node, node.value))
 
     def _for(self, node: ast.AST, scope: Scope) -> None:
         assert isinstance(node, (ast.For, ast.AsyncFor))
@@ -293,9 +311,13 @@ class _Collector:
                 self._bind(scope, target.id, Binding(Bind.OTHER, node))
 
     def _capture(self, node: ast.AST, scope: Scope) -> None:
-        assert isinstance(node, (ast.MatchAs, ast.MatchStar))
-        if node.name:
-            self._bind(scope, node.name, Binding(Bind.OTHER, self.facts.statement(node) or node))
+        assert isinstance(node, (ast.MatchAs, ast.MatchStar, ast.MatchMapping))
+        name = node.rest if isinstance(node, ast.MatchMapping) else node.name
+        if name:
+            case: ast.AST = node
+            while not isinstance(case, ast.match_case):
+                case = self.facts.parent[case]
+            self._bind(scope, name, Binding(Bind.OTHER, case))
 
     def _import(self, node: ast.AST, scope: Scope) -> None:
         assert isinstance(node, ast.Import)
@@ -352,6 +374,8 @@ class _Collector:
         assert isinstance(node, (ast.Global, ast.Nonlocal))
         if isinstance(node, ast.Global):
             scope.globals.update(node.names)
+        else:
+            self.nonlocals.append((scope, node.names))
 
 
 def dotted(node: ast.AST) -> str:
