@@ -225,15 +225,20 @@ class _Resolver:
             return True
         if value.kind in (Kind.MODULE, Kind.INSTANCE):
             attr = "forward" if value.kind is Kind.MODULE else "__call__"
-            targets: list[tuple[Scope, int]] = []
-            for name in value.name.split("|"):
-                method = self.project.method(name, attr)
-                found = [method] if method is not None else []
-                targets.extend((scope, 1) for scope in [*found, *self.project.overrides(name, attr)])
+            targets = [(scope, 1) for name in value.name.split("|") for scope in self._implementations(name, attr)]
             if targets:
                 self._add(facts, call, targets)
             return True
         return value.known
+
+    def _implementations(self, cls: str, attr: str) -> list[Scope]:
+        """The method of a class and of those that derive from it: of a foreign class only where these are few.
+
+        What is called through ``torch.nn.Module`` may be any network, which says nothing in a project with many.
+        """
+        method = self.project.method(cls, attr)
+        found = [*([method] if method is not None else []), *self.project.overrides(cls, attr)]
+        return found if cls in self.project.classes or len(found) <= _MANY else []
 
     def by_name(self, pending: list[tuple[FileFacts, ast.Call]]) -> None:
         """Link calls on unknown receivers to the few methods of that name in files connected by imports."""
