@@ -19,7 +19,19 @@ _LEAVES = frozenset({ast.Name, ast.Constant, ast.Pass, ast.Break, ast.Continue, 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _GROWING = frozenset({"append", "appendleft", "insert", "extend", "add"})
-_COMPOUND = (ast.If, ast.While, ast.With, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef, ast.Assert, ast.For)
+_COMPOUND: frozenset[type] = frozenset(
+    {
+        ast.If,
+        ast.While,
+        ast.For,
+        ast.AsyncFor,
+        ast.With,
+        ast.AsyncWith,
+        ast.FunctionDef,
+        ast.AsyncFunctionDef,
+        ast.Assert,
+    }
+)
 
 
 def collect(source: Source, tree: ast.Module, module: str, package: bool) -> FileFacts:
@@ -59,6 +71,13 @@ class _Collector:
             ast.MatchAs: self._capture,
             ast.MatchStar: self._capture,
         }
+        self.openers: dict[type, Callable[[ast.AST, Scope], None]] = {
+            ast.FunctionDef: self._function,
+            ast.AsyncFunctionDef: self._function,
+            ast.ClassDef: self._class,
+            ast.Lambda: self._lambda,
+            **dict.fromkeys(_COMPREHENSIONS, self._comprehension),
+        }
 
     def run(self) -> None:
         facts = self.facts
@@ -69,20 +88,16 @@ class _Collector:
         stack, handlers = self.stack, self.handlers
         while stack:
             node, scope = stack.pop()
-            kind = type(node)
+            kind = node.__class__
             handler = handlers.get(kind)
             if handler is not None:
                 handler(node, scope)
-            if isinstance(node, _COMPOUND):
+            if kind in _COMPOUND:
+                assert isinstance(node, ast.stmt)
                 facts.compounds.append(node)
-            if isinstance(node, _FUNCTIONS):
-                self._function(node, scope)
-            elif kind is ast.ClassDef:
-                self._class(node, scope)
-            elif kind is ast.Lambda:
-                self._lambda(node, scope)
-            elif isinstance(node, _COMPREHENSIONS):
-                self._comprehension(node, scope)
+            opens = self.openers.get(kind)
+            if opens is not None:
+                opens(node, scope)
             else:
                 self._push(node, scope)
 
@@ -130,7 +145,8 @@ class _Collector:
         parent.inner.append(scope)
         return scope
 
-    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, outer: Scope) -> None:
+    def _function(self, node: ast.AST, outer: Scope) -> None:
+        assert isinstance(node, _FUNCTIONS)
         scope = self._open(node, "function", node.name, outer)
         self._bind(outer, node.name, Binding(Bind.FUNCTION, node, scope=scope))
         self._parameters(node.args, node, scope)
@@ -258,8 +274,6 @@ class _Collector:
     def _for(self, node: ast.AST, scope: Scope) -> None:
         assert isinstance(node, (ast.For, ast.AsyncFor))
         self._targets(scope, node.target, Bind.ELEMENT, node.iter, node)
-        if isinstance(node, ast.AsyncFor):
-            self.facts.compounds.append(node)
 
     def _with(self, node: ast.AST, scope: Scope) -> None:
         assert isinstance(node, (ast.With, ast.AsyncWith))
