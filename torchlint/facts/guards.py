@@ -254,7 +254,9 @@ def _empties(block: Sequence[ast.stmt], test: ast.expr) -> bool:
         if isinstance(stmt, ast.Assign) and isinstance(stmt.value, ast.List) and not stmt.value.elts:
             if any(ast.unparse(target) in full for target in stmt.targets):
                 return True
-    return any(isinstance(f, ast.Attribute) and f.attr == "clear" and ast.unparse(f.value) in full for f in _calls(block))
+    return any(
+        isinstance(f, ast.Attribute) and f.attr == "clear" and ast.unparse(f.value) in full for f in _calls(block)
+    )
 
 
 def early_exit(block: Sequence[ast.stmt], index: int) -> Frequency | None:
