@@ -150,3 +150,27 @@ def array_item(source: Value, indices: list[Value | None]) -> Value:
         rank = source.rank - integers
         return Value(Kind.NDARRAY, source.dtype, rank=rank) if rank > 0 else Value(Kind.SCALAR, source.dtype)
     return Value(Kind.ITEM, dtype=source.dtype)
+
+
+def compare(node: ast.Compare, operands: list[Value]) -> Value:
+    """The value of a comparison of these operands."""
+    if any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops):
+        return BOOL
+    kinds = {v.kind for v in operands}
+    if Kind.TENSOR in kinds:
+        return Value(Kind.TENSOR, dtype="bool", device=signatures.meeting(operands))
+    if Kind.NDARRAY in kinds:
+        return Value(Kind.NDARRAY, dtype="bool")
+    return BOOL if kinds <= {Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.SCALAR} else UNKNOWN
+
+
+def listed(elements: list[Value | None]) -> Value:
+    """The list display of these elements."""
+    element = join(elements)
+    items = (replace(element, literal=None),) if element is not None and element.known else ()
+    return Value(Kind.LIST, items=items, nonempty=bool(elements))
+
+
+def first(value: Value) -> Value:
+    """The first element of a tuple."""
+    return value.items[0] if value.kind is Kind.TUPLE and value.items else UNKNOWN

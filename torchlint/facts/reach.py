@@ -12,7 +12,10 @@ from torchlint.facts.model import Bind, Binding, FileFacts, Scope
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _WITH = (ast.With, ast.AsyncWith)
-_TRY = (ast.Try, ast.TryStar) if sys.version_info >= (3, 11) else (ast.Try,)
+if sys.version_info >= (3, 11):
+    _TRY = (ast.Try, ast.TryStar)
+else:
+    _TRY = (ast.Try,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from torchlint.facts import operators, signatures
 from torchlint.facts.annotations import Annotations
 from torchlint.facts.callers import Caller, methods, opaque, passed, stores_of
-from torchlint.facts.join import BOOL, INT, NONE, STRING, TENSOR, join, list_of, tuple_of
+from torchlint.facts.join import INT, NONE, STRING, TENSOR, join, list_of, tuple_of
 from torchlint.facts.libraries import library_call, library_name
 from torchlint.facts.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.project import Project, is_external_module
@@ -129,13 +129,15 @@ class Values:
         if isinstance(node, ast.UnaryOp):
             return operators.unary(node.op, self._known(facts, node.operand))
         if isinstance(node, ast.Compare):
-            return self._compare(facts, node)
+            return operators.compare(node, [self._known(facts, part) for part in [node.left, *node.comparators]])
         if isinstance(node, ast.BoolOp):
             return join([self._value(facts, part) for part in node.values])
         if isinstance(node, ast.IfExp):
             return join([self._value(facts, node.body), self._value(facts, node.orelse)])
         if isinstance(node, (ast.List, ast.Set)):
-            return self._list(facts, node.elts)
+            if any(isinstance(e, ast.Starred) for e in node.elts):
+                return Value(Kind.LIST)
+            return operators.listed([self._value(facts, e) for e in node.elts])
         if isinstance(node, ast.Tuple):
             if any(isinstance(e, ast.Starred) for e in node.elts):
                 return UNKNOWN
@@ -149,25 +151,6 @@ class Values:
         if isinstance(node, (ast.NamedExpr, ast.Await)):
             return self._value(facts, node.value)
         return Value(Kind.FUNCTION) if isinstance(node, ast.Lambda) else UNKNOWN
-
-    def _list(self, facts: FileFacts, elements: list[ast.expr]) -> Value:
-        if any(isinstance(e, ast.Starred) for e in elements):
-            return Value(Kind.LIST)
-        element = join([self._value(facts, e) for e in elements]) if elements else None
-        items = (replace(element, literal=None),) if element is not None and element.known else ()
-        return Value(Kind.LIST, items=items, nonempty=bool(elements))
-
-    def _compare(self, facts: FileFacts, node: ast.Compare) -> Value:
-        if any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops):
-            return BOOL
-        operands = [self._known(facts, part) for part in [node.left, *node.comparators]]
-        kinds = {v.kind for v in operands}
-        if Kind.TENSOR in kinds:
-            return Value(Kind.TENSOR, dtype="bool", device=signatures.meeting(operands))
-        if Kind.NDARRAY in kinds:
-            return Value(Kind.NDARRAY, dtype="bool")
-        plain = {Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.SCALAR}
-        return BOOL if kinds <= plain else UNKNOWN
 
     def _subscript(self, facts: FileFacts, node: ast.Subscript) -> Value | None:
         source, index = self._known(facts, node.value), node.slice
@@ -452,7 +435,7 @@ class Values:
             # Judged apart from what is being answered now, so that the order of questions does not matter.
             apart = Values(self.project, _arrays=True)
             steps = [method for method in self.project.methods.get("step", ()) if len(method.params) > 1]
-            self._arrays = not any(_first(apart.returned(method)).kind is Kind.TENSOR for method in steps)
+            self._arrays = not any(operators.first(apart.returned(method)).kind is Kind.TENSOR for method in steps)
         return self._arrays
 
     def _receiver(self, facts: FileFacts, node: ast.expr) -> Value | None:
@@ -513,7 +496,3 @@ class Values:
             return UNKNOWN
         values = [self._value(function.file, r.value) if r.value is not None else NONE for r in function.returns]
         return join(values) if values else NONE
-
-
-def _first(value: Value) -> Value:
-    return value.items[0] if value.kind is Kind.TUPLE and value.items else UNKNOWN
