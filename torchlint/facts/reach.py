@@ -12,7 +12,10 @@ from torchlint.facts.model import Bind, Binding, FileFacts, Scope
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _WITH = (ast.With, ast.AsyncWith)
-_TRY = (ast.Try, ast.TryStar) if sys.version_info >= (3, 11) else (ast.Try,)
+if sys.version_info >= (3, 11):
+    _TRY = (ast.Try, ast.TryStar)
+else:
+    _TRY = (ast.Try,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +50,6 @@ def _seen(facts: FileFacts, name: ast.Name, scope: Scope, bound: list[Binding]) 
     found = _backwards(facts, name, name.id, scope)
     # A class body reads the names outside as long as it has none of its own; a local name is never another one.
     return found if found or scope.kind == "class" else bound
-
-
-def before(facts: FileFacts, name: str, stmt: ast.stmt, scope: Scope) -> tuple[Binding, ...]:
-    """The bindings of a local name that reach the start of a statement."""
-    return tuple(dict.fromkeys(_backwards(facts, stmt, name, scope))) if name in scope.bindings else ()
 
 
 def _backwards(facts: FileFacts, use: ast.AST, name: str, scope: Scope) -> list[Binding]:

@@ -14,29 +14,23 @@ from torchlint.facts.join import BOOL, INT, NONE, STRING, TENSOR, join, list_of,
 from torchlint.facts.libraries import library_call, library_name
 from torchlint.facts.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.project import Project, is_external_module
-from torchlint.facts.reach import before
+from torchlint.facts.solver import NotYetError, Solver
 from torchlint.rule import UNKNOWN, Kind, Value
 
-_DEPTH = 70
-_BUDGET = 6000
 _ENV_NAME = re.compile(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env|gym_env)\d*$", re.IGNORECASE)
-_CONTAINERS = ("append", "appendleft", "insert", "add")
+_Question = Scope | tuple[FileFacts, ast.expr | Binding] | tuple[str, str]
 
 
 @dataclass(eq=False, slots=True)
 class Values:
-    """Answers what expressions are, with a memory.
-
-    A question met again while it is being answered (a cycle) counts as nothing known yet. Answers that depend on such
-    a cut are not remembered, so that every answer is independent of the order of questions.
-    """
+    """Answers what expressions are, with a memory."""
 
     project: Project
     callers: Mapping[Scope, list[Caller]] = field(default_factory=dict)
-    _memory: dict[object, Value | None] = field(default_factory=dict)
-    _open: dict[object, int] = field(default_factory=dict)
-    _lowest: int = 1 << 30
-    _work: int = 0
+    _solver: Solver[_Question, Value] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._solver = Solver(self._answer, UNKNOWN)
 
     @property
     def annotations(self) -> Annotations:
@@ -45,21 +39,11 @@ class Values:
 
     def of(self, facts: FileFacts, node: ast.expr) -> Value:
         """What is known of an expression."""
-        if not self._open:
-            self._work = 0
-        return self._ask(node, facts, node) or UNKNOWN
-
-    def returned(self, function: Scope) -> Value:
-        """What a call of a project function gives."""
-        if not self._open:
-            self._work = 0
-        return self._ask(function, function.file, function) or UNKNOWN
+        return self._value(facts, node) or UNKNOWN
 
     def attribute(self, cls: str, name: str) -> Value:
         """What ``instance.name`` is for an instance of a project class."""
-        if not self._open:
-            self._work = 0
-        return self._ask((cls, name), None, (cls, name)) or UNKNOWN
+        return self._solver.ask((cls, name)) or UNKNOWN
 
     def instance(self, cls: str) -> Value:
         """An instance of a class of the project or of a known library."""
@@ -67,48 +51,31 @@ class Values:
             return Value(Kind.MODULE, name=cls)
         return Value(Kind.INSTANCE, name=cls)
 
-    # the machinery --------------------------------------------------------------------------------------------------
+    # questions: what a function returns, what an expression or a binding is, what an attribute of a class is ----------
 
-    def _ask(self, key: object, facts: FileFacts | None, what: object) -> Value | None:
-        if key in self._memory:
-            return self._memory[key]
-        depth = len(self._open)
-        if key in self._open:
-            self._lowest = min(self._lowest, self._open[key])
-            return None
-        self._work += 1
-        if depth > _DEPTH or self._work > _BUDGET:
-            self._lowest = 0
-            return UNKNOWN
-        outer, self._lowest = self._lowest, 1 << 30
-        self._open[key] = depth
-        try:
-            result = self._answer(facts, what)
-        finally:
-            del self._open[key]
-        if self._lowest >= depth:
-            self._memory[key] = result
-        else:
-            outer = min(outer, self._lowest)
-        self._lowest = outer
-        return result
-
-    def _answer(self, facts: FileFacts | None, what: object) -> Value | None:
-        if isinstance(what, tuple):
-            return self._attribute(*what)
-        assert facts is not None
-        if isinstance(what, Scope):
-            return self._returned(what)
+    def _answer(self, question: _Question) -> Value | None:
+        if isinstance(question, Scope):
+            return self._returned(question)
+        place, what = question
+        if isinstance(place, str):
+            return self._attribute(place, str(what))
         if isinstance(what, Binding):
-            return self._binding(facts, what)
+            return self._binding(place, what)
         assert isinstance(what, ast.expr)
-        return self._expression(facts, what)
+        return self._expression(place, what)
 
     def _value(self, facts: FileFacts, node: ast.expr) -> Value | None:
-        return self._ask(node, facts, node)
+        return self._solver.ask((facts, node))
 
     def _known(self, facts: FileFacts, node: ast.expr) -> Value:
-        return self._ask(node, facts, node) or UNKNOWN
+        """The value of an operand without which nothing can be said."""
+        value = self._value(facts, node)
+        if value is None:
+            raise NotYetError
+        return value
+
+    def _bound(self, facts: FileFacts, bindings: Iterable[Binding]) -> Value | None:
+        return join([self._solver.ask((facts, binding)) for binding in bindings])
 
     # expressions ----------------------------------------------------------------------------------------------------
 
@@ -195,12 +162,12 @@ class Values:
         if not reach.bindings:
             name = self.project.qualified(facts, node) or ""
             return self._named(name) if name else UNKNOWN
-        result = join([self._ask(binding, facts, binding) for binding in reach.bindings])
+        result = self._bound(facts, reach.bindings)
         if result is not None and not result.known:
             return operators.by_name(node.id)
         return result
 
-    def _named(self, name: str) -> Value:
+    def _named(self, name: str) -> Value | None:
         """The value of a qualified name outside of any function."""
         known = library_name(name)
         if known is not None:
@@ -215,7 +182,7 @@ class Values:
         file = self.project.modules.get(module)
         if file is not None:
             bindings = file.top.bindings.get(last, [])
-            return join([self._ask(b, file, b) for b in bindings]) or UNKNOWN
+            return self._bound(file, bindings)
         return UNKNOWN
 
     def _binding(self, facts: FileFacts, binding: Binding) -> Value | None:
@@ -249,11 +216,10 @@ class Values:
 
     def _augmented(self, facts: FileFacts, binding: Binding) -> Value | None:
         assert isinstance(binding.stmt, ast.AugAssign) and binding.value is not None
-        scope = facts.scope_of(binding.stmt)
         target = binding.stmt.target
         if not isinstance(target, ast.Name):
             return UNKNOWN
-        old = join([self._ask(b, facts, b) for b in before(facts, target.id, binding.stmt, scope.function)])
+        old = self._bound(facts, self.project.reaching(facts, target).bindings)
         if old is None:
             return None
         return operators.binary(binding.stmt.op, old, self._known(facts, binding.value))
@@ -324,7 +290,7 @@ class Values:
         name = self.project.qualified(facts, node)
         if name is not None and not name.startswith("builtins."):
             found = self._named(name)
-            if found.known:
+            if found is None or found.known:
                 return found
         source = self._value(facts, node.value)
         if source is None:
@@ -345,14 +311,14 @@ class Values:
         if source.kind is Kind.MODULE and attr in ("weight", "bias"):
             return TENSOR
         if source.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and source.name:
-            return join([self._ask((name, attr), None, (name, attr)) for name in source.name.split("|")])
+            return join([self._solver.ask((name, attr)) for name in source.name.split("|")])
         return UNKNOWN
 
     def _attribute(self, cls: str, name: str) -> Value | None:
         method = self.project.method(cls, name)
         if method is not None:
             if "property" in method.decorator_names or "cached_property" in method.decorator_names:
-                return self._ask(method, method.file, method)
+                return self._solver.ask(method)
             return Value(Kind.FUNCTION, name=method.dotted)
         stores = list(stores_of(self.project, cls, name))
         result = join([self._stored(store) for store in stores])
@@ -365,7 +331,7 @@ class Values:
     def _stored(self, store: Store) -> Value | None:
         if store.binding.how is Bind.AUGMENT:
             return None  # changes the number, hardly ever the kind
-        return self._ask(store.binding, store.scope.file, store.binding)
+        return self._solver.ask((store.scope.file, store.binding))
 
     def _grown_attribute(self, cls: str, name: str, value: Value) -> Value | None:
         elements: list[Value | None] = [value]
@@ -387,7 +353,7 @@ class Values:
                 return known
             if name in self.project.functions:
                 function = self.project.functions[name]
-                return self._ask(function, function.file, function)
+                return self._solver.ask(function)
             if name in self.project.classes:
                 return self.instance(name)
             if is_external_module(name):
@@ -432,7 +398,7 @@ class Values:
             return False
         own = self.project.methods.get("step", ()) if self.project.methods else ()
         steps = [method for method in own if b"torch" in method.file.source.utf8 and len(method.params) > 1]
-        return not any(_first(self._ask(method, method.file, method)).kind is Kind.TENSOR for method in steps)
+        return not any(_first(self._solver.ask(method)).kind is Kind.TENSOR for method in steps)
 
     def _receiver(self, facts: FileFacts, node: ast.expr) -> Value | None:
         """The value a method is called on; ``super()`` is an instance of the next class."""
@@ -451,10 +417,10 @@ class Values:
     def _method_of(self, kind: Kind, cls: str, attr: str, node: ast.Call) -> Value | None:
         method = self.project.method(cls, attr)
         if method is not None:
-            return self._ask(method, method.file, method)
+            return self._solver.ask(method)
         if attr == "__call__" and kind is Kind.MODULE:
             return self._called(Value(kind, name=cls))
-        member = self._ask((cls, attr), None, (cls, attr))
+        member = self._solver.ask((cls, attr))
         if member is None:
             return None
         if member.kind in (Kind.MODULE, Kind.INSTANCE, Kind.CLASS, Kind.FUNCTION):
@@ -474,7 +440,7 @@ class Values:
         elif kind is Kind.INSTANCE:
             method = self.project.method(name, "__call__")
         if method is not None:
-            return self._ask(method, method.file, method)
+            return self._solver.ask(method)
         if kind is Kind.MODULE and name.startswith("torch.nn."):
             several = name.rpartition(".")[2] in signatures.table()["modules"]["tuple"]
             return tuple_of(TENSOR, UNKNOWN) if several else TENSOR
