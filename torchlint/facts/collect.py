@@ -252,6 +252,9 @@ class _Collector:
                     todo.append((element, (*path, -1 if rest else index)))
             elif isinstance(node, ast.Starred):
                 todo.append((node.value, path))
+            elif isinstance(node, ast.Subscript) and value is not None and (name := dotted(node.value)):
+                whole = how is Bind.ASSIGN and not path and not isinstance(node.slice, ast.Slice)
+                scope.function.appends.setdefault(name, []).append(("item" if whole else "unknown", value))
 
     def _store(self, scope: Scope, node: ast.Attribute, binding: Binding) -> None:
         """Record ``self.x = ...`` with the class whose method it stands in."""

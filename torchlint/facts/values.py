@@ -206,6 +206,8 @@ class Values:
             return None
         if how is Bind.ELEMENT:
             value = signatures.element_of(value)
+        elif how is Bind.ENTER:
+            value = self._entered(value)
         elif how is Bind.OTHER:
             return UNKNOWN
         for step in binding.path:
@@ -213,6 +215,15 @@ class Values:
         if value.kind is Kind.LIST and how is Bind.ASSIGN:
             return self._grown(facts, binding, value)
         return value
+
+    def _entered(self, value: Value) -> Value:
+        """What a context manager gives; an environment gives itself."""
+        if value.kind is Kind.ENV:
+            return value
+        entered = self._method_of(value, "__enter__") if value.kind in (Kind.INSTANCE, Kind.MODULE) else UNKNOWN
+        if entered is None:
+            raise NotYetError
+        return entered
 
     def _augmented(self, facts: FileFacts, binding: Binding) -> Value | None:
         assert isinstance(binding.stmt, ast.AugAssign) and binding.value is not None
@@ -236,7 +247,7 @@ class Values:
     def _with_elements(self, facts: FileFacts, value: Value, appended: Iterable[tuple[str, ast.expr]]) -> Value | None:
         elements: list[Value | None] = list(value.items)
         for how, node in appended:
-            item = self._value(facts, node)
+            item = self._value(facts, node) if how != "unknown" else UNKNOWN
             if item is not None and how == "extend":
                 item = signatures.element_of(item)
             elements.append(item)
@@ -335,12 +346,11 @@ class Values:
 
     def _grown_attribute(self, cls: str, name: str, value: Value) -> Value | None:
         elements: list[Value | None] = [value]
-        for scope in self.project.family(cls):
+        for scope in [*self.project.family(cls), *self.project.descendants(cls)]:
             for method in methods(scope):
-                for text in (f"{method.self_name}.{name}",):
-                    appended = method.appends.get(text)
-                    if appended and method.self_name:
-                        elements.append(self._with_elements(method.file, Value(Kind.LIST), appended))
+                appended = method.appends.get(f"{method.self_name}.{name}")
+                if appended and method.self_name:
+                    elements.append(self._with_elements(method.file, Value(Kind.LIST), appended))
         return join(elements)
 
     # calls ----------------------------------------------------------------------------------------------------------
