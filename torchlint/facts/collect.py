@@ -19,16 +19,18 @@ _LEAVES = frozenset({ast.Name, ast.Constant, ast.Pass, ast.Break, ast.Continue, 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _GROWING = frozenset({"append", "appendleft", "insert", "extend", "add"})
-_COMPOUND = (
-    ast.If,
-    ast.While,
-    ast.With,
-    ast.AsyncWith,
-    ast.FunctionDef,
-    ast.AsyncFunctionDef,
-    ast.Assert,
-    ast.For,
-    ast.AsyncFor,
+_COMPOUND: frozenset[type] = frozenset(
+    {
+        ast.If,
+        ast.While,
+        ast.For,
+        ast.AsyncFor,
+        ast.With,
+        ast.AsyncWith,
+        ast.FunctionDef,
+        ast.AsyncFunctionDef,
+        ast.Assert,
+    }
 )
 
 
@@ -71,6 +73,13 @@ class _Collector:
             ast.MatchStar: self._capture,
             ast.MatchMapping: self._capture,
         }
+        self.openers: dict[type, Callable[[ast.AST, Scope], None]] = {
+            ast.FunctionDef: self._function,
+            ast.AsyncFunctionDef: self._function,
+            ast.ClassDef: self._class,
+            ast.Lambda: self._lambda,
+            **dict.fromkeys(_COMPREHENSIONS, self._comprehension),
+        }
 
     def run(self) -> None:
         facts = self.facts
@@ -81,20 +90,16 @@ class _Collector:
         stack, handlers = self.stack, self.handlers
         while stack:
             node, scope = stack.pop()
-            kind = type(node)
+            kind = node.__class__
             handler = handlers.get(kind)
             if handler is not None:
                 handler(node, scope)
-            if isinstance(node, _COMPOUND):
+            if kind in _COMPOUND:
+                assert isinstance(node, ast.stmt)
                 facts.compounds.append(node)
-            if isinstance(node, _FUNCTIONS):
-                self._function(node, scope)
-            elif kind is ast.ClassDef:
-                self._class(node, scope)
-            elif kind is ast.Lambda:
-                self._lambda(node, scope)
-            elif isinstance(node, _COMPREHENSIONS):
-                self._comprehension(node, scope)
+            opens = self.openers.get(kind)
+            if opens is not None:
+                opens(node, scope)
             else:
                 self._push(node, scope)
         for scope, names in self.nonlocals:
@@ -144,7 +149,8 @@ class _Collector:
         parent.inner.append(scope)
         return scope
 
-    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, outer: Scope) -> None:
+    def _function(self, node: ast.AST, outer: Scope) -> None:
+        assert isinstance(node, _FUNCTIONS)
         scope = self._open(node, "function", node.name, outer)
         self._bind(outer, node.name, Binding(Bind.FUNCTION, node, scope=scope))
         self._parameters(node.args, node, scope)

@@ -137,6 +137,7 @@ class _Resolver:
         self.project = project
         self.graph = graph
         self.values = values
+        self.groups = components(project)
 
     def first_round(self) -> list[tuple[FileFacts, ast.Call]]:
         pending = []
@@ -204,12 +205,20 @@ class _Resolver:
             if receiver.kind is Kind.CLASS and method is not None and "classmethod" not in method.decorator_names:
                 skip = 0
             found = [method] if method is not None else []
-            targets.extend((scope, skip) for scope in [*found, *self.project.overrides(name, attr)])
+            targets.extend((scope, skip) for scope in [*found, *self._overrides(facts, name, attr)])
         if targets:
             self._add(facts, call, targets)
             return True
         member = self.values.attribute(receiver.name.split("|")[0], attr)
         return self._called(facts, call, member) or not self.project.is_ours(receiver.name.split("|")[0])
+
+    def _overrides(self, facts: FileFacts, cls: str, attr: str) -> list[Scope]:
+        """What subclasses override; of a library's class (``nn.Module``) only in few files that this one is tied to."""
+        found = list(self.project.overrides(cls, attr))
+        if cls in self.project.classes:
+            return found
+        found = [scope for scope in found if scope.file.path in self.groups[facts.path]]
+        return found if len(found) <= _MANY else []
 
     def _add(self, facts: FileFacts, call: ast.Call, targets: list[tuple[Scope, int]]) -> None:
         self.graph.add(facts, call, list(dict.fromkeys(targets)))
@@ -229,7 +238,7 @@ class _Resolver:
             for name in value.name.split("|"):
                 method = self.project.method(name, attr)
                 found = [method] if method is not None else []
-                targets.extend((scope, 1) for scope in [*found, *self.project.overrides(name, attr)])
+                targets.extend((scope, 1) for scope in [*found, *self._overrides(facts, name, attr)])
             if targets:
                 self._add(facts, call, targets)
             return True
@@ -237,12 +246,11 @@ class _Resolver:
 
     def by_name(self, pending: list[tuple[FileFacts, ast.Call]]) -> None:
         """Link calls on unknown receivers to the few methods of that name in files connected by imports."""
-        groups = components(self.project)
         for facts, call in pending:
             func = call.func
             if not isinstance(func, ast.Attribute) or func.attr in _COMMON or func.attr.startswith("__"):
                 continue
-            near = [m for m in self.project.methods.get(func.attr, ()) if m.file.path in groups[facts.path]]
+            near = [m for m in self.project.methods.get(func.attr, ()) if m.file.path in self.groups[facts.path]]
             near = [m for m in near if _fits(m, call)]
             if 0 < len(near) <= _MANY:
                 self.graph.weak.add(call)

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from torchlint.facts.model import FileFacts
+from torchlint.facts.model import Bind, FileFacts
 from torchlint.facts.reach import leaves
 from torchlint.rule import Frequency
 
@@ -16,8 +16,14 @@ _DEBUG = re.compile(
     r"|save\w*|should_save|checkpoint\w*|sanity\w*|check_nan\w*|detect_anomaly|validate_args|validat\w+|debugging|DEBUG\w*)($|_)"
 )
 _DONE = re.compile(
-    r"(^|_)(dones?|terminated|truncated|terminations?|truncations?|episode_over|episode_done|game_over|reset)($|_|\d)"
+    r"(^|_)(dones?|finished|terminated|truncated|terminations?|truncations?|episode_over|episode_done|game_over|reset)"
+    r"($|_|\d)"
 )
+
+_NONFINITE = frozenset({"isnan", "isinf", "isneginf", "isposinf"})
+_FINITE = frozenset({"isfinite"})
+_ANY = frozenset({"any"})
+_WARNINGS = frozenset({"warn", "warning", "error", "exception", "critical"})
 
 
 def names_in(node: ast.AST) -> Iterator[str]:
@@ -60,12 +66,14 @@ def limit(test: ast.expr, facts: FileFacts, stmt: ast.stmt | None = None) -> Fre
         known = [found for found in limits if found is not None]
         if isinstance(test.op, ast.And):
             return min(known, default=None)
+        if _is_out_of_range(test.values):
+            return Frequency.ONCE
         return max(known) if len(known) == len(limits) else None
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return Frequency.ONCE if _is_missing(test.operand) else None
-    if is_debug_flag(test) or _is_interval(test) or _is_first_call(test, facts):
+        return Frequency.ONCE if _is_missing(test.operand) or _tests_for(test.operand, _FINITE) else None
+    if is_debug_flag(test) or _is_interval(test) or _is_first_call(test, facts) or _tests_for(test, _NONFINITE):
         return Frequency.ONCE
-    if _is_reset(test):
+    if _is_reset(test) or _is_left_out(test, facts):
         return Frequency.EPISODE
     return None
 
@@ -124,6 +132,32 @@ def _is_reset(test: ast.expr) -> bool:
     return isinstance(test, ast.Attribute) and bool(_DONE.search(test.attr))
 
 
+def _tests_for(test: ast.expr, names: frozenset[str]) -> bool:
+    """Whether a test is a call of one of these functions, on top ``any()``, ``all()``, ``bool()`` or ``item()``."""
+    while isinstance(test, ast.Call):
+        func = test.func
+        name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+        if name in names:
+            return True
+        if name not in ("any", "all", "bool", "item"):
+            return False
+        inner = func.value if isinstance(func, ast.Attribute) else None
+        test = test.args[0] if test.args else inner if inner is not None else func
+    return False
+
+
+def _is_out_of_range(tests: Sequence[ast.expr]) -> bool:
+    """``i < 0 or i >= n``: the branch for a value that should not occur."""
+    compared = [t for t in tests if isinstance(t, ast.Compare) and len(t.ops) == 1]
+    below = {
+        ast.unparse(t.left)
+        for t in compared
+        if isinstance(t.ops[0], ast.Lt) and isinstance(t.comparators[0], ast.Constant) and t.comparators[0].value == 0
+    }
+    above = {ast.unparse(t.left) for t in compared if isinstance(t.ops[0], (ast.Gt, ast.GtE))}
+    return bool(below & above)
+
+
 def _is_missing(test: ast.expr) -> bool:
     """``not hasattr(self, "cache")``."""
     return isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "hasattr"
@@ -143,6 +177,16 @@ def _is_first_call(test: ast.expr, facts: FileFacts) -> bool:
             isinstance(part, ast.Name) and part.id == "self" for part in ast.walk(test)
         )
     return False
+
+
+def _is_left_out(test: ast.expr, facts: FileFacts) -> bool:
+    """``x is None`` for a parameter that may be left out: seldom in code that runs often."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Is) or not _is_none(test.comparators[0]):
+        return False
+    if not isinstance(test.left, ast.Name):
+        return False
+    bound = facts.scope_of(test).function.bindings.get(test.left.id, ())
+    return any(binding.how is Bind.PARAM and binding.value is not None and _is_none(binding.value) for binding in bound)
 
 
 def _assigned_from_cache(node: ast.expr, facts: FileFacts) -> bool:
@@ -171,12 +215,58 @@ def raises(block: Sequence[ast.stmt]) -> bool:
     return isinstance(last, (ast.With, ast.AsyncWith)) and raises(last.body)
 
 
+def branch_limit(branch: Sequence[ast.stmt], test: ast.expr | None = None) -> Frequency | None:
+    """The limit that what a branch does puts on all of it: raise, warn, print what ``any()`` found, empty a full list.
+
+    ``test`` is the condition that leads into the branch, if it is one.
+    """
+    if raises(branch) or _warns(branch):
+        return Frequency.ONCE
+    if test is None:
+        return None
+    if _tests_for(test, _ANY) and _prints(branch):
+        return Frequency.ONCE
+    return Frequency.EPISODE if _empties(branch, test) else None
+
+
+def _calls(block: Sequence[ast.stmt]) -> Iterator[ast.expr]:
+    """What the call statements of a block call."""
+    return (stmt.value.func for stmt in block if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call))
+
+
+def _warns(block: Sequence[ast.stmt]) -> bool:
+    return any(isinstance(func, ast.Attribute) and func.attr in _WARNINGS for func in _calls(block))
+
+
+def _prints(block: Sequence[ast.stmt]) -> bool:
+    return any(isinstance(func, ast.Name) and func.id == "print" for func in _calls(block))
+
+
+def _empties(block: Sequence[ast.stmt], test: ast.expr) -> bool:
+    """``if len(storage) == n:`` and in the branch ``storage = []`` or ``storage.clear()``: every so many steps."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Eq, ast.Gt, ast.GtE)):
+        return False
+    length = test.left
+    if not (isinstance(length, ast.Call) and isinstance(length.func, ast.Name) and length.func.id == "len"):
+        return False
+    full = {ast.unparse(argument) for argument in length.args}
+    for stmt in block:
+        if isinstance(stmt, ast.Assign) and isinstance(stmt.value, ast.List) and not stmt.value.elts:
+            if any(ast.unparse(target) in full for target in stmt.targets):
+                return True
+    return any(
+        isinstance(f, ast.Attribute) and f.attr == "clear" and ast.unparse(f.value) in full for f in _calls(block)
+    )
+
+
 def early_exit(block: Sequence[ast.stmt], index: int) -> Frequency | None:
     """The limit that earlier ``if not debug: return`` statements of a block put on what follows them."""
     found: Frequency | None = None
     for stmt in block[:index]:
         if isinstance(stmt, ast.If) and leaves(stmt.body) and not raises(stmt.body):
             bound = negated_limit(stmt.test)
+            if isinstance(stmt.test, ast.UnaryOp) and _tests_for(stmt.test.operand, _ANY) and _prints(block):
+                bound = Frequency.ONCE
             if bound is not None:
                 found = bound if found is None else min(found, bound)
     return found

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from torchlint.facts.graph import CallGraph
-from torchlint.facts.guards import early_exit, limit, negated_limit, raises
+from torchlint.facts.guards import branch_limit, early_exit, limit, negated_limit
 from torchlint.facts.model import FileFacts, Scope
 from torchlint.facts.project import Project
 from torchlint.facts.roots import Roots, cold_file, cold_function, find_roots, forwards
@@ -243,9 +243,9 @@ def _bound(node: ast.AST, child: ast.AST, facts: FileFacts) -> Frequency | None:
     """The limit that a node puts on one of its children."""
     if isinstance(node, ast.If):
         if child in node.body:
-            return Frequency.ONCE if raises(node.body) else limit(node.test, facts)
+            return _least(branch_limit(node.body, node.test), limit(node.test, facts))
         if child in node.orelse:
-            return Frequency.ONCE if raises(node.orelse) else negated_limit(node.test)
+            return _least(branch_limit(node.orelse), negated_limit(node.test))
     elif isinstance(node, ast.IfExp):
         if child is node.body:
             return limit(node.test, facts)
@@ -256,6 +256,11 @@ def _bound(node: ast.AST, child: ast.AST, facts: FileFacts) -> Frequency | None:
     elif isinstance(node, (ast.ExceptHandler, ast.Raise)) or (isinstance(node, ast.Assert) and child is node.msg):
         return Frequency.ONCE
     return None
+
+
+def _least(*bounds: Frequency | None) -> Frequency | None:
+    """The lowest of some limits."""
+    return min((bound for bound in bounds if bound is not None), default=None)
 
 
 def _short_circuit(op: ast.boolop, before: Sequence[ast.expr], facts: FileFacts) -> Frequency | None:

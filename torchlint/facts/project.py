@@ -201,6 +201,12 @@ class Project:
                 if binding.how is Bind.FUNCTION and binding.scope is not None:
                     yield binding.scope
 
+    def implementations(self, cls: str, name: str) -> list[Scope]:
+        """The functions that ``instance.name`` may mean for an instance of a class or of one derived from it."""
+        method = self.method(cls, name)
+        overrides = self.overrides(cls, name) if cls in self.classes else ()
+        return [*([method] if method is not None else []), *overrides]
+
     def is_ours(self, cls: str) -> bool:
         """Whether all that a class inherits is known: it and its ancestors are the project's (or plain objects)."""
         return all(name in self.classes or name.startswith("builtins.") for name in self.ancestry(cls))

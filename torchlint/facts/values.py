@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from torchlint.facts import operators, signatures
 from torchlint.facts.annotations import Annotations
 from torchlint.facts.callers import Caller, methods, opaque, passed, stores_of
-from torchlint.facts.join import BOOL, INT, NONE, STRING, TENSOR, join, list_of, tuple_of
+from torchlint.facts.join import INT, NONE, STRING, TENSOR, join, list_of, tuple_of
 from torchlint.facts.libraries import library_call, library_name
 from torchlint.facts.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.project import Project, is_external_module
@@ -27,6 +27,7 @@ class Values:
 
     project: Project
     callers: Mapping[Scope, list[Caller]] = field(default_factory=dict)
+    _arrays: bool | None = None
     _solver: Solver[_Question, Value] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -40,6 +41,10 @@ class Values:
     def of(self, facts: FileFacts, node: ast.expr) -> Value:
         """What is known of an expression."""
         return self._value(facts, node) or UNKNOWN
+
+    def returned(self, function: Scope) -> Value:
+        """What a call of a project function gives."""
+        return self._solver.ask(function) or UNKNOWN
 
     def attribute(self, cls: str, name: str) -> Value:
         """What ``instance.name`` is for an instance of a project class."""
@@ -95,13 +100,15 @@ class Values:
         if isinstance(node, ast.UnaryOp):
             return operators.unary(node.op, self._known(facts, node.operand))
         if isinstance(node, ast.Compare):
-            return self._compare(facts, node)
+            return operators.compare(node, [self._known(facts, part) for part in [node.left, *node.comparators]])
         if isinstance(node, ast.BoolOp):
             return join([self._value(facts, part) for part in node.values])
         if isinstance(node, ast.IfExp):
             return join([self._value(facts, node.body), self._value(facts, node.orelse)])
         if isinstance(node, (ast.List, ast.Set)):
-            return self._list(facts, node.elts)
+            if any(isinstance(e, ast.Starred) for e in node.elts):
+                return Value(Kind.LIST)
+            return operators.listed([self._value(facts, e) for e in node.elts])
         if isinstance(node, ast.Tuple):
             if any(isinstance(e, ast.Starred) for e in node.elts):
                 return UNKNOWN
@@ -115,25 +122,6 @@ class Values:
         if isinstance(node, (ast.NamedExpr, ast.Await)):
             return self._value(facts, node.value)
         return Value(Kind.FUNCTION) if isinstance(node, ast.Lambda) else UNKNOWN
-
-    def _list(self, facts: FileFacts, elements: list[ast.expr]) -> Value:
-        if any(isinstance(e, ast.Starred) for e in elements):
-            return Value(Kind.LIST)
-        element = join([self._value(facts, e) for e in elements]) if elements else None
-        items = (replace(element, literal=None),) if element is not None and element.known else ()
-        return Value(Kind.LIST, items=items, nonempty=bool(elements))
-
-    def _compare(self, facts: FileFacts, node: ast.Compare) -> Value:
-        if any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops):
-            return BOOL
-        operands = [self._known(facts, part) for part in [node.left, *node.comparators]]
-        kinds = {v.kind for v in operands}
-        if Kind.TENSOR in kinds:
-            return Value(Kind.TENSOR, dtype="bool", device=signatures.meeting(operands))
-        if Kind.NDARRAY in kinds:
-            return Value(Kind.NDARRAY, dtype="bool")
-        plain = {Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.SCALAR}
-        return BOOL if kinds <= plain else UNKNOWN
 
     def _subscript(self, facts: FileFacts, node: ast.Subscript) -> Value | None:
         source, index = self._known(facts, node.value), node.slice
@@ -153,7 +141,7 @@ class Values:
             return replace(source, nonempty=False) if sliced else source.element
         if source.kind is Kind.SIZE:
             return source if sliced else INT
-        return source.element if source.kind is Kind.TUPLE else UNKNOWN
+        return source.element
 
     # names ----------------------------------------------------------------------------------------------------------
 
@@ -220,7 +208,8 @@ class Values:
         """What a context manager gives; an environment gives itself."""
         if value.kind is Kind.ENV:
             return value
-        entered = self._method_of(value, "__enter__") if value.kind in (Kind.INSTANCE, Kind.MODULE) else UNKNOWN
+        own = self.project.implementations(value.name, "__enter__")
+        entered = self._results(own) if own else UNKNOWN
         if entered is None:
             raise NotYetError
         return entered
@@ -241,12 +230,12 @@ class Values:
         names = [n for n, bound in scope.bindings.items() if binding in bound]
         if not names:
             return value
-        appended = scope.appends.get(names[0], [])
-        return self._with_elements(facts, value, appended)
+        return self._filled(value, ((facts, how, node) for how, node in scope.appends.get(names[0], ())))
 
-    def _with_elements(self, facts: FileFacts, value: Value, appended: Iterable[tuple[str, ast.expr]]) -> Value | None:
+    def _filled(self, value: Value, appended: Iterable[tuple[FileFacts, str, ast.expr]]) -> Value | None:
+        """A list with what is appended to it; each addition says how."""
         elements: list[Value | None] = list(value.items)
-        for how, node in appended:
+        for facts, how, node in appended:
             item = self._value(facts, node) if how != "unknown" else UNKNOWN
             if item is not None and how == "extend":
                 item = signatures.element_of(item)
@@ -254,7 +243,7 @@ class Values:
         if not elements:
             return value
         element = join(elements)
-        return replace(value, items=(replace(element, literal=None),) if element is not None and element.known else ())
+        return replace(value, items=operators.items(element)) if element is not None else None
 
     # parameters -----------------------------------------------------------------------------------------------------
 
@@ -326,11 +315,11 @@ class Values:
         return UNKNOWN
 
     def _attribute(self, cls: str, name: str) -> Value | None:
-        method = self.project.method(cls, name)
-        if method is not None:
-            if "property" in method.decorator_names or "cached_property" in method.decorator_names:
-                return self._solver.ask(method)
-            return Value(Kind.FUNCTION, name=method.dotted)
+        own = self.project.implementations(cls, name)
+        if own:
+            if "property" in own[0].decorator_names or "cached_property" in own[0].decorator_names:
+                return self._results(own)
+            return Value(Kind.FUNCTION, name=own[0].dotted)
         stores = list(stores_of(self.project, cls, name))
         result = join([self._stored(store) for store in stores])
         if result is None:
@@ -345,18 +334,24 @@ class Values:
         return self._solver.ask((store.scope.file, store.binding))
 
     def _grown_attribute(self, cls: str, name: str, value: Value) -> Value | None:
-        elements: list[Value | None] = [value]
-        for scope in [*self.project.family(cls), *self.project.descendants(cls)]:
-            for method in methods(scope):
-                appended = method.appends.get(f"{method.self_name}.{name}")
-                if appended and method.self_name:
-                    elements.append(self._with_elements(method.file, Value(Kind.LIST), appended))
-        return join(elements)
+        classes = [*self.project.family(cls), *self.project.descendants(cls)]
+        return self._filled(
+            value,
+            (
+                (method.file, how, node)
+                for scope in classes
+                for method in methods(scope)
+                if method.self_name
+                for how, node in method.appends.get(f"{method.self_name}.{name}", ())
+            ),
+        )
 
     # calls ----------------------------------------------------------------------------------------------------------
 
     def _call(self, facts: FileFacts, node: ast.Call) -> Value | None:
         name = self.project.qualified(facts, node.func)
+        if name == "builtins.map" and len(node.args) == 2:
+            return self._mapped(facts, node.args[0])
         if name is not None:
             known = library_call(name, node, lambda part: self._known(facts, part))
             if known is not None:
@@ -368,13 +363,26 @@ class Values:
                 return self.instance(name)
             if is_external_module(name):
                 return Value(Kind.MODULE, name=name)
+            foreign = operators.foreign_instance(name)
+            if foreign is not None:
+                return foreign
         if isinstance(node.func, ast.Attribute):
             return self._method(facts, node, node.func)
         callee = self._value(facts, node.func)
         return None if callee is None else self._called(callee)
 
+    def _mapped(self, facts: FileFacts, function: ast.expr) -> Value | None:
+        """``map(np.stack, rows)``: a list of what the function gives."""
+        name = self.project.qualified(facts, function) or ""
+        if name in self.project.functions:
+            element = self._solver.ask(self.project.functions[name])
+            return list_of(element) if element is not None else None
+        return list_of(signatures.mapped(name))
+
     def _method(self, facts: FileFacts, node: ast.Call, func: ast.Attribute) -> Value | None:
-        source = self._receiver(facts, func.value)
+        if operators.is_super(func.value):
+            return self._inherited(facts, func)
+        source = self._value(facts, func.value)
         if source is None:
             return None
 
@@ -394,6 +402,8 @@ class Values:
             return source.element
         if source.kind is Kind.LIST and func.attr == "copy":
             return source
+        if source.kind is Kind.DICT and func.attr in ("get", "pop"):
+            return source.element if len(node.args) == 1 else UNKNOWN
         if source.kind is Kind.SIZE and func.attr == "numel":
             return INT
         if source.kind in (Kind.MODULE, Kind.DEVICE) and func.attr in ("to", "cuda", "cpu", "eval", "train", "float"):
@@ -404,30 +414,32 @@ class Values:
 
     def _called_env(self, node: ast.expr) -> bool:
         """Whether a value of unknown origin is called an environment, in a project whose own ones return arrays."""
-        if not _ENV_NAME.search(operators.last_name(node)):
-            return False
-        own = self.project.methods.get("step", ()) if self.project.methods else ()
-        steps = [method for method in own if b"torch" in method.file.source.utf8 and len(method.params) > 1]
-        return not any(_first(self._solver.ask(method)).kind is Kind.TENSOR for method in steps)
+        return bool(_ENV_NAME.search(operators.last_name(node))) and self._envs_return_arrays()
 
-    def _receiver(self, facts: FileFacts, node: ast.expr) -> Value | None:
-        """The value a method is called on; ``super()`` is an instance of the next class."""
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super":
-            owner = facts.scope_of(node).owner
-            if owner is not None:
-                above = self.project.ancestry(owner.dotted)[1:]
-                if above:
-                    return self.instance(above[0])
-            return UNKNOWN
-        return self._value(facts, node)
+    def _envs_return_arrays(self) -> bool:
+        if self._arrays is None:
+            # Judged apart from what is being answered now, so that the order of questions does not matter.
+            apart = Values(self.project, _arrays=True)
+            steps = [method for method in self.project.methods.get("step", ()) if len(method.params) > 1]
+            self._arrays = not any(operators.first(apart.returned(method)).kind is Kind.TENSOR for method in steps)
+        return self._arrays
+
+    def _inherited(self, facts: FileFacts, func: ast.Attribute) -> Value | None:
+        """What ``super().method(...)`` gives."""
+        owner = facts.scope_of(func).owner
+        for base in self.project.ancestry(owner.dotted)[1:] if owner is not None else ():
+            method = self.project.method(base, func.attr)
+            if method is not None:
+                return self._solver.ask(method)
+        return UNKNOWN
 
     def _project_method(self, source: Value, attr: str, node: ast.Call) -> Value | None:
         return join([self._method_of(source.kind, name, attr, node) for name in source.name.split("|")])
 
     def _method_of(self, kind: Kind, cls: str, attr: str, node: ast.Call) -> Value | None:
-        method = self.project.method(cls, attr)
-        if method is not None:
-            return self._solver.ask(method)
+        own = self.project.implementations(cls, attr)
+        if own:
+            return self._results(own)
         if attr == "__call__" and kind is Kind.MODULE:
             return self._called(Value(kind, name=cls))
         member = self._solver.ask((cls, attr))
@@ -444,17 +456,20 @@ class Values:
     def _called_one(self, kind: Kind, name: str) -> Value | None:
         if kind is Kind.CLASS:
             return self.instance(name) if name in self.project.classes else UNKNOWN
-        method = self.project.functions.get(name) if kind is Kind.FUNCTION else None
-        if kind is Kind.MODULE:
-            method = self.project.method(name, "forward")
-        elif kind is Kind.INSTANCE:
-            method = self.project.method(name, "__call__")
-        if method is not None:
-            return self._solver.ask(method)
+        if kind is Kind.FUNCTION:
+            function = self.project.functions.get(name)
+            return self._solver.ask(function) if function is not None else UNKNOWN
+        own = self.project.implementations(name, "forward" if kind is Kind.MODULE else "__call__")
+        if own and kind in (Kind.MODULE, Kind.INSTANCE):
+            return self._results(own)
         if kind is Kind.MODULE and name.startswith("torch.nn."):
             several = name.rpartition(".")[2] in signatures.table()["modules"]["tuple"]
             return tuple_of(TENSOR, UNKNOWN) if several else TENSOR
         return UNKNOWN
+
+    def _results(self, functions: Iterable[Scope]) -> Value | None:
+        """What a call gives that may reach any of these functions."""
+        return join([self._solver.ask(function) for function in functions])
 
     def _returned(self, function: Scope) -> Value | None:
         node = function.node
@@ -468,7 +483,3 @@ class Values:
             return UNKNOWN
         values = [self._value(function.file, r.value) if r.value is not None else NONE for r in function.returns]
         return join(values) if values else NONE
-
-
-def _first(value: Value | None) -> Value:
-    return value.items[0] if value is not None and value.kind is Kind.TUPLE and value.items else UNKNOWN
