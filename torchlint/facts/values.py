@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from torchlint.facts import operators, signatures
@@ -320,13 +320,23 @@ class Values:
             if "property" in own[0].decorator_names or "cached_property" in own[0].decorator_names:
                 return self._results(own)
             return Value(Kind.FUNCTION, name=own[0].dotted)
-        stores = list(stores_of(self.project, cls, name))
+        stores = [*stores_of(self.project, cls, name), *self.outside(cls, name)]
         result = join([self._stored(store) for store in stores])
         if result is None:
             return None if stores else UNKNOWN
         if result.kind is Kind.LIST:
             return self._grown_attribute(cls, name, result)
         return result
+
+    def outside(self, cls: str, name: str) -> Iterator[Store]:
+        """Assignments to an attribute of what is known to be an instance of a class, or of a relative."""
+        for facts, node, store in self.project.outside.get(name, ()):
+            value = self._value(facts, node) or UNKNOWN
+            if value.kind in (Kind.INSTANCE, Kind.MODULE) and any(
+                cls in self.project.ancestry(other) or other in self.project.ancestry(cls)
+                for other in value.name.split("|")
+            ):
+                yield store
 
     def _stored(self, store: Store) -> Value | None:
         if store.binding.how is Bind.AUGMENT:
