@@ -138,6 +138,7 @@ class _Resolver:
         self.graph = graph
         self.values = values
         self.groups = components(project)
+        self.names = _callable_names(project)
 
     def first_round(self) -> list[tuple[FileFacts, ast.Call]]:
         pending = []
@@ -155,7 +156,7 @@ class _Resolver:
         """Cheap test: could this call reach a function of ours at all?"""
         func = call.func
         if isinstance(func, ast.Attribute):
-            return func.attr in self.project.methods or not _foreign(func) or func.attr in ("apply", "submit")
+            return func.attr in self.names
         return True
 
     def _resolve(self, facts: FileFacts, call: ast.Call) -> bool:
@@ -271,9 +272,15 @@ def _fits(method: Scope, call: ast.Call) -> bool:
     return args.kwarg is not None or all(k.arg is None or k.arg in names for k in call.keywords)
 
 
-def _foreign(func: ast.Attribute) -> bool:
-    """Attribute calls that cannot be a module held in an attribute: long chains on calls."""
-    return isinstance(func.value, (ast.Call, ast.Constant, ast.JoinedStr))
+def _callable_names(project: Project) -> set[str]:
+    """All names behind a dot that may mean something of the project: methods, attributes, and what modules bind."""
+    names = set(project.methods)
+    for facts in project.files.values():
+        names.update(facts.top.bindings)
+        for scope in facts.scopes:
+            if scope.kind == "class":
+                names.update(scope.stores, scope.bindings)
+    return names
 
 
 def references(project: Project, facts: FileFacts) -> set[str]:
