@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from torchlint.facts.graph import CallGraph
 from torchlint.facts.guards import branch_limit, early_exit, limit, negated_limit
 from torchlint.facts.model import FileFacts, Scope
-from torchlint.facts.project import Project
+from torchlint.facts.project import Project, exported
 from torchlint.facts.roots import Roots, cold_file, cold_function, find_roots, forwards
 from torchlint.facts.values import Values
 from torchlint.rule import Frequency, Hop, Hotness
@@ -197,6 +197,8 @@ class Heat:
             entry = self.entries.get(scope)
             if self.is_cold(scope) or (entry is not None and entry.frequency >= Frequency.UPDATE):
                 continue
+            if self._called_elsewhere(scope):
+                continue
             self.entries[scope] = Entry(
                 Frequency.STEP, label="forward of a module", kinds=frozenset({"step", "update"})
             )
@@ -205,6 +207,13 @@ class Heat:
             scope = work.popleft()
             for facts, call in calls.get(scope, ()):
                 work.extend(self._pass_on(facts, call, scope))
+
+    def _called_elsewhere(self, forward: Scope) -> bool:
+        """Whether a known call that is not set-up runs a module, so that its hotness is that of the call."""
+        if forward.owner is None or exported(self.project, forward.owner):
+            return False
+        callers = [c for c in self.graph.callers.get(forward, ()) if c.call not in self.graph.weak]
+        return any(not self.is_cold(c.facts.scope_of(c.call).function) for c in callers)
 
     # paths ----------------------------------------------------------------------------------------------------------
 
