@@ -15,9 +15,19 @@ ROOT = Path(__file__).resolve().parent.parent
 CommandLine = Callable[..., subprocess.CompletedProcess[str]]
 
 
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """On a Python without torch, leave out the modules that import it at their top."""
+    if HAS_TORCH or collection_path.suffix != ".py":
+        return None
+    return "\nimport torch\n" in collection_path.read_text(encoding="utf-8") or None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip tests marked ``torch`` on a Python that has none."""
-    if importlib.util.find_spec("torch") is None:
+    if not HAS_TORCH:
         for item in items:
             if item.get_closest_marker("torch"):
                 item.add_marker(pytest.mark.skip(reason="needs torch"))

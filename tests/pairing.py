@@ -46,7 +46,7 @@ def stdlib_files(count: int) -> list[Path]:
         path
         for path in root.rglob("*.py")
         if not {"site-packages", "dist-packages", "lib2to3", "pydoc_data"}.intersection(path.parts)
-        and 500 < path.stat().st_size < 60_000
+        and 500 < path.stat().st_size < 25_000
     )
     random.Random(7).shuffle(files)
     return files[:count]

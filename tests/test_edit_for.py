@@ -181,6 +181,12 @@ class TestRows:
         inner = code.pairs.root.value.value
         assert code.after(code.pairs.root.value, inner) == "x = (  # why\n    a\n)\n"
 
+    def test_parentheses_and_comments_of_the_old_node_are_not_doubled(self) -> None:
+        code = Code("x = (  # why\n    a + b  # c\n)\n")
+        old = code.pairs.root.value
+        new = old.with_changes(right=cst.Name("d"))
+        assert code.after(old, new) == "x = (  # why\n    a + d  # c\n)\n"
+
 
 class TestArguments:
     def test_plain_argument_is_its_value(self) -> None:

@@ -128,6 +128,29 @@ def test_changelog_knows_the_version(root: Path) -> None:
     assert f"## {version[1]}" in (root / "CHANGELOG.md").read_text()
 
 
+def test_hooks_run(root: Path, tmp_path: Path, torchlint: CommandLine) -> None:
+    """The commands of the pre-commit hooks are understood, and pass a file that has nothing slow."""
+    (tmp_path / "clean.py").write_text("import torch\n")
+    hooks = re.findall(r"^  entry: torchlint (.+)$", (root / ".pre-commit-hooks.yaml").read_text(), re.MULTILINE)
+    assert len(hooks) == 2
+    for hook in hooks:
+        done = torchlint(*hook.split(), "clean.py", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+
+
+def test_readme_lists_every_rule(root: Path) -> None:
+    """The table of rules in the README names each rule, and no other."""
+    stated = {
+        (
+            re.search(r'^    code = "(TL\d+)"$', text, re.MULTILINE),
+            re.search(r'^    name = "(.+)"$', text, re.MULTILINE),
+        )
+        for text in (path.read_text(encoding="utf-8") for path in (root / "rules").rglob("*.py"))
+    }
+    rules = {f"{code[1]} {name[1]}" for code, name in stated if code and name}
+    assert set(re.findall(r"^\| (TL\d+ [a-z-]+) \|", (root / "README.md").read_text(), re.MULTILINE)) == rules
+
+
 def test_links_between_documents_lead_somewhere(root: Path) -> None:
     """Every relative link in the Markdown files names a file that exists."""
     pages = [*root.glob("*.md"), *(root / "docs").rglob("*.md")]

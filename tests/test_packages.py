@@ -17,6 +17,9 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, CommandLine
+from pairing import read_source, unpaired
+
+from torchlint.engine.reference import whole_file
 
 pytestmark = pytest.mark.packages
 
@@ -110,3 +113,11 @@ def test_same_bytes_for_any_hash_seed_and_order(package: Path, torchlint: Comman
     assert findings(first)
     assert second.stdout == first.stdout
     assert second.stderr == first.stderr
+
+
+def test_every_expression_pairs(package: Path) -> None:
+    """Every expression of every file that parses has a LibCST node, wherever LibCST has one for it."""
+    files = [read for read in map(read_source, sorted(package.rglob("*.py"))) if read is not None]
+    assert len(files) > 30
+    for source, tree in files:
+        assert unpaired(whole_file(source, tree), tree) == [], source.name

@@ -154,8 +154,8 @@ class TestNewline:
 
 
 def test_standard_library_round_trip() -> None:
-    checked = 0
-    for path in stdlib_files(60):
+    checked = lossy = 0
+    for path in stdlib_files(40):
         read = read_source(path)
         if read is None or "\f" in read[0].text:
             continue
@@ -165,10 +165,16 @@ def test_standard_library_round_trip() -> None:
         for snippet in parse_statements(source, table, statements_of(tree)):
             if snippet is not None:
                 cut = cut_of(source, table, snippet.statement)
-                assert code_of(snippet, source, indent) == (source.utf8[cut.start : cut.end] + cut.tail).decode()
+                text = source.utf8[cut.start : cut.end]
+                program = cut.program(text, b"\n")
+                if cst.parse_module(program).bytes != program:
+                    lossy += 1  # LibCST itself loses a blank of it, as in ``except (A, B) :``
+                    continue
+                assert code_of(snippet, source, indent) == (text + cut.tail).decode()
                 assert len(pair(snippet.statement, snippet.node, snippet.header_only)) > 0
                 checked += 1
-    assert checked > 5_000
+    assert checked > 3_000
+    assert lossy <= 3
 
 
 def test_twins_in_snippets_say_the_same() -> None:
@@ -177,8 +183,13 @@ def test_twins_in_snippets_say_the_same() -> None:
         if read is None:
             continue
         source, tree = read
-        for snippet in parse_statements(source, LineTable(source.utf8), statements_of(tree)):
-            assert snippet is not None
+        statements = statements_of(tree)
+        for statement, snippet in zip(
+            statements, parse_statements(source, LineTable(source.utf8), statements), strict=True
+        ):
+            if snippet is None:
+                assert (statement.end_lineno or 0) - statement.lineno >= snippets._MOST_ROWS
+                continue
             pairs = pair(snippet.statement, snippet.node, snippet.header_only)
             assert wrong_twins(pairs, snippet.statement) == [], (path, snippet.statement.lineno)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 
@@ -18,4 +19,7 @@ def main(args: Sequence[str] | None = None) -> int:
     """
     from torchlint.cli.errors import guarded
 
-    return guarded(list(sys.argv[1:] if args is None else args))
+    if args is not None:
+        return guarded(list(args))
+    gc.disable()  # the process is short, and syntax trees, which make up its memory, have no cycles
+    return guarded(sys.argv[1:])

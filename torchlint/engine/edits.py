@@ -95,7 +95,7 @@ def edit_for(old: cst.CSTNode, new: cst.CSTNode | str, pairs: Pairs, source: Sou
         return None
     try:
         place = editor.place(old)
-        forms = (new, f"({new})") if isinstance(new, str) else editor.forms(new)
+        forms = (new, f"({new})") if isinstance(new, str) else editor.forms(new, old)
     except RecursionError:
         return None
     text = None if place is None else editor.fitting(forms, *place)
@@ -186,11 +186,14 @@ class _Editor:
             return None
         return place
 
-    def forms(self, new: cst.CSTNode) -> tuple[str, str]:
-        """A new node without and with parentheses; comments in its parentheses are kept."""
+    def forms(self, new: cst.CSTNode, old: cst.CSTNode) -> tuple[str, str]:
+        """A new node without and with parentheses; comments in its parentheses are kept.
+
+        A new node made from the old one may carry the old one's parentheses, which stay anyway.
+        """
         before, core, after = self._split(new)
         whole = before + core + after
-        if "#" in before + after:
+        if "#" in before + after and (before, after) != self._split(old)[::2]:
             return whole, whole
         return core, whole if before else f"({core})"
 

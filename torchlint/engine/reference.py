@@ -1,15 +1,24 @@
-"""The slow and plain way to pair a file: LibCST parses all of it, and no statement is cut out.
+"""The slow and plain way to lint: every file is parsed, by LibCST too, and every rule looks at every node.
 
-Tests compare the fast way with it.
+No gate, no trigger, no cut-out statement, no memory between runs. Tests compare the fast way with it.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Mapping
 
 import libcst as cst
 
+from torchlint.engine.analysis import Analysis, analyse, parse
+from torchlint.engine.lint import Draft, Linter, finish
 from torchlint.engine.pair import Pairs, pair
+from torchlint.engine.site import PairedSite
+from torchlint.engine.sites import hot_enough
+from torchlint.facts.model import FileFacts
+from torchlint.rule import Finding
+from torchlint.settings.model import Settings
+from torchlint.sources.suppress import suppressions
 from torchlint.sources.text import Source
 
 
@@ -21,3 +30,29 @@ def whole_file(source: Source, tree: ast.Module) -> Pairs:
         PairingError: the trees do not say the same.
     """
     return pair(tree, cst.parse_module(source.text), header_only=False)
+
+
+def slow_findings(sources: Mapping[str, Source], settings: Settings, linter: Linter) -> list[Finding]:
+    """The findings of all files that parse, in order, without the suppressed ones.
+
+    Raises:
+        libcst.ParserSyntaxError: LibCST does not understand a file that Python reads.
+        PairingError: the trees of a file do not say the same.
+    """
+    files, _ = parse(sources)
+    analysis = analyse(files, settings)
+    found: list[Finding] = []
+    for facts in files:
+        silenced = suppressions(facts.source)
+        drafts = list(_drafts(analysis, facts, linter))
+        found.extend(finding for finding in finish(drafts, facts) if not silenced.covers(finding))
+    return sorted(found, key=lambda finding: finding.order)
+
+
+def _drafts(analysis: Analysis, facts: FileFacts, linter: Linter) -> Iterator[Draft]:
+    pairs = whole_file(facts.source, facts.tree)
+    for node, twin in pairs:
+        if isinstance(twin, (ast.expr, ast.stmt)):
+            for rule in linter.rules:
+                if hot_enough(analysis, facts, twin, rule):
+                    yield from linter.apply(rule, PairedSite(analysis, facts, pairs, node, twin))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from torchlint.engine.analysis import Analysis
 from torchlint.engine.site import place_of
+from torchlint.facts.guards import raises
 from torchlint.facts.model import FileFacts
 from torchlint.rule import Frequency, Kind, Rule
 
@@ -42,7 +43,9 @@ class Triggers:
                     yield call, rules
         for stmt in facts.compounds:
             rules = self.statements.get(type(stmt).__name__, [])
-            rules = [rule for rule in rules if hot_enough(analysis, facts, stmt, rule)]
+            rules = [
+                rule for rule in rules if fits(analysis, facts, stmt, rule) and hot_enough(analysis, facts, stmt, rule)
+            ]
             if rules:
                 yield stmt, rules
         yield from self._subscripts(analysis, facts)
@@ -61,6 +64,27 @@ class Triggers:
             rules = [rule for rule in self.subscripts if hot_enough(analysis, facts, node, rule)]
             if rules and masked(analysis, facts, node):
                 yield node, rules
+
+
+def fits(analysis: Analysis, facts: FileFacts, stmt: ast.stmt, rule: Rule) -> bool:
+    """Whether a statement has what the trigger of a rule asks of statements."""
+    if rule.trigger.raising and not (isinstance(stmt, ast.Assert) or (isinstance(stmt, ast.If) and raises(stmt.body))):
+        return False
+    if not rule.trigger.mentions:
+        return True
+    names = (part for expression in header(stmt) for part in ast.walk(expression))
+    return any(
+        analysis.project.qualified(facts, part) in rule.trigger.mentions
+        for part in names
+        if isinstance(part, (ast.Name, ast.Attribute))
+    )
+
+
+def header(stmt: ast.stmt) -> list[ast.AST]:
+    """The expressions in the header of a statement."""
+    if isinstance(stmt, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return [*stmt.decorator_list]
+    return [part for part in ast.iter_child_nodes(stmt) if not isinstance(part, ast.stmt)]
 
 
 def hot_enough(analysis: Analysis, facts: FileFacts, node: ast.AST, rule: Rule) -> bool:

@@ -80,6 +80,7 @@ class Annotations:
             if len(parts) == 2 and isinstance(parts[1], ast.Constant) and parts[1].value is ...:
                 return list_of(self.read(facts, parts[0]))
             return tuple_of(*(self.read(facts, part) for part in parts))
-        if head in ("Dict", "dict", "Mapping"):
-            return Value(Kind.DICT)
+        if head in ("Dict", "dict", "Mapping", "MutableMapping", "defaultdict"):
+            element = self.read(facts, parts[-1])
+            return Value(Kind.DICT, items=(element,) if element.known else ())
         return self.read(facts, parts[0]) if head in ("Final", "Annotated", "ClassVar") else UNKNOWN

@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from torchlint.facts.model import Bind, Binding, FileFacts, Scope, ScopeNode, Store
 from torchlint.sources.text import Source
 
 # Fields that never hold a node of interest are left out of the walk.
-_SKIP = frozenset({"ctx", "op", "ops", "type_comment", "type_ignores", "kind", "id", "attr", "arg", "name", "names"})
+_SKIP = frozenset(
+    (
+        *("ctx", "op", "ops", "type_comment", "type_ignores", "kind", "id", "attr", "arg", "name", "names", "module"),
+        *("level", "conversion", "is_async", "simple", "rest", "kwd_attrs", "str"),
+    )
+)
+_LEAVES = frozenset({ast.Name, ast.Constant, ast.Pass, ast.Break, ast.Continue, ast.MatchSingleton})
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _GROWING = frozenset({"append", "appendleft", "insert", "extend", "add"})
-_COMPOUND = (ast.If, ast.While, ast.With, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef, ast.Assert, ast.For)
+_COMPOUND: frozenset[type] = frozenset(
+    {
+        ast.If,
+        ast.While,
+        ast.For,
+        ast.AsyncFor,
+        ast.With,
+        ast.AsyncWith,
+        ast.FunctionDef,
+        ast.AsyncFunctionDef,
+        ast.Assert,
+    }
+)
 
 
 def collect(source: Source, tree: ast.Module, module: str, package: bool) -> FileFacts:
@@ -30,6 +48,7 @@ class _Collector:
         self.facts = facts
         self.fields: dict[type, tuple[str, ...]] = {}
         self.stack: list[tuple[ast.AST, Scope]] = []
+        self.nonlocals: list[tuple[Scope, list[str]]] = []
         self.handlers: dict[type, Callable[[ast.AST, Scope], None]] = {
             ast.Call: self._call,
             ast.Assign: self._assign,
@@ -52,6 +71,14 @@ class _Collector:
             ast.Delete: self._delete,
             ast.MatchAs: self._capture,
             ast.MatchStar: self._capture,
+            ast.MatchMapping: self._capture,
+        }
+        self.openers: dict[type, Callable[[ast.AST, Scope], None]] = {
+            ast.FunctionDef: self._function,
+            ast.AsyncFunctionDef: self._function,
+            ast.ClassDef: self._class,
+            ast.Lambda: self._lambda,
+            **dict.fromkeys(_COMPREHENSIONS, self._comprehension),
         }
 
     def run(self) -> None:
@@ -63,50 +90,55 @@ class _Collector:
         stack, handlers = self.stack, self.handlers
         while stack:
             node, scope = stack.pop()
-            kind = type(node)
+            kind = node.__class__
             handler = handlers.get(kind)
             if handler is not None:
                 handler(node, scope)
-            if isinstance(node, _COMPOUND):
+            if kind in _COMPOUND:
+                assert isinstance(node, ast.stmt)
                 facts.compounds.append(node)
-            if isinstance(node, _FUNCTIONS):
-                self._function(node, scope)
-            elif kind is ast.ClassDef:
-                self._class(node, scope)
-            elif kind is ast.Lambda:
-                self._lambda(node, scope)
-            elif isinstance(node, _COMPREHENSIONS):
-                self._comprehension(node, scope)
+            opens = self.openers.get(kind)
+            if opens is not None:
+                opens(node, scope)
             else:
                 self._push(node, scope)
+        for scope, names in self.nonlocals:
+            self._hand_over(scope, names)
 
     def _push(self, node: ast.AST, scope: Scope, only: tuple[str, ...] | None = None) -> None:
-        """Push the children of a node, last first, so that they are visited in source order."""
+        """Push the children of a node, last first, so that they are visited in source order.
+
+        Names and literals have no children and no handler, so they only get their parent.
+        """
         names = only
         if names is None:
             kind = type(node)
             names = self.fields.get(kind)
             if names is None:
-                names = tuple(name for name in node._fields if name not in _SKIP)
-                if kind is ast.Call:
-                    names = ("func", "args", "keywords")
-                self.fields[kind] = names
-        parent, places, stack = self.facts.parent, self.facts.places, self.stack
-        children: list[ast.AST] = []
+                names = self.fields[kind] = tuple(name for name in node._fields if name not in _SKIP)
+        parent = self.facts.parent
+        children: list[tuple[ast.AST, Scope]] = []
         for name in names:
             value = getattr(node, name, None)
-            if isinstance(value, list):
-                for index, child in enumerate(value):
-                    if isinstance(child, ast.AST):
+            if value.__class__ is list:
+                if value and isinstance(value[0], ast.stmt):
+                    places = self.facts.places
+                    for index, child in enumerate(value):
                         parent[child] = node
-                        children.append(child)
-                        if isinstance(child, ast.stmt):
-                            places[child] = (value, index)
-            elif isinstance(value, ast.AST):
+                        places[child] = (value, index)
+                        children.append((child, scope))
+                    continue
+                for child in value:
+                    if child is not None:
+                        parent[child] = node
+                        if child.__class__ not in _LEAVES:
+                            children.append((child, scope))
+            elif value is not None:
                 parent[value] = node
-                children.append(value)
+                if value.__class__ not in _LEAVES:
+                    children.append((value, scope))
         children.reverse()
-        stack.extend((child, scope) for child in children)
+        self.stack.extend(children)
 
     # scopes ---------------------------------------------------------------------------------------------------------
 
@@ -117,7 +149,8 @@ class _Collector:
         parent.inner.append(scope)
         return scope
 
-    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, outer: Scope) -> None:
+    def _function(self, node: ast.AST, outer: Scope) -> None:
+        assert isinstance(node, _FUNCTIONS)
         scope = self._open(node, "function", node.name, outer)
         self._bind(outer, node.name, Binding(Bind.FUNCTION, node, scope=scope))
         self._parameters(node.args, node, scope)
@@ -170,9 +203,24 @@ class _Collector:
         home = scope
         if scope.kind == "comprehension" and binding.stmt is not scope.node:
             home = scope.function
-        if name in home.globals:
+        if name in home.globals and home is not self.facts.top:
             home = self.facts.top
+            home.shared.add(name)
         home.bindings.setdefault(name, []).append(binding)
+        self._remember(name, binding, home)
+
+    def _hand_over(self, scope: Scope, names: Iterable[str]) -> None:
+        """Give what a function binds under ``nonlocal`` names to the function around it that owns them."""
+        for name in names:
+            home = scope.parent
+            while home is not None and not (home.kind == "function" and name in home.bindings):
+                home = home.parent
+            if home is not None:
+                home.shared.add(name)
+                home.bindings[name].extend(scope.bindings.pop(name, ()))
+
+    def _remember(self, name: str, binding: Binding, home: Scope) -> None:
+        """Note on all nodes from a binding up to its scope that they bind the name."""
         node: ast.AST | None = binding.stmt
         binders, parent = self.facts.binders, self.facts.parent
         while node is not None and node is not home.node:
@@ -239,14 +287,11 @@ class _Collector:
 
     def _named(self, node: ast.AST, scope: Scope) -> None:
         assert isinstance(node, ast.NamedExpr)
-        stmt = self.facts.statement(node) or node
-        self._bind(scope, node.target.id, Binding(Bind.ASSIGN, stmt, node.value))
+        self._bind(scope, node.target.id, Binding(Bind.ASSIGN, node, node.value))
 
     def _for(self, node: ast.AST, scope: Scope) -> None:
         assert isinstance(node, (ast.For, ast.AsyncFor))
         self._targets(scope, node.target, Bind.ELEMENT, node.iter, node)
-        if isinstance(node, ast.AsyncFor):
-            self.facts.compounds.append(node)
 
     def _with(self, node: ast.AST, scope: Scope) -> None:
         assert isinstance(node, (ast.With, ast.AsyncWith))
@@ -266,9 +311,13 @@ class _Collector:
                 self._bind(scope, target.id, Binding(Bind.OTHER, node))
 
     def _capture(self, node: ast.AST, scope: Scope) -> None:
-        assert isinstance(node, (ast.MatchAs, ast.MatchStar))
-        if node.name:
-            self._bind(scope, node.name, Binding(Bind.OTHER, self.facts.statement(node) or node))
+        assert isinstance(node, (ast.MatchAs, ast.MatchStar, ast.MatchMapping))
+        name = node.rest if isinstance(node, ast.MatchMapping) else node.name
+        if name:
+            case: ast.AST = node
+            while not isinstance(case, ast.match_case):
+                case = self.facts.parent[case]
+            self._bind(scope, name, Binding(Bind.OTHER, case))
 
     def _import(self, node: ast.AST, scope: Scope) -> None:
         assert isinstance(node, ast.Import)
@@ -325,6 +374,8 @@ class _Collector:
         assert isinstance(node, (ast.Global, ast.Nonlocal))
         if isinstance(node, ast.Global):
             scope.globals.update(node.names)
+        else:
+            self.nonlocals.append((scope, node.names))
 
 
 def dotted(node: ast.AST) -> str:

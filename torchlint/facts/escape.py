@@ -32,35 +32,58 @@ class Escapes:
     def leaves_as_data(
         self, facts: FileFacts, node: ast.With | ast.AsyncWith | ast.FunctionDef | ast.AsyncFunctionDef
     ) -> bool:
-        """Whether all that leaves a ``with`` block or function is proven to hold no tensor."""
+        """Whether something leaves a ``with`` block or function, and all of it is proven to hold no tensor.
+
+        A block that only writes into tensors (a moving average of parameters, targets in a buffer) is no such place.
+        """
         inside = list(_nodes(node.body))
         if any(isinstance(part, (ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal)) for part in inside):
             return False
-        if not self._keeps_nothing(facts, inside):
+        within = set(inside)
+        if any(self._writes(facts, part, within) for part in inside) or not self._keeps_nothing(facts, inside):
             return False
-        for part in inside:
-            if (
-                isinstance(part, ast.Return)
-                and part.value is not None
-                and not self.values.of(facts, part.value).is_data
-            ):
-                return False
-        return isinstance(node, _NESTED) or self._outside(facts, node, set(inside))
+        returned = [part.value for part in inside if isinstance(part, ast.Return) and part.value is not None]
+        if not all(self.values.of(facts, value).is_data for value in returned):
+            return False
+        if isinstance(node, _NESTED):
+            return bool(returned)
+        uses = self._uses_outside(facts, node, within)
+        return bool(returned or uses) and all(self._turned_into_data(facts, use) for use in uses)
 
-    def _outside(self, facts: FileFacts, block: ast.With | ast.AsyncWith, inside: set[ast.AST]) -> bool:
-        """Whether what a block binds is only turned into data after it."""
+    def _writes(self, facts: FileFacts, part: ast.AST, inside: set[ast.AST]) -> bool:
+        """Whether a node of the block changes a tensor in place that was there before the block."""
+        changed: list[ast.expr] = []
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
+            if part.func.attr.endswith("_") and not part.func.attr.endswith("__"):
+                changed.append(part.func.value)
+        elif isinstance(part, (ast.Assign, ast.AugAssign)):
+            targets = part.targets if isinstance(part, ast.Assign) else [part.target]
+            stored = [target.value for target in targets if isinstance(target, ast.Subscript)]
+            changed.extend(value for value in stored if self.values.of(facts, value).kind is Kind.TENSOR)
+        return not all(self._made_inside(facts, value, inside) for value in changed)
+
+    def _made_inside(self, facts: FileFacts, node: ast.expr, inside: set[ast.AST]) -> bool:
+        """Whether a name is bound in the block alone."""
+        if not isinstance(node, ast.Name):
+            return False
+        return all(binding.stmt in inside for binding in self.project.reaching(facts, node).bindings)
+
+    def _uses_outside(self, facts: FileFacts, block: ast.With | ast.AsyncWith, inside: set[ast.AST]) -> list[ast.expr]:
+        """Where names that a block binds are read after it."""
         scope = facts.scope_of(block).function
         names = {n for n, bound in scope.bindings.items() for b in bound if b.stmt in inside or b.stmt is block}
         body = scope.node.body if isinstance(scope.node, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)) else []
+        found: list[ast.expr] = []
         for part in _nodes(body):
-            if part in inside or not isinstance(part, ast.Name) or part.id not in names:
-                continue
-            if not isinstance(part.ctx, ast.Load):
-                continue
-            reach = self.project.reaching(facts, part)
-            if any(b.stmt in inside for b in reach.bindings) and not self._turned_into_data(facts, part):
-                return False
-        return True
+            if (
+                isinstance(part, ast.Name)
+                and part.id in names
+                and part not in inside
+                and isinstance(part.ctx, ast.Load)
+            ):
+                if any(b.stmt in inside for b in self.project.reaching(facts, part).bindings):
+                    found.append(part)
+        return found
 
     def _turned_into_data(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether a use goes through a chain of methods that ends in data: ``a.cpu().numpy()``, ``int(a)``."""
@@ -133,13 +156,15 @@ class Escapes:
         if name.startswith(("builtins.", "torch.", "numpy.", "math.", "random.")):
             return True
         targets = self.graph.callees.get(call)
-        if targets:
+        if targets and call not in self.graph.weak:
             return all(self._function(target) for target in targets)
         if isinstance(func, ast.Attribute) and self._method(facts, func, call):
             return True
         callee = self.values.of(facts, func)
         if callee.kind is Kind.MODULE and all(name.startswith("torch.nn.") for name in callee.name.split("|")):
             return True
+        if last in self.project.methods or not isinstance(func, ast.Attribute):
+            return False  # an object of the project, or a function that somebody passed in: it may keep anything
         arguments = [*call.args, *(k.value for k in call.keywords)]
         if not all(self.values.of(facts, arg).is_data for arg in arguments if not isinstance(arg, ast.Starred)):
             return False

@@ -137,6 +137,8 @@ class _Resolver:
         self.project = project
         self.graph = graph
         self.values = values
+        self.groups = components(project)
+        self.names = _callable_names(project)
 
     def first_round(self) -> list[tuple[FileFacts, ast.Call]]:
         pending = []
@@ -154,7 +156,7 @@ class _Resolver:
         """Cheap test: could this call reach a function of ours at all?"""
         func = call.func
         if isinstance(func, ast.Attribute):
-            return func.attr in self.project.methods or not _foreign(func) or func.attr in ("apply", "submit")
+            return func.attr in self.names
         return True
 
     def _resolve(self, facts: FileFacts, call: ast.Call) -> bool:
@@ -204,12 +206,20 @@ class _Resolver:
             if receiver.kind is Kind.CLASS and method is not None and "classmethod" not in method.decorator_names:
                 skip = 0
             found = [method] if method is not None else []
-            targets.extend((scope, skip) for scope in [*found, *self.project.overrides(name, attr)])
+            targets.extend((scope, skip) for scope in [*found, *self._overrides(facts, name, attr)])
         if targets:
             self._add(facts, call, targets)
             return True
         member = self.values.attribute(receiver.name.split("|")[0], attr)
         return self._called(facts, call, member) or not self.project.is_ours(receiver.name.split("|")[0])
+
+    def _overrides(self, facts: FileFacts, cls: str, attr: str) -> list[Scope]:
+        """What subclasses override; of a library's class (``nn.Module``) only in few files that this one is tied to."""
+        found = list(self.project.overrides(cls, attr))
+        if cls in self.project.classes:
+            return found
+        found = [scope for scope in found if scope.file.path in self.groups[facts.path]]
+        return found if len(found) <= _MANY else []
 
     def _add(self, facts: FileFacts, call: ast.Call, targets: list[tuple[Scope, int]]) -> None:
         self.graph.add(facts, call, list(dict.fromkeys(targets)))
@@ -225,29 +235,23 @@ class _Resolver:
             return True
         if value.kind in (Kind.MODULE, Kind.INSTANCE):
             attr = "forward" if value.kind is Kind.MODULE else "__call__"
-            targets = [(scope, 1) for name in value.name.split("|") for scope in self._implementations(name, attr)]
+            targets: list[tuple[Scope, int]] = []
+            for name in value.name.split("|"):
+                method = self.project.method(name, attr)
+                found = [method] if method is not None else []
+                targets.extend((scope, 1) for scope in [*found, *self._overrides(facts, name, attr)])
             if targets:
                 self._add(facts, call, targets)
             return True
         return value.known
 
-    def _implementations(self, cls: str, attr: str) -> list[Scope]:
-        """The method of a class and of those that derive from it: of a foreign class only where these are few.
-
-        What is called through ``torch.nn.Module`` may be any network, which says nothing in a project with many.
-        """
-        method = self.project.method(cls, attr)
-        found = [*([method] if method is not None else []), *self.project.overrides(cls, attr)]
-        return found if cls in self.project.classes or len(found) <= _MANY else []
-
     def by_name(self, pending: list[tuple[FileFacts, ast.Call]]) -> None:
         """Link calls on unknown receivers to the few methods of that name in files connected by imports."""
-        groups = components(self.project)
         for facts, call in pending:
             func = call.func
             if not isinstance(func, ast.Attribute) or func.attr in _COMMON or func.attr.startswith("__"):
                 continue
-            near = [m for m in self.project.methods.get(func.attr, ()) if m.file.path in groups[facts.path]]
+            near = [m for m in self.project.methods.get(func.attr, ()) if m.file.path in self.groups[facts.path]]
             near = [m for m in near if _fits(m, call)]
             if 0 < len(near) <= _MANY:
                 self.graph.weak.add(call)
@@ -268,9 +272,15 @@ def _fits(method: Scope, call: ast.Call) -> bool:
     return args.kwarg is not None or all(k.arg is None or k.arg in names for k in call.keywords)
 
 
-def _foreign(func: ast.Attribute) -> bool:
-    """Attribute calls that cannot be a module held in an attribute: long chains on calls."""
-    return isinstance(func.value, (ast.Call, ast.Constant, ast.JoinedStr))
+def _callable_names(project: Project) -> set[str]:
+    """All names behind a dot that may mean something of the project: methods, attributes, and what modules bind."""
+    names = set(project.methods)
+    for facts in project.files.values():
+        names.update(facts.top.bindings)
+        for scope in facts.scopes:
+            if scope.kind == "class":
+                names.update(scope.stores, scope.bindings)
+    return names
 
 
 def references(project: Project, facts: FileFacts) -> set[str]:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from torchlint.facts.model import FileFacts
+from torchlint.facts.model import Bind, FileFacts
 from torchlint.facts.reach import leaves
 from torchlint.rule import Frequency
 
@@ -73,7 +73,7 @@ def limit(test: ast.expr, facts: FileFacts, stmt: ast.stmt | None = None) -> Fre
         return Frequency.ONCE if _is_missing(test.operand) or _tests_for(test.operand, _FINITE) else None
     if is_debug_flag(test) or _is_interval(test) or _is_first_call(test, facts) or _tests_for(test, _NONFINITE):
         return Frequency.ONCE
-    if _is_reset(test):
+    if _is_reset(test) or _is_left_out(test, facts):
         return Frequency.EPISODE
     return None
 
@@ -180,6 +180,16 @@ def _is_first_call(test: ast.expr, facts: FileFacts) -> bool:
     return False
 
 
+def _is_left_out(test: ast.expr, facts: FileFacts) -> bool:
+    """``x is None`` for a parameter that may be left out: seldom in code that runs often."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Is) or not _is_none(test.comparators[0]):
+        return False
+    if not isinstance(test.left, ast.Name):
+        return False
+    bound = facts.scope_of(test).function.bindings.get(test.left.id, ())
+    return any(binding.how is Bind.PARAM and binding.value is not None and _is_none(binding.value) for binding in bound)
+
+
 def _assigned_from_cache(node: ast.expr, facts: FileFacts) -> bool:
     """``x = cache.get(key)`` and then ``if x is None``."""
     if not isinstance(node, ast.Name):
@@ -245,7 +255,9 @@ def _empties(block: Sequence[ast.stmt], test: ast.expr) -> bool:
         if isinstance(stmt, ast.Assign) and isinstance(stmt.value, ast.List) and not stmt.value.elts:
             if any(ast.unparse(target) in full for target in stmt.targets):
                 return True
-    return any(isinstance(f, ast.Attribute) and f.attr == "clear" and ast.unparse(f.value) in full for f in _calls(block))
+    return any(
+        isinstance(f, ast.Attribute) and f.attr == "clear" and ast.unparse(f.value) in full for f in _calls(block)
+    )
 
 
 def early_exit(block: Sequence[ast.stmt], index: int) -> Frequency | None:

@@ -42,7 +42,8 @@ class Binding:
 
     Attributes:
         how: the form of the binding.
-        stmt: the statement that binds (the function itself for a parameter).
+        stmt: the statement that binds; for a parameter the function itself, for a name bound in an expression, a
+            handler or a case that expression, handler or case.
         value: the assigned, iterated or entered expression; the default of a parameter.
         path: position inside an unpacked value, outermost first; -1 stands for a starred rest.
         target: qualified name for an import; name of the parameter.
@@ -69,7 +70,10 @@ class Store:
 
 @dataclass(eq=False, slots=True)
 class Scope:
-    """A module, class, function, lambda or comprehension."""
+    """A module, class, function, lambda or comprehension.
+
+    ``globals`` are the names that it declares global; ``shared`` those of its names that functions inside it rebind.
+    """
 
     node: ScopeNode
     kind: str
@@ -82,6 +86,7 @@ class Scope:
     returns: list[ast.Return] = field(default_factory=list)
     yields: bool = False
     globals: set[str] = field(default_factory=set)
+    shared: set[str] = field(default_factory=set)
     appends: dict[str, list[tuple[str, ast.expr]]] = field(default_factory=dict)
     stores: dict[str, list[Store]] = field(default_factory=dict)
     params: list[str] = field(default_factory=list)

@@ -10,6 +10,7 @@ from torchlint.facts import signatures
 from torchlint.facts.join import BOOL, FLOAT, INT, NDARRAY, NONE, NUMBER, STRING, TENSOR, join, tuple_of
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
+_ENV_CLASS = re.compile(r"(Env|Envs|Environment|Wrapper|VecNormalize|VecFrameStack|VecMonitor|Monitor)$")
 _DEVICE_NAME = re.compile(r"_*(device|dev|dvc|torch_device|DEVICE)_*$")
 _OLD_RESET = frozenset({"reset"})
 
@@ -83,6 +84,18 @@ def by_name(name: str) -> Value:
     return Value(Kind.DEVICE) if _DEVICE_NAME.match(name) else UNKNOWN
 
 
+def foreign_instance(name: str) -> Value | None:
+    """An instance of what is spelled like a class of a library, ``None`` for other names.
+
+    It is known not to be the project's; the libraries' environments are known to be environments.
+    """
+    head, _, last = name.rpartition(".")
+    if not head or head == "builtins" or not last[:1].isupper() or last.isupper():
+        return None
+    gym = name.startswith(("gym.", "gymnasium.")) and ".spaces." not in name
+    return Value(Kind.ENV if gym or _ENV_CLASS.search(last) else Kind.INSTANCE, name=name)
+
+
 def last_name(node: ast.expr) -> str:
     """The last component of a name or attribute chain, else empty."""
     if isinstance(node, ast.Attribute):
@@ -111,6 +124,11 @@ def untyped_method(name: str, node: ast.Call) -> Value:
         "argmax": UNKNOWN,
         "masked_fill": TENSOR,
         "log_prob": TENSOR,
+        "long": Value(Kind.TENSOR, dtype="int64"),
+        "bool": Value(Kind.TENSOR, dtype="bool"),
+        "logical_not": Value(Kind.TENSOR, dtype="bool"),
+        "logical_and": Value(Kind.TENSOR, dtype="bool"),
+        "logical_or": Value(Kind.TENSOR, dtype="bool"),
         "rsample": TENSOR,
     }
     if name in methods:
@@ -132,3 +150,27 @@ def array_item(source: Value, indices: list[Value | None]) -> Value:
         rank = source.rank - integers
         return Value(Kind.NDARRAY, source.dtype, rank=rank) if rank > 0 else Value(Kind.SCALAR, source.dtype)
     return Value(Kind.ITEM, dtype=source.dtype)
+
+
+def compare(node: ast.Compare, operands: list[Value]) -> Value:
+    """The value of a comparison of these operands."""
+    if any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops):
+        return BOOL
+    kinds = {v.kind for v in operands}
+    if Kind.TENSOR in kinds:
+        return Value(Kind.TENSOR, dtype="bool", device=signatures.meeting(operands))
+    if Kind.NDARRAY in kinds:
+        return Value(Kind.NDARRAY, dtype="bool")
+    return BOOL if kinds <= {Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.SCALAR} else UNKNOWN
+
+
+def listed(elements: list[Value | None]) -> Value:
+    """The list display of these elements."""
+    element = join(elements)
+    items = (replace(element, literal=None),) if element is not None and element.known else ()
+    return Value(Kind.LIST, items=items, nonempty=bool(elements))
+
+
+def first(value: Value) -> Value:
+    """The first element of a tuple."""
+    return value.items[0] if value.kind is Kind.TUPLE and value.items else UNKNOWN

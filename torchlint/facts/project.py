@@ -50,7 +50,7 @@ class Project:
 
     def module(self, facts: FileFacts, dotted: str) -> FileFacts | None:
         """The project file that an absolute import of ``dotted`` in a file means, if it is one of ours."""
-        key = (str(PurePosixPath(facts.path).parent), dotted)
+        key = (facts.path.rpartition("/")[0], dotted)
         if key not in self._links:
             self._links[key] = self._find_module(facts, dotted)
         return self._links[key]

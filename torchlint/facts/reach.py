@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from torchlint.facts.model import Bind, Binding, FileFacts, Scope
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_WITH = (ast.With, ast.AsyncWith)
+if sys.version_info >= (3, 11):
+    _TRY = (ast.Try, ast.TryStar)
+else:
+    _TRY = (ast.Try,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,151 +29,184 @@ class Reaching:
 def reaching(facts: FileFacts, name: ast.Name) -> Reaching:
     """The bindings that may give a name its value where it is read."""
     scope: Scope | None = facts.scope_of(name)
-    first = True
+    inside = True  # still in the code of the scope where the name is read, comprehensions included
     while scope is not None:
         bound = scope.bindings.get(name.id)
-        skip = scope.kind == "class" and not first
-        if bound and not skip:
-            if scope.kind == "comprehension":
-                return Reaching(tuple(bound), scope)
-            if _same_code(facts, name, scope):
-                if len(bound) == 1 and bound[0].how in (Bind.IMPORT, Bind.FUNCTION, Bind.CLASS, Bind.PARAM):
-                    return Reaching((bound[0],), scope)
-                found = _backwards(facts, name, name.id, scope)
-                if found:
-                    return Reaching(tuple(found), scope)
-                if scope.kind != "function":
-                    return Reaching(tuple(bound), scope)
-            else:
-                return Reaching(tuple(bound), scope)
-        if scope.kind != "comprehension":
-            first = False
+        if bound and (inside or scope.kind != "class"):
+            found = bound if scope.kind == "comprehension" else _seen(facts, name, scope, bound)
+            if found:
+                return Reaching(tuple(dict.fromkeys(found)), scope)
+        inside = inside and scope.kind == "comprehension"
         scope = scope.parent
     return Reaching((), None)
 
 
+def _seen(facts: FileFacts, name: ast.Name, scope: Scope, bound: list[Binding]) -> list[Binding]:
+    """Those of a scope's bindings that a use may see: all of them where the order of events is not known."""
+    if facts.scope_of(name).function is not scope.function or name.id in scope.shared:
+        return bound
+    if len(bound) == 1 and bound[0].how in (Bind.IMPORT, Bind.FUNCTION, Bind.CLASS, Bind.PARAM):
+        return bound
+    found = _backwards(facts, name, name.id, scope)
+    # A class body reads the names outside as long as it has none of its own; a local name is never another one.
+    return found if found or scope.kind == "class" else bound
+
+
 def before(facts: FileFacts, name: str, stmt: ast.stmt, scope: Scope) -> tuple[Binding, ...]:
     """The bindings of a local name that reach the start of a statement."""
-    return tuple(_backwards(facts, stmt, name, scope)) if name in scope.bindings else ()
-
-
-def _same_code(facts: FileFacts, node: ast.AST, scope: Scope) -> bool:
-    """Whether a node is run by the scope's own code (not by a function nested in it)."""
-    return facts.scope_of(node).function is scope.function
+    return tuple(dict.fromkeys(_backwards(facts, stmt, name, scope))) if name in scope.bindings else ()
 
 
 def _backwards(facts: FileFacts, use: ast.AST, name: str, scope: Scope) -> list[Binding]:
     """Collect the bindings of a name that reach a use, walking back through the blocks that enclose it."""
-    by_stmt: dict[ast.AST, list[Binding]] = {}
-    for binding in scope.bindings[name]:
-        by_stmt.setdefault(binding.stmt, []).append(binding)
-    finder = _Finder(facts, name, by_stmt)
+    finder = _Finder(facts, name, scope.bindings[name])
     found: list[Binding] = []
     stmt = facts.statement(use)
-    if isinstance(stmt, ast.While):  # its test also sees what the body bound
-        finder.anywhere(stmt.body, found)
+    if stmt is not None and use is not stmt:
+        finder.header(stmt, found)  # an earlier part of the same expression may bind the name
+        if isinstance(stmt, ast.While):  # its test also sees what the body bound
+            finder.anywhere(stmt.body, found)
     while stmt is not None and stmt is not scope.node:
         block, index = facts.places.get(stmt, ([], 0))
         if finder.block(block[:index], found):
             return found
         parent = facts.parent.get(stmt)
-        if isinstance(parent, (ast.ExceptHandler, ast.match_case)):
-            parent_stmt = facts.parent.get(parent)
-            if isinstance(parent_stmt, ast.Try):
-                finder.anywhere(parent_stmt.body, found)
-            own = by_stmt.get(parent)
-            if own:
-                found.extend(own)
-                return found
-            parent = parent_stmt
-        elif isinstance(parent, _LOOPS) and block is parent.body:
-            own = by_stmt.get(parent) if not isinstance(parent, ast.While) else None
-            if own:
-                found.extend(own)
-                return found
-            finder.anywhere(parent.body[index:], found)
-        elif isinstance(parent, (ast.With, ast.AsyncWith)):
-            own = by_stmt.get(parent)
-            if own:
-                found.extend(own)
-                return found
-        elif isinstance(parent, ast.Try) and block is not parent.body:
-            finder.anywhere(parent.body, found)
-            for handler in parent.handlers:
-                if block is parent.finalbody:
-                    finder.anywhere(handler.body, found)
         if parent is scope.node:
             break
+        if isinstance(parent, (ast.ExceptHandler, ast.match_case)):
+            holder = facts.parent.get(parent)
+            if _is_try(holder):
+                finder.anywhere(holder.body, found)
+            if finder.own(parent, found):
+                return found
+            parent = holder
+        elif parent is not None and finder.entered(parent, block, found):
+            return found
+        if isinstance(parent, (ast.If, ast.While, ast.Match)) and finder.header(parent, found):
+            return found
         stmt = parent if isinstance(parent, ast.stmt) else None
-    found.extend(binding for binding in scope.bindings[name] if binding.how in (Bind.PARAM,))
-    if isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-        found.extend(b for b in by_stmt.get(scope.node, []) if b not in found)
+    finder.own(scope.node, found)
     return found
 
 
 class _Finder:
     """Finds the bindings of one name that leave a block."""
 
-    def __init__(self, facts: FileFacts, name: str, by_stmt: dict[ast.AST, list[Binding]]) -> None:
+    def __init__(self, facts: FileFacts, name: str, bindings: Iterable[Binding]) -> None:
         self.facts = facts
         self.name = name
-        self.by_stmt = by_stmt
+        self.by_node: dict[ast.AST, list[Binding]] = {}
+        self.by_header: dict[ast.AST, list[Binding]] = {}
+        for binding in bindings:
+            self.by_node.setdefault(binding.stmt, []).append(binding)
+            if isinstance(binding.stmt, ast.NamedExpr) and (stmt := facts.statement(binding.stmt)) is not None:
+                self.by_header.setdefault(stmt, []).append(binding)
 
-    def _binds(self, stmt: ast.AST) -> bool:
-        return self.name in self.facts.binders.get(stmt, ())
+    def _binds(self, node: ast.AST) -> bool:
+        return self.name in self.facts.binders.get(node, ())
+
+    def own(self, node: ast.AST, found: list[Binding]) -> bool:
+        """Collect what a node itself binds: a target, a parameter, a handler's name."""
+        bindings = self.by_node.get(node, ())
+        found.extend(bindings)
+        return bool(bindings)
+
+    def header(self, stmt: ast.AST, found: list[Binding]) -> bool:
+        """Collect what assignment expressions in a statement bind; true when one of them always runs."""
+        bindings = self.by_header.get(stmt, ())
+        found.extend(bindings)
+        return any(not self._conditional(binding.stmt) for binding in bindings)
+
+    def _conditional(self, node: ast.AST) -> bool:
+        """Whether an assignment expression may be skipped when its statement runs."""
+        parent = self.facts.parent.get(node)
+        while isinstance(parent, (ast.expr, ast.keyword, ast.comprehension)):
+            first = parent.values[0] if isinstance(parent, ast.BoolOp) else None
+            first = parent.test if isinstance(parent, ast.IfExp) else first
+            if first is not node and isinstance(parent, (ast.BoolOp, ast.IfExp, ast.comprehension)):
+                return True
+            if isinstance(parent, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+                return True
+            node, parent = parent, self.facts.parent.get(parent)
+        return False
+
+    def entered(self, parent: ast.AST, block: Sequence[ast.stmt], found: list[Binding]) -> bool:
+        """Collect what reaches the start of a block besides what reaches the statement that holds it."""
+        if isinstance(parent, _LOOPS):
+            inside = block is parent.body
+            if not isinstance(parent, ast.While) and self.own(parent, found) and inside:
+                return True
+            self.anywhere(parent.body, found)
+        elif isinstance(parent, _WITH):
+            return self.own(parent, found)
+        elif _is_try(parent) and block is parent.orelse:
+            return self.block(parent.body, found)
+        elif _is_try(parent) and block is parent.finalbody:
+            self.anywhere([*parent.body, *parent.orelse], found)
+            for handler in parent.handlers:
+                self.anywhere(handler.body, found)
+        return False
 
     def block(self, stmts: Sequence[ast.stmt], found: list[Binding]) -> bool:
         """Collect what leaves a block; true when the name is bound on every way through it."""
-        for stmt in reversed(stmts):
-            if self._binds(stmt) and self.statement(stmt, found):
-                return True
-        return False
+        return any(self._binds(stmt) and self.statement(stmt, found) for stmt in reversed(stmts))
 
     def statement(self, stmt: ast.stmt, found: list[Binding]) -> bool:
         """The same for one statement that binds the name somewhere."""
-        own = self.by_stmt.get(stmt, [])
+        return self._parts(stmt, found) or self.header(stmt, found)
+
+    def _parts(self, stmt: ast.stmt, found: list[Binding]) -> bool:
         if isinstance(stmt, ast.If):
             return self._branches([stmt.body, stmt.orelse], found)
         if isinstance(stmt, _LOOPS):
-            found.extend(own)
+            self.own(stmt, found)
             self.anywhere(stmt.body, found)
             self.block(stmt.orelse, found)
-            return isinstance(stmt, ast.While) and _forever(stmt) and self._always(stmt.body)
-        if isinstance(stmt, (ast.With, ast.AsyncWith)):
-            if self.block(stmt.body, found):
-                return True
-            found.extend(own)
-            return bool(own)
-        if isinstance(stmt, ast.Try):
-            if self.block(stmt.finalbody, found):
-                return True
-            ways = [[*stmt.body, *stmt.orelse], *(handler.body for handler in stmt.handlers)]
-            return self._branches(ways, found)
+            return isinstance(stmt, ast.While) and _forever(stmt) and self._before_break(stmt.body)
+        if isinstance(stmt, _WITH) and self.block(stmt.body, found):
+            return True
+        if _is_try(stmt):
+            return self._try(stmt, found)
         if isinstance(stmt, ast.Match):
-            self._branches([case.body for case in stmt.cases], found)
-            found.extend(own)
+            for case in stmt.cases:
+                if not leaves(case.body) and not self.block(case.body, found):
+                    self.own(case, found)
             return False
-        found.extend(own)
-        return bool(own)
+        return self.own(stmt, found)
+
+    def _try(self, stmt: ast.Try, found: list[Binding]) -> bool:
+        if self.block(stmt.finalbody, found):
+            return True
+        definite = self._branches([[*stmt.body, *stmt.orelse]], found)
+        for handler in stmt.handlers:
+            if not leaves(handler.body) and not self.block(handler.body, found):
+                self.anywhere(stmt.body, found)
+                definite = False
+        return definite
 
     def _branches(self, blocks: Sequence[Sequence[ast.stmt]], found: list[Binding]) -> bool:
         definite = True
         for block in blocks:
-            if leaves(block):
-                continue
-            definite = self.block(block, found) and definite
+            if not leaves(block):
+                definite = self.block(block, found) and definite
         return definite
 
-    def _always(self, stmts: Sequence[ast.stmt]) -> bool:
-        return self.block(stmts, [])
+    def _before_break(self, body: Sequence[ast.stmt]) -> bool:
+        """Whether an endless loop binds the name before anything can leave it."""
+        for stmt in body:
+            if _breaks(stmt):
+                return False
+            if self._binds(stmt) and self.statement(stmt, []):
+                return True
+        return False
 
     def anywhere(self, stmts: Sequence[ast.stmt], found: list[Binding]) -> None:
         """Collect every binding inside these statements."""
         todo: list[ast.AST] = [stmt for stmt in stmts if self._binds(stmt)]
         while todo:
-            stmt = todo.pop()
-            found.extend(b for b in self.by_stmt.get(stmt, []) if b not in found)
-            todo.extend(child for child in ast.iter_child_nodes(stmt) if self._binds(child))
+            node = todo.pop()
+            self.own(node, found)
+            todo.extend(child for child in ast.iter_child_nodes(node) if self._binds(child))
 
 
 def leaves(block: Sequence[ast.stmt]) -> bool:
@@ -178,10 +218,29 @@ def leaves(block: Sequence[ast.stmt]) -> bool:
         return True
     if isinstance(last, ast.If):
         return bool(last.orelse) and leaves(last.body) and leaves(last.orelse)
-    if isinstance(last, (ast.With, ast.AsyncWith)):
+    if isinstance(last, _WITH):
         return leaves(last.body)
     return False
 
 
+def _is_try(node: ast.AST | None) -> TypeGuard[ast.Try]:
+    """``try`` with ``except`` or ``except*``, whose nodes have the same fields."""
+    return isinstance(node, _TRY)
+
+
 def _forever(loop: ast.While) -> bool:
     return isinstance(loop.test, ast.Constant) and bool(loop.test.value)
+
+
+def _breaks(stmt: ast.stmt) -> bool:
+    """Whether a statement may leave the loop it stands in."""
+    todo: list[ast.AST] = [stmt]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Break):
+            return True
+        if isinstance(node, _LOOPS):
+            todo.extend(node.orelse)
+        elif isinstance(node, (ast.stmt, ast.ExceptHandler, ast.match_case)):
+            todo.extend(ast.iter_child_nodes(node))
+    return False

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from torchlint.facts.graph import CallGraph, references
@@ -127,6 +128,7 @@ class Roots:
     episodes: set[ast.AST] = field(default_factory=set)
 
 
+@lru_cache(maxsize=16384)
 def cold_file(path: str) -> bool:
     """Whether a file is a test, a demo, a plot or a profiling script, by its name and folders."""
     parts = PurePosixPath(path).parts

@@ -303,6 +303,16 @@ def _numpy_rank(last: str, first: Value) -> int | None:
     return None
 
 
+def mapped(name: str) -> Value:
+    """What a function gives for each element of ``map(function, rows)``, whatever the rows are."""
+    module, _, last = name.rpartition(".")
+    if module == "numpy" and _rules("numpy").get(last) == "array":
+        return NDARRAY
+    if module == "torch" and _rules("torch").get(last) in ("convert", "join", "create"):
+        return TENSOR
+    return {"builtins.int": INT, "builtins.float": FLOAT, "builtins.str": STRING}.get(name, UNKNOWN)
+
+
 def _numpy_random(last: str, call: ast.Call) -> Value | None:
     if last == "RandomState" or last == "default_rng":
         return None

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from torchlint.facts import operators, signatures
 from torchlint.facts.annotations import Annotations
 from torchlint.facts.callers import Caller, methods, opaque, passed, stores_of
-from torchlint.facts.join import BOOL, INT, NONE, STRING, TENSOR, join, list_of, tuple_of
+from torchlint.facts.join import INT, NONE, STRING, TENSOR, join, list_of, tuple_of
 from torchlint.facts.libraries import library_call, library_name
 from torchlint.facts.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.project import Project, is_external_module
@@ -37,6 +37,7 @@ class Values:
     _open: dict[object, int] = field(default_factory=dict)
     _lowest: int = 1 << 30
     _work: int = 0
+    _arrays: bool | None = None
 
     @property
     def annotations(self) -> Annotations:
@@ -128,13 +129,15 @@ class Values:
         if isinstance(node, ast.UnaryOp):
             return operators.unary(node.op, self._known(facts, node.operand))
         if isinstance(node, ast.Compare):
-            return self._compare(facts, node)
+            return operators.compare(node, [self._known(facts, part) for part in [node.left, *node.comparators]])
         if isinstance(node, ast.BoolOp):
             return join([self._value(facts, part) for part in node.values])
         if isinstance(node, ast.IfExp):
             return join([self._value(facts, node.body), self._value(facts, node.orelse)])
         if isinstance(node, (ast.List, ast.Set)):
-            return self._list(facts, node.elts)
+            if any(isinstance(e, ast.Starred) for e in node.elts):
+                return Value(Kind.LIST)
+            return operators.listed([self._value(facts, e) for e in node.elts])
         if isinstance(node, ast.Tuple):
             if any(isinstance(e, ast.Starred) for e in node.elts):
                 return UNKNOWN
@@ -148,25 +151,6 @@ class Values:
         if isinstance(node, (ast.NamedExpr, ast.Await)):
             return self._value(facts, node.value)
         return Value(Kind.FUNCTION) if isinstance(node, ast.Lambda) else UNKNOWN
-
-    def _list(self, facts: FileFacts, elements: list[ast.expr]) -> Value:
-        if any(isinstance(e, ast.Starred) for e in elements):
-            return Value(Kind.LIST)
-        element = join([self._value(facts, e) for e in elements]) if elements else None
-        items = (replace(element, literal=None),) if element is not None and element.known else ()
-        return Value(Kind.LIST, items=items, nonempty=bool(elements))
-
-    def _compare(self, facts: FileFacts, node: ast.Compare) -> Value:
-        if any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops):
-            return BOOL
-        operands = [self._known(facts, part) for part in [node.left, *node.comparators]]
-        kinds = {v.kind for v in operands}
-        if Kind.TENSOR in kinds:
-            return Value(Kind.TENSOR, dtype="bool", device=signatures.meeting(operands))
-        if Kind.NDARRAY in kinds:
-            return Value(Kind.NDARRAY, dtype="bool")
-        plain = {Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.SCALAR}
-        return BOOL if kinds <= plain else UNKNOWN
 
     def _subscript(self, facts: FileFacts, node: ast.Subscript) -> Value | None:
         source, index = self._known(facts, node.value), node.slice
@@ -186,7 +170,7 @@ class Values:
             return replace(source, nonempty=False) if sliced else source.element
         if source.kind is Kind.SIZE:
             return source if sliced else INT
-        return source.element if source.kind is Kind.TUPLE else UNKNOWN
+        return source.element
 
     # names ----------------------------------------------------------------------------------------------------------
 
@@ -381,6 +365,8 @@ class Values:
 
     def _call(self, facts: FileFacts, node: ast.Call) -> Value | None:
         name = self.project.qualified(facts, node.func)
+        if name == "builtins.map" and len(node.args) == 2:
+            return self._mapped(facts, node.args[0])
         if name is not None:
             known = library_call(name, node, lambda part: self._known(facts, part))
             if known is not None:
@@ -392,10 +378,22 @@ class Values:
                 return self.instance(name)
             if is_external_module(name):
                 return Value(Kind.MODULE, name=name)
+            foreign = operators.foreign_instance(name)
+            if foreign is not None:
+                return foreign
         if isinstance(node.func, ast.Attribute):
             return self._method(facts, node, node.func)
         callee = self._value(facts, node.func)
         return None if callee is None else self._called(callee)
+
+    def _mapped(self, facts: FileFacts, function: ast.expr) -> Value | None:
+        """``map(np.stack, rows)``: a list of what the function gives."""
+        name = self.project.qualified(facts, function) or ""
+        if name in self.project.functions:
+            target = self.project.functions[name]
+            element = self._ask(target, target.file, target)
+            return list_of(element) if element is not None else None
+        return list_of(signatures.mapped(name))
 
     def _method(self, facts: FileFacts, node: ast.Call, func: ast.Attribute) -> Value | None:
         source = self._receiver(facts, func.value)
@@ -418,6 +416,8 @@ class Values:
             return source.element
         if source.kind is Kind.LIST and func.attr == "copy":
             return source
+        if source.kind is Kind.DICT and func.attr in ("get", "pop"):
+            return source.element if len(node.args) == 1 else UNKNOWN
         if source.kind is Kind.SIZE and func.attr == "numel":
             return INT
         if source.kind in (Kind.MODULE, Kind.DEVICE) and func.attr in ("to", "cuda", "cpu", "eval", "train", "float"):
@@ -428,11 +428,15 @@ class Values:
 
     def _called_env(self, node: ast.expr) -> bool:
         """Whether a value of unknown origin is called an environment, in a project whose own ones return arrays."""
-        if not _ENV_NAME.search(operators.last_name(node)):
-            return False
-        own = self.project.methods.get("step", ()) if self.project.methods else ()
-        steps = [method for method in own if b"torch" in method.file.source.utf8 and len(method.params) > 1]
-        return not any(_first(self._ask(method, method.file, method)).kind is Kind.TENSOR for method in steps)
+        return bool(_ENV_NAME.search(operators.last_name(node))) and self._envs_return_arrays()
+
+    def _envs_return_arrays(self) -> bool:
+        if self._arrays is None:
+            # Judged apart from what is being answered now, so that the order of questions does not matter.
+            apart = Values(self.project, _arrays=True)
+            steps = [method for method in self.project.methods.get("step", ()) if len(method.params) > 1]
+            self._arrays = not any(operators.first(apart.returned(method)).kind is Kind.TENSOR for method in steps)
+        return self._arrays
 
     def _receiver(self, facts: FileFacts, node: ast.expr) -> Value | None:
         """The value a method is called on; ``super()`` is an instance of the next class."""
@@ -492,7 +496,3 @@ class Values:
             return UNKNOWN
         values = [self._value(function.file, r.value) if r.value is not None else NONE for r in function.returns]
         return join(values) if values else NONE
-
-
-def _first(value: Value | None) -> Value:
-    return value.items[0] if value is not None and value.kind is Kind.TUPLE and value.items else UNKNOWN

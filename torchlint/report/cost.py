@@ -29,18 +29,19 @@ def factor(ratio: float) -> str:
     return f"{ratio:.1f}" if ratio >= 2 else f"{ratio:.2f}"
 
 
-def figure(cost: Cost) -> str:
+def figure(cost: Cost, unit: str = " a call") -> str:
     """``about 3.6 us a call, 3.1x (2.3-3.1x) at 17-dim observations, measured on CPU``."""
     size = f" at {visible(cost.size)}" if cost.size else ""
     where = f"{cost.device.upper()} of this machine" if cost.source == "local" else cost.device.upper()
     spread = f"{factor(cost.low)}-{factor(cost.high)}x"
-    return f"about {duration(cost.saves_us)} a call, {factor(cost.ratio)}x ({spread}){size}, measured on {where}"
+    return f"about {duration(cost.saves_us)}{unit}, {factor(cost.ratio)}x ({spread}){size}, measured on {where}"
 
 
 def cost_of(finding: Finding) -> str:
     """What a finding costs in words, empty when nothing is known."""
     if finding.cost is not None and finding.cost.saves_us > 0:
-        return figure(finding.cost)
+        # Code that runs seldom is reported for what follows from it, so its figure is a total, not one call's.
+        return figure(finding.cost, " a call" if finding.hot.frequency > Frequency.ONCE else "")
     return "not measured here: the gain is on CUDA" if finding.cuda_only else ""
 
 

@@ -35,12 +35,17 @@ class Trigger:
         calls: qualified names of functions; the site's node is the call.
         methods: method names; the site's node is the call ``x.name(...)``, whatever ``x`` is.
         statements: names of statement node types (``If``, ``Assert``, ``With``, ``FunctionDef``, ``While``).
+        mentions: of these statements only those whose header (test, items, decorators) has one of these
+            qualified names.
+        raising: of these statements only asserts and those whose body exists to raise.
         bool_subscripts: subscripts whose index is proven a boolean tensor; the site's node is the subscript.
     """
 
     calls: frozenset[str] = frozenset()
     methods: frozenset[str] = frozenset()
     statements: frozenset[str] = frozenset()
+    mentions: frozenset[str] = frozenset()
+    raising: bool = False
     bool_subscripts: bool = False
 
 

@@ -52,7 +52,7 @@ class Value:
             numbers ``int``, ``float`` or ``bool``; for a dtype the dtype it names. ``None``: not known.
         device: where it lives (tensors, modules), or which device it names (devices).
         rank: number of dimensions, ``None`` when not known.
-        items: of a tuple its elements in order; of a list one value, that of all elements (empty: not known).
+        items: of a tuple its elements in order; of a list or dict one value, that of all elements (empty: not known).
         nonempty: a list or tuple that is proven to hold at least one element.
         name: qualified name of a class, function, imported module, or of an instance's class; of an instance of one of
             several classes, their names separated by ``|``.
@@ -75,8 +75,8 @@ class Value:
 
     @property
     def element(self) -> Value:
-        """Of a list, the value of its elements; of a tuple, what holds for all of its elements; else unknown."""
-        if self.kind not in (Kind.LIST, Kind.TUPLE) or not self.items:
+        """Of a list or dict, the value of its elements; of a tuple, what holds for all of them; else unknown."""
+        if self.kind not in (Kind.LIST, Kind.TUPLE, Kind.DICT) or not self.items:
             return UNKNOWN
         first, *others = self.items
         if all(item == first for item in others):

@@ -198,10 +198,10 @@ def _over_integers(site: Site, call: cst.Call) -> bool:
 
 def _holds(dtype: str, value: float) -> bool:
     """Whether a dtype holds a literal exactly, and the default dtype before it, however narrow that is, does too."""
-    if dtype == "bool":
-        return True
     if isinstance(value, float) and not _is_short(value):
         return False
+    if dtype == "bool":
+        return True
     if dtype in _LARGEST_INTEGER:
         return value == int(value) and abs(value) <= _LARGEST_INTEGER[dtype]
     if dtype == "uint8":
@@ -210,8 +210,8 @@ def _holds(dtype: str, value: float) -> bool:
 
 
 def _is_short(value: float) -> bool:
-    """Whether a number has no more digits than bfloat16 holds: the upper half of its float32 form."""
-    if abs(value) > _LARGEST_EXACT["bfloat16"]:
+    """Whether both bfloat16 and float16 hold a number: its digits fit the upper half of float32, and it is not tiny."""
+    if value and not 2**-14 <= abs(value) <= _LARGEST_EXACT["bfloat16"]:
         return False
     packed = struct.pack(">f", value)
     return packed[2:] == b"\0\0" and struct.unpack(">f", packed)[0] == value

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 from torchlint import cst
 from torchlint.rule import Example, Fix, Input, Kind, Report, Rule, Trigger
 from torchlint.rule.build import expression, in_place_of, module_for, on_top, with_keyword
-from torchlint.rule.convert import LEGACY_CONSTRUCTORS, keeps_everything, legacy_device, legacy_dtype, move_after
+from torchlint.rule.convert import (
+    FLOATING,
+    LEGACY_CONSTRUCTORS,
+    keeps_everything,
+    legacy_device,
+    legacy_dtype,
+    move_after,
+)
 
 if TYPE_CHECKING:
     from torchlint.rule import Link, Site
@@ -153,7 +160,7 @@ class LegacyTensorConstructor(Rule):
 def _may_be_data(site: Site, data: cst.BaseExpression, links: Sequence[Link]) -> bool:
     """Whether the argument is data; where nothing is known, whether at least nothing speaks for a size."""
     value = site.value(data)
-    if value.known:
+    if value.known and value.kind is not Kind.ITEM:
         return value.kind in _DATA
     filled_in_place = bool(links) and links[0].name.endswith("_")
     return not filled_in_place and not _sounds_like_size(data)
@@ -173,7 +180,9 @@ def _sounds_like_size(node: cst.CSTNode) -> bool:
 
 def _doubt(site: Site, name: str, data: cst.BaseExpression, move: Move | None) -> str:
     """What the fix has to assume, empty when all is proven."""
-    if site.value(data).kind not in _DATA and not _is_array_by_form(site, data):
+    value = site.value(data)
+    floating_item = value.kind is Kind.ITEM and value.dtype in FLOATING  # these constructors refuse a float
+    if value.kind not in _DATA and not floating_item and not _is_array_by_form(site, data):
         return "the argument is an array or a list, not a number of elements"
     if name == "torch.Tensor" and move is None:
         return "the default tensor type lives on the CPU"

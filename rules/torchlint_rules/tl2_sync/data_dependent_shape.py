@@ -10,6 +10,8 @@ from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Repor
 _METHODS = frozenset({"nonzero", "argwhere", "unique", "unique_consecutive", "masked_select"})
 _FUNCTIONS = frozenset({"torch.where", *(f"torch.{method}" for method in _METHODS)})
 
+_MESSAGE = "the host waits to learn how many elements {what} selects (on CUDA; not measured here); {better}"
+
 _SOURCE = """\
 import torch
 from torch import nn
@@ -84,7 +86,7 @@ class DataDependentShape(Rule):
     On the CPU, where nothing waits; where the selected part is much smaller than the whole and costly to process.
 
     ## Measured
-    The wait exists on an accelerator only and has not been measured here; a figure below is for the CPU.
+    The wait exists on an accelerator only and has not been measured yet.
 
     ## References
     - PyTorch documentation, `torch.nonzero`: on CUDA tensors it causes host-device synchronization.
@@ -115,9 +117,9 @@ class DataDependentShape(Rule):
             return
         node = site.node
         if isinstance(node, cst.Call) and (what := _call(site, node)):
-            yield Report(node, f"the host waits to learn how many elements {what} selects; keep the mask instead")
+            yield Report(node, _MESSAGE.format(what=what, better="keep the mask instead"))
         elif isinstance(node, cst.Subscript) and _is_masked(site, node) and (better := _better(site, node)):
-            yield Report(node, f"the host waits to learn how many elements the mask selects; {better}")
+            yield Report(node, _MESSAGE.format(what="the mask", better=better))
 
 
 def _call(site: Site, call: cst.Call) -> str:

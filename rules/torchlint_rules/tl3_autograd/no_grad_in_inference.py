@@ -74,7 +74,7 @@ class NoGradInInference(Rule):
     name = "no-grad-in-inference"
     summary = "no_grad around inference whose tensors never leave it"
     level = Level.NOTE
-    trigger = Trigger(statements=frozenset({"With", "FunctionDef"}))
+    trigger = Trigger(statements=frozenset({"With", "FunctionDef"}), mentions=frozenset({"torch.no_grad"}))
     least = Frequency.STEP
     examples = (
         Example(

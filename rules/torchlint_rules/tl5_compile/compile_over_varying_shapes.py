@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from torchlint import cst
-from torchlint.rule import CallSite, Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import CallSite, Example, Frequency, Hop, Input, Kind, Level, Report, Rule, Site, Trigger
 from torchlint.rule.build import keyword_of
 
 _GRAPH_MODES = frozenset({"reduce-overhead", "max-autotune"})
@@ -137,12 +137,16 @@ def _fixed_shape_option(site: Site, call: cst.Call) -> tuple[str, bool]:
 
 
 def _differing(calls: Sequence[CallSite]) -> tuple[CallSite, CallSite] | None:
-    """Two hot calls with different batch sizes: proven different, or one in a rollout and one in an update."""
+    """Two hot calls with different batch sizes: proven different, or one in a rollout and one in an update alone."""
     hot = [call for call in calls if call.frequency > Frequency.ONCE]
+    sides: dict[Hop, str] = {}
+    for call in hot:
+        if sides.get(call.hop) != "step":  # a loop that both acts and learns makes what acts hot for both
+            sides[call.hop] = call.root
     for first, second in combinations(hot, 2):
         if first.batch and second.batch:
             if first.batch != second.batch:
                 return first, second
-        elif {first.root, second.root} == {"step", "update"}:
+        elif {sides[first.hop], sides[second.hop]} == {"step", "update"}:
             return first, second
     return None
