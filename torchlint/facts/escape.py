@@ -166,7 +166,13 @@ class Escapes:
         if last in self.project.methods or not isinstance(func, ast.Attribute):
             return False  # an object of the project, or a function that somebody passed in: it may keep anything
         arguments = [*call.args, *(k.value for k in call.keywords)]
-        return all(self.values.of(facts, arg).is_data for arg in arguments if not isinstance(arg, ast.Starred))
+        if not all(self.values.of(facts, arg).is_data for arg in arguments if not isinstance(arg, ast.Starred)):
+            return False
+        return callee.known or not arguments or self._whichever(last)
+
+    def _whichever(self, method: str) -> bool:
+        """Whether none of the project's methods of a name keeps a tensor: one may be called, and run a network."""
+        return all(self._function(function) for function in self.project.methods.get(method, ()))
 
     def _method(self, facts: FileFacts, func: ast.Attribute, call: ast.Call) -> bool:
         """Whether a method of a value of known kind keeps nothing."""
