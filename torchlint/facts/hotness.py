@@ -68,6 +68,10 @@ class Heat:
             return Hotness()
         return Hotness(frequency, tuple(self._path(facts, node, scope)))
 
+    def frequency(self, facts: FileFacts, node: ast.AST) -> Frequency:
+        """How often a node runs."""
+        return self._frequency(facts, node, facts.scope_of(node).function)
+
     def kinds(self, facts: FileFacts, node: ast.AST) -> frozenset[str]:
         """What makes a node hot: ``step``, ``update`` or both."""
         scope = facts.scope_of(node).function
