@@ -56,6 +56,10 @@ class PairedSite:
             self._hot = self.analysis.heat.at(self.facts, place_of(self.twin))
         return self._hot
 
+    def acting(self) -> bool:
+        """Whether something else than gradient updates makes the node hot."""
+        return self.analysis.heat.kinds(self.facts, place_of(self.twin)) != {"update"}
+
     def frequency(self, node: cst.CSTNode) -> Frequency:
         """How often one node of the statement runs."""
         twin = self._ast(node)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from torchlint.facts.graph import CallGraph
@@ -169,7 +169,7 @@ class Escapes:
             return True
         targets = self.graph.callees.get(call)
         if targets and call not in self.graph.weak:
-            return all(self._solver.ask(target) is not False for target in targets)
+            return self._all_keep_none(targets)
         if isinstance(func, ast.Attribute) and self._method(facts, func, call):
             return True
         callee = self.values.of(facts, func)
@@ -177,7 +177,17 @@ class Escapes:
             return True
         if last in self.project.methods or not isinstance(func, ast.Attribute):
             return False  # an object of the project, or a function that somebody passed in: it may keep anything
-        return self._data(facts, call)
+        if not self._data(facts, call):
+            return False
+        arguments = [*call.args, *call.keywords]
+        return callee.known or not arguments or self._whichever(last)
+
+    def _whichever(self, method: str) -> bool:
+        """Whether none of the project's methods of a name keeps a tensor: one may be called, and run a network."""
+        return self._all_keep_none(self.project.methods.get(method, ()))
+
+    def _all_keep_none(self, functions: Iterable[Scope]) -> bool:
+        return all(self._solver.ask(function) is not False for function in functions)
 
     def _method(self, facts: FileFacts, func: ast.Attribute, call: ast.Call) -> bool:
         """Whether a method of a value of known kind keeps nothing."""

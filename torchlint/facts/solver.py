@@ -113,6 +113,9 @@ class Solver(Generic[Key, Answer]):
             first_change = len(self._changed)
             self._lowest = _NEVER
             guess = self._compute(key)
+            if self._lowest == _NEVER and key not in self._guesses:  # it rests on no guess: most questions do not
+                self._memory[key] = self.unknown if guess is None else guess
+                return number
             if guess != self._guesses.get(key):
                 self._changed.append(key)
             self._guesses[key] = guess

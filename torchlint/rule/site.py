@@ -51,6 +51,9 @@ class Site(Protocol):
     def hot(self) -> Hotness:
         """How often the node runs, and the path that makes it so."""
 
+    def acting(self) -> bool:
+        """Whether a loop that steps an environment runs the node, or a forward pass: not gradient updates alone."""
+
     def frequency(self, node: cst.CSTNode) -> Frequency:
         """How often an inner expression runs: seldom where a debug flag stands before it (``self.debug and ...``)."""
 

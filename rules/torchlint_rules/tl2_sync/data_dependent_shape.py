@@ -151,7 +151,7 @@ def _better(site: Site, node: cst.Subscript) -> str:
     child: cst.CSTNode = node
     parent = site.parent(node)
     if isinstance(parent, cst.AugAssign) and parent.target is node:
-        return "add to all of it what `torch.where` masks"
+        return "change all of it and choose with `torch.where`"
     if isinstance(parent, cst.Assign) and parent.value is not node:
         return "`torch.where(mask, new, old)` has a fixed size" if _holds_tensor(site, parent.value) else ""
     while parent is not None and not isinstance(parent, cst.Assign):

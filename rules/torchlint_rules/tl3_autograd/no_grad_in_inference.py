@@ -91,7 +91,9 @@ class NoGradInInference(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a ``no_grad`` block or decorator that only data leaves."""
         guard = _no_grad(site, site.node)
-        if guard is not None and not site.compiled() and not site.scripted() and site.leaves_as_data():
+        if guard is None or not site.acting() or site.compiled() or site.scripted():
+            return
+        if site.leaves_as_data():
             yield Report(guard, _MESSAGE)
 
 

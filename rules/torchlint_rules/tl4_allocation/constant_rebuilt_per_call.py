@@ -129,11 +129,12 @@ class ConstantRebuiltPerCall(Rule):
             return
         name = site.name(node.func) or ""
         copied = name == "torch.tensor" and _goes_to_device(site, node)
-        if site.mutated(node):
-            fill = _fill(site, node)
-            if copied and fill:
-                message = f"the start value is copied to the device each time, which waits for it; use `{fill}`"
-                yield Report(node, message, level=Level.WARNING)
+        fill = _fill(site, node)
+        if copied and fill:
+            message = f"the same number is copied to the device on every call, which waits for it; use `{fill}`"
+            yield Report(node, message, level=Level.WARNING)
+        elif site.mutated(node):
+            return
         elif copied:
             message = "the same constant is copied to the device on every call, which waits for it; keep it in a buffer"
             yield Report(node, message, level=Level.WARNING)
@@ -179,7 +180,10 @@ def _is_part(site: Site, call: cst.Call) -> bool:
 def _goes_to_device(site: Site, call: cst.Call) -> bool:
     """Whether a call names a device that is not proven to be the host."""
     device = site.argument(call, 2, "device")
-    return device is not None and site.value(device).device is not Device.CPU and site.may_use_cuda()
+    if device is None or not site.may_use_cuda():
+        return False
+    value = site.value(device)
+    return value.device is not Device.CPU and value.literal != "cpu"
 
 
 def _fill(site: Site, call: cst.Call) -> str:
@@ -188,4 +192,4 @@ def _fill(site: Site, call: cst.Call) -> str:
     start = site.value(data).literal if data is not None else None
     if isinstance(start, (bool, str)) or start is None:
         return ""
-    return "torch.zeros((), device=...)" if start == 0 else f"torch.full((), {start}, device=...)"
+    return f"torch.{'zeros(()' if start == 0 else f'full((), {start}'}, dtype=..., device=...)"
