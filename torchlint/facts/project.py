@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -97,7 +98,7 @@ class Project:
             return None
         reach = self.reaching(facts, node)
         if not reach.bindings:
-            return self._starred(facts, node.id) or f"builtins.{node.id}"
+            return self._starred(facts, node.id) or (f"builtins.{node.id}" if node.id in _BUILTINS else None)
         names = {self.binding_name(facts, binding) for binding in reach.bindings if not _is_none(binding)}
         if len(names) == 1:
             return names.pop()
@@ -258,6 +259,9 @@ _FOREIGN_MODULES = frozenset(
         "DeterministicMixin",
     }
 )
+
+
+_BUILTINS = frozenset(dir(builtins))
 
 
 def _is_none(binding: Binding) -> bool:
