@@ -163,15 +163,15 @@ class Escapes:
         callee = self.values.of(facts, func)
         if callee.kind is Kind.MODULE and all(name.startswith("torch.nn.") for name in callee.name.split("|")):
             return True
-        if last in self.project.methods or not isinstance(func, ast.Attribute):
-            return False  # an object of the project, or a function that somebody passed in: it may keep anything
+        if not isinstance(func, ast.Attribute):
+            return False  # a function that somebody passed in: it may keep anything
         arguments = [*call.args, *(k.value for k in call.keywords)]
         if not all(self.values.of(facts, arg).is_data for arg in arguments if not isinstance(arg, ast.Starred)):
             return False
-        return callee.known or not arguments or self._whichever(last)
+        return not arguments or self._whichever(last)
 
     def _whichever(self, method: str) -> bool:
-        """Whether none of the project's methods of a name keeps a tensor: one may be called, and run a network."""
+        """Whether none of the project's methods of a name keeps a tensor: one may be meant, and run a network."""
         return all(self._function(function) for function in self.project.methods.get(method, ()))
 
     def _method(self, facts: FileFacts, func: ast.Attribute, call: ast.Call) -> bool:

@@ -90,7 +90,7 @@ def negated_limit(test: ast.expr) -> Frequency | None:
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.NotEq, ast.Gt, ast.IsNot)):
         if (
             isinstance(test.ops[0], ast.IsNot)
-            and is_none(test.comparators[0])
+            and _is_none(test.comparators[0])
             and isinstance(test.left, ast.Attribute)
         ):
             return Frequency.ONCE  # the branch that fills a lazily built attribute
@@ -98,8 +98,7 @@ def negated_limit(test: ast.expr) -> Frequency | None:
     return None
 
 
-def is_none(node: ast.expr) -> bool:
-    """Whether an expression is the literal ``None``."""
+def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
@@ -169,7 +168,7 @@ def _is_first_call(test: ast.expr, facts: FileFacts) -> bool:
     if not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return False
     op, left, right = test.ops[0], test.left, test.comparators[0]
-    if isinstance(op, ast.Is) and is_none(right):
+    if isinstance(op, ast.Is) and _is_none(right):
         return isinstance(left, (ast.Attribute, ast.Subscript)) or _assigned_from_cache(left, facts)
     if isinstance(op, ast.NotIn):
         return isinstance(right, (ast.Attribute, ast.Name)) and "cache" in " ".join(names_in(right)).lower()
