@@ -37,14 +37,14 @@ class Code:
         """The facts of a file; without a name of the first."""
         return self.project.files[name or next(iter(self.texts))]
 
+    def expressions(self, name: str = "") -> list[ast.expr]:
+        """All expressions of a file but those that are assigned to."""
+        nodes = (node for node in ast.walk(self.file(name).tree) if isinstance(node, ast.expr))
+        return [node for node in nodes if not isinstance(getattr(node, "ctx", None), ast.Store)]
+
     def node(self, text: str, name: str = "") -> ast.expr:
         """The last expression of a file that reads like ``text`` and is not assigned to."""
-        found = [
-            node
-            for node in ast.walk(self.file(name).tree)
-            if isinstance(node, ast.expr) and not isinstance(getattr(node, "ctx", None), ast.Store)
-            if ast.unparse(node) == text
-        ]
+        found = [node for node in self.expressions(name) if ast.unparse(node) == text]
         assert found, f"no {text} in {self.texts}"
         return max(found, key=lambda node: (node.lineno, node.col_offset))
 

@@ -46,8 +46,7 @@ def test_the_slow_way_finds_the_same(folder: Path) -> None:
 
 
 @pytest.mark.packages
-@pytest.mark.long
-def test_the_slow_way_finds_the_same_in_a_package(tmp_path: Path) -> None:
+def test_the_slow_way_finds_the_same_in_a_package() -> None:
     fast, slow = both_ways(download("stable-baselines3==2.9.2"))
     assert fast == slow
     assert fast

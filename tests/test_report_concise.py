@@ -1,10 +1,11 @@
 import re
+from dataclasses import replace
 
 from reporting import context_of, finding_of, fix_of
 
 from torchlint.report import concise
 from torchlint.report.escape import visible
-from torchlint.rule import Change, Level
+from torchlint.rule import Change, Frequency, Hop, Hotness, Level
 
 TEXT = 'x = "é"; y = torch.FloatTensor(obs)\n'
 CODE = "torch.FloatTensor(obs)"
@@ -60,3 +61,10 @@ def test_colours_only_colour():
 def test_visible_leaves_letters_of_all_scripts_alone():
     assert visible("Größe 日本語 😀 ñ") == "Größe 日本語 😀 ñ"
     assert visible("a\tb\x7f\u200d") == r"a\tb\x7f\u200d"
+
+
+def test_the_path_that_makes_a_line_hot_is_told() -> None:
+    hot = Hotness(Frequency.STEP, (Hop("train.py", 88, "loop"), Hop("agent.py", 1, "Agent.act")))
+    finding = replace(finding_of(TEXT, CODE), hot=hot)
+    line = concise.render(context_of(TEXT, finding))
+    assert line.endswith("use torch.as_tensor; hot: once per environment step (train.py:88 loop → Agent.act)\n")

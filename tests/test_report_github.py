@@ -5,7 +5,7 @@ import pytest
 from reporting import COST, STEP, UPDATE, context_of, finding_of
 
 from torchlint.report import github
-from torchlint.rule import Cost, Level, Position
+from torchlint.rule import Change, Cost, Edit, Frequency, Hop, Hotness, Level, PlainFix, Position
 
 TEXT = "x = torch.FloatTensor(obs)\ny = torch.zeros(\n    3,\n)\n"
 CODE = "torch.FloatTensor(obs)"
@@ -125,3 +125,17 @@ def test_the_summary_counts_the_rows_it_leaves_out():
     text = github.step_summary(context_of(TEXT, *many(450, Level.WARNING)))
     assert text.count("| warning |") == 400
     assert "50 findings more." in text
+
+
+def test_an_annotation_tells_why_the_line_is_hot_what_it_costs_and_what_a_fix_may_change() -> None:
+    hot = Hotness(Frequency.STEP, (Hop("train.py", 88, "loop"), Hop("agent.py", 1, "Agent.act")))
+    fix = PlainFix("use a flag", (Edit(0, 1, "y"),), may_change=(Change.VALIDATION,))
+    cost = Cost(saves_us=3.6, ratio=3.1, low=2.3, high=3.2, size="observation 17")
+    finding = replace(finding_of(TEXT, CODE), hot=hot, fix=fix, cost=cost)
+    message = github.render(context_of(TEXT, finding)).partition("::")[2].partition("::")[2]
+    assert message.rstrip("\n").split("%0A") == [
+        "use torch.as_tensor",
+        "hot: once per environment step (train.py:88 loop → Agent.act)",
+        "cost: about 3.6 us a call, 3.1x (2.3-3.2x) at observation 17, measured on CPU",
+        "fix: use a flag; may change validation; --fix --accept validation applies it",
+    ]

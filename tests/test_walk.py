@@ -11,7 +11,7 @@ import pytest
 from torchlint.settings.model import Settings
 from torchlint.settings.root import project_root
 from torchlint.sources.globs import Globs
-from torchlint.sources.walk import python_files, walk
+from torchlint.sources.walk import Walk, python_files, walk
 
 NOBODY = 65534
 
@@ -37,6 +37,12 @@ def found(root, *paths, **changes):
 
 def ignore(root, *patterns, folder="."):
     (root / folder / ".gitignore").write_text("\n".join(patterns) + "\n")
+
+
+def test_a_given_notebook_is_passed_over(tmp_path: Path) -> None:
+    notebook = tmp_path / "agent.ipynb"
+    notebook.write_text('{"cells": ["import torch"]}')
+    assert walk([notebook], Settings(root=tmp_path)) == Walk(())
 
 
 def test_python_files_of_a_folder_sorted(tree):

@@ -90,7 +90,8 @@ class _Run:
         wanted = {_name(path, self.settings.root): path for path in found.files}
         texts: dict[str, bytes] = {}
         broken: dict[str, Path] = {}
-        for name, path in {**self._project(wanted), **wanted}.items():
+        given = {**wanted, **({stdin.name: stdin.path} if stdin is not None else {})}
+        for name, path in {**self._project(given), **wanted}.items():
             try:
                 texts[name] = path.read_bytes()
             except OSError as error:

@@ -28,9 +28,7 @@ class Annotations:
                 inner = ast.parse(node.value, mode="eval").body
             except (SyntaxError, ValueError):
                 return UNKNOWN
-            text = ast.unparse(inner)
-            known = {"torch.Tensor": TENSOR, "th.Tensor": TENSOR, "Tensor": TENSOR, "np.ndarray": NDARRAY}
-            return known.get(text, UNKNOWN)
+            return self.read(facts, inner)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
             return join([self.read(facts, node.left), self.read(facts, node.right)]) or UNKNOWN
         if isinstance(node, ast.Constant) and node.value is None:

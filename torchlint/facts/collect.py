@@ -258,17 +258,20 @@ class _Collector:
                     todo.append((element, (*path, -1 if rest else index)))
             elif isinstance(node, ast.Starred):
                 todo.append((node.value, path))
+            elif isinstance(node, ast.Subscript) and value is not None and (name := dotted(node.value)):
+                whole = how is Bind.ASSIGN and not path and not isinstance(node.slice, ast.Slice)
+                scope.function.appends.setdefault(name, []).append(("item" if whole else "unknown", value))
 
     def _store(self, scope: Scope, node: ast.Attribute, binding: Binding) -> None:
-        """Record ``self.x = ...`` with the class whose method it stands in."""
-        owner = scope.owner
-        if owner is None or not isinstance(node.value, ast.Name):
-            return
+        """Record ``self.x = ...`` with the class whose method it stands in, other objects' attributes with the file."""
         method = scope
         while method.method_of is None and method.parent is not None:
             method = method.parent
-        if node.value.id == method.self_name:
-            owner.stores.setdefault(node.attr, []).append(Store(binding, scope))
+        store = Store(binding, scope)
+        if method.method_of is not None and isinstance(node.value, ast.Name) and node.value.id == method.self_name:
+            method.method_of.stores.setdefault(node.attr, []).append(store)
+        else:
+            self.facts.outside.setdefault(node.attr, []).append((node.value, store))
 
     def _assign(self, node: ast.AST, scope: Scope) -> None:
         assert isinstance(node, ast.Assign)

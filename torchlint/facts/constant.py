@@ -151,6 +151,8 @@ class Constants:
         stores = list(stores_of(self.project, owner.dotted, attr))
         if not stores or any(store.binding.how is not Bind.ASSIGN for store in stores):
             return False
+        if any(True for _ in self.values.outside(owner.dotted, attr)):
+            return False
         for store in stores:
             place = store.scope.function
             if place.kind == "function" and place.name not in ("__init__", "__post_init__"):

@@ -118,7 +118,7 @@ def call_graph(project: Project) -> tuple[CallGraph, Values]:
     values = Values(project)
     resolver = _Resolver(project, graph, values)
     pending = resolver.first_round()
-    for _ in range(2):
+    for _ in range(1):
         values = Values(project, graph.callers)
         resolver.values = values
         still = resolver.again(pending)

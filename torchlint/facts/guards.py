@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from torchlint.facts.model import Bind, FileFacts
+from torchlint.facts.model import FileFacts
 from torchlint.facts.reach import leaves
 from torchlint.rule import Frequency
 
@@ -73,7 +73,7 @@ def limit(test: ast.expr, facts: FileFacts, stmt: ast.stmt | None = None) -> Fre
         return Frequency.ONCE if _is_missing(test.operand) or _tests_for(test.operand, _FINITE) else None
     if is_debug_flag(test) or _is_interval(test) or _is_first_call(test, facts) or _tests_for(test, _NONFINITE):
         return Frequency.ONCE
-    if _is_reset(test) or _is_left_out(test, facts):
+    if _is_reset(test):
         return Frequency.EPISODE
     return None
 
@@ -88,17 +88,13 @@ def negated_limit(test: ast.expr) -> Frequency | None:
         known = [found for part in test.values if (found := negated_limit(part)) is not None]
         return min(known, default=None)
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.NotEq, ast.Gt, ast.IsNot)):
-        if (
-            isinstance(test.ops[0], ast.IsNot)
-            and _is_none(test.comparators[0])
-            and isinstance(test.left, ast.Attribute)
-        ):
+        if isinstance(test.ops[0], ast.IsNot) and is_none(test.comparators[0]) and isinstance(test.left, ast.Attribute):
             return Frequency.ONCE  # the branch that fills a lazily built attribute
         return Frequency.ONCE if _has_modulo(test.left) else None
     return None
 
 
-def _is_none(node: ast.expr) -> bool:
+def is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
@@ -168,7 +164,7 @@ def _is_first_call(test: ast.expr, facts: FileFacts) -> bool:
     if not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return False
     op, left, right = test.ops[0], test.left, test.comparators[0]
-    if isinstance(op, ast.Is) and _is_none(right):
+    if isinstance(op, ast.Is) and is_none(right):
         return isinstance(left, (ast.Attribute, ast.Subscript)) or _assigned_from_cache(left, facts)
     if isinstance(op, ast.NotIn):
         return isinstance(right, (ast.Attribute, ast.Name)) and "cache" in " ".join(names_in(right)).lower()
@@ -177,16 +173,6 @@ def _is_first_call(test: ast.expr, facts: FileFacts) -> bool:
             isinstance(part, ast.Name) and part.id == "self" for part in ast.walk(test)
         )
     return False
-
-
-def _is_left_out(test: ast.expr, facts: FileFacts) -> bool:
-    """``x is None`` for a parameter that may be left out: seldom in code that runs often."""
-    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Is) or not _is_none(test.comparators[0]):
-        return False
-    if not isinstance(test.left, ast.Name):
-        return False
-    bound = facts.scope_of(test).function.bindings.get(test.left.id, ())
-    return any(binding.how is Bind.PARAM and binding.value is not None and _is_none(binding.value) for binding in bound)
 
 
 def _assigned_from_cache(node: ast.expr, facts: FileFacts) -> bool:

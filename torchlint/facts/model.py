@@ -155,6 +155,7 @@ class FileFacts:
         parent: the parent of every node. places: where a statement stands (block and index).
         imports: absolute dotted names of all imported modules and names, for linking files.
         marks: rows of ``def`` lines that a comment calls hot or cold.
+        outside: by attribute, assignments to it that are not to ``self``: the object and what is stored.
     """
 
     source: Source
@@ -171,6 +172,7 @@ class FileFacts:
     star_imports: list[str] = field(default_factory=list)
     imports: list[str] = field(default_factory=list)
     marks: dict[int, str] = field(default_factory=dict)
+    outside: dict[str, list[tuple[ast.expr, Store]]] = field(default_factory=dict)
 
     @property
     def path(self) -> str:

@@ -103,6 +103,11 @@ def last_name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+def is_super(node: ast.expr) -> bool:
+    """Whether an expression is a call of ``super``."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+
+
 def environment(method: str, use: ast.AST | None) -> Value:
     """What a Gym or Gymnasium environment returns: observations are arrays."""
     if method == "step":
@@ -164,11 +169,15 @@ def compare(node: ast.Compare, operands: list[Value]) -> Value:
     return BOOL if kinds <= {Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.SCALAR} else UNKNOWN
 
 
-def listed(elements: list[Value | None]) -> Value:
-    """The list display of these elements."""
-    element = join(elements)
-    items = (replace(element, literal=None),) if element is not None and element.known else ()
-    return Value(Kind.LIST, items=items, nonempty=bool(elements))
+def items(element: Value) -> tuple[Value, ...]:
+    """The ``items`` of a list that holds such elements."""
+    return (replace(element, literal=None),) if element.known else ()
+
+
+def listed(elements: list[Value | None]) -> Value | None:
+    """The list display of these elements, ``None`` when nothing is known of them yet."""
+    element = join(elements) if elements else UNKNOWN
+    return Value(Kind.LIST, items=items(element), nonempty=bool(elements)) if element is not None else None
 
 
 def first(value: Value) -> Value:

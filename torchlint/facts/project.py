@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from torchlint.facts.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.reach import Reaching, reaching
 
 
@@ -24,7 +24,8 @@ def module_name(path: str) -> tuple[str, bool]:
 class Project:
     """All files whose facts are known.
 
-    ``classes`` and ``functions`` are keyed by qualified name; ``methods`` maps a method's name to all of that name.
+    ``classes`` and ``functions`` are keyed by qualified name; ``methods`` maps a method's name to all of that name,
+    ``outside`` an attribute to all assignments to it that are not to ``self``.
     """
 
     files: dict[str, FileFacts]
@@ -34,6 +35,7 @@ class Project:
     functions: dict[str, Scope] = field(default_factory=dict)
     methods: dict[str, list[Scope]] = field(default_factory=dict)
     children: dict[str, list[Scope]] = field(default_factory=dict)
+    outside: dict[str, list[tuple[FileFacts, ast.expr, Store]]] = field(default_factory=dict)
     _links: dict[tuple[str, str], FileFacts | None] = field(default_factory=dict)
     _names: dict[ast.AST, str | None] = field(default_factory=dict)
     _mro: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -201,6 +203,12 @@ class Project:
                 if binding.how is Bind.FUNCTION and binding.scope is not None:
                     yield binding.scope
 
+    def implementations(self, cls: str, name: str) -> list[Scope]:
+        """The functions that ``instance.name`` may mean for an instance of a class or of one derived from it."""
+        method = self.method(cls, name)
+        overrides = self.overrides(cls, name) if cls in self.classes else ()
+        return [*([method] if method is not None else []), *overrides]
+
     def is_ours(self, cls: str) -> bool:
         """Whether all that a class inherits is known: it and its ancestors are the project's (or plain objects)."""
         return all(name in self.classes or name.startswith("builtins.") for name in self.ancestry(cls))
@@ -258,6 +266,8 @@ def link(files: Iterable[FileFacts]) -> Project:
         for start in range(len(parts)):
             project.by_suffix.setdefault(".".join(parts[start:]), []).append(file)
     for file in project.files.values():
+        for name, found in file.outside.items():
+            project.outside.setdefault(name, []).extend((file, node, store) for node, store in found)
         for scope in file.scopes:
             if scope.kind == "class":
                 project.classes[scope.dotted] = scope

@@ -52,11 +52,6 @@ def _seen(facts: FileFacts, name: ast.Name, scope: Scope, bound: list[Binding]) 
     return found if found or scope.kind == "class" else bound
 
 
-def before(facts: FileFacts, name: str, stmt: ast.stmt, scope: Scope) -> tuple[Binding, ...]:
-    """The bindings of a local name that reach the start of a statement."""
-    return tuple(dict.fromkeys(_backwards(facts, stmt, name, scope))) if name in scope.bindings else ()
-
-
 def _backwards(facts: FileFacts, use: ast.AST, name: str, scope: Scope) -> list[Binding]:
     """Collect the bindings of a name that reach a use, walking back through the blocks that enclose it."""
     finder = _Finder(facts, name, scope.bindings[name])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from torchlint.facts import operators, signatures
@@ -14,30 +14,24 @@ from torchlint.facts.join import INT, NONE, STRING, TENSOR, join, list_of, tuple
 from torchlint.facts.libraries import library_call, library_name
 from torchlint.facts.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.project import Project, is_external_module
-from torchlint.facts.reach import before
+from torchlint.facts.solver import NotYetError, Solver
 from torchlint.rule import UNKNOWN, Kind, Value
 
-_DEPTH = 70
-_BUDGET = 6000
 _ENV_NAME = re.compile(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env|gym_env)\d*$", re.IGNORECASE)
-_CONTAINERS = ("append", "appendleft", "insert", "add")
+_Question = Scope | tuple[FileFacts, ast.expr | Binding] | tuple[str, str]
 
 
 @dataclass(eq=False, slots=True)
 class Values:
-    """Answers what expressions are, with a memory.
-
-    A question met again while it is being answered (a cycle) counts as nothing known yet. Answers that depend on such
-    a cut are not remembered, so that every answer is independent of the order of questions.
-    """
+    """Answers what expressions are, with a memory."""
 
     project: Project
     callers: Mapping[Scope, list[Caller]] = field(default_factory=dict)
-    _memory: dict[object, Value | None] = field(default_factory=dict)
-    _open: dict[object, int] = field(default_factory=dict)
-    _lowest: int = 1 << 30
-    _work: int = 0
     _arrays: bool | None = None
+    _solver: Solver[_Question, Value] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._solver = Solver(self._answer, UNKNOWN)
 
     @property
     def annotations(self) -> Annotations:
@@ -46,21 +40,15 @@ class Values:
 
     def of(self, facts: FileFacts, node: ast.expr) -> Value:
         """What is known of an expression."""
-        if not self._open:
-            self._work = 0
-        return self._ask(node, facts, node) or UNKNOWN
+        return self._value(facts, node) or UNKNOWN
 
     def returned(self, function: Scope) -> Value:
         """What a call of a project function gives."""
-        if not self._open:
-            self._work = 0
-        return self._ask(function, function.file, function) or UNKNOWN
+        return self._solver.ask(function) or UNKNOWN
 
     def attribute(self, cls: str, name: str) -> Value:
         """What ``instance.name`` is for an instance of a project class."""
-        if not self._open:
-            self._work = 0
-        return self._ask((cls, name), None, (cls, name)) or UNKNOWN
+        return self._solver.ask((cls, name)) or UNKNOWN
 
     def instance(self, cls: str) -> Value:
         """An instance of a class of the project or of a known library."""
@@ -68,48 +56,31 @@ class Values:
             return Value(Kind.MODULE, name=cls)
         return Value(Kind.INSTANCE, name=cls)
 
-    # the machinery --------------------------------------------------------------------------------------------------
+    # questions: what a function returns, what an expression or a binding is, what an attribute of a class is ----------
 
-    def _ask(self, key: object, facts: FileFacts | None, what: object) -> Value | None:
-        if key in self._memory:
-            return self._memory[key]
-        depth = len(self._open)
-        if key in self._open:
-            self._lowest = min(self._lowest, self._open[key])
-            return None
-        self._work += 1
-        if depth > _DEPTH or self._work > _BUDGET:
-            self._lowest = 0
-            return UNKNOWN
-        outer, self._lowest = self._lowest, 1 << 30
-        self._open[key] = depth
-        try:
-            result = self._answer(facts, what)
-        finally:
-            del self._open[key]
-        if self._lowest >= depth:
-            self._memory[key] = result
-        else:
-            outer = min(outer, self._lowest)
-        self._lowest = outer
-        return result
-
-    def _answer(self, facts: FileFacts | None, what: object) -> Value | None:
-        if isinstance(what, tuple):
-            return self._attribute(*what)
-        assert facts is not None
-        if isinstance(what, Scope):
-            return self._returned(what)
+    def _answer(self, question: _Question) -> Value | None:
+        if isinstance(question, Scope):
+            return self._returned(question)
+        place, what = question
+        if isinstance(place, str):
+            return self._attribute(place, str(what))
         if isinstance(what, Binding):
-            return self._binding(facts, what)
+            return self._binding(place, what)
         assert isinstance(what, ast.expr)
-        return self._expression(facts, what)
+        return self._expression(place, what)
 
     def _value(self, facts: FileFacts, node: ast.expr) -> Value | None:
-        return self._ask(node, facts, node)
+        return self._solver.ask((facts, node))
 
     def _known(self, facts: FileFacts, node: ast.expr) -> Value:
-        return self._ask(node, facts, node) or UNKNOWN
+        """The value of an operand without which nothing can be said."""
+        value = self._value(facts, node)
+        if value is None:
+            raise NotYetError
+        return value
+
+    def _bound(self, facts: FileFacts, bindings: Iterable[Binding]) -> Value | None:
+        return join([self._solver.ask((facts, binding)) for binding in bindings])
 
     # expressions ----------------------------------------------------------------------------------------------------
 
@@ -179,12 +150,12 @@ class Values:
         if not reach.bindings:
             name = self.project.qualified(facts, node) or ""
             return self._named(name) if name else UNKNOWN
-        result = join([self._ask(binding, facts, binding) for binding in reach.bindings])
+        result = self._bound(facts, reach.bindings)
         if result is not None and not result.known:
             return operators.by_name(node.id)
         return result
 
-    def _named(self, name: str) -> Value:
+    def _named(self, name: str) -> Value | None:
         """The value of a qualified name outside of any function."""
         known = library_name(name)
         if known is not None:
@@ -199,7 +170,7 @@ class Values:
         file = self.project.modules.get(module)
         if file is not None:
             bindings = file.top.bindings.get(last, [])
-            return join([self._ask(b, file, b) for b in bindings]) or UNKNOWN
+            return self._bound(file, bindings)
         return UNKNOWN
 
     def _binding(self, facts: FileFacts, binding: Binding) -> Value | None:
@@ -223,6 +194,8 @@ class Values:
             return None
         if how is Bind.ELEMENT:
             value = signatures.element_of(value)
+        elif how is Bind.ENTER:
+            value = self._entered(value)
         elif how is Bind.OTHER:
             return UNKNOWN
         for step in binding.path:
@@ -231,13 +204,22 @@ class Values:
             return self._grown(facts, binding, value)
         return value
 
+    def _entered(self, value: Value) -> Value:
+        """What a context manager gives; an environment gives itself."""
+        if value.kind is Kind.ENV:
+            return value
+        own = self.project.implementations(value.name, "__enter__")
+        entered = self._results(own) if own else UNKNOWN
+        if entered is None:
+            raise NotYetError
+        return entered
+
     def _augmented(self, facts: FileFacts, binding: Binding) -> Value | None:
         assert isinstance(binding.stmt, ast.AugAssign) and binding.value is not None
-        scope = facts.scope_of(binding.stmt)
         target = binding.stmt.target
         if not isinstance(target, ast.Name):
             return UNKNOWN
-        old = join([self._ask(b, facts, b) for b in before(facts, target.id, binding.stmt, scope.function)])
+        old = self._bound(facts, self.project.reaching(facts, target).bindings)
         if old is None:
             return None
         return operators.binary(binding.stmt.op, old, self._known(facts, binding.value))
@@ -248,20 +230,20 @@ class Values:
         names = [n for n, bound in scope.bindings.items() if binding in bound]
         if not names:
             return value
-        appended = scope.appends.get(names[0], [])
-        return self._with_elements(facts, value, appended)
+        return self._filled(value, ((facts, how, node) for how, node in scope.appends.get(names[0], ())))
 
-    def _with_elements(self, facts: FileFacts, value: Value, appended: Iterable[tuple[str, ast.expr]]) -> Value | None:
+    def _filled(self, value: Value, appended: Iterable[tuple[FileFacts, str, ast.expr]]) -> Value | None:
+        """A list with what is appended to it; each addition says how."""
         elements: list[Value | None] = list(value.items)
-        for how, node in appended:
-            item = self._value(facts, node)
+        for facts, how, node in appended:
+            item = self._value(facts, node) if how != "unknown" else UNKNOWN
             if item is not None and how == "extend":
                 item = signatures.element_of(item)
             elements.append(item)
         if not elements:
             return value
         element = join(elements)
-        return replace(value, items=(replace(element, literal=None),) if element is not None and element.known else ())
+        return replace(value, items=operators.items(element)) if element is not None else None
 
     # parameters -----------------------------------------------------------------------------------------------------
 
@@ -308,7 +290,7 @@ class Values:
         name = self.project.qualified(facts, node)
         if name is not None and not name.startswith("builtins."):
             found = self._named(name)
-            if found.known:
+            if found is None or found.known:
                 return found
         source = self._value(facts, node.value)
         if source is None:
@@ -329,16 +311,16 @@ class Values:
         if source.kind is Kind.MODULE and attr in ("weight", "bias"):
             return TENSOR
         if source.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and source.name:
-            return join([self._ask((name, attr), None, (name, attr)) for name in source.name.split("|")])
+            return join([self._solver.ask((name, attr)) for name in source.name.split("|")])
         return UNKNOWN
 
     def _attribute(self, cls: str, name: str) -> Value | None:
-        method = self.project.method(cls, name)
-        if method is not None:
-            if "property" in method.decorator_names or "cached_property" in method.decorator_names:
-                return self._ask(method, method.file, method)
-            return Value(Kind.FUNCTION, name=method.dotted)
-        stores = list(stores_of(self.project, cls, name))
+        own = self.project.implementations(cls, name)
+        if own:
+            if "property" in own[0].decorator_names or "cached_property" in own[0].decorator_names:
+                return self._results(own)
+            return Value(Kind.FUNCTION, name=own[0].dotted)
+        stores = [*stores_of(self.project, cls, name), *self.outside(cls, name)]
         result = join([self._stored(store) for store in stores])
         if result is None:
             return None if stores else UNKNOWN
@@ -346,20 +328,33 @@ class Values:
             return self._grown_attribute(cls, name, result)
         return result
 
+    def outside(self, cls: str, name: str) -> Iterator[Store]:
+        """Assignments to an attribute of what is known to be an instance of a class, or of a relative."""
+        for facts, node, store in self.project.outside.get(name, ()):
+            value = self._value(facts, node) or UNKNOWN
+            if value.kind in (Kind.INSTANCE, Kind.MODULE) and any(
+                cls in self.project.ancestry(other) or other in self.project.ancestry(cls)
+                for other in value.name.split("|")
+            ):
+                yield store
+
     def _stored(self, store: Store) -> Value | None:
         if store.binding.how is Bind.AUGMENT:
             return None  # changes the number, hardly ever the kind
-        return self._ask(store.binding, store.scope.file, store.binding)
+        return self._solver.ask((store.scope.file, store.binding))
 
     def _grown_attribute(self, cls: str, name: str, value: Value) -> Value | None:
-        elements: list[Value | None] = [value]
-        for scope in self.project.family(cls):
-            for method in methods(scope):
-                for text in (f"{method.self_name}.{name}",):
-                    appended = method.appends.get(text)
-                    if appended and method.self_name:
-                        elements.append(self._with_elements(method.file, Value(Kind.LIST), appended))
-        return join(elements)
+        classes = [*self.project.family(cls), *self.project.descendants(cls)]
+        return self._filled(
+            value,
+            (
+                (method.file, how, node)
+                for scope in classes
+                for method in methods(scope)
+                if method.self_name
+                for how, node in method.appends.get(f"{method.self_name}.{name}", ())
+            ),
+        )
 
     # calls ----------------------------------------------------------------------------------------------------------
 
@@ -373,7 +368,7 @@ class Values:
                 return known
             if name in self.project.functions:
                 function = self.project.functions[name]
-                return self._ask(function, function.file, function)
+                return self._solver.ask(function)
             if name in self.project.classes:
                 return self.instance(name)
             if is_external_module(name):
@@ -390,13 +385,14 @@ class Values:
         """``map(np.stack, rows)``: a list of what the function gives."""
         name = self.project.qualified(facts, function) or ""
         if name in self.project.functions:
-            target = self.project.functions[name]
-            element = self._ask(target, target.file, target)
+            element = self._solver.ask(self.project.functions[name])
             return list_of(element) if element is not None else None
         return list_of(signatures.mapped(name))
 
     def _method(self, facts: FileFacts, node: ast.Call, func: ast.Attribute) -> Value | None:
-        source = self._receiver(facts, func.value)
+        if operators.is_super(func.value):
+            return self._inherited(facts, func)
+        source = self._value(facts, func.value)
         if source is None:
             return None
 
@@ -438,27 +434,25 @@ class Values:
             self._arrays = not any(operators.first(apart.returned(method)).kind is Kind.TENSOR for method in steps)
         return self._arrays
 
-    def _receiver(self, facts: FileFacts, node: ast.expr) -> Value | None:
-        """The value a method is called on; ``super()`` is an instance of the next class."""
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super":
-            owner = facts.scope_of(node).owner
-            if owner is not None:
-                above = self.project.ancestry(owner.dotted)[1:]
-                if above:
-                    return self.instance(above[0])
-            return UNKNOWN
-        return self._value(facts, node)
+    def _inherited(self, facts: FileFacts, func: ast.Attribute) -> Value | None:
+        """What ``super().method(...)`` gives."""
+        owner = facts.scope_of(func).owner
+        for base in self.project.ancestry(owner.dotted)[1:] if owner is not None else ():
+            method = self.project.method(base, func.attr)
+            if method is not None:
+                return self._solver.ask(method)
+        return UNKNOWN
 
     def _project_method(self, source: Value, attr: str, node: ast.Call) -> Value | None:
         return join([self._method_of(source.kind, name, attr, node) for name in source.name.split("|")])
 
     def _method_of(self, kind: Kind, cls: str, attr: str, node: ast.Call) -> Value | None:
-        method = self.project.method(cls, attr)
-        if method is not None:
-            return self._ask(method, method.file, method)
+        own = self.project.implementations(cls, attr)
+        if own:
+            return self._results(own)
         if attr == "__call__" and kind is Kind.MODULE:
             return self._called(Value(kind, name=cls))
-        member = self._ask((cls, attr), None, (cls, attr))
+        member = self._solver.ask((cls, attr))
         if member is None:
             return None
         if member.kind in (Kind.MODULE, Kind.INSTANCE, Kind.CLASS, Kind.FUNCTION):
@@ -472,17 +466,20 @@ class Values:
     def _called_one(self, kind: Kind, name: str) -> Value | None:
         if kind is Kind.CLASS:
             return self.instance(name) if name in self.project.classes else UNKNOWN
-        method = self.project.functions.get(name) if kind is Kind.FUNCTION else None
-        if kind is Kind.MODULE:
-            method = self.project.method(name, "forward")
-        elif kind is Kind.INSTANCE:
-            method = self.project.method(name, "__call__")
-        if method is not None:
-            return self._ask(method, method.file, method)
+        if kind is Kind.FUNCTION:
+            function = self.project.functions.get(name)
+            return self._solver.ask(function) if function is not None else UNKNOWN
+        own = self.project.implementations(name, "forward" if kind is Kind.MODULE else "__call__")
+        if own and kind in (Kind.MODULE, Kind.INSTANCE):
+            return self._results(own)
         if kind is Kind.MODULE and name.startswith("torch.nn."):
             several = name.rpartition(".")[2] in signatures.table()["modules"]["tuple"]
             return tuple_of(TENSOR, UNKNOWN) if several else TENSOR
         return UNKNOWN
+
+    def _results(self, functions: Iterable[Scope]) -> Value | None:
+        """What a call gives that may reach any of these functions."""
+        return join([self._solver.ask(function) for function in functions])
 
     def _returned(self, function: Scope) -> Value | None:
         node = function.node

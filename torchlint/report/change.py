@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from torchlint.rule import Edit
+from torchlint.report.context import Context
+from torchlint.report.escape import visible
+from torchlint.rule import Applicability, Edit, PlainFix
 from torchlint.sources.lines import LineTable
 
 
@@ -64,3 +66,21 @@ def _dedented(before: list[str], after: list[str]) -> Hunk:
     written = [line for line in (*before, *after) if line.strip()]
     indent = min((len(line) - len(line.lstrip(" \t")) for line in written), default=0)
     return Hunk(tuple(line[indent:] for line in before), tuple(line[indent:] for line in after))
+
+
+def acceptance(fix: PlainFix, context: Context) -> str:
+    """What the fix may change, and what makes ``--fix`` apply it."""
+    if fix.applicability is Applicability.DISPLAY:
+        return "would lose a comment, so it is left to you"
+    if fix.applicability is Applicability.SAFE:
+        return "safe: changes nothing but the time; --fix applies it"
+    changes = [change.value for change in fix.may_change]
+    effects = [f"may change {', '.join(changes)}"] if changes else []
+    effects += [f"right only if {visible(fix.assumes)}"] if fix.assumes else []
+    if context.takes(fix):
+        how = "accepted, --fix applies it"
+    elif fix.assumes:
+        how = "--fix --unsafe-fixes applies it"
+    else:
+        how = f"--fix --accept {','.join(changes)} applies it"
+    return f"{', '.join(effects)}; {how}"

@@ -1,4 +1,4 @@
-"""The format ``concise``: one finding a line, ``path:row:col: CODE [*] message``."""
+"""The format ``concise``: one finding a line, ``path:row:col: CODE [*] message; hot: why``."""
 
 from __future__ import annotations
 
@@ -21,4 +21,5 @@ def _line(context: Context, finding: Finding) -> str:
     if context.color:
         code = f"\x1b[{_STYLES[finding.level]}m{code}\x1b[0m"
         mark = mark and f"\x1b[36m{mark}\x1b[0m"
-    return " ".join(part for part in (place, code, mark, visible(finding.message)) if part)
+    why = f"; hot: {finding.hot.describe()}" if finding.hot.path else ""
+    return " ".join(part for part in (place, code, mark, visible(finding.message + why)) if part)

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from torchlint.report.cells import fit, shown
-from torchlint.report.change import Hunk, hunks
+from torchlint.report.change import Hunk, acceptance, hunks
 from torchlint.report.context import Context
 from torchlint.report.cost import cost_of
 from torchlint.report.escape import visible
@@ -19,7 +19,7 @@ from torchlint.report.frame import Canvas, frame
 from torchlint.report.rank import worst_first
 from torchlint.report.style import ADDED, ASCII, LABEL, LEVELS, QUIET, REMOVED, UNDERLINES, UNICODE
 from torchlint.report.summary import summary
-from torchlint.rule import Applicability, Finding, Frequency, Hotness, PlainFix
+from torchlint.rule import Finding, Frequency, Hotness
 
 # Labels and line numbers end in this column, and what they label starts in the next but one.
 _LABEL = 5
@@ -109,7 +109,7 @@ def _finding(finding: Finding, context: Context, canvas: Canvas) -> Iterator[Tex
         if table is not None:
             for hunk in hunks(context.sources[finding.path].utf8, table, finding.fix.edits):
                 yield from _hunk(hunk, canvas)
-        yield from _labelled("", _wrapped(_acceptance(finding.fix, context), width, QUIET))
+        yield from _labelled("", _wrapped(acceptance(finding.fix, context), width, QUIET))
 
 
 def _header(finding: Finding, canvas: Canvas) -> Iterator[Text]:
@@ -162,24 +162,6 @@ def _wrapped(text: str | Text, width: int, style: str = "") -> list[Text]:
     for line in lines:
         line.rstrip()
     return lines
-
-
-def _acceptance(fix: PlainFix, context: Context) -> str:
-    """What the fix may change, and what makes ``--fix`` apply it."""
-    if fix.applicability is Applicability.DISPLAY:
-        return "would lose a comment, so it is left to you"
-    if fix.applicability is Applicability.SAFE:
-        return "safe: changes nothing but the time; --fix applies it"
-    changes = [change.value for change in fix.may_change]
-    effects = [f"may change {', '.join(changes)}"] if changes else []
-    effects += [f"right only if {visible(fix.assumes)}"] if fix.assumes else []
-    if context.takes(fix):
-        how = "accepted, --fix applies it"
-    elif fix.assumes:
-        how = "--fix --unsafe-fixes applies it"
-    else:
-        how = f"--fix --accept {','.join(changes)} applies it"
-    return f"{', '.join(effects)}; {how}"
 
 
 def _hunk(hunk: Hunk, canvas: Canvas) -> Iterator[Text]:

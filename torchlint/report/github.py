@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from torchlint.report.change import acceptance
 from torchlint.report.context import Context
 from torchlint.report.cost import cost_of
 from torchlint.report.escape import visible
@@ -26,7 +27,7 @@ def render(context: Context) -> str:
     for finding in ranked:
         seen[finding.level] += 1
         if seen[finding.level] <= _SHOWN:
-            lines.append(_annotation(finding))
+            lines.append(_annotation(context, finding))
     hidden = len(ranked) - len(lines)
     if hidden:
         lines.append(f"::notice title=torchlint::{hidden} more")
@@ -46,7 +47,7 @@ def step_summary(context: Context) -> str:
     return "\n".join(lines)
 
 
-def _annotation(finding: Finding) -> str:
+def _annotation(context: Context, finding: Finding) -> str:
     start, end = finding.start, finding.end
     properties: dict[str, str | int] = {"title": finding.code, "file": finding.path, "line": start.row}
     # GitHub rejects columns of an annotation over several lines.
@@ -55,7 +56,19 @@ def _annotation(finding: Finding) -> str:
     else:
         properties |= {"endLine": end.row}
     listed = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
-    return f"::{_COMMANDS[finding.level]} {listed}::{_data(finding.message)}"
+    return f"::{_COMMANDS[finding.level]} {listed}::{_data(_told(context, finding))}"
+
+
+def _told(context: Context, finding: Finding) -> str:
+    """What a reader of an annotation needs: the smell, why the line is hot, its cost, what a fix may change."""
+    lines = [finding.message]
+    if finding.hot.path:
+        lines.append(f"hot: {finding.hot.describe()}")
+    if cost := cost_of(finding):
+        lines.append(f"cost: {cost}")
+    if finding.fix is not None:
+        lines.append(f"fix: {finding.fix.message}; {acceptance(finding.fix, context)}")
+    return "\n".join(lines)
 
 
 def _data(text: str) -> str:

@@ -53,12 +53,12 @@ def check_keys(table: Mapping[str, object]) -> dict[str, object]:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The end of a message that names the known word nearest to a wrong one; empty when none is near."""
+    """The end of a message that names the known word nearest to a wrong one; empty for an empty word."""
     import difflib
 
     candidates = {name.lower(): name for name in known}
-    close = difflib.get_close_matches(word.lower().replace("_", "-"), list(candidates), n=1, cutoff=0.5)
-    return f"; did you mean {candidates[close[0]]!r}?" if close else ""
+    close = difflib.get_close_matches(word.lower().replace("_", "-"), list(candidates), n=1, cutoff=0.0)
+    return f"; did you mean {candidates[close[0]]!r}?" if word and close else ""
 
 
 def _described(value: object) -> str:

@@ -64,6 +64,8 @@ class _Walker:
             return
         if stat.S_ISDIR(mode):
             self._descend(path)
+        elif path.suffix == ".ipynb":
+            return  # the hooks are given notebooks too, and a notebook is no Python source
         elif stat.S_ISREG(mode):
             self._keep(str(path), os.path.realpath(path))
         else:

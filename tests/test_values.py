@@ -1,0 +1,482 @@
+"""What is known of the expression that a small program shows. Unknown where unsure."""
+
+from __future__ import annotations
+
+import ast
+import random
+
+import pytest
+from projects import Code
+
+from torchlint.rule import Device, Kind, Value
+
+HEAD = "import torch\nimport numpy as np\nimport gymnasium as gym\nfrom torch import nn\n"
+
+
+def described(value: Value) -> str:
+    """A value in words: kind, dtype, device, rank, name, elements."""
+    words = [value.kind.value]
+    words += [value.dtype] if value.dtype else []
+    words += [value.device.value] if value.device is not Device.UNKNOWN else []
+    words += [f"rank {value.rank}"] if value.rank is not None else []
+    words += [value.name] if value.name else []
+    if value.kind in (Kind.LIST, Kind.TUPLE) and value.items:
+        words.append(f"({', '.join(described(item) for item in value.items)})")
+    return " ".join(words)
+
+
+def shown(text: str) -> str:
+    """The shown expression's value in words."""
+    return described(Code(HEAD + text).value())
+
+
+EXPRESSIONS = {
+    "1": "Python number int",
+    "True": "Python number bool",
+    "-1.5": "Python number float",
+    "'a'": "string",
+    "f'{1}'": "string",
+    "None": "None",
+    "b'a'": "unknown",
+    "...": "unknown",
+    "1 + 1": "Python number int",
+    "1 / 2": "Python number float",
+    "2 * 1.5": "Python number float",
+    "not 1": "Python number bool",
+    "1 < 2": "Python number bool",
+    "x is None": "Python number bool",
+    "x < 2": "unknown",
+    "x in y": "Python number bool",
+    "x + 1": "unknown",
+    "(1, 'a')": "tuple (Python number int, string)",
+    "(1, *x)": "unknown",
+    "[1, 2]": "list (Python number int)",
+    "[1, 'a']": "list",
+    "[]": "list",
+    "[*x]": "list",
+    "[torch.zeros(1) for i in x]": "list (tensor float32 cpu)",
+    "{}": "dict",
+    "lambda: 1": "function",
+    "torch.zeros(3)": "tensor float32 cpu",
+    "torch.zeros(3, dtype=torch.int64)": "tensor int64 cpu",
+    "torch.zeros(3, dtype=x)": "tensor cpu",
+    "torch.zeros(3, device='cuda')": "tensor float32 cuda",
+    "torch.zeros(3, device='cuda:1')": "tensor float32 cuda",
+    "torch.zeros(3, device=x)": "tensor float32",
+    "torch.zeros(3, **x)": "tensor",
+    "torch.zeros(3, device=torch.device('cpu'))": "tensor float32 cpu",
+    "torch.arange(3)": "tensor int64 cpu rank 1",
+    "torch.arange(3.0)": "tensor cpu rank 1",
+    "torch.tensor(1)": "tensor int64 cpu rank 0",
+    "torch.tensor(1.0)": "tensor float32 cpu rank 0",
+    "torch.tensor(x)": "tensor",
+    "torch.FloatTensor(x)": "tensor float32 cpu",
+    "torch.cuda.FloatTensor(x)": "tensor float32 cuda",
+    "torch.zeros(3).to('cuda')": "tensor float32 cuda",
+    "torch.zeros(3).to(x)": "tensor",
+    "torch.zeros(3).to(torch.float64)": "tensor float64 cpu",
+    "torch.zeros(3).cuda().cpu()": "tensor float32 cpu",
+    "torch.zeros(3).long()": "tensor int64 cpu",
+    "torch.zeros(3) + torch.ones(3)": "tensor float32 cpu",
+    "torch.zeros(3) + torch.ones(3, dtype=torch.float64)": "tensor cpu",
+    "torch.zeros(3) + torch.ones(3, device='cuda')": "tensor float32",
+    "torch.zeros(3) > 0": "tensor bool cpu",
+    "torch.zeros(3).item()": "Python number float",
+    "torch.zeros(3).tolist()": "list (Python number)",
+    "torch.zeros(3).numpy()": "ndarray float32",
+    "torch.zeros(3).shape": "torch.Size",
+    "torch.zeros(3).shape[0]": "Python number int",
+    "torch.zeros(3).size(0)": "Python number int",
+    "torch.zeros(3).dtype": "dtype float32",
+    "torch.zeros(3).device": "device cpu",
+    "torch.zeros(3).max()": "tensor float32 cpu rank 0",
+    "torch.zeros(3).max(0)": "tuple (tensor float32 cpu, tensor int64 cpu)",
+    "torch.zeros(3).max(dim=0)": "tuple (tensor float32 cpu, tensor int64 cpu)",
+    "torch.zeros(3).made_up()": "unknown",
+    "torch.zeros(3).made_up": "unknown",
+    "torch.zeros(3)[0]": "tensor float32 cpu",
+    "torch.stack([torch.zeros(3)])": "tensor float32 cpu",
+    "torch.cat((torch.zeros(3), torch.ones(3, device='cuda')))": "tensor",
+    "torch.where(torch.zeros(3) > 0)": "tuple (tensor int64 cpu)",
+    "torch.made_up(3)": "unknown",
+    "torch.float32": "dtype float32",
+    "torch.device('cuda')": "device cuda",
+    "torch.nn.functional.relu(x)": "tensor",
+    "torch.distributions.Categorical(logits=x)": "distribution",
+    "torch.distributions.Categorical(logits=x).sample()": "tensor",
+    "torch.optim.Adam(x)": "optimizer",
+    "nn.Linear(3, 4)": "module torch.nn.Linear",
+    "nn.Linear(3, 4)(x)": "tensor",
+    "nn.Linear(3, 4).to(x)(x)": "tensor",
+    "nn.Parameter(x)": "tensor",
+    "np.zeros(3)": "ndarray float64 rank 1",
+    "np.zeros((3, 4))": "ndarray float64 rank 2",
+    "np.zeros((3, 4))[0]": "ndarray float64 rank 1",
+    "np.zeros((3, 4))[0, 1]": "numpy scalar float64",
+    "np.zeros((3, 4))[0][1]": "numpy scalar float64",
+    "np.zeros(3)[x]": "unknown",
+    "np.zeros(3, dtype=np.float32)": "ndarray float32 rank 1",
+    "np.zeros(3).astype('float32')": "ndarray float32 rank 1",
+    "np.array([1, 2])": "ndarray rank 1",
+    "np.array(x)": "ndarray",
+    "np.zeros(3).mean()": "numpy scalar float64",
+    "np.zeros(3).mean(0)": "ndarray",
+    "np.float32(1)": "numpy scalar float32",
+    "np.float32(x)": "unknown",
+    "np.random.rand()": "Python number float",
+    "np.random.rand(3)": "ndarray",
+    "np.inf": "Python number float",
+    "len(x)": "Python number int",
+    "range(3)": "list (Python number int)",
+    "list(range(3))": "list (Python number int)",
+    "list(x)": "list",
+    "max(1, 2)": "Python number int",
+    "max(x)": "unknown",
+    "gym.make('a')": "environment gymnasium",
+    "gym.make('a').reset()": "ndarray",
+    "gym.make('a').step(0)[0]": "ndarray",
+    "gym.make('a').step(0)[1]": "unknown",
+    "x": "unknown",
+    "x.y": "unknown",
+    "x()": "unknown",
+    "x.cpu()": "tensor cpu",
+    "x.numpy()": "ndarray",
+    "x.device": "device",
+    "1 if x else 2.0": "Python number",
+    "torch.zeros(1) if x else None": "tensor float32 cpu",
+    "torch.zeros(1) if x else 1": "unknown",
+    "x or torch.zeros(1)": "unknown",
+    "None or torch.zeros(1)": "tensor float32 cpu",
+    "(y := torch.zeros(1))": "tensor float32 cpu",
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), EXPRESSIONS.items())
+def test_expressions(text: str, expected: str) -> None:
+    assert shown(f"show({text})\n") == expected
+
+
+PROGRAMS = {
+    "a name": ("x = torch.zeros(3)\nshow(x)", "tensor float32 cpu"),
+    "rebinding": ("x = torch.zeros(3)\nx = x.numpy()\nshow(x)", "ndarray float32"),
+    "a shadowed module": ("def f(torch):\n    show(torch.zeros(3))", "unknown"),
+    "a rebound module": ("torch = other()\nshow(torch.zeros(3))", "unknown"),
+    "an optional module": (
+        "try:\n    import torch as th\nexcept ImportError:\n    th = None\nshow(th.zeros(3))",
+        "tensor float32 cpu",
+    ),
+    "an alias": ("zeros = torch.zeros\nshow(zeros(3))", "tensor float32 cpu"),
+    "two possible functions": ("f = torch.zeros if a else torch.ones\nshow(f(3))", "unknown"),
+    "branches that agree": (
+        "if a:\n    x = torch.zeros(1)\nelse:\n    x = torch.ones(1)\nshow(x)",
+        "tensor float32 cpu",
+    ),
+    "branches that differ in dtype": (
+        "if a:\n    x = torch.zeros(1)\nelse:\n    x = torch.arange(1)\nshow(x)",
+        "tensor cpu",
+    ),
+    "branches that differ in kind": ("x = 'a'\nif a:\n    x = torch.zeros(1)\nshow(x)", "unknown"),
+    "None beside a tensor": ("x = None\nif a:\n    x = torch.zeros(1)\nshow(x)", "tensor float32 cpu"),
+    "a literal is not that of both branches": ("x = 1\nif a:\n    x = 2\nshow((3, 'a')[x])", "unknown"),
+    "unpacking": ("x, y = 1, 'a'\nshow(y)", "string"),
+    "nested unpacking": ("x, (y, z) = 1, (2, 'a')\nshow(z)", "string"),
+    "unpacking a call": ("x, y = torch.zeros(3).max(0)\nshow(y)", "tensor int64 cpu"),
+    "a starred target": ("x, *y = 1, 2, 3\nshow(y)", "unknown"),
+    "before a starred target": ("x, *y = 1, 'a', 3\nshow(x)", "Python number int"),
+    "after a starred target": ("x, *y, z = 1, 2, 'a'\nshow(z)", "unknown"),
+    "too many targets": ("x, y, z = 1, 2\nshow(z)", "unknown"),
+    "two targets": ("x = y = 1\nshow(y)", "Python number int"),
+    "augmented": ("x = torch.zeros(3)\nx += 1\nshow(x)", "tensor float32 cpu"),
+    "augmented in a loop": ("x = 0\nfor i in y:\n    x += 0.5\nshow(x)", "Python number"),
+    "a loop over a list": ("for x in [1, 2]:\n    show(x)", "Python number int"),
+    "a loop over a tensor": ("for x in torch.arange(3):\n    show(x)", "tensor int64 cpu rank 0"),
+    "a loop over an array": ("for x in np.zeros((3, 4)):\n    show(x)", "ndarray float64 rank 1"),
+    "a loop over enumerate": ("for i, x in enumerate(['a']):\n    show(x)", "string"),
+    "a loop over zip": ("for i, x in zip([1], ['a']):\n    show(x)", "string"),
+    "a loop over what is not known": ("for x in y:\n    show(x)", "unknown"),
+    "a comprehension's target": ("x = [show(i) for i in [1, 2]]", "Python number int"),
+    "a second generator": ("x = [show(i) for r in [['a']] for i in r]", "string"),
+    "append": ("x = []\nx.append(torch.zeros(1))\nshow(x)", "list (tensor float32 cpu)"),
+    "append in a loop": ("x = []\nfor i in y:\n    x.append(i.numpy())\nshow(x)", "list (ndarray)"),
+    "append of two kinds": ("x = []\nx.append(1)\nx.append('a')\nshow(x)", "list"),
+    "append of something unknown": ("x = [1]\nx.append(y)\nshow(x)", "list"),
+    "extend": ("x = []\nx.extend([1, 2])\nshow(x)", "list (Python number int)"),
+    "+= on a list": ("x = []\nx += [1]\nshow(x)", "list (Python number int)"),
+    "insert": ("x = []\nx.insert(0, 'a')\nshow(x)", "list (string)"),
+    "an item stored": ("x = [1]\nx[0] = 'a'\nshow(x)", "list"),
+    "a deque": (
+        "from collections import deque\nx = deque(maxlen=3)\nx.append(1)\nshow(x[0])",
+        "Python number int",
+    ),
+    "zip(*batch)": (
+        "b = []\nb.append((np.zeros(3), 1, 'a'))\nx, y, z = zip(*b)\nshow(z)",
+        "list (string)",
+    ),
+    "rows of zip(*batch)": (
+        "b = []\nb.append((np.zeros(3), 1))\nx, y = zip(*b)\nshow(x)",
+        "list (ndarray float64 rank 1)",
+    ),
+    "random.sample of a buffer": (
+        "import random\nb = []\nb.append((np.zeros(3), 1))\nx, y = zip(*random.sample(b, 2))\nshow(x)",
+        "list (ndarray float64 rank 1)",
+    ),
+    "with an object that enters as something": (
+        "class A:\n    def __enter__(self):\n        return 1\nwith A() as x:\n    show(x)",
+        "Python number int",
+    ),
+    "with an environment": ("with gym.make('a') as x:\n    show(x)", "environment gymnasium"),
+    "with": ("with torch.zeros(1) as x:\n    show(x)", "unknown"),
+    "an annotation": ("x: torch.Tensor = y\nshow(x)", "tensor"),
+    "a deleted name": ("x = 1\ndel x\nshow(x)", "unknown"),
+    "an exception": ("try:\n    pass\nexcept ValueError as x:\n    show(x)", "unknown"),
+    "a captured name": ("x = 1\nmatch y:\n    case x:\n        show(x)", "unknown"),
+    "an import of a function": ("from torch import zeros\nshow(zeros(3))", "tensor float32 cpu"),
+    "an imported module": ("show(torch)", "imported module torch"),
+    "an argument of a star": ("x = [3]\nshow(torch.zeros(*x))", "tensor float32 cpu"),
+    "parameters of no known caller": ("def f(x):\n    show(x)", "unknown"),
+    "a parameter from its caller": ("def f(x):\n    show(x)\nf(torch.zeros(1))", "tensor float32 cpu"),
+    "by keyword": ("def f(a, x):\n    show(x)\nf(x='a', a=1)", "string"),
+    "from two callers": ("def f(x):\n    show(x)\nf(torch.zeros(1))\nf(torch.arange(1))", "tensor cpu"),
+    "from callers that disagree": ("def f(x):\n    show(x)\nf(1)\nf('a')", "unknown"),
+    "left out: the default": ("def f(x=1):\n    show(x)\nf()", "Python number int"),
+    "a default without callers promises nothing": ("def f(x=1):\n    show(x)", "unknown"),
+    "star arguments": ("def f(x):\n    show(x)\nf(*y)\nf(1)", "unknown"),
+    "double star": ("def f(x=1):\n    show(x)\nf(**y)", "unknown"),
+    "after a star": ("def f(a, x):\n    show(x)\nf(*y, 1)", "unknown"),
+    "*args": ("def f(*x):\n    show(x)\nf(1)", "unknown"),
+    "an annotated parameter": ("def f(x: np.ndarray):\n    show(x)\nf('a')", "ndarray"),
+    "an optional parameter": ("from typing import Optional\ndef f(x: Optional[torch.Tensor]):\n    show(x)", "tensor"),
+    "a union with None": ("def f(x: 'torch.Tensor | None'):\n    show(x)", "tensor"),
+    "a union of two": ("from typing import Union\ndef f(x: Union[torch.Tensor, np.ndarray]):\n    show(x)", "unknown"),
+    "a quoted annotation": ("def f(x: 'torch.Tensor'):\n    show(x)", "tensor"),
+    "a quoted class": ("class A:\n    pass\ndef f(x: 'A'):\n    show(x)", "instance code.A"),
+    "a broken annotation": ("def f(x: 'torch.'):\n    show(x)", "unknown"),
+    "an annotated list": ("def f(x: list[torch.Tensor]):\n    show(x[0])", "tensor"),
+    "an annotated tuple": ("def f(x: tuple[int, torch.Tensor]):\n    show(x[1])", "tensor"),
+    "a parameter called device": ("def f(device):\n    show(device)", "device"),
+    "a return": ("def f():\n    return torch.zeros(1)\nshow(f())", "tensor float32 cpu"),
+    "two returns": (
+        "def f(a):\n    if a:\n        return torch.zeros(1)\n    return torch.arange(1)\nshow(f(1))",
+        "tensor cpu",
+    ),
+    "returns that disagree": ("def f(a):\n    if a:\n        return 1\n    return 'a'\nshow(f(1))", "unknown"),
+    "no return": ("def f():\n    pass\nshow(f())", "None"),
+    "falling off the end beside a return": ("def f(a):\n    if a:\n        return 1\nshow(f(1))", "Python number int"),
+    "a returned tuple": ("def f():\n    return 1, 'a'\nx, y = f()\nshow(y)", "string"),
+    "an annotated return": ("def f() -> torch.Tensor:\n    return g()\nshow(f())", "tensor"),
+    "a generator": ("def f():\n    yield 1\nshow(f())", "unknown"),
+    "an async function": ("async def f():\n    return 1\nasync def g():\n    show(await f())", "Python number int"),
+    "a lambda": ("f = lambda: 1\nshow(f())", "unknown"),
+    "a function under no_grad": ("@torch.no_grad()\ndef f():\n    return 1\nshow(f())", "Python number int"),
+    "recursion": ("def f(n):\n    return 1 if n == 0 else f(n - 1)\nshow(f(3))", "Python number int"),
+    "endless recursion": ("def f(n):\n    return f(n)\nshow(f(3))", "unknown"),
+    "recursion that grows": ("def f(n):\n    return (f(n), 1) if n else 0\nshow(f(3))", "unknown"),
+    "two functions that call each other": (
+        "def f(n):\n    return g(n)\ndef g(n):\n    return f(n) if n else 1\nshow(f(3))",
+        "Python number int",
+    ),
+    "what a loop makes of a value": (
+        "x = torch.zeros(1)\nfor i in z:\n    y = x\n    show(y)\n    x = y.double()",
+        "tensor cpu",
+    ),
+    "what a loop leaves alone": (
+        "x = torch.zeros(1)\nfor i in z:\n    x = x + 1\nshow(x)",
+        "tensor float32 cpu",
+    ),
+    "a loop that nests without end": ("x = 1\nfor i in z:\n    x = (x, 1)\nshow(x)", "unknown"),
+    "a name defined by itself": ("x = x\nshow(x)", "unknown"),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), PROGRAMS.values(), ids=PROGRAMS)
+def test_programs(text: str, expected: str) -> None:
+    assert shown(text) == expected
+
+
+CLASSES = {
+    "an attribute": (
+        "class A:\n    def __init__(self):\n        self.x = 1\n    def f(self):\n        show(self.x)",
+        "Python number int",
+    ),
+    "set in several methods": (
+        "class A:\n    def __init__(self):\n        self.x = None\n    def g(self):\n        self.x = torch.zeros(1)\n"
+        "    def f(self):\n        show(self.x)",
+        "tensor float32 cpu",
+    ),
+    "set to different things": (
+        "class A:\n    def __init__(self):\n        self.x = 'a'\n    def g(self):\n        self.x = torch.zeros(1)\n"
+        "    def f(self):\n        show(self.x)",
+        "unknown",
+    ),
+    "of a class body": ("class A:\n    x = 1\n    def f(self):\n        show(self.x)", "Python number int"),
+    "of a base class": (
+        "class B:\n    def __init__(self):\n        self.x = 1\nclass A(B):\n    def f(self):\n        show(self.x)",
+        "Python number int",
+    ),
+    "of a derived class": (
+        "class A:\n    def f(self):\n        show(self.x)\nclass B(A):\n    def __init__(self):\n        self.x = 1",
+        "Python number int",
+    ),
+    "of derived classes that differ": (
+        "class A:\n    def f(self):\n        show(self.x)\nclass B(A):\n    x = 1\nclass C(A):\n    x = 'a'",
+        "unknown",
+    ),
+    "never set": ("class A:\n    def f(self):\n        show(self.x)", "unknown"),
+    "of an instance": ("class A:\n    def __init__(self):\n        self.x = 1\nshow(A().x)", "Python number int"),
+    "set from outside": (
+        "class A:\n    def __init__(self):\n        self.x = 1\na = A()\na.x = 'a'\nshow(a.x)",
+        "unknown",
+    ),
+    "a list filled in another method": (
+        "class A:\n    def __init__(self):\n        self.x = []\n    def g(self):\n        self.x.append(np.zeros(3))\n"
+        "    def f(self):\n        show(self.x)",
+        "list (ndarray float64 rank 1)",
+    ),
+    "a list filled in a derived class": (
+        "class A:\n    def __init__(self):\n        self.x = []\n    def f(self):\n        show(self.x)\n"
+        "class B(A):\n    def g(self):\n        self.x.append('a')",
+        "list (string)",
+    ),
+    "a module": (
+        "class N(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.l = nn.Linear(3, 4)\n"
+        "    def forward(self, x):\n        return self.l(x), 1\nshow(N()(y))",
+        "tuple (tensor, Python number int)",
+    ),
+    "forward of a base": (
+        "class B(nn.Module):\n    def forward(self, x):\n        return torch.zeros(1)\nclass N(B):\n    pass\nshow(N()(y))",
+        "tensor float32 cpu",
+    ),
+    "one of two modules": (
+        "class N(nn.Module):\n    def forward(self, x):\n        return torch.zeros(1)\n"
+        "class M(nn.Module):\n    def forward(self, x):\n        return torch.arange(1)\n"
+        "n = N() if a else M()\nshow(n(y))",
+        "tensor cpu",
+    ),
+    "an overridden forward": (
+        "class B(nn.Module):\n    def forward(self, x):\n        raise NotImplementedError\n"
+        "    def g(self, x):\n        show(self(x))\n"
+        "class N(B):\n    def forward(self, x):\n        return torch.zeros(1)",
+        "tensor float32 cpu",
+    ),
+    "a property": (
+        "class A:\n    @property\n    def x(self):\n        return 1\nshow(A().x)",
+        "Python number int",
+    ),
+    "a method not called": ("class A:\n    def x(self):\n        return 1\nshow(A().x)", "function code.A.x"),
+    "a method": ("class A:\n    def x(self):\n        return 1\nshow(A().x())", "Python number int"),
+    "a static method": ("class A:\n    @staticmethod\n    def x(y):\n        show(y)\nA.x(1)", "Python number int"),
+    "a class method": ("class A:\n    @classmethod\n    def x(cls):\n        show(cls)", "class code.A"),
+    "self": ("class A:\n    def f(self):\n        show(self)", "instance code.A"),
+    "a parameter of a method": (
+        "class A:\n    def f(self, x):\n        show(x)\nA().f(1)",
+        "Python number int",
+    ),
+    "a parameter of __init__": (
+        "class A:\n    def __init__(self, x):\n        self.x = x\nshow(A(torch.zeros(1)).x)",
+        "tensor float32 cpu",
+    ),
+    "super": (
+        "class B:\n    def f(self):\n        return 1\nclass A(B):\n    def f(self):\n        show(super().f())",
+        "Python number int",
+    ),
+    "an overridden method": (
+        "class B:\n    def f(self):\n        return 1\n    def g(self):\n        show(self.f())\n"
+        "class A(B):\n    def f(self):\n        return 'a'",
+        "unknown",
+    ),
+    "__call__": ("class A:\n    def __call__(self):\n        return 1\nshow(A()())", "Python number int"),
+    "circular bases": ("class A(B):\n    pass\nclass B(A):\n    pass\nshow(A().x)", "unknown"),
+    "an abstract method": (
+        "class B:\n    def f(self):\n        raise NotImplementedError\n    def g(self):\n        show(self.f())\n"
+        "class A(B):\n    def f(self):\n        return 'a'",
+        "string",
+    ),
+    "a class without bases we know": ("class A(Unknown):\n    pass\nshow(A().x)", "unknown"),
+    "unpacked into attributes": (
+        "class A:\n    def __init__(self):\n        self.x, self.y = 1, 'a'\n    def f(self):\n        show(self.y)",
+        "string",
+    ),
+    "another object's attribute is not self's": (
+        "class A:\n    def __init__(self, other):\n        self.x = 1\n        other.x = 'a'\n"
+        "    def f(self):\n        show(self.x)",
+        "Python number int",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), CLASSES.values(), ids=CLASSES)
+def test_classes(text: str, expected: str) -> None:
+    assert shown(text) == expected
+
+
+def test_literals_are_kept() -> None:
+    assert Code("show(-1)").value().literal == -1
+    assert Code("def f(x):\n    show(x)\nf(1)").value().literal is None
+
+
+def test_values_cross_files() -> None:
+    code = Code(
+        {
+            "train.py": "from agents.sac import Agent\nshow(Agent(3).act())\n",
+            "agents/__init__.py": "",
+            "agents/sac.py": "import torch\nfrom .net import head\nclass Agent:\n    def act(self):\n        return head()\n",
+            "agents/net.py": "import torch\nSIZE = 3\ndef head():\n    return torch.zeros(SIZE)\n",
+        }
+    )
+    assert described(code.value("train.py")) == "tensor float32 cpu"
+
+
+TANGLE = (
+    HEAD
+    + """
+class Net(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.state = torch.zeros(size)
+        self.buffer = []
+
+    def forward(self, x, depth=0):
+        y = self.mix(x)
+        for i in range(depth):
+            y = self.forward(y.double(), depth - 1)
+            self.state = y
+        self.buffer.append((y, depth))
+        return y
+
+    def mix(self, x):
+        self.state = self.state + x
+        old, depths = zip(*self.buffer)
+        return self.state if depths else old[0]
+
+def run(net, x):
+    while True:
+        z = x
+        x = net(z)
+        if step(net, x):
+            x = z.double()
+            return x
+
+def step(net, x):
+    return run(net, x) if len(net.buffer) else x
+
+run(Net(3), torch.zeros(3))
+"""
+)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_answers_do_not_depend_on_the_order_of_questions(seed: int) -> None:
+    def answers(shuffled: bool) -> dict[tuple[int, int, str], Value]:
+        code = Code(TANGLE)
+        nodes = [node for node in code.expressions() if not hasattr(node, "elts")]
+        if shuffled:
+            random.Random(seed).shuffle(nodes)
+        found = {node: code.analysis.values.of(code.file(), node) for node in nodes}
+        return {(node.lineno, node.col_offset, ast.unparse(node)): value for node, value in found.items()}
+
+    assert answers(shuffled=True) == answers(shuffled=False)
+
+
+def test_a_long_chain_of_assignments_is_followed_from_its_end() -> None:
+    lines = "".join(f"x{i + 1} = x{i} + 1\n" for i in range(300))
+    assert shown(f"x0 = torch.zeros(1)\n{lines}show(x300)") == "tensor float32 cpu"

@@ -1,0 +1,140 @@
+"""Answers questions that depend on each other, also in circles, whatever the order in which they are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key")
+Answer = TypeVar("Answer")
+_DEEPEST = 40
+_PASSES = 8
+_NEVER = 1 << 60
+
+
+class _TooDeepError(Exception):
+    """A question was met at the end of too long a chain of others."""
+
+
+class NotYetError(Exception):
+    """There is no answer before that to another question; ``compute`` may raise it instead of giving ``None``."""
+
+
+@dataclass(eq=False, slots=True)
+class Solver(Generic[Key, Answer]):
+    """Remembers answers, and finds the least one that fits where questions form a circle.
+
+    Circles are found as Tarjan finds strongly connected components. Their questions are answered again and again,
+    beginning with ``None`` (nothing is known yet), until nothing changes, and are then remembered all at once.
+
+    Attributes:
+        compute: answers one question by asking others. The more it learns, the less its answer may promise.
+        unknown: the answer that promises nothing: where a circle comes to no end, and where nothing gets known.
+    """
+
+    compute: Callable[[Key], Answer | None]
+    unknown: Answer
+    _memory: dict[Key, Answer] = field(default_factory=dict)
+    _guesses: dict[Key, Answer | None] = field(default_factory=dict)
+    _open: dict[Key, int] = field(default_factory=dict)
+    _guessed: dict[Key, int] = field(default_factory=dict)
+    _circle: list[Key] = field(default_factory=list)
+    _changed: list[Key] = field(default_factory=list)
+    _lowest: int = _NEVER
+    _count: int = 0
+    _deepest: Key = field(init=False)
+
+    def ask(self, key: Key) -> Answer | None:
+        """The answer to a question; to ``compute`` perhaps only a guess, ``None`` where there is none yet."""
+        found = self._memory.get(key)
+        if found is not None:
+            return found
+        return self._inner(key) if self._open else self._first(key)
+
+    def _first(self, key: Key) -> Answer:
+        """Answer a question that no other one waits for; chains that are too long are worked off from their ends."""
+        waiting = [key]
+        while waiting:
+            deeper = self._attempt(waiting[-1])
+            if not deeper:
+                waiting.pop()
+            elif deeper[0] in waiting:  # a circle longer than any chain may be
+                self._memory[deeper[0]] = self.unknown
+            else:
+                waiting.append(deeper[0])
+        return self._memory[key]
+
+    def _attempt(self, key: Key) -> list[Key]:
+        """Answer a question, or give the one that must be answered before."""
+        try:
+            if key not in self._memory:
+                self._inner(key)
+            return []
+        except _TooDeepError:
+            return [self._deepest]
+        finally:
+            self._forget()
+
+    def _forget(self) -> None:
+        """Drop what belongs to questions that are answered or given up."""
+        for unsettled in (self._guesses, self._open, self._guessed, self._circle, self._changed):
+            unsettled.clear()
+
+    def _inner(self, key: Key) -> Answer | None:
+        number = self._open.get(key, self._guessed.get(key))
+        if number is not None:  # it is being answered, or was answered in this pass by guesses
+            self._lowest = min(self._lowest, number)
+            return self._guesses.get(key)
+        if len(self._open) >= _DEEPEST:
+            self._deepest = key
+            raise _TooDeepError
+        outer = self._lowest
+        self._count += 1
+        number = self._open[key] = self._count
+        lowest = self._settle(key, number)
+        del self._open[key]
+        if lowest >= number:
+            self._lowest = outer
+            return self._memory[key]
+        self._guessed[key] = lowest
+        self._circle.append(key)
+        self._lowest = min(outer, lowest)
+        return self._guesses[key]
+
+    def _settle(self, key: Key, number: int) -> int:
+        """Answer a question, again and again if it begins a circle.
+
+        Gives the number of the earliest open question that the answer rests on; if that is its own or none, the answers
+        of the circle are remembered.
+        """
+        start = len(self._circle)
+        for _ in range(_PASSES):
+            first_change = len(self._changed)
+            self._lowest = _NEVER
+            guess = self._compute(key)
+            if self._lowest == _NEVER and key not in self._guesses:  # it rests on no guess: most questions do not
+                self._memory[key] = self.unknown if guess is None else guess
+                return number
+            if guess != self._guesses.get(key):
+                self._changed.append(key)
+            self._guesses[key] = guess
+            if self._lowest < number:
+                return self._lowest
+            circle, changed = [key, *self._circle[start:]], self._changed[first_change:]
+            del self._circle[start:], self._changed[first_change:]
+            for part in circle[1:]:
+                del self._guessed[part]
+            if self._lowest == _NEVER or not changed:
+                changed = []
+                break
+        for part in circle:
+            found = self._guesses.pop(part)
+            self._memory[part] = self.unknown if found is None or part in changed else found
+        return number
+
+    def _compute(self, key: Key) -> Answer | None:
+        try:
+            return self.compute(key)
+        except NotYetError:
+            return None
