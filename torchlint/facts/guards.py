@@ -95,6 +95,7 @@ def negated_limit(test: ast.expr) -> Frequency | None:
 
 
 def is_none(node: ast.expr) -> bool:
+    """Whether an expression is the literal ``None``."""
     return isinstance(node, ast.Constant) and node.value is None
 
 

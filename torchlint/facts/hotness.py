@@ -7,9 +7,10 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from torchlint.facts.callers import Caller, passed
 from torchlint.facts.graph import CallGraph
-from torchlint.facts.guards import branch_limit, early_exit, limit, negated_limit
-from torchlint.facts.model import FileFacts, Scope
+from torchlint.facts.guards import branch_limit, early_exit, is_none, limit, negated_limit
+from torchlint.facts.model import Bind, FileFacts, Scope
 from torchlint.facts.project import Project, exported
 from torchlint.facts.roots import Roots, cold_file, cold_function, find_roots, forwards
 from torchlint.facts.values import Values
@@ -57,6 +58,7 @@ class Heat:
     cold: frozenset[str] = frozenset()
     entries: dict[Scope, Entry] = field(default_factory=dict)
     _locals: dict[ast.AST, Local] = field(default_factory=dict)
+    _asked: set[Scope] = field(default_factory=set)
 
     def at(self, facts: FileFacts, node: ast.AST) -> Hotness:
         """How often a node runs, with the path."""
@@ -124,10 +126,35 @@ class Heat:
                 local.loops += int(not _first_iterator(current, child))
             else:
                 local.limit(_bound(current, child, facts))
+                if isinstance(current, (ast.If, ast.IfExp)):
+                    local.limit(self._left_out(facts, current, child))
             child, current = current, facts.parent.get(current)
         if scope in self.roots.functions:
             local.root = scope.node
         return local
+
+    def _left_out(self, facts: FileFacts, branching: ast.If | ast.IfExp, child: ast.AST) -> Frequency | None:
+        """The limit on the branch for a parameter that is ``None``: how often known calls leave the parameter out."""
+        test = branching.test
+        if not isinstance(test, ast.Compare) or not is_none(test.comparators[0]) or not isinstance(test.left, ast.Name):
+            return None
+        missing = branching.body if isinstance(test.ops[0], ast.Is) else branching.orelse
+        scope = facts.scope_of(branching).function
+        bindings = self.project.reaching(facts, test.left).bindings
+        if not (child is missing or (isinstance(missing, list) and child in missing)):
+            return None
+        if not bindings or any(binding.how is not Bind.PARAM for binding in bindings):
+            return None
+        if test.left.id not in scope.params or scope in self._asked:
+            return None
+        calls = [c for c in self.graph.callers.get(scope, ()) if not _gives(scope, test.left.id, c)]
+        self._asked.add(scope)
+        found = [self._local(c.facts, c.call, c.facts.scope_of(c.call).function).cap for c in calls]
+        self._asked.discard(scope)
+        if not calls:
+            return Frequency.ONCE if self.graph.callers.get(scope) else None
+        limits = [bound for bound in found if bound is not None]
+        return max(limits) if len(limits) == len(found) else None
 
     def is_cold(self, scope: Scope) -> bool:
         """Whether a function never counts as hot: set-up, tests, demos, or because the user says so."""
@@ -240,6 +267,17 @@ class Heat:
             scope = facts.scope_of(node).function
         hops.reverse()
         return hops
+
+
+def _gives(function: Scope, name: str, caller: Caller) -> bool:
+    """Whether a call surely passes something other than ``None`` for a parameter."""
+    given = passed(function, name, caller)
+    if given is None or is_none(given):
+        return False
+    if not isinstance(given, ast.Name):
+        return True
+    bindings = caller.facts.scope_of(given).function.bindings.get(given.id, ())
+    return not any(binding.value is not None and is_none(binding.value) for binding in bindings)
 
 
 def _first_iterator(comprehension: ast.AST, child: ast.AST) -> bool:
