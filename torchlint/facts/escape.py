@@ -175,15 +175,15 @@ class Escapes:
         callee = self.values.of(facts, func)
         if callee.kind is Kind.MODULE and all(name.startswith("torch.nn.") for name in callee.name.split("|")):
             return True
-        if last in self.project.methods or not isinstance(func, ast.Attribute):
-            return False  # an object of the project, or a function that somebody passed in: it may keep anything
+        if not isinstance(func, ast.Attribute):
+            return False  # a function that somebody passed in: it may keep anything
         if not self._data(facts, call):
             return False
         arguments = [*call.args, *call.keywords]
         return callee.known or not arguments or self._whichever(last)
 
     def _whichever(self, method: str) -> bool:
-        """Whether none of the project's methods of a name keeps a tensor: one may be called, and run a network."""
+        """Whether none of the project's methods of a name keeps a tensor: one may be meant, and run a network."""
         return self._all_keep_none(self.project.methods.get(method, ()))
 
     def _all_keep_none(self, functions: Iterable[Scope]) -> bool:
