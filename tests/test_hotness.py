@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from projects import Code
+from projects import Code, source_of
 
+from torchlint.engine.analysis import parse
 from torchlint.rule import Frequency
 
 HEAD = "import torch\nimport gymnasium as gym\nfrom torch import nn\n"
@@ -309,9 +310,16 @@ def test_entry_points_of_frameworks(text: str, expected: dict[str, Frequency]) -
 AGENT = HEAD + "\ndef act(x):\n    return f(x)  # A\n\nwhile True:\n    env.step(act(1))  # B\n"
 
 
-@pytest.mark.parametrize("name", ["tests/run.py", "test_agent.py", "examples/enjoy.py", "plot_results.py", "docs/a.py"])
-def test_files_that_only_show_or_test_are_cold(name: str) -> None:
+@pytest.mark.parametrize("name", ["examples/enjoy.py", "plot_results.py", "docs/a.py", "profile_agent.py"])
+def test_files_that_only_show_are_cold(name: str) -> None:
     assert frequencies({name: AGENT}) == {"A": O, "B": O}
+
+
+@pytest.mark.parametrize("name", ["tests/run.py", "test_agent.py", "a/test/run.py", "conftest.py", "test.py"])
+def test_tests_are_read_for_their_syntax_alone(name: str) -> None:
+    assert parse({name: source_of(name, AGENT)}) == ([], {})
+    _, broken = parse({name: source_of(name, "import torch\ndef f(:\n")})
+    assert list(broken) == [name]
 
 
 @pytest.mark.parametrize("name", ["train.py", "examples/agent.py", "latest.py", "protest/a.py", "renderer.py"])

@@ -13,6 +13,7 @@ from torchlint.facts.graph import CallGraph, call_graph
 from torchlint.facts.hotness import Heat, heat
 from torchlint.facts.model import FileFacts
 from torchlint.facts.project import Project, components, link, module_name
+from torchlint.facts.roots import is_test
 from torchlint.facts.uses import Uses
 from torchlint.facts.values import Values
 from torchlint.settings.model import Settings
@@ -95,13 +96,18 @@ def _speaks_of_devices(facts: FileFacts) -> bool:
 
 
 def parse(sources: Mapping[str, Source]) -> tuple[list[FileFacts], dict[str, Unparsed]]:
-    """Parse files and gather the facts of each; files that do not parse are reported by name."""
+    """Parse files and gather the facts of each; files that do not parse are reported by name.
+
+    Tests are parsed for their syntax alone.
+    """
     files: list[FileFacts] = []
     broken: dict[str, Unparsed] = {}
     for name in sorted(sources):
         source = sources[name]
         try:
             tree = ast.parse(source.utf8)
+            if is_test(name):
+                continue
             module, package = module_name(name)
             facts = collect(source, tree, module, package)
         except SyntaxError as error:

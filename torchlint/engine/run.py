@@ -65,7 +65,7 @@ class _Run:
     stdin: str
     result_: Result
     linter: Linter
-    parsed: dict[bytes, tuple[str, FileFacts | Unparsed]] = field(default_factory=dict)
+    parsed: dict[bytes, tuple[str, FileFacts | Unparsed | None]] = field(default_factory=dict)
 
     @classmethod
     def prepare(cls, paths: Sequence[Path], settings: Settings, stdin: Source | None) -> _Run:
@@ -134,11 +134,11 @@ class _Run:
             key = name.encode("utf-8", "surrogateescape") + b"\0" + source.utf8
             if key not in self.parsed:
                 good, bad = parse({name: source})
-                self.parsed[key] = (name, good[0] if good else bad[name])
+                self.parsed[key] = (name, good[0] if good else bad.get(name))
             facts = self.parsed[key][1]
             if isinstance(facts, FileFacts):
                 files.append(facts)
-            else:
+            elif facts is not None:
                 broken[name] = facts
         return analyse(files, self.settings), broken
 
@@ -150,8 +150,8 @@ class _Run:
             if name in broken:
                 found[name] = [_syntax_error(name, broken[name])]
                 continue
-            facts = analysis.project.files[name]
-            findings = self.linter.lint(analysis, facts)
+            facts = analysis.project.files.get(name)
+            findings = self.linter.lint(analysis, facts) if facts is not None else []
             findings = self._not_ignored(name, findings)
             if findings:
                 silenced = suppressions(source)

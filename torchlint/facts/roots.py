@@ -129,6 +129,12 @@ class Roots:
     episodes: set[ast.AST] = field(default_factory=set)
 
 
+def is_test(path: str) -> bool:
+    """Whether a file belongs to a test suite. Nothing in it is hot, and how tests call a function proves little."""
+    *folders, name = path.lower().split("/")
+    return name.startswith("test_") or name in ("conftest.py", "test.py") or bool({"test", "tests"} & set(folders))
+
+
 @lru_cache(maxsize=16384)
 def cold_file(path: str) -> bool:
     """Whether a file is a test, a demo, a plot or a profiling script, by its name and folders."""
