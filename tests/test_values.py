@@ -343,7 +343,8 @@ CLASSES = {
         "tuple (tensor, Python number int)",
     ),
     "forward of a base": (
-        "class B(nn.Module):\n    def forward(self, x):\n        return torch.zeros(1)\nclass N(B):\n    pass\nshow(N()(y))",
+        "class B(nn.Module):\n    def forward(self, x):\n        return torch.zeros(1)\n"
+        "class N(B):\n    pass\nshow(N()(y))",
         "tensor float32 cpu",
     ),
     "one of two modules": (
@@ -419,7 +420,7 @@ def test_values_cross_files() -> None:
         {
             "train.py": "from agents.sac import Agent\nshow(Agent(3).act())\n",
             "agents/__init__.py": "",
-            "agents/sac.py": "import torch\nfrom .net import head\nclass Agent:\n    def act(self):\n        return head()\n",
+            "agents/sac.py": "from .net import head\nclass Agent:\n    def act(self):\n        return head()\n",
             "agents/net.py": "import torch\nSIZE = 3\ndef head():\n    return torch.zeros(SIZE)\n",
         }
     )

@@ -7,7 +7,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
 GATE_WORDS = (b"torch",)
-_IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b|import[ \t]+([\w., \t]+))", re.MULTILINE)
+# A clause of imports at the start of a line or of a statement in it; its names may stand on several rows.
+_IMPORT = re.compile(
+    rb"(?:^|[\r\n;:]|\xef\xbb\xbf)[ \t\f]*(?:from[ \t]*([\w.\x80-\xff]+)[ \t]*)?import\b[ \t]*"
+    rb"(\((?:[^()#]|#[^\r\n]*[\r\n])*|(?:[^\\\r\n;#]|\\\r?\n)*)"
+)
+_WORD = re.compile(r"\w+")
 
 
 def passing(texts: Mapping[str, bytes], words: Iterable[bytes] = GATE_WORDS) -> frozenset[str]:
@@ -45,12 +50,9 @@ def _stem(name: str) -> str:
 
 
 def _imported(text: bytes) -> set[str]:
-    """Components of all modules and names that a text imports at the start of a line."""
+    """Components of all modules and names that a text imports, and perhaps some other words."""
     found: set[str] = set()
     for match in _IMPORT.finditer(text):
-        for part in (match[1] or match[2]).decode("ascii", "replace").replace(",", " ").split():
-            found.update(part.split("."))
-        if match[1] is not None:
-            rest = text[match.end() : text.find(b"\n", match.end())]
-            found.update(re.findall(r"\w+", rest.decode("utf-8", "replace")))
+        for part in match.groups(b""):
+            found.update(_WORD.findall(part.decode("utf-8", "replace")))
     return found

@@ -34,7 +34,17 @@ def inserted_lines(
         text = "".join(f"{line}\n" for line in new)
         at = _end(facts, table, top, last)
         edits.append(Edit(at, at, f"\n{text}" if last > lead else f"{text}\n"))
-    return edits
+    return _merged(facts, edits)
+
+
+def _merged(facts: FileFacts, edits: Sequence[Edit]) -> list[Edit]:
+    """Insertions with those at the same place made one; a last row without a newline gets one."""
+    texts: dict[int, str] = {}
+    for edit in edits:
+        texts[edit.start] = texts.get(edit.start, "") + edit.text
+    before = {at: facts.source.utf8[:at] for at in texts}
+    open_rows = {at for at, text in before.items() if text and not text.endswith((b"\n", b"\r"))}
+    return [Edit(at, at, f"\n{text}" if at in open_rows else text) for at, text in texts.items()]
 
 
 def _import_edit(facts: FileFacts, table: LineTable, lead: int, last: int, text: str) -> Edit:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -139,6 +138,8 @@ def _yields(draft: Draft, others: Sequence[Draft]) -> bool:
 
 def _fingerprinted(findings: Sequence[Finding], facts: FileFacts) -> list[Finding]:
     """Fingerprints from rule, path, normalised code of the row and occurrence: stable under moved lines."""
+    import hashlib
+
     rows = facts.source.utf8.splitlines()
     seen: dict[str, int] = {}
     result = []

@@ -63,7 +63,7 @@ class PairedSite:
     def frequency(self, node: cst.CSTNode) -> Frequency:
         """How often one node of the statement runs."""
         twin = self._ast(node)
-        return self.analysis.heat.at(self.facts, twin).frequency if twin is not None else Frequency.ONCE
+        return self.analysis.heat.frequency(self.facts, twin) if twin is not None else Frequency.ONCE
 
     def name(self, node: cst.CSTNode) -> str | None:
         """Qualified name through the imports."""

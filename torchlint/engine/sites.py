@@ -91,7 +91,7 @@ def hot_enough(analysis: Analysis, facts: FileFacts, node: ast.AST, rule: Rule) 
     """Whether a node runs as often as a rule needs."""
     if rule.least is Frequency.ONCE:
         return True
-    return analysis.heat.at(facts, place_of(node)).frequency >= rule.least
+    return analysis.heat.frequency(facts, place_of(node)) >= rule.least
 
 
 def masked(analysis: Analysis, facts: FileFacts, node: ast.Subscript) -> bool:

@@ -10,13 +10,13 @@ from torchlint.facts.callers import opaque, passed, stores_of
 from torchlint.facts.graph import CallGraph
 from torchlint.facts.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.project import Project
+from torchlint.facts.solver import Solver
 from torchlint.facts.values import Values
 from torchlint.rule import Kind
 
 _SETTINGS = re.compile(r"_*(args|opts?|cfg|config|conf|configs|hparams|hyperparams|settings|flags|params_cfg)_*$", re.I)
 _PURE = frozenset({"float", "int", "bool", "range", "abs", "max", "min", "round", "tuple", "list", "sum", "pow"})
 _CHANGING = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.DICT, Kind.SET, Kind.ENV, Kind.MODULE, Kind.SIZE})
-_DEPTH = 12
 
 
 @dataclass(eq=False, slots=True)
@@ -26,23 +26,14 @@ class Constants:
     project: Project
     graph: CallGraph
     values: Values
-    _known: dict[ast.expr, bool] = field(default_factory=dict)
-    _open: set[object] = field(default_factory=set)
+    _solver: Solver[tuple[FileFacts, ast.expr], bool] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._solver = Solver(lambda question: self._expression(*question), unknown=False)
 
     def of(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether an expression gives the same value each time it is evaluated."""
-        if node in self._known:
-            return self._known[node]
-        if node in self._open or len(self._open) > _DEPTH:
-            return False
-        self._open.add(node)
-        try:
-            found = self._expression(facts, node)
-        finally:
-            self._open.discard(node)
-        if not self._open:
-            self._known[node] = found
-        return found
+        """Whether an expression gives the same value each time it is evaluated; what rests on itself does not."""
+        return bool(self._solver.ask((facts, node)))
 
     def _all(self, facts: FileFacts, nodes: list[ast.expr]) -> bool:
         return all(self.of(facts, node) for node in nodes)
@@ -91,7 +82,7 @@ class Constants:
             return self._parameter(facts, binding)
         if binding.how is Bind.ASSIGN and not binding.path and binding.value is not None:
             value = self.values.of(facts, binding.value)
-            if value.kind in _CHANGING or (value.kind is Kind.LIST and _grows(facts, node)):
+            if value.kind in _CHANGING or (value.kind is Kind.LIST and _grows(facts, node.id)):
                 return False
             return self.of(facts, binding.value)
         if binding.how is Bind.ELEMENT and isinstance(binding.stmt, (ast.ListComp, ast.GeneratorExp)):
@@ -114,20 +105,16 @@ class Constants:
             return True
         scope = next((s for s in facts.scopes if s.node is binding.stmt), None)
         callers = self.graph.callers.get(scope, []) if scope is not None else []
-        if scope is None or not callers or (scope, binding.target) in self._open:
+        if scope is None or not callers:
             return False
-        self._open.add((scope, binding.target))
-        try:
-            for caller in callers:
-                node = passed(scope, binding.target, caller)
-                if node is not None:
-                    if not self.of(caller.facts, node):
-                        return False
-                elif opaque(caller.call) or binding.value is None or not self.of(facts, binding.value):
+        for caller in callers:
+            node = passed(scope, binding.target, caller)
+            if node is not None:
+                if not self.of(caller.facts, node):
                     return False
-            return True
-        finally:
-            self._open.discard((scope, binding.target))
+            elif opaque(caller.call) or binding.value is None or not self.of(facts, binding.value):
+                return False
+        return True
 
     def _attribute(self, facts: FileFacts, node: ast.Attribute) -> bool:
         name = self.project.qualified(facts, node) or ""
@@ -159,7 +146,7 @@ class Constants:
                 return False
         return not any(
             f"{method.self_name}.{attr}" in method.appends
-            for cls in self.project.family(owner.dotted)
+            for cls in (*self.project.family(owner.dotted), *self.project.descendants(owner.dotted))
             for method in cls.inner
             if method.kind == "function"
         )
@@ -172,5 +159,6 @@ def _self_name(facts: FileFacts, node: ast.AST) -> str:
     return scope.self_name if scope is not None else ""
 
 
-def _grows(facts: FileFacts, node: ast.Name) -> bool:
-    return node.id in facts.scope_of(node).function.appends
+def _grows(facts: FileFacts, name: str) -> bool:
+    """Whether any function of a file adds to, or changes the items of, something of that name."""
+    return any(name in scope.appends for scope in facts.scopes)

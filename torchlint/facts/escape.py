@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from torchlint.facts.graph import CallGraph
-from torchlint.facts.model import FileFacts, Scope
+from torchlint.facts.model import Bind, FileFacts, Scope
 from torchlint.facts.project import Project
+from torchlint.facts.solver import Solver
 from torchlint.facts.values import Values
 from torchlint.rule import Kind
 
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _HARMLESS = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.DISTRIBUTION, Kind.NUMBER, Kind.SCALAR, Kind.STRING, Kind.SIZE})
 _KEEPING = frozenset({"append", "appendleft", "extend", "insert", "add", "update", "setdefault", "put", "push"})
+_CONTAINERS = frozenset(
+    {"builtins.list", "builtins.dict", "collections.deque", "collections.defaultdict", "collections.OrderedDict"}
+)
 _GRADIENTS = frozenset({"enable_grad", "backward", "register_hook", "set_grad_enabled"})
-_DEPTH = 8
 
 
 @dataclass(eq=False, slots=True)
@@ -26,8 +29,10 @@ class Escapes:
     project: Project
     graph: CallGraph
     values: Values
-    _keeps: dict[Scope, bool] = field(default_factory=dict)
-    _open: set[Scope] = field(default_factory=set)
+    _solver: Solver[Scope, bool] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._solver = Solver(self._keeps_none, unknown=False)
 
     def leaves_as_data(
         self, facts: FileFacts, node: ast.With | ast.AsyncWith | ast.FunctionDef | ast.AsyncFunctionDef
@@ -111,6 +116,10 @@ class Escapes:
         for part in nodes:
             if isinstance(part, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and not self._assignment(facts, part):
                 return False
+            if isinstance(part, (ast.For, ast.AsyncFor, ast.comprehension)) and not _binds_names(part.target):
+                return False
+            if isinstance(part, ast.withitem) and part.optional_vars and not _binds_names(part.optional_vars):
+                return False
             if isinstance(part, ast.Call) and not self._call(facts, part):
                 return False
         return True
@@ -138,12 +147,15 @@ class Escapes:
 
     def _local(self, facts: FileFacts, node: ast.expr) -> bool:
         """A container made in the function itself: what it holds is judged where the container goes."""
-        if not isinstance(node, ast.Name):
+        if not isinstance(node, ast.Name) or facts.scope_of(node).function.kind != "function":
             return False
-        return (
-            self.values.of(facts, node).kind in (Kind.LIST, Kind.DICT)
-            and facts.scope_of(node).function.kind == "function"
-        )
+        bindings = self.project.reaching(facts, node).bindings
+        return all(b.how is Bind.ASSIGN and self._makes_container(facts, b.value) for b in bindings)
+
+    def _makes_container(self, facts: FileFacts, node: ast.expr | None) -> bool:
+        if isinstance(node, ast.Call):
+            return self.project.qualified(facts, node.func) in _CONTAINERS
+        return isinstance(node, (ast.List, ast.Dict, ast.ListComp, ast.DictComp))
 
     def _call(self, facts: FileFacts, call: ast.Call) -> bool:
         func = call.func
@@ -151,13 +163,13 @@ class Escapes:
         if last in _GRADIENTS:
             return False
         name = self.project.qualified(facts, func) or ""
-        if name == "torch.autograd.grad":
+        if name in ("torch.autograd.grad", "builtins.setattr"):
             return False
         if name.startswith(("builtins.", "torch.", "numpy.", "math.", "random.")):
             return True
         targets = self.graph.callees.get(call)
         if targets and call not in self.graph.weak:
-            return all(self._function(target) for target in targets)
+            return self._all_keep_none(targets)
         if isinstance(func, ast.Attribute) and self._method(facts, func, call):
             return True
         callee = self.values.of(facts, func)
@@ -165,14 +177,17 @@ class Escapes:
             return True
         if not isinstance(func, ast.Attribute):
             return False  # a function that somebody passed in: it may keep anything
-        arguments = [*call.args, *(k.value for k in call.keywords)]
-        if not all(self.values.of(facts, arg).is_data for arg in arguments if not isinstance(arg, ast.Starred)):
+        if not self._data(facts, call):
             return False
-        return not arguments or self._whichever(last)
+        arguments = [*call.args, *call.keywords]
+        return callee.known or not arguments or self._whichever(last)
 
     def _whichever(self, method: str) -> bool:
         """Whether none of the project's methods of a name keeps a tensor: one may be meant, and run a network."""
-        return all(self._function(function) for function in self.project.methods.get(method, ()))
+        return self._all_keep_none(self.project.methods.get(method, ()))
+
+    def _all_keep_none(self, functions: Iterable[Scope]) -> bool:
+        return all(self._solver.ask(function) is not False for function in functions)
 
     def _method(self, facts: FileFacts, func: ast.Attribute, call: ast.Call) -> bool:
         """Whether a method of a value of known kind keeps nothing."""
@@ -184,24 +199,20 @@ class Escapes:
         return receiver.kind is Kind.MODULE and receiver.name.startswith("torch.nn.")
 
     def _data(self, facts: FileFacts, call: ast.Call) -> bool:
-        return all(self.values.of(facts, arg).is_data for arg in call.args)
+        """Whether all arguments of a call are data; behind a star what holds them must be."""
+        arguments = [arg.value if isinstance(arg, ast.Starred) else arg for arg in call.args]
+        return all(self.values.of(facts, arg).is_data for arg in [*arguments, *(k.value for k in call.keywords)])
 
-    def _function(self, function: Scope) -> bool:
-        """Whether a project function keeps no tensor anywhere."""
-        if function in self._keeps:
-            return self._keeps[function]
-        if function in self._open:
-            return True  # a recursive call adds nothing to what its function does
-        if len(self._open) > _DEPTH or not isinstance(function.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+    def _keeps_none(self, function: Scope) -> bool:
+        """Whether a project function keeps no tensor anywhere; a recursive call adds nothing to what it does."""
+        if not isinstance(function.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return False
-        self._open.add(function)
-        try:
-            found = self._keeps_nothing(function.file, list(_nodes(function.node.body)))
-        finally:
-            self._open.discard(function)
-        if not self._open:
-            self._keeps[function] = found
-        return found
+        return self._keeps_nothing(function.file, list(_nodes(function.node.body)))
+
+
+def _binds_names(target: ast.expr) -> bool:
+    """Whether a target binds names alone, no attributes or items."""
+    return not any(isinstance(part, (ast.Attribute, ast.Subscript)) for part in ast.walk(target))
 
 
 def _nodes(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:

@@ -70,7 +70,8 @@ def limit(test: ast.expr, facts: FileFacts, stmt: ast.stmt | None = None) -> Fre
             return Frequency.ONCE
         return max(known) if len(known) == len(limits) else None
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return Frequency.ONCE if _is_missing(test.operand) or _tests_for(test.operand, _FINITE) else None
+        seldom = _is_missing(test.operand) or _is_modulo(test.operand)
+        return Frequency.ONCE if seldom or _tests_for(test.operand, _FINITE) else None
     if is_debug_flag(test) or _is_interval(test) or _is_first_call(test, facts) or _tests_for(test, _NONFINITE):
         return Frequency.ONCE
     if _is_reset(test):
@@ -84,6 +85,8 @@ def negated_limit(test: ast.expr) -> Frequency | None:
         if is_debug_flag(test.operand) or _is_interval(test.operand):
             return Frequency.ONCE
         return Frequency.EPISODE if _is_reset(test.operand) else None
+    if _is_modulo(test):
+        return Frequency.ONCE
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
         known = [found for part in test.values if (found := negated_limit(part)) is not None]
         return min(known, default=None)
@@ -115,6 +118,11 @@ def _is_interval(test: ast.expr) -> bool:
             if re.search(r"(log|eval|save|print|render|test)\w*(interval|freq|every|period)", word)
         ]
         return bool(words) and isinstance(op, (ast.Gt, ast.GtE, ast.Eq, ast.Lt, ast.LtE))
+    return False
+
+
+def _is_modulo(test: ast.expr) -> bool:
+    """``step % n``, which is false at intervals and true between them."""
     return isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod)
 
 

@@ -12,7 +12,7 @@ from torchlint.facts.graph import CallGraph
 from torchlint.facts.guards import branch_limit, early_exit, is_none, limit, negated_limit
 from torchlint.facts.model import Bind, FileFacts, Scope
 from torchlint.facts.project import Project, exported
-from torchlint.facts.roots import Roots, cold_file, cold_function, find_roots, forwards
+from torchlint.facts.roots import Roots, cold_file, cold_function, find_roots, forwards, runs_each_time
 from torchlint.facts.values import Values
 from torchlint.rule import Frequency, Hop, Hotness
 
@@ -68,6 +68,10 @@ class Heat:
             return Hotness()
         return Hotness(frequency, tuple(self._path(facts, node, scope)))
 
+    def frequency(self, facts: FileFacts, node: ast.AST) -> Frequency:
+        """How often a node runs."""
+        return self._frequency(facts, node, facts.scope_of(node).function)
+
     def kinds(self, facts: FileFacts, node: ast.AST) -> frozenset[str]:
         """What makes a node hot: ``step``, ``update`` or both."""
         scope = facts.scope_of(node).function
@@ -114,7 +118,7 @@ class Heat:
                 local.limit(early_exit(block, index))
             if current is None or current is scope.node:
                 break
-            if isinstance(current, _LOOPS) and (child in current.body or isinstance(current, ast.While)):
+            if runs_each_time(current, child):
                 if current in self.roots.loops:
                     local.root = current
                     return local
@@ -122,8 +126,8 @@ class Heat:
                     local.episode = local.episode or current
                 else:
                     local.loops += 1
-            elif isinstance(current, _COMPREHENSIONS):
-                local.loops += int(not _first_iterator(current, child))
+            elif isinstance(current, (ast.comprehension, *_COMPREHENSIONS)):
+                local.loops += int(_runs_per_element(current, child, facts.parent.get(current)))
             else:
                 local.limit(_bound(current, child, facts))
                 if isinstance(current, (ast.If, ast.IfExp)):
@@ -280,10 +284,12 @@ def _gives(function: Scope, name: str, caller: Caller) -> bool:
     return not any(binding.value is not None and is_none(binding.value) for binding in bindings)
 
 
-def _first_iterator(comprehension: ast.AST, child: ast.AST) -> bool:
-    """Whether a child of a comprehension is its first iterator's clause, evaluated once."""
-    assert isinstance(comprehension, _COMPREHENSIONS)
-    return child is comprehension.generators[0]
+def _runs_per_element(node: ast.AST, child: ast.AST, parent: ast.AST | None) -> bool:
+    """Whether a comprehension, or its first clause, runs a child for each element: all but the first iterable."""
+    if isinstance(node, ast.comprehension):
+        first = isinstance(parent, _COMPREHENSIONS) and parent.generators[0] is node
+        return first and child is not node.iter
+    return isinstance(node, _COMPREHENSIONS) and child is not node.generators[0]
 
 
 def _bound(node: ast.AST, child: ast.AST, facts: FileFacts) -> Frequency | None:

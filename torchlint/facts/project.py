@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -37,6 +38,7 @@ class Project:
     children: dict[str, list[Scope]] = field(default_factory=dict)
     outside: dict[str, list[tuple[FileFacts, ast.expr, Store]]] = field(default_factory=dict)
     _links: dict[tuple[str, str], FileFacts | None] = field(default_factory=dict)
+    _canonical: dict[tuple[str, str], str] = field(default_factory=dict)
     _names: dict[ast.AST, str | None] = field(default_factory=dict)
     _mro: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _reach: dict[ast.Name, Reaching] = field(default_factory=dict)
@@ -96,7 +98,7 @@ class Project:
             return None
         reach = self.reaching(facts, node)
         if not reach.bindings:
-            return self._starred(facts, node.id) or f"builtins.{node.id}"
+            return self._starred(facts, node.id) or (f"builtins.{node.id}" if node.id in _BUILTINS else None)
         names = {self.binding_name(facts, binding) for binding in reach.bindings if not _is_none(binding)}
         if len(names) == 1:
             return names.pop()
@@ -113,8 +115,15 @@ class Project:
             return name if name and not name.startswith("builtins.") else None
         return None
 
-    def canonical(self, facts: FileFacts, dotted: str, depth: int = 0) -> str:
+    def canonical(self, facts: FileFacts, dotted: str) -> str:
         """Follow an absolute dotted name into the project: re-exports resolve to where a thing is defined."""
+        key = (facts.path.rpartition("/")[0], dotted)
+        found = self._canonical.get(key)
+        if found is None:
+            found = self._canonical[key] = self._follow(facts, dotted, 0)
+        return found
+
+    def _follow(self, facts: FileFacts, dotted: str, depth: int) -> str:
         parts = dotted.split(".")
         for cut in range(len(parts), 0, -1):
             file = self.module(facts, ".".join(parts[:cut]))
@@ -127,13 +136,13 @@ class Project:
             if found is None:
                 for base in file.star_imports:
                     if depth < 5:
-                        name = self.canonical(file, f"{base}.{rest[0]}", depth + 1)
+                        name = self._follow(file, f"{base}.{rest[0]}", depth + 1)
                         if name in self.classes or name in self.functions:
                             return ".".join([name, *rest[1:]])
                 return ".".join([file.module, *rest])
             binding = found[-1]
             if binding.how is Bind.IMPORT and depth < 8:
-                return self.canonical(file, ".".join([binding.target, *rest[1:]]), depth + 1)
+                return self._follow(file, ".".join([binding.target, *rest[1:]]), depth + 1)
             return ".".join([file.module, *rest])
         return dotted
 
@@ -250,6 +259,9 @@ _FOREIGN_MODULES = frozenset(
         "DeterministicMixin",
     }
 )
+
+
+_BUILTINS = frozenset(dir(builtins))
 
 
 def _is_none(binding: Binding) -> bool:

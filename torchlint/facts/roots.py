@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import PurePosixPath
+from typing import TypeGuard
 
 from torchlint.facts.graph import CallGraph, references
 from torchlint.facts.guards import limit
@@ -145,11 +146,16 @@ def cold_function(project: Project, scope: Scope) -> bool:
     return scope.name == "__init__" and scope.method_of is not None and project.is_module(scope.method_of.dotted)
 
 
+def runs_each_time(node: ast.AST, child: ast.AST) -> TypeGuard[ast.For | ast.AsyncFor | ast.While]:
+    """Whether a node is a loop that runs a child again and again: its body, or its test."""
+    return isinstance(node, _LOOPS) and (child in node.body or (isinstance(node, ast.While) and child is node.test))
+
+
 def enclosing_loop(facts: FileFacts, node: ast.AST, scope: Scope) -> ast.AST | None:
     """The innermost loop of the same function that runs a node in its body."""
     child, current = node, facts.parent.get(node)
     while current is not None and current is not scope.node:
-        if isinstance(current, _LOOPS) and (child in current.body or (isinstance(current, ast.While))):
+        if runs_each_time(current, child):
             return current
         child, current = current, facts.parent.get(current)
     return None

@@ -21,7 +21,7 @@ class NotYetError(Exception):
     """There is no answer before that to another question; ``compute`` may raise it instead of giving ``None``."""
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Solver(Generic[Key, Answer]):
     """Remembers answers, and finds the least one that fits where questions form a circle.
 

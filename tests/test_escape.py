@@ -1,0 +1,99 @@
+"""Whether what leaves the first ``with`` block of a program, or its function ``f``, is proven to hold no tensor."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from projects import Code
+
+HEAD = "import torch\nimport numpy as np\nnet = torch.nn.Linear(3, 4)\n"
+
+
+def leaves_as_data(text: str) -> bool:
+    code = Code(HEAD + text)
+    nodes = list(ast.walk(code.file().tree))
+    places = [node for node in nodes if isinstance(node, (ast.With, ast.AsyncWith))]
+    places = places or [node for node in nodes if isinstance(node, ast.FunctionDef) and node.name == "f"]
+    return code.analysis.escapes.leaves_as_data(code.file(), places[0])
+
+
+def block(inside: str, after: str = "pass", more: str = "") -> str:
+    """A block in a function of a class, what comes after it, and other methods."""
+    rows = [f"            {line}" for line in inside.splitlines()]
+    rows += [f"        {line}" for line in after.splitlines()]
+    rows += [f"    {line}" for line in more.splitlines()]
+    body = "\n".join(rows)
+    return f"class A:\n    def f(self, x, store):\n        y = 0\n        with torch.no_grad():\n{body}\n"
+
+
+DATA = {
+    "returned as an array": block("return net(x).numpy()"),
+    "returned as a number": block("return net(x).argmax().item()"),
+    "returned as a tuple of data": block("y = net(x)\nreturn y.numpy(), y.sum().item()"),
+    "turned into data after the block": block("y = net(x)", "return y.cpu().numpy()"),
+    "turned into a number after the block": block("y = net(x)", "return int(y[0])"),
+    "rebound after the block": block("y = net(x)", "z = y.numpy()\ny = torch.zeros(3)\nreturn y"),
+    "stored as data": block("self.y = net(x).numpy()\nreturn self.y"),
+    "appended as data": block("store.append(net(x).item())\nreturn 1"),
+    "a list of the block's own": block("z = []\nz.append(net(x))\nreturn z[0].numpy()"),
+    "a callee that keeps nothing": block("return self.g(x).numpy()", more="def g(self, x):\n    return net(x)"),
+    "a recursive callee": block(
+        "return self.g(x).numpy()", more="def g(self, x):\n    return self.g(x) if x else net(x)"
+    ),
+    "a distribution": block("return torch.distributions.Normal(net(x), 1).sample().numpy()"),
+    "a function": "@torch.no_grad()\ndef f(x):\n    return net(x).numpy()\n",
+}
+TENSORS = {
+    "nothing leaves at all": block("net(x)"),
+    "returned": block("return net(x)"),
+    "returned in a tuple": block("y = net(x)\nreturn y, y.numpy()"),
+    "returned in one of two places": block("if x:\n    return net(x)\nreturn net(x).numpy()"),
+    "returned after the block": block("y = net(x)", "return y"),
+    "returned in a list after the block": block("y = net(x)", "return [y]"),
+    "used by an unknown function after the block": block("y = net(x)", "return g(y)"),
+    "used in a nested function after the block": block("y = net(x)", "def h():\n    return y\nreturn h"),
+    "stored on self": block("self.y = net(x)\nreturn 1"),
+    "stored on self in a tuple": block("self.y, z = net(x), 1\nreturn 1"),
+    "stored on self by a for loop": block("for self.y in net(x):\n    pass\nreturn 1"),
+    "stored on self by with": block("with net(x) as self.y:\n    pass\nreturn 1"),
+    "stored in an item": block("store['y'] = net(x)\nreturn 1"),
+    "stored in a callee": block("self.g(net(x))\nreturn 1", more="def g(self, x):\n    self.y = x"),
+    "stored in a callee's callee": block(
+        "self.g(net(x))\nreturn 1", more="def g(self, x):\n    self.h(x)\ndef h(self, x):\n    self.y = x"
+    ),
+    "appended": block("store.append(net(x))\nreturn 1"),
+    "set by name": block("setattr(self, 'y', net(x))\nreturn 1"),
+    "appended to a list that was there": block("z = self.z\nz.append(net(x))\nreturn 1")
+    + "    def g(self):\n        self.z = []\n",
+    "appended by keyword": block("store.insert(index=0, object=net(x))\nreturn 1"),
+    "appended behind a star": block("store.extend(*[net(x)])\nreturn 1"),
+    "appended to an attribute": block("self.store.append(net(x))\nreturn 1"),
+    "passed to an unknown function": block("g(net(x))\nreturn 1"),
+    "passed by keyword": block("g(y=net(x))\nreturn 1"),
+    "passed behind a star": block("g(*net(x))\nreturn 1"),
+    "passed to a function that was passed in": block("x(net(x))\nreturn 1"),
+    "yielded": block("yield net(x)"),
+    "yielded as data": block("yield net(x).numpy()"),
+    "a global": "def f(x):\n    global y\n    y = net(x)\n    return 1\n",
+    "a nonlocal name": "def g():\n    y = 1\n    def f(x):\n        nonlocal y\n        y = net(x)\n        return 1\n",
+    "a nested function that keeps": block("def h(z):\n    self.y = z\nh(net(x))\nreturn 1"),
+    "a nested function that is returned": block("z = net(x)\nreturn lambda: z"),
+    "a lambda that keeps": block("h = lambda z: store.append(z)\nh(net(x))\nreturn 1"),
+    "gradients are wanted": block("net(x).backward()\nreturn 1"),
+    "gradients are switched on": block("with torch.enable_grad():\n    y = net(x)\nreturn 1"),
+    "a tensor that was there is written": block("y = net(x)\nx.copy_(y)\nreturn y.numpy()"),
+    "unknown data": block("return g()"),
+    "a dict": block("return {'y': net(x)}"),
+    "a function of tensors": "@torch.no_grad()\ndef f(x):\n    return net(x)\n",
+}
+
+
+@pytest.mark.parametrize("text", DATA.values(), ids=DATA)
+def test_data_leaves(text: str) -> None:
+    assert leaves_as_data(text)
+
+
+@pytest.mark.parametrize("text", TENSORS.values(), ids=TENSORS)
+def test_tensors_may_leave(text: str) -> None:
+    assert not leaves_as_data(text)

@@ -1,0 +1,403 @@
+"""How often lines run, and the path that makes it so. Marks like ``# A`` name the rows that a test asks about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from projects import Code
+
+from torchlint.rule import Frequency
+
+HEAD = "import torch\nimport gymnasium as gym\nfrom torch import nn\n"
+O, E, U, S, I = Frequency  # noqa: E741  once, episode, update, step, inner
+
+
+def frequencies(text: str | Mapping[str, str], **settings: object) -> dict[str, Frequency]:
+    """The frequency of each row that ends in a mark, of the first file."""
+    code = Code({"code.py": HEAD + text} if isinstance(text, str) else text, **settings)
+    marks = [line.rpartition("# ")[2] for line in code.texts[code.file().path].splitlines() if "  # " in line]
+    return {mark: code.frequency(f"  # {mark}") for mark in marks}
+
+
+LOOPS = {
+    "a script": (
+        """
+env = gym.make("a")
+for episode in range(9):
+    obs = env.reset()  # A
+    while True:
+        action = act(obs)  # B
+        obs, reward, done, info = env.step(action)  # C
+        if done:
+            print(reward)  # D
+            break
+    log(obs)  # F
+done_at_last()  # G
+""",
+        {"A": E, "B": S, "C": S, "D": E, "F": E, "G": O},
+    ),
+    "gradient updates": (
+        """
+for epoch in range(9):
+    start(epoch)  # A
+    for batch in loader:
+        loss = criterion(batch)  # B
+        loss.backward()
+        optimizer.step()  # C
+        for group in groups:
+            clip(group)  # D
+        x = [f(g) for g in groups]  # F
+""",
+        {"A": E, "B": U, "C": U, "D": I, "F": U},
+    ),
+    "no loop at all": ("x = model(y)  # A\nloss.backward()  # B\n", {"A": O, "B": O}),
+    "a loop about something else": ("for x in y:\n    f(x)  # A\n", {"A": O}),
+    "a scheduler is no environment": ("for x in y:\n    scheduler.step(x)  # A\n", {"A": O}),
+    "the test of a while": (
+        """
+while not f(1):
+    env.step(g(2))  # A
+else:
+    h(3)  # B
+""",
+        {"A": S, "B": O},
+    ),
+    "what a loop iterates over": ("for x in f():  # A\n    env.step(x)\n", {"A": O}),
+    "an inner comprehension": (
+        """
+class Agent:
+    def act(self, obs):
+        x = torch.stack(  # A
+            [f(o) for o in obs]
+        )
+        return x
+    def run(self, env):
+        while True:
+            env.step(self.act(1))
+""",
+        {"A": S},
+    ),
+    "a loop that renders is a demo": (
+        "while True:\n    obs, r, d, i = env.step(act(obs))  # A\n    env.render()\n",
+        {"A": O},
+    ),
+    "a function in the loop": (
+        """
+def act(obs):
+    return f(obs)  # A
+def learn(batch):
+    for x in batch:
+        f(x)  # B
+def unused(x):
+    return f(x)  # C
+while True:
+    obs = env.step(act(obs))
+    learn(obs)
+""",
+        {"A": S, "B": I, "C": O},
+    ),
+    "a loop in the caller of the step": (
+        """
+def one(env, x):
+    f(x)  # A
+    env.step(x)
+def train(env):
+    g(env)  # B
+    while True:
+        one(env, 1)  # C
+train(gym.make("a"))
+""",
+        {"A": S, "B": O, "C": S},
+    ),
+    "recursion ends": (
+        """
+def f(x):
+    return f(x - 1) if x else g(x)  # A
+while True:
+    env.step(f(3))
+""",
+        {"A": S},
+    ),
+    "nested functions": (
+        """
+def act(obs):
+    def inner(x):
+        return f(x)  # A
+    return inner(obs)
+while True:
+    env.step(act(1))
+""",
+        {"A": S},
+    ),
+    "methods through the class hierarchy": (
+        """
+class Base:
+    def act(self, obs):
+        return self.policy(obs)  # A
+    def policy(self, obs):
+        raise NotImplementedError
+class Agent(Base):
+    def policy(self, obs):
+        return f(obs)  # B
+agent = Agent()
+while True:
+    env.step(agent.act(1))
+""",
+        {"A": S, "B": S},
+    ),
+    "forward of a module that is called": (
+        """
+class Net(nn.Module):
+    def __init__(self):
+        self.layer = nn.Linear(3, 4)  # A
+    def forward(self, x):
+        return self.layer(x)  # B
+net = Net()
+while True:
+    env.step(net(1))
+""",
+        {"A": O, "B": S},
+    ),
+    "an update called seldom": (
+        """
+class Agent:
+    def learn(self, batch):
+        self.loss(batch).backward()  # A
+        self.optimizer.step()
+agent = Agent()
+while True:
+    obs = env.step(1)
+    agent.learn(obs)
+""",
+        {"A": S},
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), LOOPS.values(), ids=LOOPS)
+def test_loops(text: str, expected: dict[str, Frequency]) -> None:
+    assert frequencies(text) == expected
+
+
+GUARDS = {
+    "if debug:\n    f(x)  # A": O,
+    "if self.debug:\n    f(x)  # A": O,
+    "if args.verbose > 1:\n    f(x)  # A": O,
+    "if cfg['debug']:\n    f(x)  # A": O,
+    "if logger.is_debug():\n    f(x)  # A": O,
+    "if flag:\n    f(x)  # A": S,
+    "if debug:\n    pass\nelse:\n    f(x)  # A": S,
+    "if not debug:\n    pass\nelse:\n    f(x)  # A": O,
+    "if debug and flag:\n    f(x)  # A": O,
+    "if debug or flag:\n    f(x)  # A": S,
+    "if debug or verbose:\n    f(x)  # A": O,
+    "if step % 100 == 0:\n    f(x)  # A": O,
+    "if not step % 100:\n    f(x)  # A": O,
+    "if not step % 100:\n    pass\nelse:\n    f(x)  # A": S,
+    "if step % 100:\n    f(x)  # A": S,
+    "if step % 100:\n    pass\nelse:\n    f(x)  # A": O,
+    "if step % 100 != 0:\n    f(x)  # A": S,
+    "if step % 100 != 0:\n    pass\nelse:\n    f(x)  # A": O,
+    "if step - last > log_interval:\n    f(x)  # A": O,
+    "if done:\n    f(x)  # A": E,
+    "if done.any():\n    f(x)  # A": E,
+    "if any(dones):\n    f(x)  # A": E,
+    "if dones[i]:\n    f(x)  # A": E,
+    "if terminated or truncated:\n    f(x)  # A": E,
+    "if not done:\n    f(x)  # A": S,
+    "if not done:\n    pass\nelse:\n    f(x)  # A": E,
+    "if flag:\n    f(x)  # A\n    raise ValueError": O,
+    "if flag:\n    pass\nelse:\n    f(x)  # A\n    raise ValueError": O,
+    "if self.cache is None:\n    f(x)  # A": O,
+    "if self.cache is not None:\n    pass\nelse:\n    f(x)  # A": O,
+    "if not hasattr(self, 'cache'):\n    f(x)  # A": O,
+    "if key not in self.cache:\n    f(x)  # A": O,
+    "y = cache.get(x)\nif y is None:\n    f(x)  # A": O,
+    "try:\n    f(x)  # A\nexcept ValueError:\n    pass": S,
+    "try:\n    pass\nexcept ValueError:\n    f(x)  # A": O,
+    "assert x, f(x)  # A": S,
+    "raise ValueError(f(x))  # A": S,
+    "with f(x):\n    g(x)  # A": S,
+    "if not debug:\n    return\nf(x)  # A": O,
+    "if debug:\n    return\nf(x)  # A": S,
+    "if not done:\n    return\nf(x)  # A": E,
+    "if step % 100:\n    return\nf(x)  # A": O,
+    "if not flag:\n    raise ValueError\nf(x)  # A": S,
+    "if flag:\n    if not debug:\n        return\nf(x)  # A": S,
+}
+
+
+@pytest.mark.parametrize(("body", "expected"), GUARDS.items())
+def test_guards(body: str, expected: Frequency) -> None:
+    lines = "".join(f"        {line}\n" for line in body.splitlines())
+    text = f"""
+class Agent:
+    def act(self, x, flag, debug, done, dones, i, step, last, key, terminated, truncated):
+{lines}
+agent = Agent()
+while True:
+    env.step(agent.act(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11))
+"""
+    assert frequencies(text) == {"A": expected}
+
+
+EXPRESSIONS = {
+    "flag and f(x)": S,
+    "debug and f(x)": O,
+    "f(x) and debug": S,
+    "not debug or f(x)": O,
+    "debug or f(x)": S,
+    "f(x) if debug else 0": O,
+    "0 if debug else f(x)": S,
+    "0 if not debug else f(x)": O,
+    "f(x) if done else 0": E,
+    "[f(x) for i in y]": I,
+    "[i for i in f(x)]": S,
+    "[i for j in y for i in f(x)]": I,
+    "[i for i in y if f(x)]": I,
+    "{i: f(x) for i in y}": I,
+    "(lambda: f(x))()": O,
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), EXPRESSIONS.items())
+def test_parts_of_expressions(text: str, expected: Frequency) -> None:
+    code = Code(
+        f"def act(x, debug, done, flag, y):\n    return {text}\nwhile True:\n    env.step(act(1, 2, 3, 4, 5))\n"
+    )
+    assert code.analysis.heat.at(code.file(), code.node("f(x)")).frequency is expected
+
+
+FRAMEWORKS = {
+    "a feature extractor": (
+        "from stable_baselines3.common.torch_layers import BaseFeaturesExtractor\n"
+        "class Net(BaseFeaturesExtractor):\n    def forward(self, x):\n        return f(x)  # A\n",
+        {"A": S},
+    ),
+    "a callback": (
+        "from stable_baselines3.common.callbacks import BaseCallback\n"
+        "class C(BaseCallback):\n    def _on_step(self):\n        f(1)  # A\n"
+        "    def _on_rollout_end(self):\n        f(1)  # B\n    def _init_callback(self):\n        f(1)  # C\n",
+        {"A": S, "B": E, "C": O},
+    ),
+    "a wrapper": (
+        "class W(gym.Wrapper):\n    def step(self, a):\n        f(a)  # A\n    def reset(self):\n        f(1)  # B\n",
+        {"A": S, "B": O},
+    ),
+    "a lightning module": (
+        "import lightning as pl\nclass M(pl.LightningModule):\n    def training_step(self, b, i):\n        f(b)  # A\n",
+        {"A": U},
+    ),
+    "through a class of the project": (
+        "from torchrl.objectives import LossModule\nclass B(LossModule):\n    pass\n"
+        "class L(B):\n    def forward(self, x):\n        self.g(x)  # A\n    def g(self, x):\n        f(x)  # B\n",
+        {"A": U, "B": U},
+    ),
+    "a class of that name in the project is nobody's": (
+        "class Wrapper:\n    pass\nclass W(Wrapper):\n    def step(self, a):\n        f(a)  # A\n",
+        {"A": O},
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), FRAMEWORKS.values(), ids=FRAMEWORKS)
+def test_entry_points_of_frameworks(text: str, expected: dict[str, Frequency]) -> None:
+    assert frequencies(text) == expected
+
+
+AGENT = HEAD + "\ndef act(x):\n    return f(x)  # A\n\nwhile True:\n    env.step(act(1))  # B\n"
+
+
+@pytest.mark.parametrize("name", ["tests/run.py", "test_agent.py", "examples/enjoy.py", "plot_results.py", "docs/a.py"])
+def test_files_that_only_show_or_test_are_cold(name: str) -> None:
+    assert frequencies({name: AGENT}) == {"A": O, "B": O}
+
+
+@pytest.mark.parametrize("name", ["train.py", "examples/agent.py", "latest.py", "protest/a.py", "renderer.py"])
+def test_other_files_are_hot(name: str) -> None:
+    assert frequencies({name: AGENT}) == {"A": S, "B": S}
+
+
+@pytest.mark.parametrize(
+    "name", ["save", "save_model", "setup", "init_weights", "build_net", "plot", "__repr__", "load"]
+)
+def test_functions_for_set_up_are_cold(name: str) -> None:
+    assert frequencies(AGENT.replace("act", name))["A"] is O
+
+
+def test_a_function_that_nobody_calls_is_cold_in_an_application_and_hot_where_a_library_exports_it() -> None:
+    net = HEAD + "class Net(nn.Module):\n    def forward(self, x):\n        return f(x)  # A\n"
+    assert frequencies({"net.py": net}) == {"A": O}
+    assert frequencies({"lib/net.py": net, "lib/__init__.py": "from .net import Net\n"}) == {"A": S}
+    assert frequencies({"net.py": net + "net = Net()\n"}) == {"A": S}
+
+
+def test_marks_correct_hotness() -> None:
+    assert frequencies(AGENT.replace("act(x):", "act(x):  # torchlint: cold"))["A"] is O
+    lonely = "def act(x):  # torchlint: hot\n    return f(x)  # A\n"
+    assert Code(lonely).frequency("# A") is S
+
+
+def test_settings_correct_hotness() -> None:
+    assert frequencies({"agent.py": AGENT}, cold=("agent:act",)) == {"A": O, "B": S}
+    lonely = {"lib/net.py": "class Net:\n    def act(self, x):\n        return f(x)  # A\n"}
+    assert frequencies(lonely) == {"A": O}
+    assert frequencies(lonely, hot=("lib.net:Net.act",)) == {"A": S}
+
+
+def many(count: int) -> str:
+    classes = "".join(f"class A{i}:\n    def choose(self, x):\n        return f(x)  # {i}\n" for i in range(count))
+    return f"{classes}def train(agent):\n    while True:\n        env.step(agent.choose(1))\n"
+
+
+def test_calls_on_unknown_receivers_reach_the_few_methods_of_that_name() -> None:
+    assert frequencies(many(3)) == {"0": S, "1": S, "2": S}
+    assert set(frequencies(many(9)).values()) == {O}
+
+
+def test_calls_on_unknown_receivers_do_not_reach_methods_of_other_arity_or_of_unconnected_files() -> None:
+    agent = "class A:\n    def choose(self, x):\n        return f(x)  # A\n"
+    train = "def train(a):\n    while True:\n        env.step(a.choose(1))\n"
+    assert frequencies(agent + train) == {"A": S}
+    assert frequencies(agent.replace("self, x", "self") + train) == {"A": O}
+    assert frequencies({"agent.py": agent, "train.py": train}) == {"A": O}
+    assert frequencies({"agent.py": agent, "train.py": f"import agent\n{train}"}) == {"A": S}
+
+
+def test_common_names_are_never_linked_by_name() -> None:
+    assert frequencies(many(1).replace("choose", "update")) == {"0": O}
+
+
+def test_the_path_begins_at_the_loop() -> None:
+    code = Code(
+        {
+            "train.py": "from agent import Agent\nagent = Agent()\nwhile True:\n    env.step(agent.act(1))\n",
+            "agent.py": """
+class Agent:
+    def act(self, x):
+        self.plan(x)
+    def plan(self, x):
+        f(x)  # A
+""",
+        }
+    )
+    hot = code.hot("# A", "agent.py")
+    assert hot.describe() == "once per environment step (train.py:3 loop → Agent.act → Agent.plan)"
+    assert [(hop.path, hop.row) for hop in hot.path] == [("train.py", 3), ("agent.py", 2), ("agent.py", 4)]
+
+
+def test_the_path_of_an_entry_point_is_the_function() -> None:
+    code = Code("import gymnasium as gym\nclass W(gym.Wrapper):\n    def step(self, a):\n        return f(a)  # A\n")
+    assert [(hop.row, hop.name) for hop in code.hot("# A").path] == [(3, "W.step")]
+
+
+def test_what_is_not_hot_has_no_path() -> None:
+    assert Code("f(1)  # A").hot("# A").path == ()
+
+
+def test_what_makes_a_line_hot() -> None:
+    code = Code("while True:\n    env.step(f(1))\nfor b in y:\n    g(b).backward()\n")
+    heat = code.analysis.heat
+    assert heat.kinds(code.file(), code.node("f(1)")) == {"step"}
+    assert heat.kinds(code.file(), code.node("g(b)")) == {"update"}

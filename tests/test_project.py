@@ -1,0 +1,211 @@
+"""Files linked: what imports mean, where names lead, who inherits from whom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from projects import Code
+
+from torchlint.facts.project import components, exported, module_name
+
+NET = "class Net:\n    def forward(self):\n        return 1\n\ndef head():\n    return 2\n"
+
+# The files of a project, one of which shows a name, and the qualified name that it leads to.
+IMPORTS: dict[str, tuple[Mapping[str, str], str | None]] = {
+    "absolute": ({"a.py": "from lib.net import Net\nshow(Net)", "lib/net.py": NET}, "lib.net.Net"),
+    "a module": ({"a.py": "import lib.net\nshow(lib.net.Net)", "lib/net.py": NET}, "lib.net.Net"),
+    "a module by another name": ({"a.py": "import lib.net as n\nshow(n.Net)", "lib/net.py": NET}, "lib.net.Net"),
+    "a module from its package": ({"a.py": "from lib import net\nshow(net.Net)", "lib/net.py": NET}, "lib.net.Net"),
+    "by another name": ({"a.py": "from lib.net import Net as N\nshow(N)", "lib/net.py": NET}, "lib.net.Net"),
+    "relative": ({"lib/a.py": "from .net import Net\nshow(Net)", "lib/net.py": NET}, "lib.net.Net"),
+    "relative, the module": ({"lib/a.py": "from . import net\nshow(net.Net)", "lib/net.py": NET}, "lib.net.Net"),
+    "relative, two up": ({"lib/sub/a.py": "from ..net import Net\nshow(Net)", "lib/net.py": NET}, "lib.net.Net"),
+    "relative, in a package's own file": (
+        {"lib/__init__.py": "from .net import Net\nshow(Net)", "lib/net.py": NET},
+        "lib.net.Net",
+    ),
+    "through a package": (
+        {"a.py": "from lib import Net\nshow(Net)", "lib/__init__.py": "from .net import Net", "lib/net.py": NET},
+        "lib.net.Net",
+    ),
+    "through two packages, under other names": (
+        {
+            "a.py": "import lib\nshow(lib.Best)",
+            "lib/__init__.py": "from .sub import Good as Best",
+            "lib/sub/__init__.py": "from lib.sub.net import Net as Good",
+            "lib/sub/net.py": NET,
+        },
+        "lib.sub.net.Net",
+    ),
+    "through a star": (
+        {"a.py": "from lib import Net\nshow(Net)", "lib/__init__.py": "from .net import *", "lib/net.py": NET},
+        "lib.net.Net",
+    ),
+    "a star": ({"a.py": "from lib.net import *\nshow(Net)", "lib/net.py": NET}, "lib.net.Net"),
+    "a star in a function's file does not hide its own": (
+        {"a.py": "from lib.net import *\ndef head():\n    pass\nshow(head)", "lib/net.py": NET},
+        "a.head",
+    ),
+    "two stars": (
+        {
+            "a.py": "from lib.other import *\nfrom lib.net import *\nshow(Net)",
+            "lib/net.py": NET,
+            "lib/other.py": "x = 1",
+        },
+        "lib.net.Net",
+    ),
+    "a circle of stars": ({"a.py": "from b import *\nshow(Net)", "b.py": "from a import *"}, None),
+    "a circle of imports": ({"a.py": "from b import Net\nshow(Net)", "b.py": "from a import Net"}, "b.Net"),
+    "a sibling script": ({"run/a.py": "from net import Net\nshow(Net)", "run/net.py": NET}, "run.net.Net"),
+    "the sibling, not another of that name": (
+        {"run/a.py": "from net import Net\nshow(Net)", "run/net.py": NET, "other/net.py": NET},
+        "run.net.Net",
+    ),
+    "a script's import of what lies above it": (
+        {"run/sub/a.py": "from net import Net\nshow(Net)", "run/net.py": NET},
+        "run.net.Net",
+    ),
+    "somebody else's module that is called like a file elsewhere": (
+        {"run/a.py": "from net import Net\nshow(Net)", "other/net.py": NET},
+        "net.Net",
+    ),
+    "a folder above the package": (
+        {"src/lib/a.py": "from lib.net import Net\nshow(Net)", "src/lib/net.py": NET},
+        "src.lib.net.Net",
+    ),
+    "a file in a folder with a dot": (
+        {"v1.0/a.py": "from net import Net\nshow(Net)", "v1.0/net.py": NET},
+        "v1·0.net.Net",
+    ),
+    "a library": ({"a.py": "import torch.nn as nn\nshow(nn.Linear)"}, "torch.nn.Linear"),
+    "a library's submodule": ({"a.py": "import torch.nn\nshow(torch.zeros)"}, "torch.zeros"),
+    "a library's function": (
+        {"a.py": "from torch.nn import functional as F\nshow(F.relu)"},
+        "torch.nn.functional.relu",
+    ),
+    "a plain alias": ({"a.py": "import torch\nzeros = torch.zeros\nshow(zeros)"}, "torch.zeros"),
+    "an import in a function": ({"a.py": "def f():\n    import torch\n    show(torch.zeros)"}, "torch.zeros"),
+    "an import in another function": (
+        {"a.py": "def f():\n    import torch\ndef g():\n    show(torch)"},
+        None,
+    ),
+    "a builtin": ({"a.py": "show(len)"}, "builtins.len"),
+    "a parameter": ({"a.py": "def f(torch):\n    show(torch.zeros)"}, None),
+    "one of two": ({"a.py": "if x:\n    import a1 as m\nelse:\n    import a2 as m\nshow(m.f)"}, None),
+    "a name defined by itself": ({"a.py": "x = x\nshow(x)"}, None),
+    "a call's attribute": ({"a.py": "show(f().g)"}, None),
+}
+
+
+@pytest.mark.parametrize(("files", "expected"), IMPORTS.values(), ids=IMPORTS)
+def test_names_through_imports(files: Mapping[str, str], expected: str | None) -> None:
+    code = Code(files)
+    assert code.project.qualified(code.file(), code.shown()) == expected
+
+
+def test_modules_are_named_by_their_paths() -> None:
+    assert module_name("a.py") == ("a", False)
+    assert module_name("lib/net.py") == ("lib.net", False)
+    assert module_name("lib/__init__.py") == ("lib", True)
+    assert module_name("__init__.py") == ("__init__", False)
+    assert module_name("v1.0/a.py") == ("v1·0.a", False)
+
+
+FAMILY = Code(
+    {
+        "base.py": """
+            import torch
+
+            class Base(torch.nn.Module):
+                def act(self): ...
+                def learn(self): ...
+
+            class Mixin:
+                def learn(self): ...
+        """,
+        "agent.py": """
+            import base
+
+            class Agent(base.Mixin, base.Base):
+                pass
+
+            class Deep(Agent):
+                def act(self): ...
+        """,
+        "circle.py": """
+            class A(B): ...
+            class B(A):
+                def f(self): ...
+        """,
+    }
+)
+
+
+def test_ancestry_is_nearest_first() -> None:
+    expected = ("agent.Deep", "agent.Agent", "base.Mixin", "base.Base", "torch.nn.Module")
+    assert FAMILY.project.ancestry("agent.Deep") == expected
+
+
+def test_descendants_at_any_depth() -> None:
+    assert [cls.dotted for cls in FAMILY.project.descendants("torch.nn.Module")] == [
+        "base.Base",
+        "agent.Agent",
+        "agent.Deep",
+    ]
+
+
+def test_methods_are_found_in_the_nearest_class() -> None:
+    def method(cls: str, name: str) -> str | None:
+        found = FAMILY.project.method(cls, name)
+        return found.dotted if found is not None else None
+
+    assert method("agent.Deep", "act") == "agent.Deep.act"
+    assert method("agent.Deep", "learn") == "base.Mixin.learn"
+    assert method("agent.Agent", "act") == "base.Base.act"
+    assert method("agent.Deep", "absent") is None
+
+
+def test_implementations_are_the_method_and_what_overrides_it() -> None:
+    found = FAMILY.project.implementations("base.Base", "act")
+    assert [scope.dotted for scope in found] == ["base.Base.act", "agent.Deep.act"]
+    assert FAMILY.project.implementations("torch.nn.Module", "act") == []
+
+
+def test_circular_bases_end() -> None:
+    assert set(FAMILY.project.ancestry("circle.A")) == {"circle.A", "circle.B"}
+    assert FAMILY.project.method("circle.A", "f") is not None
+
+
+@pytest.mark.parametrize("first", ["circle.A", "circle.B"])
+def test_circular_bases_do_not_depend_on_the_order_of_questions(first: str) -> None:
+    code = Code(FAMILY.texts)
+    code.project.ancestry(first)
+    assert code.project.ancestry("circle.A") == ("circle.A", "circle.B")
+    assert code.project.ancestry("circle.B") == ("circle.B", "circle.A")
+
+
+def test_the_last_definition_of_a_method_counts() -> None:
+    code = Code("class A:\n    def f(self):\n        return 1\n    def f(self):\n        return 'a'\nshow(A().f())")
+    assert code.value().kind.value == "string"
+
+
+def test_modules_and_strangers() -> None:
+    project = FAMILY.project
+    assert project.is_module("agent.Deep")
+    assert not project.is_module("base.Mixin")
+    assert project.is_ours("base.Mixin")
+    assert not project.is_ours("agent.Deep")
+
+
+def test_files_are_grouped_by_imports_in_either_direction() -> None:
+    groups = components(FAMILY.project)
+    assert groups["base.py"] == groups["agent.py"] == {"base.py", "agent.py"}
+    assert groups["circle.py"] == {"circle.py"}
+
+
+def test_a_library_exports_what_its_package_imports() -> None:
+    code = Code({"lib/__init__.py": "from lib.net import Net", "lib/net.py": NET})
+    assert exported(code.project, code.project.classes["lib.net.Net"])
+    assert exported(code.project, code.function("lib.net.Net.forward"))
+    assert not exported(code.project, code.function("lib.net.head"))
