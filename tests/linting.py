@@ -21,6 +21,7 @@ def lint(folder: Path, texts: Mapping[str, str], **settings: object) -> Result:
         path.write_text(text, encoding="utf-8")
     result = check([folder], Settings(root=folder, isolated=True, **settings))
     assert result.problems == []
+    assert result.unpaired == 0
     return result
 
 

@@ -1,10 +1,11 @@
+import re
 from dataclasses import dataclass
 
 import pytest
 
 from torchlint.rule import Rule, RuleSet
 from torchlint.settings.check import SettingsError
-from torchlint.settings.select import matching, resolve
+from torchlint.settings.select import check_options, matching, resolve
 
 
 @dataclass(frozen=True)
@@ -91,3 +92,19 @@ def test_a_rules_class_can_be_selected():
         name = "legacy-tensor-constructor"
 
     assert resolve([Legacy], select=["TL1"]) == {"TL101"}
+
+
+@pytest.mark.parametrize(
+    ("tables", "wrong"),
+    [
+        ({"TL101": {"least": 3}}, "rules: TL101 has no option 'least'"),
+        ({"TL9x": {}}, "no rule fits 'TL9x'"),
+    ],
+)
+def test_options_that_no_rule_has_are_errors(tables: dict[str, dict[str, object]], wrong: str) -> None:
+    with pytest.raises(SettingsError, match=re.escape(wrong)):
+        check_options(RULES, tables)
+
+
+def test_empty_tables_of_options_are_fine() -> None:
+    check_options(RULES, {"TL101": {}})

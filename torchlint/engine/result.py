@@ -31,6 +31,7 @@ class Result:
     """Findings that remain (sorted by path and place), the sources they point into, and what was fixed.
 
     ``files`` counts the files that were looked at; ``sources`` maps names to the texts that positions refer to.
+    ``unpaired`` counts candidate statements whose two trees could not be brought together, so no rule saw them.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -38,3 +39,4 @@ class Result:
     problems: list[Problem] = field(default_factory=list)
     fixed: dict[str, FixedFile] = field(default_factory=dict)
     files: int = 0
+    unpaired: int = 0

@@ -13,10 +13,10 @@ from torchlint.engine.lint import Linter
 from torchlint.engine.result import FixedFile, Problem, Result
 from torchlint.engine.rules import figures, load_rules, names_of_figures
 from torchlint.facts.model import FileFacts
-from torchlint.rule import Applicability, Cost, Finding, Hotness, Level, PlainFix, Position, Rule
+from torchlint.rule import Cost, Finding, Hotness, Level, PlainFix, Position, Rule
 from torchlint.settings.model import Settings
 from torchlint.settings.root import is_root
-from torchlint.settings.select import matching, resolve
+from torchlint.settings.select import check_options, matching, resolve
 from torchlint.sources.decode import UndecodableError, decode
 from torchlint.sources.globs import Globs
 from torchlint.sources.suppress import suppressions
@@ -78,6 +78,7 @@ class _Run:
             extend_select=settings.extend_select,
             preview=settings.preview,
         )
+        check_options(available, settings.rules)
         rules = tuple(rule() for rule in available if rule.code in codes)
         result = Result()
         run = cls(settings, rules, {}, {}, stdin.name if stdin else "", result, Linter(rules, _costs(available)))
@@ -103,7 +104,7 @@ class _Run:
         if stdin is not None:
             texts[stdin.name] = stdin.utf8
         self.result_.files = len(wanted) + (stdin is not None)
-        for name in sorted(passing(texts)):
+        for name in sorted(passing(texts, {word.encode() for rule in load_rules() for word in rule.gate})):
             target = self.sources if name in wanted or name == self.stdin else self.context
             if stdin is not None and name == stdin.name:
                 target[name] = stdin
@@ -173,6 +174,7 @@ class _Run:
         result.findings.sort(key=lambda finding: finding.order)
         result.sources = {**result.sources, **self.sources}
         result.problems.extend(self.linter.problems)
+        result.unpaired = self.linter.unpaired
         result.problems.sort(key=lambda problem: (problem.path, problem.message))
         return result
 
@@ -200,13 +202,7 @@ class _Run:
         return self.result(remaining)
 
     def _accepts(self, fix: PlainFix) -> bool:
-        if fix.applicability is Applicability.SAFE:
-            return True
-        if fix.applicability is Applicability.DISPLAY:
-            return False
-        if self.settings.unsafe_fixes:
-            return True
-        return not fix.assumes and set(fix.may_change) <= self.settings.accept
+        return fix.accepted(self.settings.unsafe_fixes, self.settings.accept)
 
 
 def _costs(rules: Sequence[type[Rule]]) -> dict[tuple[str, str], Cost]:

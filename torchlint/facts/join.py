@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
@@ -82,8 +81,3 @@ def _mixed(one: Value, other: Value) -> Value:
     if kinds <= {Kind.NUMBER, Kind.SCALAR}:
         return Value(Kind.SCALAR)
     return Value(Kind.ITEM) if kinds <= {Kind.NUMBER, Kind.SCALAR, Kind.ITEM, Kind.NDARRAY} else UNKNOWN
-
-
-def without_literal(value: Value) -> Value:
-    """The same value, not tied to one literal."""
-    return replace(value, literal=None) if value.literal is not None else value

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from torchlint.sources.text import Source
 
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 ScopeNode = (
     ast.Module
     | ast.ClassDef

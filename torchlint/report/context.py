@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from torchlint.engine.result import FixedFile, Problem, Result
-from torchlint.rule import Applicability, Change, Finding, PlainFix
+from torchlint.rule import Change, Finding, PlainFix
 from torchlint.sources.lines import LineTable
 from torchlint.sources.text import Source
 
@@ -66,9 +66,7 @@ class Context:
 
     def takes(self, fix: PlainFix) -> bool:
         """Whether ``--fix`` with the user's settings applies this fix."""
-        if fix.applicability is Applicability.UNSAFE:
-            return self.unsafe_fixes or (not fix.assumes and self.accept.issuperset(fix.may_change))
-        return fix.applicability is Applicability.SAFE
+        return fix.accepted(self.unsafe_fixes, self.accept)
 
     def absolute(self, name: str) -> str:
         """The path of a file on disk, with ``/``; a name that stands for no file (``-``) as it is."""

@@ -67,6 +67,12 @@ class PlainFix:
             return Applicability.DISPLAY
         return Applicability.UNSAFE if self.may_change or self.assumes else Applicability.SAFE
 
+    def accepted(self, unsafe_fixes: bool, accept: frozenset[Change]) -> bool:
+        """Whether ``--fix`` applies it for a user who takes unsafe fixes, or who accepts no more than these changes."""
+        if self.applicability is Applicability.UNSAFE:
+            return unsafe_fixes or (not self.assumes and accept.issuperset(self.may_change))
+        return self.applicability is Applicability.SAFE
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Position:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from torchlint.rule import RuleSet
@@ -69,6 +69,18 @@ def matching(selectors: Iterable[str], rules: Sequence[Selectable], key: str) ->
     """
     known = _known(selectors, key, rules)
     return frozenset(rule.code for rule in rules if any(_strength(selector, rule) for selector in known))
+
+
+def check_options(rules: Sequence[Selectable], tables: Mapping[str, Mapping[str, object]]) -> None:
+    """Hold the tables of rule options against the rules; no rule has an option so far.
+
+    Raises:
+        SettingsError: a table is not a rule's, or sets an option that the rule does not have.
+    """
+    for selector, options in tables.items():
+        matching([selector], rules, "rules")
+        for option in options:
+            raise SettingsError(f"rules: {selector} has no option {option!r}")
 
 
 def _known(selectors: Iterable[str], key: str, rules: Sequence[Selectable]) -> tuple[str, ...]:
