@@ -25,6 +25,7 @@ pytestmark = pytest.mark.packages
 
 CACHE = ROOT / ".cache" / "packages"
 PINNED = ("stable-baselines3==2.9.2", "pfrl==0.4.0", "cleanrl==0.4.8")
+MORE = ("sb3-contrib==2.9.2", "elegantrl==0.3.6", "agilerl==2.58.0")
 CHECK = ("check", "--isolated", "--output-format", "json")
 
 
@@ -46,7 +47,7 @@ def download(requirement: str) -> Path:
     return place
 
 
-@pytest.fixture(params=PINNED)
+@pytest.fixture(params=[*PINNED, *(pytest.param(name, marks=pytest.mark.long) for name in MORE)])
 def package(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A copy of a package's source that a test may change."""
     return Path(shutil.copytree(download(request.param), tmp_path / "package"))
