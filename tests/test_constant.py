@@ -42,6 +42,12 @@ CONSTANT = {
 }
 CHANGING = {
     "a parameter of no known caller": "def f(x):\n    show(x)",
+    "a parameter left out that is None then": "def f(x=None):\n    show(x)\nf()",
+    "a parameter of a method that an unknown object has too": (
+        "class A:\n    def act(self, x):\n        show(x)\n"
+        + "".join(f"class B{i}:\n    def act(self, x):\n        pass\n" for i in range(8))
+        + "A().act(1)\ndef g(o):\n    o.act(random.random())\n"
+    ),
     "a parameter that a caller gives as something else": "def f(x):\n    show(x)\nf(1)\nf(random.random())",
     "a parameter behind a star": "def f(x):\n    show(x)\nf(*y)",
     "a random number": "show(random.random())",

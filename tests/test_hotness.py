@@ -334,6 +334,12 @@ def test_functions_for_set_up_are_cold(name: str) -> None:
     assert frequencies(AGENT.replace("act", name))["A"] is O
 
 
+@pytest.mark.parametrize("decorator", ["functools.cache", "functools.lru_cache(maxsize=None)"])
+def test_functions_whose_results_are_kept_are_cold(decorator: str) -> None:
+    text = AGENT.replace("def act", f"@{decorator}\ndef act").replace("import torch", "import functools\nimport torch")
+    assert frequencies(text) == {"A": O, "B": S}
+
+
 def test_a_function_that_nobody_calls_is_cold_in_an_application_and_hot_where_a_library_exports_it() -> None:
     net = HEAD + "class Net(nn.Module):\n    def forward(self, x):\n        return f(x)  # A\n"
     assert frequencies({"net.py": net}) == {"A": O}

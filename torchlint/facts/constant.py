@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from torchlint.facts.callers import opaque, passed, stores_of
 from torchlint.facts.graph import CallGraph
+from torchlint.facts.guards import is_none
 from torchlint.facts.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.project import Project
 from torchlint.facts.solver import Solver
@@ -107,6 +108,8 @@ class Constants:
         callers = self.graph.callers.get(scope, []) if scope is not None else []
         if scope is None or not callers:
             return False
+        if scope.method_of is not None and scope.name in self.graph.open:
+            return False  # somebody calls a method of this name on an unknown object, so not all callers are known
         for caller in callers:
             node = passed(scope, binding.target, caller)
             if node is not None:
@@ -114,6 +117,8 @@ class Constants:
                     return False
             elif opaque(caller.call) or binding.value is None or not self.of(facts, binding.value):
                 return False
+            elif is_none(binding.value):
+                return False  # no tensor is made of what was left out
         return True
 
     def _attribute(self, facts: FileFacts, node: ast.Attribute) -> bool:

@@ -93,13 +93,14 @@ class CallGraph:
     """Edges between the project's functions.
 
     ``callers`` maps a function to the calls that reach it; ``callees`` a call to what it reaches; ``weak`` holds calls
-    that were linked by the method's name alone.
+    that were linked by the method's name alone; ``open`` the names of methods that too many have to link their calls.
     """
 
     callers: dict[Scope, list[Caller]] = field(default_factory=dict)
     callees: dict[ast.Call, tuple[Scope, ...]] = field(default_factory=dict)
     weak: set[ast.Call] = field(default_factory=set)
     built: set[str] = field(default_factory=set)
+    open: set[str] = field(default_factory=set)
 
     def add(self, facts: FileFacts, call: ast.Call, targets: list[tuple[Scope, int]]) -> None:
         """Record that a call reaches these functions; the number is how many parameters are filled already."""
@@ -256,6 +257,8 @@ class _Resolver:
             if 0 < len(near) <= _MANY:
                 self.graph.weak.add(call)
                 self.graph.add(facts, call, [(m, 1) for m in near])
+            elif near:
+                self.graph.open.add(func.attr)
 
 
 def _fits(method: Scope, call: ast.Call) -> bool:

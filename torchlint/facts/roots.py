@@ -65,6 +65,8 @@ _SETUP = re.compile(
     r"|export\w*|state_dict|load_state_dict|extra_repr|__repr__|__str__|__del__|__getstate__|__setstate__|test_\w+|reset_parameters"
     r"|print_\w+|checkpoint\w*)$"
 )
+# Decorators that keep what a function gave: it runs once for each set of arguments.
+_CACHES = frozenset({"cache", "lru_cache", "cached_property"})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 # Methods that a framework calls, by the last component of the base class.
 _PROTOCOLS: dict[str, dict[str, Frequency]] = {
@@ -144,10 +146,10 @@ def cold_file(path: str) -> bool:
 
 
 def cold_function(project: Project, scope: Scope) -> bool:
-    """Whether a function is set-up, saving, printing or testing by its name, or builds a module."""
+    """Whether a function is set-up, saving, printing or testing by its name, builds a module, or is cached."""
     if scope.kind != "function":
         return False
-    if _SETUP.match(scope.name):
+    if _SETUP.match(scope.name) or _CACHES.intersection(scope.decorator_names):
         return True
     return scope.name == "__init__" and scope.method_of is not None and project.is_module(scope.method_of.dotted)
 
