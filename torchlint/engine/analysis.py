@@ -11,8 +11,8 @@ from torchlint.facts.constant import Constants
 from torchlint.facts.escape import Escapes
 from torchlint.facts.graph import CallGraph, call_graph
 from torchlint.facts.hotness import Heat, heat
-from torchlint.facts.model import FileFacts
-from torchlint.facts.project import Project, components, link, module_name
+from torchlint.facts.model import FileFacts, decorators
+from torchlint.facts.project import Project, link, module_name
 from torchlint.facts.roots import is_test
 from torchlint.facts.uses import Uses
 from torchlint.facts.values import Values
@@ -75,8 +75,7 @@ class Analysis:
             if b"compile" not in facts.source.utf8:
                 continue
             for scope in facts.scopes:
-                for decorator in getattr(scope.node, "decorator_list", []):
-                    node = decorator.func if isinstance(decorator, ast.Call) else decorator
+                for node in decorators(scope.node):
                     if self.project.qualified(facts, node) == "torch.compile":
                         yield scope.dotted
                 for call in scope.calls:
@@ -134,5 +133,5 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         constants=Constants(project, graph, values),
         escapes=Escapes(project, graph, values),
         uses=Uses(project, values, found),
-        groups=components(project),
+        groups=graph.groups,
     )

@@ -39,37 +39,28 @@ def load_rules(package: str = BUILT_IN) -> tuple[type[Rule], ...]:
 
 
 @cache
-def figures(package: str = BUILT_IN) -> Mapping[str, tuple[Cost, ...]]:
-    """What was measured for each rule, from the package's ``figures.json``: by code, the rule's first example first."""
+def figures_by_example(package: str = BUILT_IN) -> Mapping[tuple[str, str], Cost]:
+    """What was measured, from the package's ``figures.json``: by code and name of the example, in its order."""
     root = importlib.import_module(package)
     path = Path(next(iter(root.__path__))) / "figures.json"
     if not path.is_file():
         return {}
-    data = json.loads(path.read_text(encoding="utf-8"))
-    found: dict[str, list[Cost]] = {}
-    for row in data["figures"]:
-        found.setdefault(row["code"], []).append(
-            Cost(
-                saves_us=row["saves_us"],
-                ratio=row["ratio"],
-                low=row["low"],
-                high=row["high"],
-                size=row["size"],
-                device=row["device"],
-            )
+    return {
+        (row["code"], row["example"]): Cost(
+            saves_us=row["saves_us"],
+            ratio=row["ratio"],
+            low=row["low"],
+            high=row["high"],
+            size=row["size"],
+            device=row["device"],
         )
+        for row in json.loads(path.read_text(encoding="utf-8"))["figures"]
+    }
+
+
+def figures(package: str = BUILT_IN) -> Mapping[str, tuple[Cost, ...]]:
+    """What was measured for each rule, the rule's first example first."""
+    found: dict[str, list[Cost]] = {}
+    for (code, _), cost in figures_by_example(package).items():
+        found.setdefault(code, []).append(cost)
     return {code: tuple(costs) for code, costs in found.items()}
-
-
-def names_of_figures(package: str = BUILT_IN) -> Mapping[tuple[str, str], int]:
-    """Position of each example's figure among those of its rule, by code and name of the example."""
-    root = importlib.import_module(package)
-    path = Path(next(iter(root.__path__))) / "figures.json"
-    if not path.is_file():
-        return {}
-    positions: dict[tuple[str, str], int] = {}
-    count: dict[str, int] = {}
-    for row in json.loads(path.read_text(encoding="utf-8"))["figures"]:
-        positions[row["code"], row["example"]] = count.get(row["code"], 0)
-        count[row["code"]] = count.get(row["code"], 0) + 1
-    return positions

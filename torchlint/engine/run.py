@@ -11,7 +11,7 @@ from torchlint.engine.analysis import Analysis, Unparsed, analyse, parse
 from torchlint.engine.gate import passing
 from torchlint.engine.lint import Linter
 from torchlint.engine.result import FixedFile, Problem, Result
-from torchlint.engine.rules import figures, load_rules, names_of_figures
+from torchlint.engine.rules import figures_by_example, load_rules
 from torchlint.facts.model import FileFacts
 from torchlint.rule import Cost, Finding, Hotness, Level, PlainFix, Position, Rule
 from torchlint.settings.model import Settings
@@ -65,7 +65,7 @@ class _Run:
     stdin: str
     result_: Result
     linter: Linter
-    parsed: dict[bytes, tuple[str, FileFacts | Unparsed | None]] = field(default_factory=dict)
+    parsed: dict[tuple[str, bytes], FileFacts | Unparsed | None] = field(default_factory=dict)
 
     @classmethod
     def prepare(cls, paths: Sequence[Path], settings: Settings, stdin: Source | None) -> _Run:
@@ -81,7 +81,7 @@ class _Run:
         check_options(available, settings.rules)
         rules = tuple(rule() for rule in available if rule.code in codes)
         result = Result()
-        run = cls(settings, rules, {}, {}, stdin.name if stdin else "", result, Linter(rules, _costs(available)))
+        run = cls(settings, rules, {}, {}, stdin.name if stdin else "", result, Linter(rules, _costs()))
         run._read(paths, stdin)
         return run
 
@@ -132,11 +132,11 @@ class _Run:
         everything = {**self.context, **sources}
         for name in sorted(everything):
             source = everything[name]
-            key = name.encode("utf-8", "surrogateescape") + b"\0" + source.utf8
+            key = name, source.utf8
             if key not in self.parsed:
                 good, bad = parse({name: source})
-                self.parsed[key] = (name, good[0] if good else bad.get(name))
-            facts = self.parsed[key][1]
+                self.parsed[key] = good[0] if good else bad.get(name)
+            facts = self.parsed[key]
             if isinstance(facts, FileFacts):
                 files.append(facts)
             elif facts is not None:
@@ -205,13 +205,11 @@ class _Run:
         return fix.accepted(self.settings.unsafe_fixes, self.settings.accept)
 
 
-def _costs(rules: Sequence[type[Rule]]) -> dict[tuple[str, str], Cost]:
+def _costs() -> dict[tuple[str, str], Cost]:
     """Figures by code and name of the example; the empty name stands for the rule's first example."""
-    positions, costs = names_of_figures(), figures()
-    found = {key: costs[key[0]][position] for key, position in positions.items()}
-    for rule in rules:
-        if costs.get(rule.code):
-            found[rule.code, ""] = costs[rule.code][0]
+    found = dict(figures_by_example())
+    for (code, _), cost in figures_by_example().items():
+        found.setdefault((code, ""), cost)
     return found
 
 

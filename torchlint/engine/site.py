@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts.callers import stores_of
 from torchlint.facts.guards import raises
-from torchlint.facts.model import Bind, FileFacts, Scope
+from torchlint.facts.model import Bind, FileFacts, Scope, decorators
 from torchlint.rule import UNKNOWN, CallSite, Frequency, Hotness, Link, Value
 
 if TYPE_CHECKING:
@@ -177,22 +177,21 @@ class PairedSite:
 
     def scripted(self) -> bool:
         """Whether the node stands in TorchScript code."""
+        if self._script_decorated(self.twin):
+            return True
         scope: Scope | None = self.facts.scope_of(self.twin)
         while scope is not None:
-            for decorator in getattr(scope.node, "decorator_list", []):
-                node = decorator.func if isinstance(decorator, ast.Call) else decorator
-                name = self.analysis.project.qualified(self.facts, node) or ""
-                if name.startswith("torch.jit."):
-                    return True
+            if self._script_decorated(scope.node):
+                return True
             if scope.kind == "class" and any(
                 base.rpartition(".")[2] == "ScriptModule" for base in self.analysis.project.ancestry(scope.dotted)
             ):
                 return True
             scope = scope.parent
-        return isinstance(self.twin, (ast.FunctionDef, ast.AsyncFunctionDef)) and self._script_decorated(self.twin)
+        return False
 
-    def _script_decorated(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-        names = [self.analysis.project.qualified(self.facts, d) or "" for d in node.decorator_list]
+    def _script_decorated(self, node: ast.AST) -> bool:
+        names = [self.analysis.project.qualified(self.facts, part) or "" for part in decorators(node)]
         return any(name.startswith("torch.jit.") for name in names)
 
     def compiled(self) -> bool:

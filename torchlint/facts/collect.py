@@ -191,7 +191,7 @@ class _Collector:
         named = [*zip(plain, defaults, strict=True), *zip(args.kwonlyargs, args.kw_defaults, strict=True)]
         for arg, default in named:
             scope.params.append(arg.arg)
-            binding = Binding(Bind.PARAM, node, default, target=arg.arg, annotation=arg.annotation)
+            binding = Binding(Bind.PARAM, node, default, target=arg.arg, scope=scope, annotation=arg.annotation)
             scope.bindings.setdefault(arg.arg, []).append(binding)
         for star in (args.vararg, args.kwarg):
             if star is not None:

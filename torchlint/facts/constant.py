@@ -104,7 +104,7 @@ class Constants:
         """A parameter that every caller gives as a constant; one that is called as settings are called is one."""
         if _SETTINGS.match(binding.target):
             return True
-        scope = next((s for s in facts.scopes if s.node is binding.stmt), None)
+        scope = binding.scope
         callers = self.graph.callers.get(scope, []) if scope is not None else []
         if scope is None or not callers:
             return False

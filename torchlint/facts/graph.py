@@ -92,10 +92,12 @@ _MANY = 6
 class CallGraph:
     """Edges between the project's functions.
 
-    ``callers`` maps a function to the calls that reach it; ``callees`` a call to what it reaches; ``weak`` holds calls
-    that were linked by the method's name alone; ``open`` the names of methods that too many have to link their calls.
+    ``groups`` gives for each file those it is connected with by imports. ``callers`` maps a function to the calls that
+    reach it; ``callees`` a call to what it reaches; ``weak`` holds calls that were linked by the method's name alone;
+    ``open`` the names of methods that too many have to link their calls.
     """
 
+    groups: dict[str, frozenset[str]] = field(default_factory=dict)
     callers: dict[Scope, list[Caller]] = field(default_factory=dict)
     callees: dict[ast.Call, tuple[Scope, ...]] = field(default_factory=dict)
     weak: set[ast.Call] = field(default_factory=set)
@@ -115,7 +117,7 @@ def call_graph(project: Project) -> tuple[CallGraph, Values]:
     Receivers may depend on parameters, and these on the callers found so far, so the calls that stay open are tried
     again with what the first round found; what is open then is linked by name where few methods have it.
     """
-    graph = CallGraph()
+    graph = CallGraph(components(project))
     values = Values(project)
     resolver = _Resolver(project, graph, values)
     pending = resolver.first_round()
@@ -138,7 +140,7 @@ class _Resolver:
         self.project = project
         self.graph = graph
         self.values = values
-        self.groups = components(project)
+        self.groups = graph.groups
         self.names = _callable_names(project)
 
     def first_round(self) -> list[tuple[FileFacts, ast.Call]]:

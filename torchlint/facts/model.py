@@ -35,6 +35,12 @@ class Bind(enum.Enum):
     OTHER = "other"
 
 
+def decorators(node: ast.AST) -> list[ast.expr]:
+    """The decorators of a function or class, without the calls that configure them."""
+    found = getattr(node, "decorator_list", [])
+    return [part.func if isinstance(part, ast.Call) else part for part in found]
+
+
 @dataclass(eq=False, slots=True)
 class Binding:
     """One place that binds a name.
@@ -46,7 +52,7 @@ class Binding:
         value: the assigned, iterated or entered expression; the default of a parameter.
         path: position inside an unpacked value, outermost first; -1 stands for a starred rest.
         target: qualified name for an import; name of the parameter.
-        scope: of a function or class binding, its scope.
+        scope: of a function or class binding, its scope; of a parameter, that of its function.
         annotation: of the target, where there is one.
     """
 
@@ -130,8 +136,7 @@ class Scope:
     def decorator_names(self) -> list[str]:
         """Last components of the decorators' names."""
         found = []
-        for decorator in getattr(self.node, "decorator_list", []):
-            node = decorator.func if isinstance(decorator, ast.Call) else decorator
+        for node in decorators(self.node):
             if isinstance(node, ast.Attribute):
                 found.append(node.attr)
             elif isinstance(node, ast.Name):

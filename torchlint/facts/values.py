@@ -251,7 +251,7 @@ class Values:
         annotated = self.annotations.read(facts, binding.annotation) if binding.annotation is not None else UNKNOWN
         if annotated.known and annotated.kind not in (Kind.LIST, Kind.TUPLE):
             return annotated
-        scope = self._scope_of_parameter(facts, binding)
+        scope = binding.scope
         if scope is None:
             return UNKNOWN
         owner = scope.method_of
@@ -271,9 +271,6 @@ class Values:
             if default.kind in (Kind.DEVICE, Kind.DTYPE):
                 return default
         return operators.by_name(binding.target) if known is not None or not given else None
-
-    def _scope_of_parameter(self, facts: FileFacts, binding: Binding) -> Scope | None:
-        return next((s for s in facts.scopes if s.node is binding.stmt), None)
 
     def _given(self, scope: Scope, binding: Binding, caller: Caller) -> Value | None:
         """What one call gives for a parameter."""
