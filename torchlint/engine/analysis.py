@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from torchlint.facts.autograd import Autograd
 from torchlint.facts.collect import collect
 from torchlint.facts.constant import Constants
 from torchlint.facts.escape import Escapes
+from torchlint.facts.flow import Flow
 from torchlint.facts.graph import CallGraph, call_graph
 from torchlint.facts.hotness import Heat, heat
 from torchlint.facts.model import FileFacts, decorators
+from torchlint.facts.networks import Networks
 from torchlint.facts.project import Project, link, module_name
 from torchlint.facts.roots import is_test
 from torchlint.facts.uses import Uses
 from torchlint.facts.values import Values
+from torchlint.rule import Value
 from torchlint.settings.model import Settings
 from torchlint.sources.lines import LineTable
 from torchlint.sources.suppress import marks
@@ -43,6 +47,9 @@ class Analysis:
     constants: Constants
     escapes: Escapes
     uses: Uses
+    flow: Flow
+    networks: Networks
+    autograd: Autograd
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
     _cuda: dict[frozenset[str], bool] = field(default_factory=dict)
@@ -69,6 +76,18 @@ class Analysis:
         if self._compiled is None:
             self._compiled = frozenset(self._find_compiled())
         return self._compiled
+
+    def calls_of(self, name: str) -> Sequence[Sequence[Value]]:
+        """The values of the positional arguments of every call of a qualified name in the project."""
+        last = name.rpartition(".")[2].encode()
+        return [
+            [self.values.of(facts, argument) for argument in call.args]
+            for facts in self.project.files.values()
+            if last in facts.source.utf8
+            for scope in facts.scopes
+            for call in scope.calls
+            if self.project.qualified(facts, call.func) == name
+        ]
 
     def _find_compiled(self) -> Iterable[str]:
         for facts in self.project.files.values():
@@ -133,5 +152,8 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         constants=Constants(project, graph, values),
         escapes=Escapes(project, graph, values),
         uses=Uses(project, values, found),
+        flow=Flow(project, graph, values),
+        networks=Networks(project, graph, values),
+        autograd=Autograd(project, graph, values),
         groups=graph.groups,
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from torchlint.facts.callers import stores_of
 from torchlint.facts.guards import raises
 from torchlint.facts.model import Bind, FileFacts, Scope, decorators
-from torchlint.rule import UNKNOWN, CallSite, Frequency, Hotness, Link, Value
+from torchlint.rule import UNKNOWN, CallSite, Frequency, Hotness, Link, Network, Use, Value
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -235,6 +235,43 @@ class PairedSite:
         """All places that call what an expression is assigned to."""
         twin = self._expr(node)
         return self.analysis.uses.calls_of(self.facts, twin) if twin is not None else []
+
+    def uses(self, node: cst.CSTNode) -> frozenset[Use]:
+        """Where the value of an expression goes."""
+        twin = self._expr(node)
+        return self.analysis.flow.uses(self.facts, twin) if twin is not None else frozenset({Use.PASSED})
+
+    def graph_uses(self, node: cst.CSTNode) -> frozenset[Use]:
+        """Where the autograd graph of a tensor goes."""
+        twin = self._expr(node)
+        return self.analysis.flow.graph_uses(self.facts, twin) if twin is not None else frozenset({Use.PASSED})
+
+    def records(self) -> bool | None:
+        """Whether autograd records what runs at the node."""
+        return self.analysis.autograd.records(self.facts, place_of(self.twin))
+
+    def has_graph(self, node: cst.CSTNode) -> bool | None:
+        """Whether a tensor hangs on a recorded graph."""
+        twin = self._expr(node)
+        return self.analysis.autograd.has_graph(self.facts, twin) if twin is not None else None
+
+    def network(self, node: cst.CSTNode) -> Network:
+        """What is known of a module."""
+        twin = self._expr(node)
+        return self.analysis.networks.of(self.facts, twin) if twin is not None else Network()
+
+    def reaches(self, names: frozenset[str]) -> bool:
+        """Whether the function that holds the node may run one of these."""
+        return self.analysis.autograd.reaches(self.facts.scope_of(place_of(self.twin)).function, names)
+
+    def project_calls(self, name: str) -> Sequence[Sequence[Value]]:
+        """The positional arguments of every call of a qualified name in the project."""
+        return self.analysis.calls_of(name)
+
+    def nearby(self, names: frozenset[str]) -> bool:
+        """Whether the function that holds the node calls one of these."""
+        scope = self.facts.scope_of(place_of(self.twin)).function
+        return any(self.analysis.project.qualified(self.facts, call.func) in names for call in scope.calls)
 
 
 def place_of(twin: ast.AST) -> ast.AST:

@@ -11,6 +11,7 @@ from torchlint.rule.finding import (
     PlainFix,
     Position,
 )
+from torchlint.rule.flow import Network, Use
 from torchlint.rule.frequency import Frequency, Hop, Hotness
 from torchlint.rule.site import CallSite, Link, Site
 from torchlint.rule.value import UNKNOWN, Device, Kind, Value
@@ -33,6 +34,7 @@ __all__ = [
     "Kind",
     "Level",
     "Link",
+    "Network",
     "PlainFix",
     "Position",
     "Report",
@@ -40,5 +42,6 @@ __all__ = [
     "RuleSet",
     "Site",
     "Trigger",
+    "Use",
     "Value",
 ]

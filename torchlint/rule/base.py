@@ -39,6 +39,11 @@ class Trigger:
             qualified names.
         raising: of these statements only asserts and those whose body exists to raise.
         bool_subscripts: subscripts whose index is proven a boolean tensor; the site's node is the subscript.
+        scalar_subscripts: subscripts with an index that is proven a 0-d tensor; the site's node is the subscript.
+        networks: calls whose callee is proven a module (``self.net(x)``); the site's node is the call.
+        tests: expressions that Python asks for their truth and that are proven tensors: of ``if``, ``while``,
+            ``assert``, conditional expressions and comprehensions, operands of ``and``, ``or`` and ``not``; the site's
+            node is the expression.
     """
 
     calls: frozenset[str] = frozenset()
@@ -47,6 +52,9 @@ class Trigger:
     mentions: frozenset[str] = frozenset()
     raising: bool = False
     bool_subscripts: bool = False
+    scalar_subscripts: bool = False
+    networks: bool = False
+    tests: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +69,9 @@ class Fix:
         imports: modules the new code needs and the file lacks, as ``numpy as np`` or ``os`` (ask
             ``Site.module_name`` first for the name a module already has).
         definitions: module-level statements that the new code needs, put after the imports once.
+        setup: statements that the new code needs, put at the end of the enclosing class's own ``__init__``.
+        decorators: expressions to put as decorators on the function that holds the site, innermost last.
+        within: the header of a ``with`` statement (``torch.no_grad()``) to put around the site's statement.
     """
 
     message: str
@@ -69,6 +80,9 @@ class Fix:
     assumes: str = ""
     imports: tuple[str, ...] = ()
     definitions: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()
+    decorators: tuple[str, ...] = ()
+    within: str = ""
 
 
 @dataclass(frozen=True, slots=True)

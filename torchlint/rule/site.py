@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import libcst as cst
 
+    from torchlint.rule.flow import Network, Use
     from torchlint.rule.frequency import Frequency, Hop, Hotness
     from torchlint.rule.value import Value
 
@@ -115,3 +116,38 @@ class Site(Protocol):
 
     def calls_of(self, node: cst.CSTNode) -> Sequence[CallSite]:
         """All places known to call the object that the expression is assigned to, e.g. a compiled module."""
+
+    def uses(self, node: cst.CSTNode) -> frozenset[Use]:
+        """Where the value of an expression goes: all ends it comes to; empty where nobody uses it.
+
+        Followed through names, arithmetic, containers, calls of project functions, returns to known callers and
+        attributes that are read. A tensor that is read back (``.item()``, ``.numpy()``) ends there in ``READ``.
+        """
+
+    def graph_uses(self, node: cst.CSTNode) -> frozenset[Use]:
+        """Where the autograd graph of a tensor goes: like ``uses``, but it ends where the graph does."""
+
+    def records(self) -> bool | None:
+        """Whether autograd records what runs at the node.
+
+        False where every known way to it holds ``no_grad`` or ``inference_mode``, in this function or in all callers,
+        across files; true where a known way holds none; ``None`` where the callers are not known.
+        """
+
+    def has_graph(self, node: cst.CSTNode) -> bool | None:
+        """Whether a tensor hangs on a recorded graph: computed from trained parameters, not detached."""
+
+    def network(self, node: cst.CSTNode) -> Network:
+        """What is known of a module: whether it is trained, frozen, a target network, and its parts."""
+
+    def reaches(self, names: frozenset[str]) -> bool:
+        """Whether the function that holds the node may run one of these, itself or through known callees.
+
+        ``names`` are qualified names (``torch.autograd.grad``) or names of methods (``backward``).
+        """
+
+    def project_calls(self, name: str) -> Sequence[Sequence[Value]]:
+        """The values of the positional arguments of every call of a qualified name in the project."""
+
+    def nearby(self, names: frozenset[str]) -> bool:
+        """Whether the function that holds the node calls one of these qualified names itself."""

@@ -57,6 +57,9 @@ class Value:
         name: qualified name of a class, function, imported module, or of an instance's class; of an instance of one of
             several classes, their names separated by ``|``.
         literal: the value of a literal number, string or bool, else ``None``.
+        pinned: whether a tensor's memory is page-locked (``pin_memory``), ``None`` when not known.
+        widened: of a tensor or array the narrower dtype that it was cast or divided from where it lies, such as
+            ``uint8`` of ``frames.astype(np.float32)`` or ``frames / 255.0``; empty: none known.
     """
 
     kind: Kind = Kind.UNKNOWN
@@ -67,6 +70,8 @@ class Value:
     nonempty: bool = False
     name: str = ""
     literal: int | float | bool | str | None = None
+    pinned: bool | None = None
+    widened: str = ""
 
     @property
     def known(self) -> bool:

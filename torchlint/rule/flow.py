@@ -1,0 +1,45 @@
+"""What becomes of a value, and what is known of a network."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+
+class Use(enum.Enum):
+    """An end that a value comes to, followed through names, arithmetic, containers, calls, returns and attributes.
+
+    A value whose every use is known has none of ``STORED``, ``COLLECTED``, ``RETURNED`` and ``PASSED``.
+    """
+
+    LOGGED = "printed, formatted, or handed to a logger or a writer"
+    CONDITION = "decides a branch"
+    INDEX = "an index or a key"
+    SIZE = "a size, a shape, a range or a count"
+    ENVIRONMENT = "handed to an environment"
+    TENSOR = "goes into tensor arithmetic, or into a new tensor"
+    HOST = "computed with on the host: NumPy, sorting, a tree of priorities"
+    READ = "a tensor is read back: item(), numpy(), tolist(), int()"
+    DETACHED = "its graph ends: detach(), data, argmax(), a comparison, an operation without autograd"
+    BACKWARD = "backward() runs through it, or autograd.grad"
+    STORED = "kept on an object or in a global, and nothing says who reads it"
+    COLLECTED = "put into a container that is not followed"
+    RETURNED = "returned to callers that are not all known"
+    PASSED = "handed to code that is not known"
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """What is known of a module.
+
+    Attributes:
+        trained: whether an optimizer moves its parameters; ``None``: not known.
+        frozen: whether its parameters are proven not to ask for gradients (``requires_grad_(False)``).
+        target: whether it is a copy of another network, brought up to date by copying parameters.
+        parts: qualified names of all library modules it is made of, at any depth; ``None``: some part is not known.
+    """
+
+    trained: bool | None = None
+    frozen: bool = False
+    target: bool = False
+    parts: frozenset[str] | None = None
