@@ -143,6 +143,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
     project = link(files)
     graph, values = call_graph(project)
     found = heat(project, graph, values, frozenset(settings.hot), frozenset(settings.cold))
+    autograd = Autograd(project, graph, values)
     return Analysis(
         settings=settings,
         project=project,
@@ -152,8 +153,8 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         constants=Constants(project, graph, values),
         escapes=Escapes(project, graph, values),
         uses=Uses(project, values, found),
-        flow=Flow(project, graph, values),
+        flow=Flow(project, graph, values, autograd.records),
         networks=Networks(project, graph, values),
-        autograd=Autograd(project, graph, values),
+        autograd=autograd,
         groups=graph.groups,
     )
