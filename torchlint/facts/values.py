@@ -13,7 +13,7 @@ from torchlint.facts.callers import Caller, methods, opaque, passed, stores_of
 from torchlint.facts.join import INT, NONE, STRING, TENSOR, join, list_of, tuple_of
 from torchlint.facts.libraries import library_call, library_name
 from torchlint.facts.model import Bind, Binding, FileFacts, Scope, Store
-from torchlint.facts.project import Project, is_external_module
+from torchlint.facts.project import Project, is_external_module, is_super
 from torchlint.facts.solver import NotYetError, Solver
 from torchlint.rule import UNKNOWN, Kind, Value
 
@@ -387,7 +387,7 @@ class Values:
         return list_of(signatures.mapped(name))
 
     def _method(self, facts: FileFacts, node: ast.Call, func: ast.Attribute) -> Value | None:
-        if operators.is_super(func.value):
+        if is_super(func.value):
             return self._inherited(facts, func)
         source = self._value(facts, func.value)
         if source is None:
