@@ -16,7 +16,7 @@ from torchlint.facts.mentions import Mentions
 from torchlint.facts.model import FileFacts
 from torchlint.facts.project import Project
 from torchlint.facts.values import Values
-from torchlint.rule import Use
+from torchlint.rule import Kind, Use
 
 _MOST = 3000
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp)
@@ -87,7 +87,7 @@ class _Steps:
 
     def _next(self, spot: Spot) -> Next:
         if spot.put:
-            return self.ground.put(spot)
+            return self.ground.put(spot, self.carrier)
         parent = spot.facts.parent.get(spot.node)
         step = _STEPS.get(type(parent)) if parent is not None else None
         if parent is None or step is None:
@@ -166,8 +166,15 @@ class _Steps:
         if all(isinstance(op, (ast.Is, ast.IsNot)) for op in parent.ops):
             return iter(())
         if spot.path:
-            return iter(()) if isinstance(spot.path[0], str) else iter((self.carrier.branch,))
+            return iter((self.carrier.branch,)) if self._sought(spot, parent) else iter(())
         return self.carrier.operation(spot, parent)
+
+    def _sought(self, spot: Spot, compare: ast.Compare) -> bool:
+        """Whether a comparison looks at the elements of a list: not at the keys of a dict."""
+        if not any(isinstance(op, (ast.In, ast.NotIn)) for op in compare.ops):
+            return not isinstance(spot.path[0], str)
+        kind = self.ground.values.of(spot.facts, spot.node).kind
+        return len(spot.path) == 1 and kind in (Kind.LIST, Kind.TUPLE, Kind.SET)
 
     def _either(self, spot: Spot, parent: ast.AST) -> Next:
         assert isinstance(parent, ast.BoolOp)

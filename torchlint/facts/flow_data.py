@@ -71,6 +71,7 @@ class Data:
     branch: Use = Use.CONDITION
     index: Use = Use.INDEX
     text: Use = Use.LOGGED
+    keeps: bool = False
 
     def _kind(self, spot: Spot, node: ast.expr) -> Kind:
         return self.ground.values.of(spot.facts, node).kind
@@ -190,7 +191,7 @@ class Data:
         """A size, a new tensor; numbers that were collected first are no mere operand."""
         if last in ("is_tensor", "is_floating_point", "numel"):
             return
-        if last in ("manual_seed", "save", "set_num_threads"):
+        if last in ("manual_seed", "set_num_threads"):
             yield Use.PASSED
             return
         if last in _SIZED and self._kind(spot, spot.node) is not Kind.TENSOR:

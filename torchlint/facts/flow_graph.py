@@ -48,6 +48,7 @@ class Graph:
     branch: Use = Use.DETACHED
     index: Use = Use.DETACHED
     text: Use = Use.LOGGED
+    keeps: bool = True
 
     def _kind(self, spot: Spot, node: ast.expr) -> Kind:
         return self.ground.values.of(spot.facts, node).kind
@@ -134,8 +135,6 @@ class Graph:
             return iter((spot.same(call),))
         if name.startswith("torch.autograd."):
             return iter((Use.BACKWARD,))
-        if name == "torch.save":
-            return iter((Use.PASSED,))
         if head in ("torch", "einops", "tensordict", "torchrl", "torchvision", "functorch"):
             if last in _ENDS:
                 return iter((Use.DETACHED,))

@@ -13,7 +13,7 @@ from torchlint.rule import Use
 Key = str | int | None
 """A key of a dict, a position in a tuple or list; ``None`` where any may be meant."""
 
-_MOST_KEYS = 4
+_MOST_KEYS = 6
 _MOST_CALLS = 3
 
 
@@ -111,6 +111,10 @@ class Carrier(Protocol):
     @property
     def text(self) -> Use:
         """The end in a text or a log."""
+
+    @property
+    def keeps(self) -> bool:
+        """Whether it matters that something holds it, even if nobody reads it there."""
 
     def quiet(self, spot: Spot, call: ast.Call, /) -> bool:
         """Whether autograd is off in what a call runs."""
