@@ -160,7 +160,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         constants=Constants(project, graph, values),
         escapes=Escapes(project, graph, values),
         uses=Uses(project, values, found),
-        flow=Flow(project, graph, values, autograd.records),
+        flow=Flow(project, graph, values, autograd.records, found.seldom),
         networks=Networks(project, graph, values),
         autograd=autograd,
         groups=graph.groups,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from torchlint.facts.flow_calls import Calls
-from torchlint.facts.flow_data import Data
+from torchlint.facts.flow_data import Data, Seldom
 from torchlint.facts.flow_graph import Graph, Records
 from torchlint.facts.flow_spots import Carrier, Next, Spot, iterated, key_of, picked
 from torchlint.facts.flow_store import Ground
@@ -22,21 +22,26 @@ _MOST = 3000
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp)
 
 
-def _unknown(_facts: FileFacts, _node: ast.AST) -> bool | None:
+def _unknown(_facts: FileFacts, _node: ast.AST) -> None:
     return None
+
+
+def _often(_facts: FileFacts, _node: ast.AST) -> bool:
+    return False
 
 
 @dataclass(eq=False, slots=True)
 class Flow:
     """Where values go: followed from an expression through names, containers, calls, returns and attributes.
 
-    ``records`` says whether autograd records what runs at a node.
+    ``records`` says whether autograd records what runs at a node, ``seldom`` whether it runs less than per update.
     """
 
     project: Project
     graph: CallGraph
     values: Values
     records: Records = _unknown
+    seldom: Seldom = _often
     _ground: Ground = field(init=False)
     _found: dict[tuple[ast.expr, bool], frozenset[Use]] = field(default_factory=dict)
 
@@ -46,7 +51,7 @@ class Flow:
 
     def uses(self, facts: FileFacts, node: ast.expr) -> frozenset[Use]:
         """All ends that the value of an expression comes to."""
-        return self._remembered(facts, node, Data(self._ground), graph=False)
+        return self._remembered(facts, node, Data(self._ground, self.seldom), graph=False)
 
     def graph_uses(self, facts: FileFacts, node: ast.expr) -> frozenset[Use]:
         """All ends that the autograd graph of a tensor comes to."""
@@ -158,7 +163,7 @@ class _Steps:
     def _unary(self, spot: Spot, parent: ast.AST) -> Next:
         assert isinstance(parent, ast.UnaryOp)
         if isinstance(parent.op, ast.Not):
-            return iter(()) if spot.path else iter((self.carrier.branch,))
+            return iter(()) if spot.path else iter((self.carrier.branch(spot),))
         return self.carrier.operation(spot, parent)
 
     def _compare(self, spot: Spot, parent: ast.AST) -> Next:
@@ -166,7 +171,7 @@ class _Steps:
         if all(isinstance(op, (ast.Is, ast.IsNot)) for op in parent.ops):
             return iter(())
         if spot.path:
-            return iter((self.carrier.branch,)) if self._sought(spot, parent) else iter(())
+            return iter((self.carrier.branch(spot),)) if self._sought(spot, parent) else iter(())
         return self.carrier.operation(spot, parent)
 
     def _sought(self, spot: Spot, compare: ast.Compare) -> bool:
@@ -179,7 +184,7 @@ class _Steps:
     def _either(self, spot: Spot, parent: ast.AST) -> Next:
         assert isinstance(parent, ast.BoolOp)
         if not spot.path and parent.values[-1] is not spot.node:
-            yield self.carrier.branch
+            yield self.carrier.branch(spot)
         yield spot.same(parent)
 
     def _choice(self, spot: Spot, parent: ast.AST) -> Next:
@@ -187,10 +192,10 @@ class _Steps:
         if parent.test is not spot.node:
             yield spot.same(parent)
         elif not spot.path:
-            yield self.carrier.branch
+            yield self.carrier.branch(spot)
 
     def _tested(self, spot: Spot, _parent: ast.AST) -> Next:
-        return iter(()) if spot.path else iter((self.carrier.branch,))
+        return iter(()) if spot.path else iter((self.carrier.branch(spot),))
 
     def _display(self, spot: Spot, parent: ast.AST) -> Next:
         assert isinstance(parent, (ast.List, ast.Tuple, ast.Set))

@@ -45,7 +45,6 @@ class Graph:
 
     ground: Ground
     records: Records
-    branch: Use = Use.DETACHED
     index: Use = Use.DETACHED
     text: Use = Use.LOGGED
     keeps: bool = True
@@ -56,6 +55,10 @@ class Graph:
     def quiet(self, spot: Spot, call: ast.Call) -> bool:
         """Whether autograd is off in what a call runs."""
         return spot.quiet or self.records(spot.facts, call) is False
+
+    def branch(self, _spot: Spot) -> Use:
+        """A decision has no gradient."""
+        return Use.DETACHED
 
     def operation(self, spot: Spot, node: ast.expr) -> Next:
         """The result of an operation hangs on the graph where it is recorded; a comparison has no gradient."""

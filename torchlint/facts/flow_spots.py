@@ -96,12 +96,11 @@ def key_of(index: ast.expr) -> Key:
 class Carrier(Protocol):
     """What is followed: data or an autograd graph. Says what operations on the value itself make of it.
 
-    ``branch``, ``index`` and ``text`` are the ends where it decides a branch, is an index or a key, or is formatted or
-    logged. Each method gives the places where the value goes on, and the ends it comes to.
+    ``index`` and ``text`` are the ends where it is an index or a key, or is formatted or logged. The methods give the
+    places where the value goes on, and the ends it comes to.
     """
 
-    @property
-    def branch(self) -> Use:
+    def branch(self, spot: Spot, /) -> Use:
         """The end in a condition."""
 
     @property
