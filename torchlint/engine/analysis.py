@@ -143,6 +143,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
     project = link(files)
     graph, values = call_graph(project)
     found = heat(project, graph, values, frozenset(settings.hot), frozenset(settings.cold))
+    networks = Networks(project, graph, values)
     return Analysis(
         settings=settings,
         project=project,
@@ -153,7 +154,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         escapes=Escapes(project, graph, values),
         uses=Uses(project, values, found),
         flow=Flow(project, graph, values),
-        networks=Networks(project, graph, values),
-        autograd=Autograd(project, graph, values),
+        networks=networks,
+        autograd=Autograd(project, graph, values, found, networks),
         groups=graph.groups,
     )

@@ -22,6 +22,7 @@ class Triggers:
     methods: dict[str, list[Rule]] = field(default_factory=dict)
     statements: dict[str, list[Rule]] = field(default_factory=dict)
     subscripts: list[Rule] = field(default_factory=list)
+    networks: list[Rule] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for rule in self.rules:
@@ -33,6 +34,8 @@ class Triggers:
                 self.statements.setdefault(name, []).append(rule)
             if rule.trigger.bool_subscripts:
                 self.subscripts.append(rule)
+            if rule.trigger.networks:
+                self.networks.append(rule)
 
     def sites(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
         """The nodes of a file that match a trigger and are hot enough, each with the rules that want it."""
@@ -57,7 +60,9 @@ class Triggers:
         name = analysis.project.qualified(facts, call.func)
         if name is not None:
             rules.extend(rule for rule in self.calls.get(name, ()) if rule not in rules)
-        return [rule for rule in rules if hot_enough(analysis, facts, call, rule)]
+        hot = [rule for rule in rules if hot_enough(analysis, facts, call, rule)]
+        runners = [rule for rule in self.networks if rule not in rules and hot_enough(analysis, facts, call, rule)]
+        return [*hot, *runners] if runners and analysis.autograd.runs_network(facts, call) else hot
 
     def _subscripts(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
         for node in facts.subscripts if self.subscripts else ():
