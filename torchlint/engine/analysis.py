@@ -151,6 +151,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
     graph, values = call_graph(project)
     found = heat(project, graph, values, frozenset(settings.hot), frozenset(settings.cold))
     networks = Networks(project, graph, values)
+    autograd = Autograd(project, graph, values, found, networks)
     return Analysis(
         settings=settings,
         project=project,
@@ -160,8 +161,8 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         constants=Constants(project, graph, values),
         escapes=Escapes(project, graph, values),
         uses=Uses(project, values, found),
-        flow=Flow(project, graph, values),
+        flow=Flow(project, graph, values, autograd.records),
         networks=networks,
-        autograd=Autograd(project, graph, values, found, networks),
+        autograd=autograd,
         groups=graph.groups,
     )
