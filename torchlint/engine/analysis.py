@@ -150,7 +150,8 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
     project = link(files)
     graph, values = call_graph(project)
     found = heat(project, graph, values, frozenset(settings.hot), frozenset(settings.cold))
-    autograd = Autograd(project, graph, values)
+    networks = Networks(project, graph, values)
+    autograd = Autograd(project, graph, values, found, networks)
     return Analysis(
         settings=settings,
         project=project,
@@ -161,7 +162,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         escapes=Escapes(project, graph, values),
         uses=Uses(project, values, found),
         flow=Flow(project, graph, values, autograd.records, found.seldom),
-        networks=Networks(project, graph, values),
+        networks=networks,
         autograd=autograd,
         groups=graph.groups,
     )

@@ -25,6 +25,7 @@ class Triggers:
     statements: dict[str, list[Rule]] = field(default_factory=dict)
     subscripts: list[tuple[Rule, Match]] = field(default_factory=list)
     tests: list[Rule] = field(default_factory=list)
+    networks: list[Rule] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for rule in self.rules:
@@ -40,6 +41,8 @@ class Triggers:
                 self.subscripts.append((rule, by_scalar))
             if rule.trigger.tests:
                 self.tests.append(rule)
+            if rule.trigger.networks:
+                self.networks.append(rule)
 
     def sites(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
         """The nodes of a file that match a trigger and are hot enough, each with the rules that want it."""
@@ -67,7 +70,9 @@ class Triggers:
         for called in dict.fromkeys((name, built)):
             if called is not None:
                 rules.extend(rule for rule in self.calls.get(called, ()) if rule not in rules)
-        return [rule for rule in rules if hot_enough(analysis, facts, call, rule)]
+        hot = [rule for rule in rules if hot_enough(analysis, facts, call, rule)]
+        runners = [rule for rule in self.networks if rule not in rules and hot_enough(analysis, facts, call, rule)]
+        return [*hot, *runners] if runners and analysis.autograd.run(facts, call) is not None else hot
 
     def _subscripts(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
         for node in facts.subscripts if self.subscripts else ():
