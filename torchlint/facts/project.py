@@ -219,6 +219,27 @@ class Project:
         overrides = self.overrides(cls, name) if cls in self.classes else ()
         return [*([method] if method is not None else []), *overrides]
 
+    def constructor(self, facts: FileFacts, func: ast.expr) -> str | None:
+        """The class whose ``__init__`` a call runs, by qualified name; of anything else the qualified name of ``func``.
+
+        Of a project class without ``__init__`` it is the nearest ancestor that has one, or is a library's.
+        """
+        name, skip = self.qualified(facts, func), 0
+        if isinstance(func, ast.Attribute) and func.attr == "__init__":
+            name = self.qualified(facts, func.value)
+            if is_super(func.value):
+                owner = facts.scope_of(func).owner
+                name, skip = owner.dotted if owner is not None else None, 1
+        if name is None or (name not in self.classes and not skip):
+            return name
+        for cls in self.ancestry(name)[skip:]:
+            own = self.classes.get(cls)
+            if own is None and not cls.startswith(_PLAIN_BASES):
+                return cls
+            if own is not None and "__init__" in own.bindings:
+                return cls
+        return None
+
     def is_ours(self, cls: str) -> bool:
         """Whether all that a class inherits is known: it and its ancestors are the project's (or plain objects)."""
         return all(name in self.classes or name.startswith("builtins.") for name in self.ancestry(cls))
@@ -237,6 +258,12 @@ def is_external_module(name: str) -> bool:
 
 
 _BUILTINS = frozenset(dir(builtins))
+_PLAIN_BASES = ("builtins.", "typing.", "abc.")
+
+
+def is_super(node: ast.expr) -> bool:
+    """Whether an expression is a call of ``super``."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
 
 
 def _is_none(binding: Binding) -> bool:

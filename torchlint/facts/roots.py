@@ -102,11 +102,18 @@ def cold_file(path: str) -> bool:
 
 def cold_function(project: Project, scope: Scope) -> bool:
     """Whether a function is set-up, saving, printing or testing by its name, builds a module, or is cached."""
-    if scope.kind != "function":
+    if scope.kind != "function" or _builds_distribution(project, scope):
         return False
     if _SETUP.match(scope.name) or _CACHES.intersection(scope.decorator_names):
         return True
     return scope.name == "__init__" and scope.method_of is not None and project.is_module(scope.method_of.dotted)
+
+
+def _builds_distribution(project: Project, scope: Scope) -> bool:
+    """Whether a function is the constructor of a distribution, which is built for each use."""
+    if scope.name != "__init__" or scope.method_of is None:
+        return False
+    return any(base.startswith("torch.distributions.") for base in project.ancestry(scope.method_of.dotted))
 
 
 def runs_each_time(node: ast.AST, child: ast.AST) -> TypeGuard[ast.For | ast.AsyncFor | ast.While]:
