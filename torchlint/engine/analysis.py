@@ -13,6 +13,7 @@ from torchlint.facts.escape import Escapes
 from torchlint.facts.flow import Flow
 from torchlint.facts.graph import CallGraph, call_graph
 from torchlint.facts.hotness import Heat, heat
+from torchlint.facts.members import Members
 from torchlint.facts.model import FileFacts, decorators
 from torchlint.facts.networks import Networks
 from torchlint.facts.project import Project, link, module_name
@@ -50,6 +51,7 @@ class Analysis:
     flow: Flow
     networks: Networks
     autograd: Autograd
+    members: Members
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
     _cuda: dict[frozenset[str], bool] = field(default_factory=dict)
@@ -164,5 +166,6 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         flow=Flow(project, graph, values, autograd.records, found.seldom),
         networks=networks,
         autograd=autograd,
+        members=Members(project),
         groups=graph.groups,
     )

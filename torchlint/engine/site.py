@@ -278,6 +278,20 @@ class PairedSite:
         scope = self.facts.scope_of(place_of(self.twin)).function
         return any(self.analysis.project.qualified(self.facts, call.func) in names for call in scope.calls)
 
+    def free_attribute(self, name: str) -> str | None:
+        """An attribute that the enclosing module could set at the end of its ``__init__``."""
+        return self.analysis.members.free_attribute(self.facts, self.twin, name)
+
+    def settled(self, node: cst.CSTNode) -> bool:
+        """Whether an expression means the same at the end of ``__init__``."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.members.settled(self.facts, twin)
+
+    def of_parameter(self, node: cst.CSTNode) -> bool:
+        """Whether an expression is a parameter of its function."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.members.of_parameter(self.facts, twin)
+
 
 def place_of(twin: ast.AST) -> ast.AST:
     """The node whose hotness is meant: of a function its body, else the node itself."""

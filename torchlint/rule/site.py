@@ -157,3 +157,16 @@ class Site(Protocol):
 
     def nearby(self, names: frozenset[str]) -> bool:
         """Whether the function that holds the node calls one of these qualified names itself."""
+
+    def free_attribute(self, name: str) -> str | None:
+        """An attribute, as source (``self.support``), that the enclosing module could set at the end of ``__init__``.
+
+        ``name`` itself or with a number after it, never one that the class or its relatives use. ``None`` where the
+        class has no ``__init__`` of its own that calls the next one, or the attribute might not be there at the node.
+        """
+
+    def settled(self, node: cst.CSTNode) -> bool:
+        """Whether an expression means the same at the end of the enclosing class's own ``__init__``."""
+
+    def of_parameter(self, node: cst.CSTNode) -> bool:
+        """Whether an expression is a parameter of the function that holds it."""
