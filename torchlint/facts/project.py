@@ -226,7 +226,7 @@ class Project:
         name, skip = self.qualified(facts, func), 0
         if isinstance(func, ast.Attribute) and func.attr == "__init__":
             name = self.qualified(facts, func.value)
-            if is_super(func.value):
+            if isinstance(func.value, ast.Call) and self.qualified(facts, func.value.func) == "builtins.super":
                 owner = facts.scope_of(func).owner
                 name, skip = owner.dotted if owner is not None else None, 1
         if name is None or (name not in self.classes and not skip):
@@ -284,11 +284,6 @@ _FOREIGN_MODULES = frozenset(
 
 _BUILTINS = frozenset(dir(builtins))
 _PLAIN_BASES = ("builtins.", "typing.", "abc.")
-
-
-def is_super(node: ast.expr) -> bool:
-    """Whether an expression is a call of ``super``."""
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
 
 
 def _is_none(binding: Binding) -> bool:
