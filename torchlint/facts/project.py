@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from torchlint.facts import protocols
 from torchlint.facts.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.reach import Reaching, reaching
 
@@ -253,33 +254,7 @@ def is_external_module(name: str) -> bool:
     if name.startswith(("torch.nn.modules.", "torch.nn.")):
         last = name.rpartition(".")[2]
         return last[:1].isupper() and last not in ("Parameter", "ParameterList", "ParameterDict")
-    last = name.rpartition(".")[2]
-    return "." in name and last in _FOREIGN_MODULES
-
-
-_FOREIGN_MODULES = frozenset(
-    {
-        "Module",
-        "LightningModule",
-        "TensorDictModule",
-        "TensorDictModuleBase",
-        "LossModule",
-        "BaseFeaturesExtractor",
-        "BasePolicy",
-        "BaseModel",
-        "ActorCriticPolicy",
-        "ActorCriticCnnPolicy",
-        "MultiInputActorCriticPolicy",
-        "DQNPolicy",
-        "SACPolicy",
-        "TD3Policy",
-        "MlpExtractor",
-        "TorchModelV2",
-        "TorchRLModule",
-        "GaussianMixin",
-        "DeterministicMixin",
-    }
-)
+    return name.endswith(".Module") or protocols.is_module(name)
 
 
 _BUILTINS = frozenset(dir(builtins))
