@@ -227,7 +227,7 @@ class Project:
         name, skip = self.qualified(facts, func), 0
         if isinstance(func, ast.Attribute) and func.attr == "__init__":
             name = self.qualified(facts, func.value)
-            if isinstance(func.value, ast.Call) and self.qualified(facts, func.value.func) == "builtins.super":
+            if is_super(func.value):
                 owner = facts.scope_of(func).owner
                 name, skip = owner.dotted if owner is not None else None, 1
         if name is None or (name not in self.classes and not skip):
@@ -259,6 +259,11 @@ def is_external_module(name: str) -> bool:
 
 _BUILTINS = frozenset(dir(builtins))
 _PLAIN_BASES = ("builtins.", "typing.", "abc.")
+
+
+def is_super(node: ast.expr) -> bool:
+    """Whether an expression is a call of ``super``."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
 
 
 def _is_none(binding: Binding) -> bool:
