@@ -168,8 +168,19 @@ def _formats(site: Site, node: cst.BaseExpression) -> bool:
 def _may_be_tensor(site: Site, node: cst.BaseExpression) -> bool:
     """Whether an expression is a tensor, or is one of several of which one is."""
     if isinstance(node, cst.IfExp):
-        return _may_be_tensor(site, node.body) or _may_be_tensor(site, node.orelse)
+        return _may_be_tensor(site, node.body) or (not _excludes(node) and _may_be_tensor(site, node.orelse))
     return _is_tensor(site.value(node))
+
+
+def _excludes(choice: cst.IfExp) -> bool:
+    """Whether the test of ``f(x) if isinstance(x, Tensor) else x`` says that what else is left is no tensor."""
+    match choice:
+        case cst.IfExp(
+            test=cst.Call(func=cst.Name(value="isinstance"), args=[cst.Arg(value=cst.Name(value=tested)), _]),
+            orelse=cst.Name(value=left),
+        ):
+            return tested == left
+    return False
 
 
 def _is_tensor(value: Value) -> bool:
