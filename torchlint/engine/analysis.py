@@ -9,10 +9,13 @@ from dataclasses import dataclass, field
 from torchlint.facts.autograd import Autograd
 from torchlint.facts.collect import collect
 from torchlint.facts.constant import Constants
+from torchlint.facts.effects import Sides
 from torchlint.facts.escape import Escapes
 from torchlint.facts.flow import Flow
 from torchlint.facts.graph import CallGraph, call_graph
+from torchlint.facts.growth import Growth
 from torchlint.facts.hotness import Heat, heat
+from torchlint.facts.loops import Loops
 from torchlint.facts.model import FileFacts, decorators
 from torchlint.facts.networks import Networks
 from torchlint.facts.project import Project, link, module_name
@@ -50,6 +53,8 @@ class Analysis:
     flow: Flow
     networks: Networks
     autograd: Autograd
+    loops: Loops
+    growth: Growth
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
     _cuda: dict[frozenset[str], bool] = field(default_factory=dict)
@@ -155,5 +160,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         flow=Flow(project, graph, values),
         networks=Networks(project, graph, values),
         autograd=Autograd(project, graph, values),
+        loops=Loops(values, Sides(project, graph, values)),
+        growth=Growth(project, graph),
         groups=graph.groups,
     )

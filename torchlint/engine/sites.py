@@ -22,6 +22,7 @@ class Triggers:
     methods: dict[str, list[Rule]] = field(default_factory=dict)
     statements: dict[str, list[Rule]] = field(default_factory=dict)
     subscripts: list[Rule] = field(default_factory=list)
+    grown: list[Rule] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for rule in self.rules:
@@ -33,6 +34,8 @@ class Triggers:
                 self.statements.setdefault(name, []).append(rule)
             if rule.trigger.bool_subscripts:
                 self.subscripts.append(rule)
+            if rule.trigger.grown:
+                self.grown.append(rule)
 
     def sites(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
         """The nodes of a file that match a trigger and are hot enough, each with the rules that want it."""
@@ -49,6 +52,10 @@ class Triggers:
             if rules:
                 yield stmt, rules
         yield from self._subscripts(analysis, facts)
+        for node in analysis.growth.added(facts) if self.grown else ():
+            rules = [rule for rule in self.grown if hot_enough(analysis, facts, node, rule)]
+            if rules:
+                yield node, rules
 
     def _of_call(self, analysis: Analysis, facts: FileFacts, call: ast.Call) -> list[Rule]:
         rules: list[Rule] = []

@@ -44,6 +44,8 @@ class Trigger:
         tests: expressions that Python asks for their truth and that are proven tensors: of ``if``, ``while``,
             ``assert``, conditional expressions and comprehensions, operands of ``and``, ``or`` and ``not``; the site's
             node is the expression.
+        grown: expressions that are added to something again and again (see ``Site.grows``); the site's node is the
+            added expression.
     """
 
     calls: frozenset[str] = frozenset()
@@ -55,6 +57,7 @@ class Trigger:
     scalar_subscripts: bool = False
     networks: bool = False
     tests: bool = False
+    grown: bool = False
 
 
 @dataclass(frozen=True, slots=True)
