@@ -14,8 +14,7 @@ from torchlint.facts.callers import Caller, passed
 from torchlint.facts.collect import dotted
 from torchlint.facts.graph import CallGraph
 from torchlint.facts.model import Bind, FileFacts, Scope
-from torchlint.facts.operators import is_super
-from torchlint.facts.project import Project
+from torchlint.facts.project import Project, is_super
 from torchlint.facts.solver import Solver
 from torchlint.facts.values import Values
 from torchlint.rule import Kind, Value
