@@ -9,11 +9,14 @@ from dataclasses import dataclass, field
 from torchlint.facts.autograd import Autograd
 from torchlint.facts.collect import collect
 from torchlint.facts.constant import Constants
+from torchlint.facts.effects import Sides
 from torchlint.facts.escape import Escapes
 from torchlint.facts.flow import Flow
 from torchlint.facts.graph import CallGraph, call_graph
+from torchlint.facts.growth import Growth
 from torchlint.facts.hotness import Heat, heat
 from torchlint.facts.members import Members
+from torchlint.facts.loops import Loops
 from torchlint.facts.model import FileFacts, decorators
 from torchlint.facts.networks import Networks
 from torchlint.facts.project import Project, link, module_name
@@ -52,6 +55,8 @@ class Analysis:
     networks: Networks
     autograd: Autograd
     members: Members
+    loops: Loops
+    growth: Growth
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
     _cuda: dict[frozenset[str], bool] = field(default_factory=dict)
@@ -167,5 +172,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         networks=networks,
         autograd=autograd,
         members=Members(project),
+        loops=Loops(values, Sides(project, graph, values)),
+        growth=Growth(project, graph),
         groups=graph.groups,
     )

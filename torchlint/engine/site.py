@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from torchlint.facts.callers import stores_of
 from torchlint.facts.guards import raises
 from torchlint.facts.model import Bind, FileFacts, Scope, decorators
-from torchlint.rule import UNKNOWN, CallSite, Frequency, Hotness, Link, Network, Use, Value
+from torchlint.rule import UNKNOWN, CallSite, Frequency, Hotness, Link, Loop, Network, Use, Value
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -268,6 +268,16 @@ class PairedSite:
     def reaches(self, names: frozenset[str]) -> bool:
         """Whether the function that holds the node may run one of these."""
         return self.analysis.autograd.reaches(self.facts.scope_of(place_of(self.twin)).function, names)
+
+    def loops(self, node: cst.CSTNode) -> Sequence[Loop]:
+        """The loops around an expression, innermost first."""
+        twin = self._expr(node)
+        return self.analysis.loops.of(self.facts, twin) if twin is not None else ()
+
+    def grows(self, node: cst.CSTNode) -> str:
+        """What an expression is added to again and again."""
+        twin = self._expr(node)
+        return self.analysis.growth.of(self.facts, twin) if twin is not None else ""
 
     def project_calls(self, name: str) -> Sequence[Sequence[Value]]:
         """The positional arguments of every call of a qualified name in the project."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from torchlint.rule.flow import Network, Use
     from torchlint.rule.frequency import Frequency, Hop, Hotness
+    from torchlint.rule.loop import Loop
     from torchlint.rule.value import Value
 
 
@@ -150,6 +151,16 @@ class Site(Protocol):
         """Whether the function that holds the node may run one of these, itself or through known callees.
 
         ``names`` are qualified names (``torch.autograd.grad``) or names of methods (``backward``).
+        """
+
+    def loops(self, node: cst.CSTNode) -> Sequence[Loop]:
+        """The loops and comprehensions of the function that run an expression over and over, innermost first."""
+
+    def grows(self, node: cst.CSTNode) -> str:
+        """What an expression is added to again and again, as source; empty when nothing outlives the round.
+
+        ``total`` of ``total += x`` and ``total = total + x``, ``items`` of ``items.append(x)`` and of
+        ``items.append((x, y))``, ``self.memory`` where a project function adds its parameter to its own ``memory``.
         """
 
     def project_calls(self, name: str) -> Sequence[Sequence[Value]]:
