@@ -170,7 +170,7 @@ class _Collector:
 
     def _lambda(self, node: ast.AST, outer: Scope) -> None:
         assert isinstance(node, ast.Lambda)
-        scope = self._open(node, "function", "<lambda>", outer)
+        scope = self._open(node, "function", f"<lambda:{node.lineno}:{node.col_offset + 1}>", outer)
         self._parameters(node.args, node, scope)
         self.facts.scope_of_node[node.body] = scope
         self._push(node, scope, ("body",))

@@ -121,7 +121,9 @@ class Values:
             return STRING
         if isinstance(node, (ast.NamedExpr, ast.Await)):
             return self._value(facts, node.value)
-        return Value(Kind.FUNCTION) if isinstance(node, ast.Lambda) else UNKNOWN
+        if isinstance(node, ast.Lambda):
+            return Value(Kind.FUNCTION, name=facts.scope_of_node[node.body].function.dotted)
+        return UNKNOWN
 
     def _subscript(self, facts: FileFacts, node: ast.Subscript) -> Value | None:
         source, index = self._known(facts, node.value), node.slice

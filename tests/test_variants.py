@@ -1,0 +1,117 @@
+"""Every rule's examples written otherwise: found as often, fixed as well, and computing the same.
+
+How a program is written otherwise is in ``variants.py``.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from linting import lint
+from running import assert_same, run
+from variants import MAIN, VARIANTS, Program
+
+from torchlint.engine.rules import load_rules
+from torchlint.rule import Change, Example, Finding, Rule
+
+EXAMPLES = [(rule, example) for rule in load_rules() for example in rule.examples]
+
+# Variants that are another program for a rule: it rightly finds less there.
+NOT_FOUND = {
+    ("TL501", name): "follows a compiled module from the assignment that holds the call of compile"
+    for name in ("in_lambda", "behind_walrus", "as_keyword", "in_closure")
+}
+# Variants that a rule finds but rightly does not fix.
+NOT_FIXED = {
+    ("TL201", "behind_walrus"): "behind a flag, the name would not be bound",
+}
+
+
+def plain(example: Example) -> Program:
+    """An example as ``ast.unparse`` writes it."""
+    return Program({MAIN: ast.unparse(ast.parse(example.source)) + "\n"}, example.setup, example.workload)
+
+
+@cache
+def found_in(rule: type[Rule], source: str) -> tuple[Finding, ...]:
+    """What a rule finds in a file."""
+    with TemporaryDirectory() as folder:
+        return tuple(lint(Path(folder), {MAIN: source}, select=(rule.code,)).findings)
+
+
+def codes(findings: tuple[Finding, ...] | list[Finding]) -> list[str]:
+    return [finding.code for finding in findings]
+
+
+def fixed(folder: Path, texts: Mapping[str, str], *rules: type[Rule]) -> tuple[dict[str, str], list[Finding]]:
+    """What all fixes of some rules make of files, and what these rules still find there."""
+    names = tuple(rule.code for rule in rules)
+    result = lint(folder, texts, select=names, fix=True, unsafe_fixes=True)
+    new = {name: result.fixed[name].after.text if name in result.fixed else text for name, text in texts.items()}
+    return new, result.findings
+
+
+def value(program: Program, example: Example, texts: Mapping[str, str] | None = None) -> object:
+    """The value of a program's workload, of other texts of its files where they are given."""
+    return run(texts or program.texts, example, program.setup, program.workload, program.renamed)
+
+
+@cache
+def first_value(example: Example) -> object:
+    """The value of an example as it stands."""
+    return run({MAIN: example.source}, example)
+
+
+def cases() -> Iterator[object]:
+    for rule, example in EXAMPLES:
+        program = plain(example)
+        for name, variant in VARIANTS.items():
+            made = variant(program, found_in(rule, program.text))
+            if made is not None and (rule.code, name) not in NOT_FOUND:
+                yield pytest.param(rule, example, name, made, id=f"{rule.code}-{example.name}-{name}")
+
+
+CASES = list(cases())
+FIXABLE = [case for case in CASES if case.values[0].fixable]
+
+
+@pytest.mark.parametrize(("rule", "example", "name", "program"), CASES)
+def test_a_variant_is_found_as_often(
+    rule: type[Rule], example: Example, name: str, program: Program, tmp_path: Path
+) -> None:
+    expected = found_in(rule, plain(example).text)
+    found = lint(tmp_path, program.texts, select=(rule.code,)).findings
+    assert codes(found) == codes(expected)
+    with_fix = [finding.fix is not None for finding in expected]
+    assert [finding.fix is not None for finding in found] == (
+        [False] * len(found) if (rule.code, name) in NOT_FIXED else with_fix
+    )
+
+
+@pytest.mark.parametrize(("rule", "example", "name", "program"), FIXABLE)
+def test_the_fixed_variant_parses_and_settles(
+    rule: type[Rule], example: Example, name: str, program: Program, tmp_path: Path
+) -> None:
+    texts, left = fixed(tmp_path / "once", program.texts, rule)
+    for text in texts.values():
+        ast.parse(text)
+    if not example.by_hand and (rule.code, name) not in NOT_FIXED:
+        assert codes(left) == []
+    assert fixed(tmp_path / "again", texts, rule) == (texts, left)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("rule", "example", "name", "program"), FIXABLE)
+def test_the_fixed_variant_computes_the_same(
+    rule: type[Rule], example: Example, name: str, program: Program, tmp_path: Path
+) -> None:
+    before = value(program, example)
+    assert_same(before, first_value(example), exact=True)
+    texts, _ = fixed(tmp_path, program.texts, rule)
+    assert_same(value(program, example, texts), before, exact=Change.ROUNDING not in rule.may_change)
