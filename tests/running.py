@@ -6,7 +6,6 @@ import sys
 from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 
@@ -52,12 +51,13 @@ def run(
     torch.manual_seed(0)
     np.random.seed(0)
     names: dict[str, Any] = {"__name__": "example", "torch": torch, "np": np, "device": "cpu"}
-    with patch.dict(sys.modules):
-        for name, text in texts.items():
-            exec(compile(text, name, "exec"), names)
-            module = ModuleType(name.removesuffix(".py"))
-            vars(module).update(names)
-            sys.modules[name.removesuffix(".py")] = module
+    for name, text in texts.items():
+        exec(compile(text, name, "exec"), names)
+        module = ModuleType(name)
+        vars(module).update(names)
+        sys.modules[name.removesuffix(".py")] = module
+    for name in texts:
+        del sys.modules[name.removesuffix(".py")]
     names.update(((renamed or {}).get(given.name, given.name), values_of(given)) for given in example.inputs)
     exec(compile(example.setup if setup is None else setup, "setup", "exec"), names)
     return eval(compile(example.workload if workload is None else workload, "workload", "eval"), names)
