@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from linting import lint
 from running import assert_same, run
-from variants import MAIN, VARIANTS, Program
+from variants import MAIN, VARIANTS, Program, beside
 
 from torchlint.engine.rules import load_rules
 from torchlint.rule import Change, Example, Finding, Rule
@@ -114,3 +114,35 @@ def test_the_fixed_variant_computes_the_same(
     assert_same(before, first_value(example), exact=True)
     texts, _ = fixed(tmp_path, program.texts, rule)
     assert_same(value(program, example, texts), before, exact=Change.ROUNDING not in rule.may_change)
+
+
+def pairs(step: int) -> Iterator[tuple[tuple[type[Rule], Example], tuple[type[Rule], Example]]]:
+    """Each example with the one that stands some places after it."""
+    return zip(EXAMPLES, [*EXAMPLES[step:], *EXAMPLES[:step]], strict=True)
+
+
+def beside_cases() -> Iterator[object]:
+    for step in range(1, len(EXAMPLES)):
+        for one, other in pairs(step):
+            if one[0] is not other[0]:
+                marks = () if step == len(EXAMPLES) // 2 else (pytest.mark.long,)
+                names = [f"{rule.code}-{example.name}" for rule, example in (one, other)]
+                yield pytest.param(one, other, id="-".join(names), marks=marks)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("one", "other"), beside_cases())
+def test_two_examples_in_one_file(
+    one: tuple[type[Rule], Example], other: tuple[type[Rule], Example], tmp_path: Path
+) -> None:
+    """All that is found in each is found and fixed in both together, and both compute what they did."""
+    rules, first, second = (one[0], other[0]), plain(one[1]), plain(other[1])
+    text, renamed = beside(first, second)
+    found = lint(tmp_path / "both", {MAIN: text}, select=tuple(rule.code for rule in rules)).findings
+    assert set(codes(found)) == {rule.code for rule in rules}
+    texts, left = fixed(tmp_path / "fixed", {MAIN: text}, *rules)
+    assert {rule.code for rule, example in (one, other) if not example.by_hand}.isdisjoint(codes(left))
+    assert fixed(tmp_path / "again", texts, *rules) == (texts, left)
+    exact = all(Change.ROUNDING not in rule.may_change for rule in rules)
+    assert_same(value(first, one[1], texts), first_value(one[1]), exact)
+    assert_same(value(renamed, other[1], texts), first_value(other[1]), exact)

@@ -447,6 +447,20 @@ def _defined(stmts: Iterable[ast.stmt]) -> set[str]:
     return found
 
 
+def beside(program: Program, other: Program) -> tuple[str, Program]:
+    """Two programs in one file: its text, and the second program with its definitions under other names."""
+    first, second = ast.parse(program.text), ast.parse(other.text)
+    own = _defined([stmt for stmt in second.body if not _is_import(stmt)]) - CONTRACTS
+    renamer = _Renamer({name: f"{name}_too" for name in own}, {})
+    second = renamer.visit(second)
+    imports = {ast.unparse(stmt): stmt for stmt in [*first.body, *second.body] if _is_import(stmt)}
+    bodies = [stmt for module in (first, second) for stmt in module.body if not _is_import(stmt)]
+    setup = ast.unparse(renamer.visit(ast.parse(other.setup)))
+    workload = ast.unparse(renamer.visit(ast.parse(other.workload, mode="eval")))
+    text = ast.unparse(ast.Module([*imports.values(), *bodies], [])) + "\n"
+    return text, Program({MAIN: text}, setup, workload, {name: f"{name}_too" for name in own})
+
+
 # ---------------------------------------------------------------------------------------------- expressions
 
 
