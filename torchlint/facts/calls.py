@@ -12,7 +12,7 @@ from torchlint.facts.asking import Ask
 from torchlint.facts.join import INT, NONE, TENSOR, join, list_of, tuple_of
 from torchlint.facts.libraries import library_call
 from torchlint.facts.model import FileFacts, Scope
-from torchlint.facts.project import is_external_module
+from torchlint.facts.project import is_external_module, is_super
 from torchlint.rule import UNKNOWN, Kind, Value
 
 _ENV_NAME = re.compile(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env|gym_env)\d*$", re.IGNORECASE)
@@ -60,7 +60,7 @@ class Calls:
     # methods --------------------------------------------------------------------------------------------------------
 
     def _method(self, facts: FileFacts, node: ast.Call, func: ast.Attribute) -> Value | None:
-        if operators.is_super(func.value):
+        if is_super(func.value):
             return self._inherited(facts, func)
         source = self.ask.value(facts, func.value)
         if source is None:
