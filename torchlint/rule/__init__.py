@@ -11,7 +11,7 @@ from torchlint.rule.finding import (
     PlainFix,
     Position,
 )
-from torchlint.rule.flow import Network, Use
+from torchlint.rule.flow import Network, Run, Use
 from torchlint.rule.frequency import Frequency, Hop, Hotness
 from torchlint.rule.site import CallSite, Link, Site
 from torchlint.rule.value import UNKNOWN, Device, Kind, Value
@@ -40,6 +40,7 @@ __all__ = [
     "Report",
     "Rule",
     "RuleSet",
+    "Run",
     "Site",
     "Trigger",
     "Use",
