@@ -23,6 +23,8 @@ def library_call(name: str, node: ast.Call, of: signatures.Of) -> Value | None:
         if last == "super":
             return UNKNOWN
         return builtin_call(last, node, of)
+    if name == "logging.getLogger":
+        return Value(Kind.INSTANCE, name="logging.Logger")
     if name in ("collections.deque",):
         return builtin_call("deque", node, of)
     if name in ("random.sample", "random.choices"):
