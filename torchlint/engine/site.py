@@ -251,6 +251,11 @@ class PairedSite:
         twin = self._expr(node)
         return self.analysis.flow.graph_uses(self.facts, twin) if twin is not None else frozenset({Use.PASSED})
 
+    def differentiated(self, node: cst.CSTNode) -> bool:
+        """Whether ``backward()`` runs through what a name or attribute holds."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.flow.differentiated(self.facts, twin)
+
     def records(self) -> bool | None:
         """Whether autograd records what runs at the node."""
         return self.analysis.autograd.records(self.facts, place_of(self.twin))

@@ -223,8 +223,7 @@ class Modes:
             return False
         calls = (call for scope in facts.scopes for call in scope.calls if isinstance(facts.parent[call], ast.Expr))
         return any(
-            self._name(facts, call.func) in _SWITCH
-            and self._of_argument(call, off_by_default=False) is not Mode.ON
+            self._name(facts, call.func) in _SWITCH and self._of_argument(call, off_by_default=False) is not Mode.ON
             for call in calls
         )
 
@@ -276,5 +275,3 @@ class Modes:
             if self.inside(function.file, call) is None:
                 return True
         return False
-
-

@@ -17,7 +17,9 @@ from torchlint.facts.training import Reader, Table
 from torchlint.facts.values import Values
 from torchlint.rule import Kind, Network
 
-_TARGET = re.compile(r"(^|_)(target|targ|tgt)(s|_|\d|$)|(^|_)(q|critic|actor|net|policy|model)(target|targ|tgt)s?$", re.I)
+_TARGET = re.compile(
+    r"(^|_)(target|targ|tgt)(s|_|\d|$)|(^|_)(q|critic|actor|net|policy|model)(target|targ|tgt)s?$", re.I
+)
 
 
 class _Tie(enum.Enum):

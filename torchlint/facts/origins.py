@@ -193,7 +193,9 @@ class Tracer:
             value, scope = store.binding.value, store.scope
             if value is None or store.binding.how is not Bind.ASSIGN or store.binding.path:
                 continue
-            if isinstance(_unwrapped(value), (ast.Name, ast.Attribute, ast.Subscript)) or self._wraps(scope.file, value):
+            if isinstance(_unwrapped(value), (ast.Name, ast.Attribute, ast.Subscript)) or self._wraps(
+                scope.file, value
+            ):
                 yield from self.of(scope.file, value)
         for method in self.project.implementations(cls, attr):
             if "property" in method.decorator_names:

@@ -95,7 +95,9 @@ class Parts:
             return self._all(facts, node.args)
         targets = self.graph.callees.get(node, ())
         if targets and node not in self.graph.weak and all(target.returns for target in targets):
-            given = [(target.file, part.value) for target in targets for part in target.returns if part.value is not None]
+            given = [
+                (target.file, part.value) for target in targets for part in target.returns if part.value is not None
+            ]
             return _NOTHING.union(*(self._ask(file, value) for file, value in given))
         callee = self.values.of(facts, node.func)
         if callee.kind is Kind.CLASS and callee.name in self.project.classes:

@@ -134,6 +134,9 @@ class Site(Protocol):
     def graph_uses(self, node: cst.CSTNode) -> frozenset[Use]:
         """Where the autograd graph of a tensor goes: like ``uses``, but it ends where the graph does."""
 
+    def differentiated(self, node: cst.CSTNode) -> bool:
+        """Whether ``backward()`` runs through what a name or attribute holds, wherever that is read: it is a tensor."""
+
     def records(self) -> bool | None:
         """Whether autograd records what runs at the node.
 
