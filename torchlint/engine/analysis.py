@@ -20,6 +20,7 @@ from torchlint.facts.loops import Loops
 from torchlint.facts.model import FileFacts, decorators
 from torchlint.facts.networks import Networks
 from torchlint.facts.project import Project, link, module_name
+from torchlint.facts.readers import Readers
 from torchlint.facts.roots import is_test
 from torchlint.facts.uses import Uses
 from torchlint.facts.values import Values
@@ -52,6 +53,7 @@ class Analysis:
     escapes: Escapes
     uses: Uses
     flow: Flow
+    readers: Readers
     networks: Networks
     autograd: Autograd
     members: Members
@@ -169,6 +171,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         escapes=Escapes(project, graph, values),
         uses=Uses(project, values, found),
         flow=Flow(project, graph, values, autograd.records, found.seldom),
+        readers=Readers(graph),
         networks=networks,
         autograd=autograd,
         members=Members(project),

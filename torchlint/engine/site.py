@@ -254,6 +254,20 @@ class PairedSite:
         twin = self._expr(node)
         return self.analysis.flow.graph_uses(self.facts, twin) if twin is not None else frozenset({Use.PASSED})
 
+    def copies(self, node: cst.CSTNode) -> bool:
+        """Whether a call is one of a project function that only copies its argument to the host."""
+        twin = self._expr(node)
+        return isinstance(twin, ast.Call) and self.analysis.readers.called(twin)
+
+    def copying(self) -> bool:
+        """Whether the function that holds the node only copies its argument to the host."""
+        return self.analysis.readers.within(self.facts, place_of(self.twin))
+
+    def differentiated(self, node: cst.CSTNode) -> bool:
+        """Whether ``backward()`` runs through what a name or attribute holds."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.flow.differentiated(self.facts, twin)
+
     def records(self) -> bool | None:
         """Whether autograd records what runs at the node."""
         return self.analysis.autograd.records(self.facts, place_of(self.twin))
