@@ -26,6 +26,7 @@ class Triggers:
     subscripts: list[tuple[Rule, Match]] = field(default_factory=list)
     tests: list[Rule] = field(default_factory=list)
     networks: list[Rule] = field(default_factory=list)
+    grown: list[Rule] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for rule in self.rules:
@@ -43,6 +44,8 @@ class Triggers:
                 self.tests.append(rule)
             if rule.trigger.networks:
                 self.networks.append(rule)
+            if rule.trigger.grown:
+                self.grown.append(rule)
 
     def sites(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
         """The nodes of a file that match a trigger and are hot enough, each with the rules that want it."""
@@ -60,6 +63,10 @@ class Triggers:
                 yield stmt, rules
         yield from self._subscripts(analysis, facts)
         yield from self._tests(analysis, facts)
+        for node in analysis.growth.added(facts) if self.grown else ():
+            rules = [rule for rule in self.grown if hot_enough(analysis, facts, node, rule)]
+            if rules:
+                yield node, rules
 
     def _of_call(self, analysis: Analysis, facts: FileFacts, call: ast.Call) -> list[Rule]:
         rules: list[Rule] = []

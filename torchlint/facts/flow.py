@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from torchlint.facts.flow_calls import Calls
-from torchlint.facts.flow_data import Data
+from torchlint.facts.flow_data import Data, Seldom
 from torchlint.facts.flow_graph import Graph, Records
 from torchlint.facts.flow_spots import Carrier, Next, Spot, iterated, key_of, picked
 from torchlint.facts.flow_store import Ground
@@ -16,27 +16,32 @@ from torchlint.facts.mentions import Mentions
 from torchlint.facts.model import FileFacts
 from torchlint.facts.project import Project
 from torchlint.facts.values import Values
-from torchlint.rule import Use
+from torchlint.rule import Kind, Use
 
 _MOST = 3000
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp)
 
 
-def _unknown(_facts: FileFacts, _node: ast.AST) -> bool | None:
+def _unknown(_facts: FileFacts, _node: ast.AST) -> None:
     return None
+
+
+def _often(_facts: FileFacts, _node: ast.AST) -> bool:
+    return False
 
 
 @dataclass(eq=False, slots=True)
 class Flow:
     """Where values go: followed from an expression through names, containers, calls, returns and attributes.
 
-    ``records`` says whether autograd records what runs at a node.
+    ``records`` says whether autograd records what runs at a node, ``seldom`` whether it runs less than per update.
     """
 
     project: Project
     graph: CallGraph
     values: Values
     records: Records = _unknown
+    seldom: Seldom = _often
     _ground: Ground = field(init=False)
     _found: dict[tuple[ast.expr, bool], frozenset[Use]] = field(default_factory=dict)
 
@@ -46,7 +51,7 @@ class Flow:
 
     def uses(self, facts: FileFacts, node: ast.expr) -> frozenset[Use]:
         """All ends that the value of an expression comes to."""
-        return self._remembered(facts, node, Data(self._ground), graph=False)
+        return self._remembered(facts, node, Data(self._ground, self.seldom), graph=False)
 
     def graph_uses(self, facts: FileFacts, node: ast.expr) -> frozenset[Use]:
         """All ends that the autograd graph of a tensor comes to."""
@@ -87,7 +92,7 @@ class _Steps:
 
     def _next(self, spot: Spot) -> Next:
         if spot.put:
-            return self.ground.put(spot)
+            return self.ground.put(spot, self.carrier)
         parent = spot.facts.parent.get(spot.node)
         step = _STEPS.get(type(parent)) if parent is not None else None
         if parent is None or step is None:
@@ -158,7 +163,7 @@ class _Steps:
     def _unary(self, spot: Spot, parent: ast.AST) -> Next:
         assert isinstance(parent, ast.UnaryOp)
         if isinstance(parent.op, ast.Not):
-            return iter(()) if spot.path else iter((self.carrier.branch,))
+            return iter(()) if spot.path else iter((self.carrier.branch(spot),))
         return self.carrier.operation(spot, parent)
 
     def _compare(self, spot: Spot, parent: ast.AST) -> Next:
@@ -166,13 +171,20 @@ class _Steps:
         if all(isinstance(op, (ast.Is, ast.IsNot)) for op in parent.ops):
             return iter(())
         if spot.path:
-            return iter(()) if isinstance(spot.path[0], str) else iter((self.carrier.branch,))
+            return iter((self.carrier.branch(spot),)) if self._sought(spot, parent) else iter(())
         return self.carrier.operation(spot, parent)
+
+    def _sought(self, spot: Spot, compare: ast.Compare) -> bool:
+        """Whether a comparison looks at the elements of a list: not at the keys of a dict."""
+        if not any(isinstance(op, (ast.In, ast.NotIn)) for op in compare.ops):
+            return not isinstance(spot.path[0], str)
+        kind = self.ground.values.of(spot.facts, spot.node).kind
+        return len(spot.path) == 1 and kind in (Kind.LIST, Kind.TUPLE, Kind.SET)
 
     def _either(self, spot: Spot, parent: ast.AST) -> Next:
         assert isinstance(parent, ast.BoolOp)
         if not spot.path and parent.values[-1] is not spot.node:
-            yield self.carrier.branch
+            yield self.carrier.branch(spot)
         yield spot.same(parent)
 
     def _choice(self, spot: Spot, parent: ast.AST) -> Next:
@@ -180,10 +192,10 @@ class _Steps:
         if parent.test is not spot.node:
             yield spot.same(parent)
         elif not spot.path:
-            yield self.carrier.branch
+            yield self.carrier.branch(spot)
 
     def _tested(self, spot: Spot, _parent: ast.AST) -> Next:
-        return iter(()) if spot.path else iter((self.carrier.branch,))
+        return iter(()) if spot.path else iter((self.carrier.branch(spot),))
 
     def _display(self, spot: Spot, parent: ast.AST) -> Next:
         assert isinstance(parent, (ast.List, ast.Tuple, ast.Set))

@@ -13,7 +13,8 @@ from torchlint.rule import Kind, Use
 _LOG_LIBRARIES = (
     *("builtins.print", "logging.", "wandb.", "mlflow.", "neptune.", "warnings.", "tqdm.", "rich.", "loguru."),
     *("sys.stdout.", "sys.stderr.", "click.", "absl.logging.", "comet_ml.", "aim.", "swanlab.", "tensorboard"),
-    *("torch.utils.tensorboard", "matplotlib.", "seaborn.", "plotly.", "json.", "csv.", "visdom."),
+    *("torch.utils.tensorboard", "matplotlib.", "seaborn.", "plotly.", "json.", "csv.", "visdom.", "pickle.", "yaml."),
+    *("torch.save", "numpy.save", "joblib.dump", "dill."),
 )
 _LOG_METHODS = frozenset(
     (
@@ -24,8 +25,8 @@ _LOG_METHODS = frozenset(
     )
 )
 _LOGGERS = re.compile(
-    r"(^|_)(log(ger|s|ging)?|writer|wandb|tb|tensorboard|summary|pbar|progress(_bar)?|tqdm|recorder|reporter|console"
-    r"|stdout|stderr|tbwriter|neptune|mlflow|statsd)$",
+    r"(^|_)(log(ger|s|ging)?|writer|wandb|tb|tensorboard|summary|p(rogress_?)?bar|progress|tqdm|recorder|reporter|console"
+    r"|stdout|stderr|tbwriter|neptune|mlflow|statsd)(_run|_client|\d)?$",
     re.IGNORECASE,
 )
 _LOGGER_CLASS = re.compile(r"(Logger|Writer|Recorder|Reporter|ProgressBar|tqdm|WandB|Wandb)$")
@@ -71,7 +72,7 @@ class Calls:
             fields = list(fields_of(self.ground.project, name))
             field = fields[place] if isinstance(place, int) and place < len(fields) else place
             if isinstance(field, str) and field in fields:
-                yield from self.ground.field(spot, name, field)
+                yield from self.ground.field(spot, name, field, self.carrier)
             else:
                 yield Use.PASSED
         for function in functions:

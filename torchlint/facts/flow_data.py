@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from torchlint.facts.flow_spots import Next, Spot
 from torchlint.facts.flow_store import Ground
+from torchlint.facts.model import FileFacts
 from torchlint.rule import Kind, Use
+
+Seldom = Callable[[FileFacts, ast.AST], bool]
+"""Whether a node runs less often than once per gradient update."""
 
 _READS = frozenset({"item", "numpy", "tolist", "__array__", "__float__", "__int__"})
 _VIEWS = frozenset(
@@ -68,9 +73,10 @@ class Data:
     """Follows data: arithmetic goes on until a tensor or an array comes of it."""
 
     ground: Ground
-    branch: Use = Use.CONDITION
+    seldom: Seldom
     index: Use = Use.INDEX
     text: Use = Use.LOGGED
+    keeps: bool = False
 
     def _kind(self, spot: Spot, node: ast.expr) -> Kind:
         return self.ground.values.of(spot.facts, node).kind
@@ -78,6 +84,10 @@ class Data:
     def quiet(self, _spot: Spot, _call: ast.Call) -> bool:
         """Data is the same whether autograd is on or not."""
         return False
+
+    def branch(self, spot: Spot) -> Use:
+        """A decision that is seldom taken needs the value as seldom, like a log."""
+        return Use.LOGGED if self.seldom(spot.facts, spot.node) else Use.CONDITION
 
     def operation(self, spot: Spot, node: ast.expr) -> Next:
         """Arithmetic and comparisons of numbers go on; with arrays it is work on the host."""
@@ -190,7 +200,7 @@ class Data:
         """A size, a new tensor; numbers that were collected first are no mere operand."""
         if last in ("is_tensor", "is_floating_point", "numel"):
             return
-        if last in ("manual_seed", "save", "set_num_threads"):
+        if last in ("manual_seed", "set_num_threads"):
             yield Use.PASSED
             return
         if last in _SIZED and self._kind(spot, spot.node) is not Kind.TENSOR:

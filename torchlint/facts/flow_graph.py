@@ -45,9 +45,9 @@ class Graph:
 
     ground: Ground
     records: Records
-    branch: Use = Use.DETACHED
     index: Use = Use.DETACHED
     text: Use = Use.LOGGED
+    keeps: bool = True
 
     def _kind(self, spot: Spot, node: ast.expr) -> Kind:
         return self.ground.values.of(spot.facts, node).kind
@@ -55,6 +55,10 @@ class Graph:
     def quiet(self, spot: Spot, call: ast.Call) -> bool:
         """Whether autograd is off in what a call runs."""
         return spot.quiet or self.records(spot.facts, call) is False
+
+    def branch(self, _spot: Spot) -> Use:
+        """A decision has no gradient."""
+        return Use.DETACHED
 
     def operation(self, spot: Spot, node: ast.expr) -> Next:
         """The result of an operation hangs on the graph where it is recorded; a comparison has no gradient."""
@@ -134,8 +138,6 @@ class Graph:
             return iter((spot.same(call),))
         if name.startswith("torch.autograd."):
             return iter((Use.BACKWARD,))
-        if name == "torch.save":
-            return iter((Use.PASSED,))
         if head in ("torch", "einops", "tensordict", "torchrl", "torchvision", "functorch"):
             if last in _ENDS:
                 return iter((Use.DETACHED,))

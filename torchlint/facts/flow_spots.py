@@ -13,7 +13,7 @@ from torchlint.rule import Use
 Key = str | int | None
 """A key of a dict, a position in a tuple or list; ``None`` where any may be meant."""
 
-_MOST_KEYS = 4
+_MOST_KEYS = 6
 _MOST_CALLS = 3
 
 
@@ -96,12 +96,11 @@ def key_of(index: ast.expr) -> Key:
 class Carrier(Protocol):
     """What is followed: data or an autograd graph. Says what operations on the value itself make of it.
 
-    ``branch``, ``index`` and ``text`` are the ends where it decides a branch, is an index or a key, or is formatted or
-    logged. Each method gives the places where the value goes on, and the ends it comes to.
+    ``index`` and ``text`` are the ends where it is an index or a key, or is formatted or logged. The methods give the
+    places where the value goes on, and the ends it comes to.
     """
 
-    @property
-    def branch(self) -> Use:
+    def branch(self, spot: Spot, /) -> Use:
         """The end in a condition."""
 
     @property
@@ -111,6 +110,10 @@ class Carrier(Protocol):
     @property
     def text(self) -> Use:
         """The end in a text or a log."""
+
+    @property
+    def keeps(self) -> bool:
+        """Whether it matters that something holds it, even if nobody reads it there."""
 
     def quiet(self, spot: Spot, call: ast.Call, /) -> bool:
         """Whether autograd is off in what a call runs."""

@@ -39,12 +39,6 @@ class Mentions:
             if any(binding.stmt is stmt for binding in self.project.reaching(facts, node).bindings):
                 yield node
 
-    def of_attribute(self, facts: FileFacts, node: ast.Attribute) -> Iterator[tuple[FileFacts, ast.Attribute]]:
-        """The places that may read the attribute that an expression names, in all files connected with its own."""
-        owner = self.values.of(facts, node.value)
-        classes = owner.name if owner.kind in _OBJECTS else ""
-        yield from self.of_field(facts, classes, node.attr)
-
     def of_field(self, facts: FileFacts, classes: str, attr: str) -> Iterator[tuple[FileFacts, ast.Attribute]]:
         """The places that may read an attribute of instances of classes (empty: of whatever it is)."""
         word = attr.encode()

@@ -46,6 +46,8 @@ class Trigger:
         tests: expressions that Python asks for their truth and that are proven tensors: of ``if``, ``while``,
             ``assert``, conditional expressions and comprehensions, operands of ``and``, ``or`` and ``not``; and
             comparisons ``x in t`` with a ``t`` that is proven a tensor. The site's node is the expression.
+        grown: expressions that are added to something again and again (see ``Site.grows``); the site's node is the
+            added expression.
     """
 
     calls: frozenset[str] = frozenset()
@@ -57,6 +59,7 @@ class Trigger:
     scalar_subscripts: bool = False
     networks: bool = False
     tests: bool = False
+    grown: bool = False
 
 
 @dataclass(frozen=True, slots=True)
