@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from torchlint.facts import operators, signatures
 from torchlint.facts.arrays import mapped, ndarray_method
 from torchlint.facts.asking import Ask
-from torchlint.facts.join import INT, NONE, TENSOR, join, list_of, tuple_of
+from torchlint.facts.dynamic import looked_up
+from torchlint.facts.join import INT, NONE, TENSOR, join, list_of, registry, tuple_of
 from torchlint.facts.libraries import library_call
 from torchlint.facts.model import FileFacts, Scope
 from torchlint.facts.project import is_external_module, is_super
@@ -46,8 +47,10 @@ class Calls:
         """The value of a call."""
         project = self.ask.project
         name = project.qualified(facts, node.func)
-        if name == "builtins.getattr" and len(node.args) == 2:
-            return self._got(facts, node)
+        if name == "builtins.getattr" and len(node.args) in (2, 3):
+            return looked_up(self.ask, facts, node)
+        if name == "builtins.dict" and node.keywords and not node.args:
+            return registry([self.ask.known(facts, keyword.value) for keyword in node.keywords])
         if name in _WRAPPERS and node.args:
             wrapped = self.ask.value(facts, node.args[0])
             if wrapped is None or wrapped.kind in (Kind.FUNCTION, Kind.MODULE):
@@ -81,16 +84,6 @@ class Calls:
             element = self.ask.solver.ask(self.ask.project.functions[name])
             return list_of(element) if element is not None else None
         return list_of(mapped(name))
-
-    def _got(self, facts: FileFacts, node: ast.Call) -> Value | None:
-        """``getattr(agent, "act")``: the attribute, where its name is written down."""
-        named = node.args[1]
-        if not isinstance(named, ast.Constant) or not isinstance(named.value, str):
-            return UNKNOWN
-        source = self.ask.known(facts, node.args[0])
-        if source.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and source.name:
-            return self.ask.attribute(source.name, named.value)
-        return UNKNOWN
 
     # methods --------------------------------------------------------------------------------------------------------
 

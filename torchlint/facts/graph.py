@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import enum
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from torchlint.facts.callers import Caller
@@ -209,7 +209,7 @@ class _Resolver:
                 self.graph.add(facts, call, [(self.project.functions[name], 0)])
                 return True
             if name in self.project.classes:
-                self._construct(facts, call, name)
+                self._add(facts, call, self._constructed([name]))
                 return True
             if "." in name:
                 return True  # a function of a library
@@ -217,11 +217,6 @@ class _Resolver:
             return self._method(facts, call, func)
         value = self.values.of(facts, func)
         return self._called(facts, call, value)
-
-    def _construct(self, facts: FileFacts, call: ast.Call, *names: str) -> None:
-        self.graph.built.update(names)
-        found = [self.project.method(name, "__init__") for name in names]
-        self._add(facts, call, [(init, 1) for init in found if init is not None])
 
     def _method(self, facts: FileFacts, call: ast.Call, func: ast.Attribute) -> bool:
         if isinstance(func.value, ast.Call) and isinstance(func.value.func, ast.Name) and func.value.func.id == "super":
@@ -239,20 +234,24 @@ class _Resolver:
         return receiver.known and receiver.kind is not Kind.ENV
 
     def _bound(self, facts: FileFacts, call: ast.Call, receiver: Value, attr: str) -> bool:
-        """A method of a known class (or of one of several), and what its subclasses override."""
+        """A method of a known class (or of one of several), and what its subclasses override; or a called attribute."""
         targets: list[tuple[Scope, int]] = []
+        known = False
         for name in receiver.name.split("|"):
             method = self.project.method(name, attr)
             skip = 0 if method is not None and "staticmethod" in method.decorator_names else 1
             if receiver.kind is Kind.CLASS and method is not None and "classmethod" not in method.decorator_names:
                 skip = 0
             found = [method] if method is not None else []
-            targets.extend((scope, skip) for scope in [*found, *self._overrides(facts, name, attr)])
+            found += self._overrides(facts, name, attr)
+            reached: list[tuple[Scope, int]] | None = [(scope, skip) for scope in found]
+            if not found:
+                reached = self._reached(facts, call, self.values.attribute(name, attr))
+            known = known or reached is not None or not self.project.is_ours(name)
+            targets += reached or ()
         if targets:
             self._add(facts, call, targets)
-            return True
-        member = self.values.attribute(receiver.name.split("|")[0], attr)
-        return self._called(facts, call, member) or not self.project.is_ours(receiver.name.split("|")[0])
+        return known
 
     def _overrides(self, facts: FileFacts, cls: str, attr: str) -> list[Scope]:
         """What subclasses override; of a library's class (``nn.Module``) only in few files that this one is tied to."""
@@ -267,29 +266,39 @@ class _Resolver:
 
     def _called(self, facts: FileFacts, call: ast.Call, value: Value) -> bool:
         """A call of a value: a module, an instance, a function held in a variable."""
+        targets = self._reached(facts, call, value)
+        if targets:
+            self._add(facts, call, targets)
+        return targets is not None
+
+    def _reached(self, facts: FileFacts, call: ast.Call, value: Value) -> list[tuple[Scope, int]] | None:
+        """What a call of a value reaches, with the parameters that are filled already; ``None`` if not known."""
         names = value.name.split("|")
+        functions = self.project.functions
         if value.kind is Kind.CLASS and names[0] in self.project.classes:
-            self._construct(facts, call, *names)
-            return True
-        if value.kind is Kind.FUNCTION and names[0] in self.project.functions:
-            functions = [self.project.functions[name] for name in names if name in self.project.functions]
-            self.graph.add(facts, call, [(each, 1 if each.method_of is not None else 0) for each in functions])
-            return True
+            return self._constructed(names)
+        if value.kind is Kind.FUNCTION and names[0] in functions:
+            found = [functions[name] for name in names if name in functions]
+            return [(each, 1 if each.method_of is not None else 0) for each in found]
         if value.name == PARTIAL:
-            named = {name for part in value.items for name in part.name.split("|")}
-            self.graph.run(facts, call, [self.project.functions[n] for n in sorted(named & self.project.functions.keys())])
-            return bool(named)
+            filled = sorted({name for part in value.items for name in part.name.split("|")} & functions.keys())
+            self.graph.run(facts, call, [functions[name] for name in filled])
+            return [] if filled else None
         if value.kind in (Kind.MODULE, Kind.INSTANCE):
             attr = "forward" if value.kind is Kind.MODULE else "__call__"
             targets: list[tuple[Scope, int]] = []
-            for name in value.name.split("|"):
+            for name in names:
                 method = self.project.method(name, attr)
-                found = [method] if method is not None else []
-                targets.extend((scope, 1) for scope in [*found, *self._overrides(facts, name, attr)])
-            if targets:
-                self._add(facts, call, targets)
-            return True
-        return value.known
+                own = [method] if method is not None else []
+                targets.extend((scope, 1) for scope in [*own, *self._overrides(facts, name, attr)])
+            return targets
+        return [] if value.known else None
+
+    def _constructed(self, names: Sequence[str]) -> list[tuple[Scope, int]]:
+        """The constructors of classes of the project."""
+        self.graph.built.update(names)
+        found = [self.project.method(name, "__init__") for name in names]
+        return [(init, 1) for init in found if init is not None]
 
     def by_name(self, pending: list[tuple[FileFacts, ast.Call]]) -> None:
         """Link calls on unknown receivers to the few methods of that name in files connected by imports."""

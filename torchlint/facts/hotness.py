@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from torchlint.facts.callers import Caller, passed
 from torchlint.facts.graph import CallGraph, How
-from torchlint.facts.guards import branch_limit, early_exit, is_none, limit, negated_limit
+from torchlint.facts.guards import branch_limit, early_exit, is_debug_flag, is_none, limit, negated_limit
 from torchlint.facts.model import Bind, FileFacts, Scope
 from torchlint.facts.project import Project, exported
 from torchlint.facts.roots import (
@@ -145,7 +145,7 @@ class Heat:
         while True:
             if isinstance(child, ast.stmt) and child in facts.places:
                 block, index = facts.places[child]
-                local.limit(early_exit(block, index))
+                local.limit(early_exit(block, index, facts))
             if current is None or current is scope.node:
                 break
             if runs_each_time(current, child):
@@ -161,7 +161,10 @@ class Heat:
             elif isinstance(current, (ast.comprehension, *_COMPREHENSIONS)):
                 local.loops += int(_runs_per_element(current, child, facts.parent.get(current)))
             else:
-                local.limit(_bound(current, child, facts))
+                bound = _bound(current, child, facts)
+                if bound is Frequency.ONCE and current in self.roots.updating and not _is_debug(current):
+                    bound = Frequency.UPDATE  # every so many batches or steps, but then for a gradient update
+                local.limit(bound)
                 if isinstance(current, (ast.If, ast.IfExp)):
                     local.limit(self._left_out(facts, current, child))
             child, current = current, facts.parent.get(current)
@@ -355,17 +358,21 @@ def _bound(node: ast.AST, child: ast.AST, facts: FileFacts) -> Frequency | None:
         if child in node.body:
             return _least(branch_limit(node.body, node.test), limit(node.test, facts))
         if child in node.orelse:
-            return _least(branch_limit(node.orelse), negated_limit(node.test))
+            return _least(branch_limit(node.orelse), negated_limit(node.test, facts))
     elif isinstance(node, ast.IfExp):
         if child is node.body:
             return limit(node.test, facts)
-        return negated_limit(node.test) if child is node.orelse else None
+        return negated_limit(node.test, facts) if child is node.orelse else None
     elif isinstance(node, ast.BoolOp):
         index = next(i for i, part in enumerate(node.values) if part is child)
         return _short_circuit(node.op, node.values[:index], facts)
     elif isinstance(node, (ast.ExceptHandler, ast.Raise)) or (isinstance(node, ast.Assert) and child is node.msg):
         return Frequency.ONCE
     return None
+
+
+def _is_debug(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and is_debug_flag(node.test)
 
 
 def _least(*bounds: Frequency | None) -> Frequency | None:
@@ -378,7 +385,7 @@ def _short_circuit(op: ast.boolop, before: Sequence[ast.expr], facts: FileFacts)
     if isinstance(op, ast.And):
         found = [bound for part in before if (bound := limit(part, facts)) is not None]
     else:
-        found = [bound for part in before if (bound := negated_limit(part)) is not None]
+        found = [bound for part in before if (bound := negated_limit(part, facts)) is not None]
     return min(found, default=None)
 
 

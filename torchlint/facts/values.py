@@ -13,7 +13,7 @@ from torchlint.facts.attributes import Attributes
 from torchlint.facts.callers import Caller, opaque, passed
 from torchlint.facts.calls import Calls
 from torchlint.facts.containers import element_of
-from torchlint.facts.join import CALLABLE, INT, STRING, join, list_of, tuple_of
+from torchlint.facts.join import INT, STRING, join, list_of, registry, tuple_of
 from torchlint.facts.libraries import library_name
 from torchlint.facts.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.project import Project
@@ -101,7 +101,7 @@ class Values:
         if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
             return list_of(self._ask.known(facts, node.elt))
         if isinstance(node, ast.Dict):
-            return self._dict(facts, node)
+            return registry([self._ask.known(facts, part) for part in node.values])
         if isinstance(node, ast.DictComp):
             return Value(Kind.DICT)
         if isinstance(node, ast.JoinedStr):
@@ -113,11 +113,6 @@ class Values:
     def _lambda(self, facts: FileFacts, node: ast.Lambda) -> Value:
         own = next((scope for scope in facts.scope_of(node).inner if scope.node is node), None)
         return Value(Kind.FUNCTION, name=own.dotted if own is not None else "")
-
-    def _dict(self, facts: FileFacts, node: ast.Dict) -> Value:
-        """A dictionary; what its values are is known where all of them can be called, as in a registry."""
-        element = join([self._ask.known(facts, part) for part in node.values]) or UNKNOWN
-        return Value(Kind.DICT, items=(element,) if element.kind in CALLABLE and element.name else ())
 
     def _subscript(self, facts: FileFacts, node: ast.Subscript) -> Value | None:
         source, index = self._ask.known(facts, node.value), node.slice
