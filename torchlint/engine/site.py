@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from torchlint.facts.callers import stores_of
 from torchlint.facts.guards import raises
 from torchlint.facts.model import Bind, FileFacts, Scope, decorators
-from torchlint.rule import UNKNOWN, CallSite, Frequency, Hotness, Link, Network, Use, Value
+from torchlint.rule import UNKNOWN, CallSite, Frequency, Hotness, Link, Loop, Network, Use, Value
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -69,6 +69,11 @@ class PairedSite:
         """Qualified name through the imports."""
         twin = self._expr(node)
         return self.analysis.project.qualified(self.facts, twin) if twin is not None else None
+
+    def constructor(self, call: cst.Call) -> str | None:
+        """The class whose ``__init__`` a call runs."""
+        twin = self._ast(call)
+        return self.analysis.project.constructor(self.facts, twin.func) if isinstance(twin, ast.Call) else None
 
     def module_name(self, module: str) -> str | None:
         """The name a module is bound to by an import of this file that the node sees."""
@@ -264,6 +269,16 @@ class PairedSite:
         """Whether the function that holds the node may run one of these."""
         return self.analysis.autograd.reaches(self.facts.scope_of(place_of(self.twin)).function, names)
 
+    def loops(self, node: cst.CSTNode) -> Sequence[Loop]:
+        """The loops around an expression, innermost first."""
+        twin = self._expr(node)
+        return self.analysis.loops.of(self.facts, twin) if twin is not None else ()
+
+    def grows(self, node: cst.CSTNode) -> str:
+        """What an expression is added to again and again."""
+        twin = self._expr(node)
+        return self.analysis.growth.of(self.facts, twin) if twin is not None else ""
+
     def project_calls(self, name: str) -> Sequence[Sequence[Value]]:
         """The positional arguments of every call of a qualified name in the project."""
         return self.analysis.calls_of(name)
@@ -272,6 +287,20 @@ class PairedSite:
         """Whether the function that holds the node calls one of these."""
         scope = self.facts.scope_of(place_of(self.twin)).function
         return any(self.analysis.project.qualified(self.facts, call.func) in names for call in scope.calls)
+
+    def free_attribute(self, name: str) -> str | None:
+        """An attribute that the enclosing module could set at the end of its ``__init__``."""
+        return self.analysis.members.free_attribute(self.facts, self.twin, name)
+
+    def settled(self, node: cst.CSTNode) -> bool:
+        """Whether an expression means the same at the end of ``__init__``."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.members.settled(self.facts, twin)
+
+    def of_parameter(self, node: cst.CSTNode) -> bool:
+        """Whether an expression is a parameter of its function."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.members.of_parameter(self.facts, twin)
 
 
 def place_of(twin: ast.AST) -> ast.AST:

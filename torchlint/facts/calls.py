@@ -14,7 +14,7 @@ from torchlint.facts.containers import container_method, named_items
 from torchlint.facts.join import NONE, join, list_of
 from torchlint.facts.libraries import library_call
 from torchlint.facts.model import FileFacts, Scope
-from torchlint.facts.project import is_external_module
+from torchlint.facts.project import is_external_module, is_super
 from torchlint.facts.tensors import tensor_method
 from torchlint.facts.torch_objects import distribution_method, made_module, module_call, module_moved, on_device
 from torchlint.rule import UNKNOWN, Kind, Value
@@ -23,6 +23,21 @@ _KEEPING = frozenset(
     {"to", "cuda", "cpu", "eval", "train", "float", "double", "half", "requires_grad_", "share_memory"}
 )
 _ENV_NAME = re.compile(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env|gym_env)\d*$", re.IGNORECASE)
+PARTIAL = "functools.partial"
+"""Name of a function with some arguments filled in; the function is the only item of the value."""
+
+# Calls that give their argument back in another form, to be called like it.
+_WRAPPERS = frozenset(
+    {
+        "torch.compile",
+        "torch.jit.script",
+        "torch.jit.trace",
+        "torch.vmap",
+        "torch.func.vmap",
+        "torch.nn.DataParallel",
+        "torch.nn.parallel.DistributedDataParallel",
+    }
+)
 
 
 @dataclass(eq=False, slots=True)
@@ -36,6 +51,14 @@ class Calls:
         """The value of a call."""
         project = self.ask.project
         name = project.qualified(facts, node.func)
+        if name == "builtins.getattr" and len(node.args) == 2:
+            return self._got(facts, node)
+        if name in _WRAPPERS and node.args:
+            wrapped = self.ask.value(facts, node.args[0])
+            if wrapped is None or wrapped.kind in (Kind.FUNCTION, Kind.MODULE):
+                return wrapped
+        if name == PARTIAL and node.args:
+            return Value(Kind.INSTANCE, name=name, items=(self.ask.known(facts, node.args[0]),))
         if name == "builtins.map" and len(node.args) == 2:
             return self._mapped(facts, node.args[0])
         if name is not None:
@@ -68,10 +91,20 @@ class Calls:
             return list_of(element) if element is not None else None
         return list_of(mapped(name))
 
+    def _got(self, facts: FileFacts, node: ast.Call) -> Value | None:
+        """``getattr(agent, "act")``: the attribute, where its name is written down."""
+        named = node.args[1]
+        if not isinstance(named, ast.Constant) or not isinstance(named.value, str):
+            return UNKNOWN
+        source = self.ask.known(facts, node.args[0])
+        if source.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and source.name:
+            return self.ask.attribute(source.name, named.value)
+        return UNKNOWN
+
     # methods --------------------------------------------------------------------------------------------------------
 
     def _method(self, facts: FileFacts, node: ast.Call, func: ast.Attribute) -> Value | None:
-        if operators.is_super(func.value):
+        if is_super(func.value):
             return self._inherited(facts, func)
         source = self.ask.value(facts, func.value)
         if source is None:
@@ -135,6 +168,8 @@ class Calls:
 
     def _called(self, callee: Value, facts: FileFacts, node: ast.Call) -> Value | None:
         """The value of calling something."""
+        if callee.name == PARTIAL:
+            return join([self._called(part, facts, node) for part in callee.items])
         if callee.kind is Kind.CLASS and callee.keys:
             return named_items(callee, self.ask.arguments(facts, node.args), node, self.ask.knower(facts))
         return join([self._called_one(callee, name, facts, node) for name in callee.name.split("|")])

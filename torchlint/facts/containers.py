@@ -131,10 +131,10 @@ def container_method(name: str, source: Value, call: ast.Call, of: Of) -> Value:
     if name in ("get", "pop", "setdefault") and call.args:
         key = of(call.args[0]).literal
         default = of(call.args[1]) if len(call.args) > 1 else None
-        found = source.item(key) if isinstance(key, str) and source.keys else source.element
+        found = source.item(key) if isinstance(key, str) and source.keys else join(source.items)
         return join([found or UNKNOWN, default]) or UNKNOWN
     if name == "values":
-        return list_of(source.element)
+        return list_of(join(source.items) or UNKNOWN)
     if name == "items":
-        return list_of(tuple_of(STRING if source.keys else UNKNOWN, source.element))
+        return list_of(tuple_of(STRING if source.keys else UNKNOWN, join(source.items) or UNKNOWN))
     return list_of(STRING) if name == "keys" and source.keys else UNKNOWN

@@ -6,6 +6,9 @@ from collections.abc import Iterable
 
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
+CALLABLE = frozenset({Kind.FUNCTION, Kind.CLASS, Kind.INSTANCE, Kind.MODULE})
+"""What a value of several origins may be: their names are kept side by side."""
+
 _MOST_CLASSES = 8
 TENSOR = Value(Kind.TENSOR)
 NDARRAY = Value(Kind.NDARRAY)
@@ -56,7 +59,7 @@ def _meet(one: Value, other: Value) -> Value:
         return UNKNOWN
     keys, items = _elements(one, other)
     name = one.name if one.name == other.name else ""
-    if not name and one.kind in (Kind.INSTANCE, Kind.MODULE) and one.name and other.name:
+    if not name and one.kind in CALLABLE and one.name and other.name:
         names = sorted({*one.name.split("|"), *other.name.split("|")})
         name = "|".join(names) if len(names) <= _MOST_CLASSES else ""
     if not name and one.kind in (Kind.INSTANCE, Kind.CLASS, Kind.FUNCTION, Kind.NAMESPACE):

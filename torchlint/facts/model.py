@@ -91,7 +91,7 @@ class Scope:
     bindings: dict[str, list[Binding]] = field(default_factory=dict)
     calls: list[ast.Call] = field(default_factory=list)
     returns: list[ast.Return] = field(default_factory=list)
-    yields: bool = False
+    yields: list[ast.AST] = field(default_factory=list)
     globals: set[str] = field(default_factory=set)
     shared: set[str] = field(default_factory=set)
     appends: dict[str, list[tuple[str, ast.expr]]] = field(default_factory=dict)
@@ -102,7 +102,9 @@ class Scope:
 
     @property
     def dotted(self) -> str:
-        """Unique in the project: ``package.module.Class.method``."""
+        """Unique in the project: ``package.module.Class.method``; lambdas have their place behind the name."""
+        if isinstance(self.node, ast.Lambda):
+            return f"{self.file.module}.{self.qualname}:{self.node.lineno}:{self.node.col_offset}"
         return f"{self.file.module}.{self.qualname}" if self.qualname else self.file.module
 
     @property
@@ -160,6 +162,8 @@ class FileFacts:
         source: the text. module: dotted name, unique in the project. tree: the parsed module.
         scopes: all scopes, outer before inner. scope_of: the scope that a statement or scope node stands in.
         parent: the parent of every node. places: where a statement stands (block and index).
+        tests: expressions that Python asks for their truth, of ``and``, ``or`` and ``not`` the operands; comparisons with
+            ``in``, but not with ``is``.
         imports: absolute dotted names of all imported modules and names, for linking files.
         grows: calls that append to a list under a literal key, ``rows["obs"].append(x)``; ``keyed`` holds them too.
         marks: rows of ``def`` lines that a comment calls hot or cold.
@@ -177,6 +181,7 @@ class FileFacts:
     binders: dict[ast.AST, set[str]] = field(default_factory=dict)
     subscripts: list[ast.Subscript] = field(default_factory=list)
     grows: set[ast.expr] = field(default_factory=set)
+    tests: list[ast.expr] = field(default_factory=list)
     compounds: list[ast.stmt] = field(default_factory=list)
     star_imports: list[str] = field(default_factory=list)
     imports: list[str] = field(default_factory=list)

@@ -122,11 +122,6 @@ def last_name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def is_super(node: ast.expr) -> bool:
-    """Whether an expression is a call of ``super``."""
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
-
-
 def untyped_method(name: str, node: ast.Call) -> Value:
     """What a method returns whatever it is called on: names that only tensors or arrays have."""
     methods = {

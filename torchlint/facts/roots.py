@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -12,10 +12,12 @@ from typing import TypeGuard
 
 from torchlint.facts.graph import CallGraph, references
 from torchlint.facts.guards import limit
+from torchlint.facts.indirect import indirect
 from torchlint.facts.model import FileFacts, Scope
 from torchlint.facts.project import Project, exported
+from torchlint.facts.protocols import EntryPoint, entry_points
 from torchlint.facts.values import Values
-from torchlint.rule import Frequency, Kind
+from torchlint.rule import Kind
 
 _ENV = re.compile(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env|world|simulator)\d*($|_)", re.IGNORECASE)
 _NOT_ENV = re.compile(
@@ -61,60 +63,13 @@ _COLD_WORDS = frozenset(
     ]
 )
 _SETUP = re.compile(
-    r"_*(save\w*|load\w*|close|setup\w*|init_\w+|_?init|initialize\w*|initialise\w*|build\w*|make_model|render\w*|plot\w*|visuali\w+"
+    r"_*(save\w*|load\w*|close|setup\w*|init_(?!_)\w+|_?init|initialize\w*|initialise\w*|build\w*|make_model|render\w*|plot\w*|visuali\w+"
     r"|export\w*|state_dict|load_state_dict|extra_repr|__repr__|__str__|__del__|__getstate__|__setstate__|test_\w+|reset_parameters"
     r"|print_\w+|checkpoint\w*)$"
 )
 # Decorators that keep what a function gave: it runs once for each set of arguments.
 _CACHES = frozenset({"cache", "lru_cache", "cached_property"})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
-# Methods that a framework calls, by the last component of the base class.
-_PROTOCOLS: dict[str, dict[str, Frequency]] = {
-    "policy": dict.fromkeys(
-        [
-            "forward",
-            "_predict",
-            "predict",
-            "evaluate_actions",
-            "predict_values",
-            "get_distribution",
-            "extract_features",
-        ],
-        Frequency.STEP,
-    ),
-    "extractor": {"forward": Frequency.STEP},
-    "callback": {"_on_step": Frequency.STEP, "on_step": Frequency.STEP, "_on_rollout_end": Frequency.EPISODE},
-    "wrapper": dict.fromkeys(["step", "observation", "action", "reward", "step_async", "step_wait"], Frequency.STEP),
-    "lightning": {"training_step": Frequency.UPDATE, "forward": Frequency.UPDATE},
-    "loss": {"forward": Frequency.UPDATE},
-    "tensordict": {"forward": Frequency.STEP},
-}
-_BASES = {
-    "BasePolicy": "policy",
-    "BaseModel": "policy",
-    "ActorCriticPolicy": "policy",
-    "ActorCriticCnnPolicy": "policy",
-    "MultiInputActorCriticPolicy": "policy",
-    "MaskableActorCriticPolicy": "policy",
-    "RecurrentActorCriticPolicy": "policy",
-    "DQNPolicy": "policy",
-    "SACPolicy": "policy",
-    "TD3Policy": "policy",
-    "TorchModelV2": "policy",
-    "BaseFeaturesExtractor": "extractor",
-    "BaseCallback": "callback",
-    "EventCallback": "callback",
-    "Wrapper": "wrapper",
-    "ObservationWrapper": "wrapper",
-    "RewardWrapper": "wrapper",
-    "ActionWrapper": "wrapper",
-    "VecEnvWrapper": "wrapper",
-    "VectorWrapper": "wrapper",
-    "LightningModule": "lightning",
-    "LossModule": "loss",
-    "TensorDictModule": "tensordict",
-    "TensorDictModuleBase": "tensordict",
-}
 
 
 @dataclass(eq=False, slots=True)
@@ -126,7 +81,7 @@ class Roots:
 
     loops: dict[ast.AST, set[str]] = field(default_factory=dict)
     functions: dict[Scope, set[str]] = field(default_factory=dict)
-    protocols: dict[Scope, tuple[Frequency, str]] = field(default_factory=dict)
+    protocols: dict[Scope, EntryPoint] = field(default_factory=dict)
     drivers: set[Scope] = field(default_factory=set)
     episodes: set[ast.AST] = field(default_factory=set)
 
@@ -147,11 +102,18 @@ def cold_file(path: str) -> bool:
 
 def cold_function(project: Project, scope: Scope) -> bool:
     """Whether a function is set-up, saving, printing or testing by its name, builds a module, or is cached."""
-    if scope.kind != "function":
+    if scope.kind != "function" or _builds_distribution(project, scope):
         return False
     if _SETUP.match(scope.name) or _CACHES.intersection(scope.decorator_names):
         return True
     return scope.name == "__init__" and scope.method_of is not None and project.is_module(scope.method_of.dotted)
+
+
+def _builds_distribution(project: Project, scope: Scope) -> bool:
+    """Whether a function is the constructor of a distribution, which is built for each use."""
+    if scope.name != "__init__" or scope.method_of is None:
+        return False
+    return any(base.startswith("torch.distributions.") for base in project.ancestry(scope.method_of.dotted))
 
 
 def runs_each_time(node: ast.AST, child: ast.AST) -> TypeGuard[ast.For | ast.AsyncFor | ast.While]:
@@ -170,8 +132,8 @@ def enclosing_loop(facts: FileFacts, node: ast.AST, scope: Scope) -> ast.AST | N
 
 
 def find_roots(project: Project, graph: CallGraph, values: Values) -> Roots:
-    """Find all roots of a project."""
-    roots = Roots()
+    """Find all roots of a project, and the places that run functions without calling them."""
+    roots = Roots(protocols=indirect(project, graph, values))
     found: list[tuple[Scope, ast.Call, str]] = []
     for facts in project.files.values():
         if cold_file(facts.path):
@@ -238,7 +200,7 @@ def _demo(facts: FileFacts, call: ast.Call, scope: Scope) -> bool:
     return False
 
 
-def _climb(roots: Roots, graph: CallGraph, found: list[tuple[Scope, ast.Call, str]]) -> None:
+def _climb(roots: Roots, graph: CallGraph, found: Iterable[tuple[Scope, ast.AST, str]]) -> None:
     """Mark the innermost loop around each step or update, in the callers when the function itself has none."""
     todo = list(found)
     seen: set[tuple[Scope, str]] = set()
@@ -253,15 +215,15 @@ def _climb(roots: Roots, graph: CallGraph, found: list[tuple[Scope, ast.Call, st
             continue
         seen.add((scope, kind))
         roots.functions.setdefault(scope, set()).add(kind)
-        for caller in graph.callers.get(scope, ()):
-            if not cold_file(caller.facts.path) and not _gated(caller.facts, caller.call):
-                todo.append((caller.facts.scope_of(caller.call).function, caller.call, kind))
+        for where, node in graph.places(scope):
+            if not cold_file(where.path) and not _gated(where, node):
+                todo.append((where.scope_of(node).function, node, kind))
 
 
-def _gated(facts: FileFacts, call: ast.Call) -> bool:
-    """Whether a call stands under a condition that makes it seldom."""
-    child: ast.AST = call
-    current = facts.parent.get(call)
+def _gated(facts: FileFacts, node: ast.AST) -> bool:
+    """Whether a node stands under a condition that makes it seldom."""
+    child = node
+    current = facts.parent.get(node)
     while current is not None and not isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef, *_LOOPS)):
         if isinstance(current, ast.If) and child in current.body and limit(current.test, facts) is not None:
             return True
@@ -273,13 +235,11 @@ def _protocols(project: Project, roots: Roots) -> None:
     for cls in project.classes.values():
         if cold_file(cls.file.path):
             continue
-        for base in project.ancestry(cls.dotted)[1:]:
-            last = base.rpartition(".")[2]
-            protocol = _BASES.get(last) if base not in project.classes else None
-            for method, frequency in _PROTOCOLS.get(protocol or "", {}).items():
+        for base in project.ancestry(cls.dotted):
+            for method, entry in entry_points(base).items():
                 for binding in cls.bindings.get(method, ()):
                     if binding.scope is not None:
-                        roots.protocols[binding.scope] = (frequency, f"{last} entry point")
+                        roots.protocols.setdefault(binding.scope, entry)
 
 
 def _unused(project: Project) -> set[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from torchlint.facts import operators, tensordicts
 from torchlint.facts.arrays import array_item
+from torchlint.facts.annotations import Annotations
 from torchlint.facts.asking import Ask, Question
 from torchlint.facts.attributes import Attributes
 from torchlint.facts.callers import Caller, opaque, passed
@@ -37,6 +38,11 @@ class Values:
         self._ask = Ask(self.project, self.callers, Solver(self._answer, UNKNOWN))
         self._attributes = Attributes(self._ask)
         self._calls = Calls(self._ask, self._envs_return_arrays)
+
+    @property
+    def annotations(self) -> Annotations:
+        """The reader of annotations."""
+        return self._ask.annotations
 
     def of(self, facts: FileFacts, node: ast.expr) -> Value:
         """What is known of an expression."""
@@ -101,7 +107,11 @@ class Values:
             return operators.formatted(node)
         if isinstance(node, (ast.NamedExpr, ast.Await)):
             return self._ask.value(facts, node.value)
-        return Value(Kind.FUNCTION) if isinstance(node, ast.Lambda) else UNKNOWN
+        return self._lambda(facts, node) if isinstance(node, ast.Lambda) else UNKNOWN
+
+    def _lambda(self, facts: FileFacts, node: ast.Lambda) -> Value:
+        own = next((scope for scope in facts.scope_of(node).inner if scope.node is node), None)
+        return Value(Kind.FUNCTION, name=own.dotted if own is not None else "")
 
     def _display(self, facts: FileFacts, node: ast.List | ast.Set | ast.Tuple | ast.Dict) -> Value | None:
         if isinstance(node, ast.Dict):
@@ -124,6 +134,8 @@ class Values:
             return self._ask.entry(key) if isinstance(key, str) else source
         if source.kind is Kind.DICT and isinstance(key, str) and source.keys:
             return source.item(key) or UNKNOWN
+        if source.kind is Kind.DICT:
+            return join(source.items) or UNKNOWN
         sliced = isinstance(index, ast.Slice)
         if source.kind is Kind.TUPLE and not sliced:
             position = self._ask.known(facts, index).literal

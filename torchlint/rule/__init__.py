@@ -13,6 +13,7 @@ from torchlint.rule.finding import (
 )
 from torchlint.rule.flow import Network, Use
 from torchlint.rule.frequency import Frequency, Hop, Hotness
+from torchlint.rule.loop import Loop
 from torchlint.rule.site import CallSite, Link, Site
 from torchlint.rule.value import UNKNOWN, Device, Kind, Value
 
@@ -34,6 +35,7 @@ __all__ = [
     "Kind",
     "Level",
     "Link",
+    "Loop",
     "Network",
     "PlainFix",
     "Position",

@@ -13,7 +13,7 @@ class Use(enum.Enum):
     """
 
     LOGGED = "printed, formatted, or handed to a logger or a writer"
-    CONDITION = "decides a branch"
+    CONDITION = "decides a branch, in code that runs at least once per update"
     INDEX = "an index or a key"
     SIZE = "a size, a shape, a range or a count"
     ENVIRONMENT = "handed to an environment"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from torchlint.rule.flow import Network, Use
     from torchlint.rule.frequency import Frequency, Hop, Hotness
+    from torchlint.rule.loop import Loop
     from torchlint.rule.value import Value
 
 
@@ -60,6 +61,12 @@ class Site(Protocol):
 
     def name(self, node: cst.CSTNode) -> str | None:
         """The qualified name of a name or attribute through the imports (``torch.zeros``), else ``None``."""
+
+    def constructor(self, call: cst.Call) -> str | None:
+        """The class whose ``__init__`` a call runs, by qualified name; of other calls the name of the function.
+
+        ``super().__init__()`` runs that of a base, and so does the name of a project class that inherits it.
+        """
 
     def module_name(self, module: str) -> str | None:
         """The name that a module is bound to at the node (``np`` for ``numpy``), ``None`` when it is not imported."""
@@ -146,8 +153,31 @@ class Site(Protocol):
         ``names`` are qualified names (``torch.autograd.grad``) or names of methods (``backward``).
         """
 
+    def loops(self, node: cst.CSTNode) -> Sequence[Loop]:
+        """The loops and comprehensions of the function that run an expression over and over, innermost first."""
+
+    def grows(self, node: cst.CSTNode) -> str:
+        """What an expression is added to again and again, as source; empty when nothing outlives the round.
+
+        ``total`` of ``total += x`` and ``total = total + x``, ``items`` of ``items.append(x)`` and of
+        ``items.append((x, y))``, ``self.memory`` where a project function adds its parameter to its own ``memory``.
+        """
+
     def project_calls(self, name: str) -> Sequence[Sequence[Value]]:
         """The values of the positional arguments of every call of a qualified name in the project."""
 
     def nearby(self, names: frozenset[str]) -> bool:
         """Whether the function that holds the node calls one of these qualified names itself."""
+
+    def free_attribute(self, name: str) -> str | None:
+        """An attribute, as source (``self.support``), that the enclosing module could set at the end of ``__init__``.
+
+        ``name`` itself or with a number after it, never one that the class or its relatives use. ``None`` where the
+        class has no ``__init__`` of its own that calls the next one, or the attribute might not be there at the node.
+        """
+
+    def settled(self, node: cst.CSTNode) -> bool:
+        """Whether an expression means the same at the end of the enclosing class's own ``__init__``."""
+
+    def of_parameter(self, node: cst.CSTNode) -> bool:
+        """Whether an expression is a parameter of the function that holds it."""
