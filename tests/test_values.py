@@ -424,7 +424,7 @@ def test_values_cross_files() -> None:
             "agents/net.py": "import torch\nSIZE = 3\ndef head():\n    return torch.zeros(SIZE)\n",
         }
     )
-    assert described(code.value("train.py")) == "tensor float32 cpu"
+    assert described(code.value("train.py")) == "tensor float32 cpu rank 1"
 
 
 TANGLE = (
@@ -480,4 +480,4 @@ def test_answers_do_not_depend_on_the_order_of_questions(seed: int) -> None:
 
 def test_a_long_chain_of_assignments_is_followed_from_its_end() -> None:
     lines = "".join(f"x{i + 1} = x{i} + 1\n" for i in range(300))
-    assert shown(f"x0 = torch.zeros(1)\n{lines}show(x300)") == "tensor float32 cpu"
+    assert shown(f"x0 = torch.zeros(1)\n{lines}show(x300)") == "tensor float32 cpu rank 1"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from torchlint.facts.callers import stores_of
 from torchlint.facts.guards import raises
 from torchlint.facts.model import Bind, FileFacts, Scope, decorators
-from torchlint.rule import UNKNOWN, CallSite, Frequency, Hotness, Link, Loop, Network, Use, Value
+from torchlint.rule import UNKNOWN, CallSite, Frequency, Hotness, Link, Loop, Network, Run, Use, Value
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -232,9 +232,12 @@ class PairedSite:
 
     def leaves_as_data(self) -> bool:
         """Whether nothing that leaves a ``with`` block or function can be a tensor."""
-        if not isinstance(self.twin, (ast.With, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef)):
+        twin = self.twin
+        if not isinstance(twin, (ast.With, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef)):
+            twin = self.facts.scope_of(twin).function.node
+        if not isinstance(twin, (ast.With, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef)):
             return False
-        return self.analysis.escapes.leaves_as_data(self.facts, self.twin)
+        return self.analysis.escapes.leaves_as_data(self.facts, twin)
 
     def calls_of(self, node: cst.CSTNode) -> Sequence[CallSite]:
         """All places that call what an expression is assigned to."""
@@ -255,10 +258,18 @@ class PairedSite:
         """Whether autograd records what runs at the node."""
         return self.analysis.autograd.records(self.facts, place_of(self.twin))
 
-    def has_graph(self, node: cst.CSTNode) -> bool | None:
+    def has_graph(self, node: cst.CSTNode, *, trained: bool = False) -> bool | None:
         """Whether a tensor hangs on a recorded graph."""
         twin = self._expr(node)
-        return self.analysis.autograd.has_graph(self.facts, twin) if twin is not None else None
+        return self.analysis.autograd.has_graph(self.facts, twin, trained=trained) if twin is not None else None
+
+    def run(self, node: cst.CSTNode) -> Run | None:
+        """What a call does that runs a network."""
+        twin = self._expr(node)
+        if not isinstance(twin, ast.Call) or not self.analysis.autograd.runs(self.facts, twin):
+            return None
+        keeps = not self.analysis.escapes.keep_nothing(self.analysis.graph.callees.get(twin, ()))
+        return self.analysis.autograd.run(self.facts, twin, keeps=keeps)
 
     def network(self, node: cst.CSTNode) -> Network:
         """What is known of a module."""

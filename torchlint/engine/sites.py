@@ -79,7 +79,7 @@ class Triggers:
                 rules.extend(rule for rule in self.calls.get(called, ()) if rule not in rules)
         hot = [rule for rule in rules if hot_enough(analysis, facts, call, rule)]
         runners = [rule for rule in self.networks if rule not in rules and hot_enough(analysis, facts, call, rule)]
-        return [*hot, *runners] if runners and analysis.autograd.run(facts, call) is not None else hot
+        return [*hot, *runners] if runners and analysis.autograd.runs(facts, call) else hot
 
     def _subscripts(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
         for node in facts.subscripts if self.subscripts else ():

@@ -1,56 +1,34 @@
-"""Whether autograd records what runs somewhere, and which tensors hang on a graph."""
+"""Whether autograd records what runs somewhere, which tensors hang on a graph, and what runs networks."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from torchlint.facts.callers import passed, stores_of
+from torchlint.facts.callers import stores_of
 from torchlint.facts.graph import CallGraph
+from torchlint.facts.graphs import ENDING, Graph, Graphs
 from torchlint.facts.hotness import Heat
-from torchlint.facts.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.model import Bind, FileFacts, Scope
 from torchlint.facts.modes import Mode, Modes
 from torchlint.facts.networks import Networks
 from torchlint.facts.project import Project
-from torchlint.facts.signatures import keyword
-from torchlint.facts.solver import Solver
 from torchlint.facts.values import Values
-from torchlint.rule import Kind
+from torchlint.rule import Kind, Run
 
-_ENDING = frozenset(
-    ["detach", "detach_", "item", "numpy", "tolist", "argmax", "argmin", "argsort", "long", "int", "bool", "byte"]
-    + ["sample", "sample_n", "multinomial", "nonzero", "size", "dim", "numel", "eq", "ne", "gt", "ge", "lt", "le"]
-    + ["isnan", "isinf", "isfinite", "any", "all", "new_zeros", "new_ones", "new_tensor", "new_full", "sign", "round"]
+_GRADIENTS = frozenset(
+    (
+        *("torch.enable_grad", "torch.autograd.grad", "torch.autograd.backward", "torch.set_grad_enabled"),
+        *("backward", "manual_backward", "register_hook", "enable_grad", "set_grad_enabled"),
+    )
 )
-_MAKING = frozenset(
-    ["zeros", "ones", "empty", "full", "eye", "arange", "linspace", "tensor", "as_tensor", "asarray", "from_numpy"]
-    + ["rand", "randn", "randint", "randperm", "normal", "zeros_like", "ones_like", "empty_like", "full_like"]
-    + ["rand_like", "randn_like", "randint_like", "tril_indices", "triu_indices", "bernoulli", "load", "device"]
-    + ["FloatTensor", "DoubleTensor", "LongTensor", "IntTensor", "BoolTensor", "ByteTensor", "Tensor", "HalfTensor"]
-    + ["one_hot", "searchsorted", "bincount"]
-)
-_NO_GRAPH = frozenset(
-    [Kind.NDARRAY, Kind.SCALAR, Kind.ITEM, Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.SIZE, Kind.DEVICE, Kind.DTYPE]
-    + [Kind.ENV, Kind.OPTIMIZER]
-)
-_INTEGERS = frozenset({"int64", "int32", "int16", "int8", "uint8", "bool"})
-_PASSING = frozenset(f"builtins.{name}" for name in ("sum", "max", "min", "zip", "list", "tuple", "enumerate", "map"))
-# Modules of torch without parameters; a loss or an activation, besides those found by their names' ends.
-_BARE = frozenset(
-    ["Sequential", "ModuleList", "ModuleDict", "Module", "Identity", "Flatten", "Unflatten", "ReLU", "ReLU6", "ELU"]
-    + ["SELU", "CELU", "GELU", "SiLU", "Mish", "LeakyReLU", "Sigmoid", "Tanh", "Softmax", "LogSoftmax", "Softplus"]
-    + ["Hardtanh", "Hardswish", "Hardsigmoid", "LogSigmoid", "Softsign", "Tanhshrink", "Softmin", "Threshold", "GLU"]
-    + ["Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "Upsample", "PixelShuffle", "CosineSimilarity"]
-)
-_BARE_ENDS = ("Loss", "Pool1d", "Pool2d", "Pool3d", "Pad1d", "Pad2d", "Pad3d")
-
-_Question = tuple[FileFacts, ast.expr] | Scope
+_NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 @dataclass(eq=False, slots=True)
 class Autograd:
-    """Whether autograd records what runs somewhere, and which tensors hang on a graph."""
+    """Whether autograd records what runs somewhere, which tensors hang on a graph, and what runs networks."""
 
     project: Project
     graph: CallGraph
@@ -58,200 +36,130 @@ class Autograd:
     heat: Heat
     networks: Networks
     modes: Modes = field(init=False)
-    _graphs: Solver[_Question, str] = field(init=False)
+    graphs: Graphs = field(init=False)
     _names: dict[Scope, frozenset[str]] = field(default_factory=dict)
+    _handed: dict[Scope, frozenset[ast.AST]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.modes = Modes(self.project, self.graph, self.heat)
-        self._graphs = Solver(self._answer, "")
+        self.graphs = Graphs(self.project, self.graph, self.values, self.networks, self.modes)
 
     def records(self, facts: FileFacts, node: ast.AST) -> bool | None:
         """Whether autograd records what runs at a node; ``None`` where nothing says so."""
         mode = self.modes.at(facts, node)
         return None if mode is Mode.UNKNOWN else mode is Mode.ON
 
-    # graphs ---------------------------------------------------------------------------------------------------------
+    def has_graph(self, facts: FileFacts, node: ast.expr, *, trained: bool = False) -> bool | None:
+        """Whether a tensor hangs on a recorded graph; ``trained``: one of target networks alone does not count."""
+        found = self.graphs.of(facts, node)
+        if found & (Graph.TRAINED if trained else Graph.TRAINED | Graph.COPY):
+            return True
+        return None if found & Graph.OPEN else False
 
-    def has_graph(self, facts: FileFacts, node: ast.expr) -> bool | None:
-        """Whether a tensor hangs on a recorded graph."""
-        return {"yes": True, "no": False}.get(self._graphs.ask((facts, node)) or "")
+    # runs of networks -----------------------------------------------------------------------------------------------
 
-    def runs_network(self, facts: FileFacts, call: ast.Call) -> bool:
-        """Whether a call runs a network with parameters: a module, or a method of one that gives tensors."""
+    def runs(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Whether a call runs a network with parameters: a module, or a project function that gives its tensors."""
         func = call.func
         callee = self.values.of(facts, func)
         if callee.kind is Kind.MODULE:
-            return self._parametric(facts, func)
-        if not isinstance(func, ast.Attribute) or callee.kind not in (Kind.FUNCTION, Kind.UNKNOWN):
+            return self.graphs.parametric(facts, func)
+        targets = self.graph.callees.get(call, ())
+        if not targets or call in self.graph.weak or any(target.name == "__init__" for target in targets):
             return False
-        if self.values.of(facts, func.value).kind is not Kind.MODULE or not self.graph.callees.get(call):
-            return False
-        return self._graphs.ask((facts, call)) == "yes"
+        return bool(self.graphs.returned(targets) & (Graph.TRAINED | Graph.COPY))
 
-    def _answer(self, question: _Question) -> str | None:
-        """``yes``, ``no``, or empty where it is not known; ``None`` before anything is."""
-        if isinstance(question, Scope):
-            given = [part.value for part in question.returns if part.value is not None]
-            if isinstance(question.node, ast.Lambda):
-                given = [question.node.body]
-            return self._any(question.file, given)
-        facts, node = question
-        value = self.values.of(facts, node)
-        if value.kind in _NO_GRAPH or (value.kind is Kind.TENSOR and value.dtype in _INTEGERS):
-            return "no"
-        if isinstance(node, (ast.Call, ast.BinOp, ast.UnaryOp)) and self.modes.inside(facts, node) is Mode.OFF:
-            return "no"
-        return self._expression(facts, node)
+    def run(self, facts: FileFacts, call: ast.Call, *, keeps: bool) -> Run:
+        """What a call does that runs a network; ``keeps`` says whether it may keep a tensor."""
+        scope = facts.scope_of(call).function
+        targets = self.graph.callees.get(call, ())
+        return Run(
+            returned=call in self._given_back(scope),
+            keeps=keeps,
+            differentiates=any(self.reaches(target, _GRADIENTS) for target in targets),
+            apart=self._apart(facts, call),
+        )
 
-    def _expression(self, facts: FileFacts, node: ast.expr) -> str | None:
-        if isinstance(node, ast.Name):
-            return self._name(facts, node)
-        if isinstance(node, ast.Call):
-            return self._call(facts, node)
-        if isinstance(node, ast.Attribute):
-            return self._attribute(facts, node)
-        if isinstance(node, ast.BinOp):
-            return self._any(facts, [node.left, node.right])
-        if isinstance(node, ast.UnaryOp):
-            return self._any(facts, [node.operand])
-        if isinstance(node, ast.IfExp):
-            return self._any(facts, [node.body, node.orelse])
-        if isinstance(node, ast.BoolOp):
-            return self._any(facts, node.values)
-        if isinstance(node, (ast.Tuple, ast.List)):
-            return self._any(facts, node.elts)
-        if isinstance(node, ast.Dict):
-            return self._any(facts, node.values)
-        if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
-            return self._any(facts, [node.elt])
-        if isinstance(node, (ast.Subscript, ast.Starred, ast.NamedExpr, ast.Await)):
-            return self._graphs.ask((facts, node.value))
-        return "no" if isinstance(node, (ast.Constant, ast.Compare, ast.JoinedStr, ast.Lambda)) else ""
+    def _given_back(self, scope: Scope) -> frozenset[ast.AST]:
+        """All that the graph of what a function returns or yields is computed from in the function itself."""
+        found = self._handed.get(scope)
+        if found is None:
+            given: list[ast.expr] = [part.value for part in scope.returns if part.value is not None]
+            if isinstance(scope.node, ast.Lambda):
+                given = [scope.node.body]
+            elif scope.yields:
+                yields = (part for part in ast.walk(scope.node) if isinstance(part, (ast.Yield, ast.YieldFrom)))
+                given.extend(part.value for part in yields if part.value is not None)
+            found = self._handed[scope] = frozenset(self._computed_from(scope.file, given))
+        return found
 
-    def _any(self, facts: FileFacts, nodes: Iterable[ast.expr]) -> str | None:
-        return _joined([self._graphs.ask((facts, node)) for node in nodes])
+    def _computed_from(self, facts: FileFacts, nodes: Iterable[ast.expr]) -> Iterator[ast.expr]:
+        """Expressions that others are computed from, as far as the graph goes, through names of the same function."""
+        todo, seen = list(nodes), set[ast.AST]()
+        while todo:
+            node = todo.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            yield node
+            if isinstance(node, ast.Name):
+                for binding in self.project.reaching(facts, node).bindings:
+                    if binding.how in (Bind.ASSIGN, Bind.ELEMENT, Bind.AUGMENT) and binding.value is not None:
+                        todo.append(binding.value)
+                todo.extend(value for _, value in facts.scope_of(node).function.appends.get(node.id, ()))
+            elif not _ends(node):
+                parts = ast.iter_child_nodes(node)
+                todo.extend(part for part in parts if isinstance(part, ast.expr) and not isinstance(part, _NESTED))
+                if isinstance(node, ast.Call):
+                    todo.extend(keyword.value for keyword in node.keywords)
 
-    def _name(self, facts: FileFacts, node: ast.Name) -> str | None:
-        bindings = self.project.reaching(facts, node).bindings
-        return _joined([self._binding(facts, binding) for binding in bindings]) if bindings else ""
+    # whose gradients are applied ------------------------------------------------------------------------------------
 
-    def _binding(self, facts: FileFacts, binding: Binding) -> str | None:
-        if binding.how is Bind.PARAM and binding.scope is not None:
-            return self._parameter(binding, binding.scope)
-        value = binding.value
-        if value is None or binding.how not in (Bind.ASSIGN, Bind.ELEMENT, Bind.AUGMENT):
-            return ""
-        if binding.how is Bind.AUGMENT and isinstance(binding.stmt, ast.AugAssign):
-            return self._any(facts, [binding.stmt.target, value])
-        for step in binding.path:
-            if isinstance(value, (ast.Tuple, ast.List)) and -1 < step < len(value.elts):
-                value = value.elts[step]
-        return self._graphs.ask((facts, value))
-
-    def _parameter(self, binding: Binding, function: Scope) -> str | None:
-        if function.self_name == binding.target:
-            return ""
-        callers = self.graph.callers.get(function, ())
-        given = [(caller.facts, passed(function, binding.target, caller)) for caller in callers]
-        found = [self._graphs.ask((facts, node)) if node is not None else "" for facts, node in given]
-        return _joined(found) if found else ""
-
-    def _attribute(self, facts: FileFacts, node: ast.Attribute) -> str | None:
-        if node.attr in ("data", "grad", "shape", "dtype", "device"):
-            return "no"
-        source = self.values.of(facts, node.value)
-        if source.kind in (Kind.TENSOR, Kind.DISTRIBUTION):
-            return self._graphs.ask((facts, node.value))
-        if source.kind not in (Kind.INSTANCE, Kind.MODULE) or not source.name:
-            return ""
-        stores = [store for cls in source.name.split("|") for store in stores_of(self.project, cls, node.attr)]
-        return _joined([self._binding(s.scope.file, s.binding) for s in stores]) if stores else ""
-
-    # calls ----------------------------------------------------------------------------------------------------------
-
-    def _call(self, facts: FileFacts, node: ast.Call) -> str | None:
-        func = node.func
-        name = self.project.qualified(facts, func) or ""
-        given = [part.value if isinstance(part, ast.Starred) else part for part in node.args]
-        given.extend(part.value for part in node.keywords)
-        if name.startswith("torch.") and self._makes(name, node):
-            return "no"
-        if name in ("torch.nn.Parameter", "torch.nn.parameter.Parameter"):
-            return "no" if _says(node, "requires_grad", False) else "yes"
-        if name.startswith("torch.") and not name.startswith("torch.nn.modules") and name != "torch.utils.checkpoint":
-            last = name.rpartition(".")[2]
-            return "no" if last in _ENDING else self._any(facts, given)
-        if name.startswith("builtins."):
-            return self._any(facts, given) if name in _PASSING else "no"
-        if name.startswith(("numpy.", "math.", "random.")):
-            return "no"
-        callee = self.values.of(facts, func)
-        if callee.kind is Kind.MODULE:
-            return self._network(facts, func, node, given)
-        targets = self.graph.callees.get(node, ())
-        if targets and node not in self.graph.weak:
-            return "no" if self._off(facts, node) else _joined([self._graphs.ask(target) for target in targets])
-        if isinstance(func, ast.Attribute):
-            return self._method(facts, func, given)
-        return ""
-
-    @staticmethod
-    def _makes(name: str, node: ast.Call) -> bool:
-        """Whether a function of torch makes a leaf that asks for no gradient."""
-        asked = keyword(node, "requires_grad")
-        return name.rpartition(".")[2] in _MAKING and (asked is None or _says(node, "requires_grad", False))
-
-    def _method(self, facts: FileFacts, func: ast.Attribute, given: Sequence[ast.expr]) -> str | None:
-        source = self.values.of(facts, func.value)
-        if func.attr == "requires_grad_":
-            return "yes"
-        if func.attr in _ENDING:
-            return "no"
-        if source.kind in (Kind.TENSOR, Kind.DISTRIBUTION):
-            return self._any(facts, [func.value, *given])
-        if source.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT):
-            return self._graphs.ask((facts, func.value))
-        found = self._graphs.ask((facts, func.value))
-        return found if found == "yes" else ""
-
-    def _off(self, facts: FileFacts, node: ast.AST) -> bool:
-        return self.modes.at(facts, node) is Mode.OFF
-
-    def _network(self, facts: FileFacts, func: ast.expr, node: ast.Call, given: Sequence[ast.expr]) -> str | None:
-        """The result of a module: its parameters ask for gradients, or what it is given hangs on a graph."""
-        if self._off(facts, node):
-            return "no"
-        network = self.networks.of(facts, func)
-        targets = self.graph.callees.get(node, ())
-        if self.networks.toggled(facts, func):
-            return ""
-        if not network.frozen and self._parametric(facts, func):
-            own = _joined([self._graphs.ask(target) for target in targets]) if targets else "yes"
-            return own if own in ("no", None) else "yes"
-        if network.frozen or network.parts is not None:
-            return self._any(facts, given)
-        return _joined([self._graphs.ask(target) for target in targets]) if targets else ""
-
-    def _parametric(self, facts: FileFacts, func: ast.expr) -> bool:
-        """Whether a module is known to have parameters."""
-        network = self.networks.of(facts, func)
-        value = self.values.of(facts, func)
-        parts = network.parts or frozenset()
-        if any(has_parameters(part) for part in parts) or has_parameters(value.name):
-            return True
-        if network.trained and network.parts is None:
-            return True
-        return any(self._own_parameter(cls) for cls in value.name.split("|") if cls in self.project.classes)
-
-    def _own_parameter(self, cls: str) -> bool:
-        """Whether a class keeps a ``Parameter``, or a module that has some."""
-        for scope in self.project.family(cls):
-            made = [store.binding.value for stores in scope.stores.values() for store in stores]
-            calls = [part for value in made if value for part in ast.walk(value) if isinstance(part, ast.Call)]
-            names = [self.project.qualified(scope.file, call.func) or "" for call in calls]
-            if any(name.endswith("nn.Parameter") or has_parameters(name) for name in names):
-                return True
+    def _apart(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Whether an argument hangs on the graph of another network, whose optimizer alone steps after the call."""
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        for node in self._computed_from(facts, given):
+            if isinstance(node, ast.Call) and self.runs(facts, node) and self.networks.of(facts, node.func).trained:
+                if self.networks.moved_together(facts, call.func, node.func) is False:
+                    movers = self.networks.movers(facts, node.func)
+                    stepping = self._steps_after(facts, call, 0)
+                    if stepping & movers and not stepping & self.networks.movers(facts, call.func):
+                        return True
         return False
+
+    def _steps_after(self, facts: FileFacts, node: ast.AST, depth: int) -> frozenset[ast.AST]:
+        """The constructors of the optimizer that steps first after a node, in its function or after a call of it."""
+        scope = facts.scope_of(node).function
+        after = (getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
+        steps = [
+            call
+            for call in scope.calls
+            if isinstance(call.func, ast.Attribute)
+            and call.func.attr == "step"
+            and (call.lineno, call.col_offset) > after
+        ]
+        for call in sorted(steps, key=lambda step: (step.lineno, step.col_offset)):
+            assert isinstance(call.func, ast.Attribute)
+            made = frozenset(self._constructors(facts, call.func.value))
+            if made:
+                return made
+        if depth < 2:
+            for caller in self.graph.callers.get(scope, ()):
+                return self._steps_after(caller.facts, caller.call, depth + 1)
+        return frozenset()
+
+    def _constructors(self, facts: FileFacts, node: ast.expr) -> Iterator[ast.AST]:
+        """The calls that may have made an optimizer."""
+        if isinstance(node, ast.Name):
+            for binding in self.project.reaching(facts, node).bindings:
+                if binding.value is not None:
+                    yield binding.value
+        elif isinstance(node, ast.Attribute):
+            owner = self.values.of(facts, node.value).name
+            for cls in owner.split("|") if owner else ():
+                for store in stores_of(self.project, cls, node.attr):
+                    if store.binding.value is not None:
+                        yield store.binding.value
 
     # what functions run ---------------------------------------------------------------------------------------------
 
@@ -294,20 +202,8 @@ def _comprehensions(scope: Scope) -> Iterable[Scope]:
             yield from _comprehensions(inner)
 
 
-def _joined(found: Sequence[str | None]) -> str | None:
-    """The answer for something made of several: one graph is enough; nothing known yet does not count."""
-    known = [answer for answer in found if answer is not None]
-    if not known:
-        return None if found else "no"
-    return "yes" if "yes" in known else "" if "" in known else "no"
-
-
-def _says(call: ast.Call, name: str, value: bool) -> bool:
-    given = keyword(call, name)
-    return isinstance(given, ast.Constant) and given.value is value
-
-
-def has_parameters(name: str) -> bool:
-    """Whether modules of a class of torch have parameters."""
-    last = name.rpartition(".")[2]
-    return name.startswith("torch.nn.") and last[:1].isupper() and last not in _BARE and not last.endswith(_BARE_ENDS)
+def _ends(node: ast.expr) -> bool:
+    """Whether no graph goes through an expression."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.attr in ENDING
+    return isinstance(node, (ast.Compare, ast.Constant)) or (isinstance(node, ast.Attribute) and node.attr == "data")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from torchlint.facts.graph import CallGraph
 from torchlint.facts.model import Binding, FileFacts, Scope
-from torchlint.facts.origins import NOWHERE, Origin, Tracer
+from torchlint.facts.origins import Origin, Tracer
 from torchlint.facts.parts import Parts
 from torchlint.facts.project import Project
 from torchlint.facts.training import Reader, Table
@@ -23,7 +23,7 @@ _TARGET = re.compile(
 
 
 class _Tie(enum.Enum):
-    """How a module belongs to another one: the same object or a part of it, known by where it comes from or by class."""
+    """How a module belongs to another one, known by where it comes from or by class alone."""
 
     NONE = 0
     CLASS = 1
@@ -176,13 +176,15 @@ class Networks:
 
     def moved_together(self, facts: FileFacts, one: ast.expr, other: ast.expr) -> bool | None:
         """Whether one optimizer moves parameters of both modules; ``None`` where it is not known what moves one."""
-        first, second = (self._movers(self.tracer.of(facts, node)) for node in (one, other))
+        first, second = self.movers(facts, one), self.movers(facts, other)
         return bool(first & second) if first and second else None
 
-    def _movers(self, origins: frozenset[Origin]) -> set[ast.AST]:
-        ties = [(self._tie(origin, moved), call) for origin in origins or NOWHERE for moved, call in self.table.trained]
+    def movers(self, facts: FileFacts, node: ast.expr) -> frozenset[ast.AST]:
+        """The constructors of the optimizers that move a module, by what is known best of where it comes from."""
+        origins = self.tracer.of(facts, _module_of(self.values, facts, node))
+        ties = [(self._tie(origin, moved), call) for origin in origins for moved, call in self.table.trained]
         best = max((tie.value for tie, _ in ties), default=0)
-        return {call for tie, call in ties if tie.value == best and best}
+        return frozenset(call for tie, call in ties if tie.value == best and best)
 
 
 def _compared(path: tuple[str, ...], other: tuple[str, ...]) -> _Tie:

@@ -110,13 +110,12 @@ class Tracer:
     def _assigned(self, facts: FileFacts, binding: Binding, value: ast.expr) -> Origins:
         """What is bound to a new object comes from the binding; another name for an old one from there."""
         made = _unwrapped(value)
-        if isinstance(made, ast.Call) and not self._wraps(facts, made):
-            given = self._returned(facts, made)
-            return given | {Origin(binding, (), facts, value)}
+        if isinstance(made, ast.Call) and not _wraps(made):
+            return self._returned(made) | {Origin(binding, (), facts, value)}
         if isinstance(made, ast.Constant):
             return NOWHERE
         if isinstance(made, (ast.List, ast.Tuple, ast.ListComp, ast.Dict, ast.DictComp)):
-            return {Origin(binding, (), facts, value)} | self.of(facts, made)
+            return self.of(facts, made) | {Origin(binding, (), facts, value)}
         return self.of(facts, value)
 
     def _unpacked(self, facts: FileFacts, binding: Binding, value: ast.expr) -> Origins:
@@ -193,9 +192,7 @@ class Tracer:
             value, scope = store.binding.value, store.scope
             if value is None or store.binding.how is not Bind.ASSIGN or store.binding.path:
                 continue
-            if isinstance(_unwrapped(value), (ast.Name, ast.Attribute, ast.Subscript)) or self._wraps(
-                scope.file, value
-            ):
+            if isinstance(_unwrapped(value), (ast.Name, ast.Attribute, ast.Subscript)) or _wraps(value):
                 yield from self.of(scope.file, value)
         for method in self.project.implementations(cls, attr):
             if "property" in method.decorator_names:
@@ -215,19 +212,11 @@ class Tracer:
         func = node.func
         if isinstance(func, ast.Attribute) and func.attr in SAME:
             return self.of(facts, func.value)
-        if self._wraps(facts, node):
+        if _wraps(node):
             return self.of(facts, node.args[0])
-        return self._returned(facts, node) | {Origin(node, (), facts, node)}
+        return self._returned(node) | {Origin(node, (), facts, node)}
 
-    def _wraps(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether a call gives its argument in another dress: ``torch.compile(net)``."""
-        if not isinstance(node, ast.Call) or not node.args:
-            return False
-        func = node.func
-        last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-        return last in _WRAPPERS and isinstance(_unwrapped(node.args[0]), (ast.Name, ast.Attribute, ast.Subscript))
-
-    def _returned(self, facts: FileFacts, node: ast.Call) -> Origins:
+    def _returned(self, node: ast.Call) -> Origins:
         """What a project function hands out that belongs to somebody: ``return self.model``."""
         found = NOWHERE
         for target in self.graph.callees.get(node, ()):
@@ -266,3 +255,12 @@ def _unwrapped(node: ast.expr) -> ast.expr:
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SAME:
         node = node.func.value
     return node
+
+
+def _wraps(node: ast.expr) -> bool:
+    """Whether a call gives its argument in another dress: ``torch.compile(net)``."""
+    if not isinstance(node, ast.Call) or not node.args:
+        return False
+    func = node.func
+    last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    return last in _WRAPPERS and isinstance(_unwrapped(node.args[0]), (ast.Name, ast.Attribute, ast.Subscript))

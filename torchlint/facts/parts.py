@@ -37,7 +37,7 @@ class Parts:
         self._solver = Solver(self._answer, _UNKNOWN)
 
     def of(self, facts: FileFacts, node: ast.expr) -> frozenset[str] | None:
-        """Qualified names of all library modules in the module that an expression means, ``None`` if some is unknown."""
+        """Qualified names of all library modules in a module, ``None`` if some part is not known."""
         found = self._solver.ask((facts, node)) or _UNKNOWN
         return None if "" in found else found
 
@@ -95,10 +95,8 @@ class Parts:
             return self._all(facts, node.args)
         targets = self.graph.callees.get(node, ())
         if targets and node not in self.graph.weak and all(target.returns for target in targets):
-            given = [
-                (target.file, part.value) for target in targets for part in target.returns if part.value is not None
-            ]
-            return _NOTHING.union(*(self._ask(file, value) for file, value in given))
+            given = [(target.file, part.value) for target in targets for part in target.returns]
+            return _NOTHING.union(*(self._ask(file, value) for file, value in given if value is not None))
         callee = self.values.of(facts, node.func)
         if callee.kind is Kind.CLASS and callee.name in self.project.classes:
             return self._solver.ask(callee.name) or _NOTHING
@@ -154,17 +152,11 @@ class Parts:
         callers = self.graph.callers.get(function, ())
         given = [(caller.facts, passed(function, binding.target, caller)) for caller in callers]
         if not callers and binding.value is None:
-            return self._by_value_of(facts, binding)
+            return _NOTHING if _promises_data(binding.annotation) else _UNKNOWN
         found = _NOTHING.union(*(self._ask(file, node) for file, node in given if node is not None))
         if binding.value is not None and (not callers or any(node is None for _, node in given)):
             found |= self._ask(facts, binding.value)
         return found
-
-    def _by_value_of(self, facts: FileFacts, binding: Binding) -> _Found:
-        """A parameter that nobody gives: data by its annotation, or unknown."""
-        if binding.annotation is None:
-            return _UNKNOWN
-        return _NOTHING if self.values.annotations.read(facts, binding.annotation).kind in _DATA else _UNKNOWN
 
     def _attribute(self, facts: FileFacts, node: ast.Attribute) -> _Found:
         name = self.project.qualified(facts, node) or ""
@@ -223,3 +215,22 @@ class Parts:
             elif isinstance(call.func, ast.Name) and call.func.id == "setattr":
                 found.add("")
         return frozenset(found)
+
+
+def _promises_data(annotation: ast.expr | None) -> bool:
+    """Whether an annotation names numbers or texts."""
+    words = (
+        {part.id for part in ast.walk(annotation) if isinstance(part, ast.Name)} if annotation is not None else set()
+    )
+    return bool(words) and words <= {
+        "int",
+        "float",
+        "bool",
+        "str",
+        "list",
+        "tuple",
+        "Sequence",
+        "List",
+        "Tuple",
+        "Optional",
+    }

@@ -31,9 +31,9 @@ Place = tuple[FileFacts, ast.expr]
 class Table:
     """What the project does with whole modules.
 
-    ``trained`` says by which optimizer's constructor (or by what hands its gradients to another module); ``frozen`` and ``thawed`` come from ``requires_grad``;
-    ``copied`` are loaded or averaged from other modules. ``open`` holds the files with an optimizer of parameters
-    from somewhere unknown.
+    ``trained`` says by which optimizer's constructor (or by what hands its gradients to another module); ``frozen``
+    and ``thawed`` come from ``requires_grad``; ``copied`` are loaded or averaged from other modules. ``open`` holds
+    the files with an optimizer of parameters from somewhere unknown.
     """
 
     trained: list[tuple[Origin, ast.AST]] = field(default_factory=list)
@@ -97,7 +97,7 @@ class Reader:
             self._optimizer(table, facts, call, torch=(self.project.qualified(facts, func) or "").startswith("torch."))
 
     def _optimizer(self, table: Table, facts: FileFacts, call: ast.Call, *, torch: bool) -> None:
-        given = [argument for argument in call.args] + [k.value for k in call.keywords if k.arg in ("params", None)]
+        given = [*call.args, *(k.value for k in call.keywords if k.arg in ("params", None))]
         for argument in given[:2]:
             for place in self.modules(facts, argument):
                 if place is None:
@@ -147,8 +147,9 @@ class Reader:
         elif isinstance(node, (ast.List, ast.Tuple, ast.Set)):
             yield from self._several(facts, node.elts, depth)
         elif isinstance(node, ast.Dict):
-            named = {key.value: value for key, value in zip(node.keys, node.values, strict=True) if _literal(key)}
-            yield from self._several(facts, [named["params"]] if "params" in named else [], depth)
+            groups = zip(node.keys, node.values, strict=True)
+            given = [value for key, value in groups if isinstance(key, ast.Constant) and key.value == "params"]
+            yield from self._several(facts, given, depth)
         elif isinstance(node, (ast.Starred, ast.Subscript, ast.NamedExpr)):
             yield from self.modules(facts, node.value, depth + 1)
         elif isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
@@ -220,7 +221,3 @@ class Reader:
 def _data_of(node: ast.expr) -> ast.expr:
     """A parameter without its ``.data``."""
     return node.value if isinstance(node, ast.Attribute) and node.attr == "data" else node
-
-
-def _literal(key: ast.expr | None) -> bool:
-    return isinstance(key, ast.Constant)

@@ -11,7 +11,7 @@ from torchlint.rule.finding import (
     PlainFix,
     Position,
 )
-from torchlint.rule.flow import Network, Use
+from torchlint.rule.flow import Network, Run, Use
 from torchlint.rule.frequency import Frequency, Hop, Hotness
 from torchlint.rule.loop import Loop
 from torchlint.rule.site import CallSite, Link, Site
@@ -42,6 +42,7 @@ __all__ = [
     "Report",
     "Rule",
     "RuleSet",
+    "Run",
     "Site",
     "Trigger",
     "Use",
