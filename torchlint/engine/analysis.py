@@ -15,8 +15,8 @@ from torchlint.facts.flow import Flow
 from torchlint.facts.graph import CallGraph, call_graph
 from torchlint.facts.growth import Growth
 from torchlint.facts.hotness import Heat, heat
-from torchlint.facts.members import Members
 from torchlint.facts.loops import Loops
+from torchlint.facts.members import Members
 from torchlint.facts.model import FileFacts, decorators
 from torchlint.facts.networks import Networks
 from torchlint.facts.project import Project, link, module_name
