@@ -15,7 +15,9 @@ from torchlint.facts.graph import CallGraph, call_graph
 from torchlint.facts.hotness import Heat, heat
 from torchlint.facts.members import Members
 from torchlint.facts.model import FileFacts, decorators
+from torchlint.facts.modes import Modes
 from torchlint.facts.networks import Networks
+from torchlint.facts.origins import Origins
 from torchlint.facts.project import Project, link, module_name
 from torchlint.facts.roots import is_test
 from torchlint.facts.uses import Uses
@@ -52,6 +54,8 @@ class Analysis:
     networks: Networks
     autograd: Autograd
     members: Members
+    modes: Modes
+    origins: Origins
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
     _cuda: dict[frozenset[str], bool] = field(default_factory=dict)
@@ -151,6 +155,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
     """Link the facts of all files."""
     project = link(files)
     graph, values = call_graph(project)
+    networks = Networks(project, graph, values)
     found = heat(project, graph, values, frozenset(settings.hot), frozenset(settings.cold))
     return Analysis(
         settings=settings,
@@ -162,8 +167,10 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         escapes=Escapes(project, graph, values),
         uses=Uses(project, values, found),
         flow=Flow(project, graph, values),
-        networks=Networks(project, graph, values),
+        networks=networks,
         autograd=Autograd(project, graph, values),
         members=Members(project),
+        modes=Modes(project, graph, networks),
+        origins=Origins(project, values, found),
         groups=graph.groups,
     )
