@@ -51,12 +51,35 @@ class Origins:
     def made_before(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether what a name or attribute holds was there before the code at it ran: it is made less often."""
         if isinstance(node, ast.Attribute):
-            return True
+            return not self._set_above(facts, node)
         often = self.heat.frequency(facts, node)
         bindings = self._bindings(facts, node)
         return bool(bindings) and all(
             binding.how is Bind.PARAM or self.heat.frequency(facts, binding.stmt) < often for binding in bindings
         )
+
+    def _set_above(self, facts: FileFacts, node: ast.Attribute) -> bool:
+        """Whether a statement above in the same function sets an attribute of ``self``, or calls a method that does."""
+        function = facts.scope_of(node).function
+        owner = function.method_of
+        if owner is None or not isinstance(node.value, ast.Name) or node.value.id != function.self_name:
+            return False
+        setters = {
+            store.scope.function.name
+            for cls in self.project.family(owner.dotted)
+            for store in cls.stores.get(node.attr, ())
+        }
+        stmt: ast.AST | None = facts.statement(node)
+        while isinstance(stmt, ast.stmt) and stmt is not function.node:
+            block, place = facts.places[stmt]
+            for above in block[:place]:
+                for part in ast.walk(above):
+                    if isinstance(part, ast.Attribute) and ast.dump(part.value) == ast.dump(node.value):
+                        called = part.attr in setters and isinstance(part.ctx, ast.Load)
+                        if called or (part.attr == node.attr and isinstance(part.ctx, ast.Store)):
+                            return True
+            stmt = facts.statement(facts.parent[stmt])
+        return False
 
     def read_back(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether an array is nothing but a tensor read back from its device, for nobody else.
