@@ -9,17 +9,20 @@ from dataclasses import dataclass, field
 from torchlint.facts.autograd import Autograd
 from torchlint.facts.collect import collect
 from torchlint.facts.constant import Constants
+from torchlint.facts.effects import Sides
 from torchlint.facts.escape import Escapes
 from torchlint.facts.flow import Flow
 from torchlint.facts.graph import CallGraph, call_graph
+from torchlint.facts.growth import Growth
 from torchlint.facts.hotness import Heat, heat
+from torchlint.facts.loops import Loops
 from torchlint.facts.members import Members
 from torchlint.facts.model import FileFacts, decorators
-from torchlint.facts.modes import Modes
 from torchlint.facts.networks import Networks
-from torchlint.facts.origins import Origins
 from torchlint.facts.project import Project, link, module_name
+from torchlint.facts.provenance import Provenance
 from torchlint.facts.roots import is_test
+from torchlint.facts.switching import Switching
 from torchlint.facts.uses import Uses
 from torchlint.facts.values import Values
 from torchlint.rule import Value
@@ -54,8 +57,10 @@ class Analysis:
     networks: Networks
     autograd: Autograd
     members: Members
-    modes: Modes
-    origins: Origins
+    switching: Switching
+    provenance: Provenance
+    loops: Loops
+    growth: Growth
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
     _cuda: dict[frozenset[str], bool] = field(default_factory=dict)
@@ -155,8 +160,9 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
     """Link the facts of all files."""
     project = link(files)
     graph, values = call_graph(project)
-    networks = Networks(project, graph, values)
     found = heat(project, graph, values, frozenset(settings.hot), frozenset(settings.cold))
+    networks = Networks(project, graph, values)
+    autograd = Autograd(project, graph, values, found, networks)
     return Analysis(
         settings=settings,
         project=project,
@@ -166,11 +172,13 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         constants=Constants(project, graph, values),
         escapes=Escapes(project, graph, values),
         uses=Uses(project, values, found),
-        flow=Flow(project, graph, values),
+        flow=Flow(project, graph, values, autograd.records, found.seldom),
         networks=networks,
-        autograd=Autograd(project, graph, values),
+        autograd=autograd,
         members=Members(project),
-        modes=Modes(project, graph, networks),
-        origins=Origins(project, values, found),
+        switching=Switching(project, graph, networks),
+        provenance=Provenance(project, values, found),
+        loops=Loops(values, Sides(project, graph, values)),
+        growth=Growth(project, graph),
         groups=graph.groups,
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from torchlint.facts.callers import stores_of
 from torchlint.facts.guards import raises
 from torchlint.facts.model import Bind, FileFacts, Scope, decorators
-from torchlint.rule import UNKNOWN, CallSite, Frequency, Hotness, Link, Network, Use, Value
+from torchlint.rule import UNKNOWN, CallSite, Frequency, Hotness, Link, Loop, Network, Run, Use, Value
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -232,9 +232,12 @@ class PairedSite:
 
     def leaves_as_data(self) -> bool:
         """Whether nothing that leaves a ``with`` block or function can be a tensor."""
-        if not isinstance(self.twin, (ast.With, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef)):
+        twin = self.twin
+        if not isinstance(twin, (ast.With, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef)):
+            twin = self.facts.scope_of(twin).function.node
+        if not isinstance(twin, (ast.With, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef)):
             return False
-        return self.analysis.escapes.leaves_as_data(self.facts, self.twin)
+        return self.analysis.escapes.leaves_as_data(self.facts, twin)
 
     def calls_of(self, node: cst.CSTNode) -> Sequence[CallSite]:
         """All places that call what an expression is assigned to."""
@@ -255,10 +258,18 @@ class PairedSite:
         """Whether autograd records what runs at the node."""
         return self.analysis.autograd.records(self.facts, place_of(self.twin))
 
-    def has_graph(self, node: cst.CSTNode) -> bool | None:
+    def has_graph(self, node: cst.CSTNode, *, trained: bool = False) -> bool | None:
         """Whether a tensor hangs on a recorded graph."""
         twin = self._expr(node)
-        return self.analysis.autograd.has_graph(self.facts, twin) if twin is not None else None
+        return self.analysis.autograd.has_graph(self.facts, twin, trained=trained) if twin is not None else None
+
+    def run(self, node: cst.CSTNode) -> Run | None:
+        """What a call does that runs a network."""
+        twin = self._expr(node)
+        if not isinstance(twin, ast.Call) or not self.analysis.autograd.runs(self.facts, twin):
+            return None
+        keeps = not self.analysis.escapes.keep_nothing(self.analysis.graph.callees.get(twin, ()))
+        return self.analysis.autograd.run(self.facts, twin, keeps=keeps)
 
     def network(self, node: cst.CSTNode) -> Network:
         """What is known of a module."""
@@ -268,6 +279,16 @@ class PairedSite:
     def reaches(self, names: frozenset[str]) -> bool:
         """Whether the function that holds the node may run one of these."""
         return self.analysis.autograd.reaches(self.facts.scope_of(place_of(self.twin)).function, names)
+
+    def loops(self, node: cst.CSTNode) -> Sequence[Loop]:
+        """The loops around an expression, innermost first."""
+        twin = self._expr(node)
+        return self.analysis.loops.of(self.facts, twin) if twin is not None else ()
+
+    def grows(self, node: cst.CSTNode) -> str:
+        """What an expression is added to again and again."""
+        twin = self._expr(node)
+        return self.analysis.growth.of(self.facts, twin) if twin is not None else ""
 
     def project_calls(self, name: str) -> Sequence[Sequence[Value]]:
         """The positional arguments of every call of a qualified name in the project."""
@@ -295,31 +316,31 @@ class PairedSite:
     def loops_over(self, node: cst.CSTNode) -> str:
         """What the loop runs over that binds a name."""
         twin = self._expr(node)
-        return self.analysis.origins.loops_over(self.facts, twin) if twin is not None else ""
+        return self.analysis.provenance.loops_over(self.facts, twin) if twin is not None else ""
 
     def made_before(self, node: cst.CSTNode) -> bool:
         """Whether what a name holds is made less often than the code at it runs."""
         twin = self._expr(node)
-        return twin is not None and self.analysis.origins.made_before(self.facts, twin)
+        return twin is not None and self.analysis.provenance.made_before(self.facts, twin)
 
     def read_back(self, node: cst.CSTNode) -> bool:
         """Whether an array is a tensor read back for nobody else."""
         twin = self._expr(node)
-        return twin is not None and self.analysis.origins.read_back(self.facts, twin)
+        return twin is not None and self.analysis.provenance.read_back(self.facts, twin)
 
     def switches_mode(self, call: cst.Call) -> bool:
         """Whether a call makes a context manager that switches modules."""
         twin = self._expr(call)
-        return isinstance(twin, ast.Call) and self.analysis.modes.switches(self.facts, twin)
+        return isinstance(twin, ast.Call) and self.analysis.switching.switches(self.facts, twin)
 
     def in_context_manager(self) -> bool:
         """Whether the node stands in a context manager."""
-        return self.analysis.modes.in_context_manager(self.facts, self.twin)
+        return self.analysis.switching.in_context_manager(self.facts, self.twin)
 
     def mode_matters(self, node: cst.CSTNode) -> bool:
         """Whether a module may compute something else in the other mode."""
         twin = self._expr(node)
-        return twin is None or self.analysis.modes.matter(self.facts, twin)
+        return twin is None or self.analysis.switching.matter(self.facts, twin)
 
 
 def place_of(twin: ast.AST) -> ast.AST:

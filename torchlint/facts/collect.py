@@ -412,8 +412,8 @@ class _Collector:
         assert isinstance(node, ast.Return)
         scope.function.returns.append(node)
 
-    def _yield(self, _node: ast.AST, scope: Scope) -> None:
-        scope.function.yields = True
+    def _yield(self, node: ast.AST, scope: Scope) -> None:
+        scope.function.yields.append(node)
 
     def _global(self, node: ast.AST, scope: Scope) -> None:
         assert isinstance(node, (ast.Global, ast.Nonlocal))
