@@ -20,8 +20,10 @@ from torchlint.facts.members import Members
 from torchlint.facts.model import FileFacts, decorators
 from torchlint.facts.networks import Networks
 from torchlint.facts.project import Project, link, module_name
+from torchlint.facts.provenance import Provenance
 from torchlint.facts.readers import Readers
 from torchlint.facts.roots import is_test
+from torchlint.facts.switching import Switching
 from torchlint.facts.uses import Uses
 from torchlint.facts.values import Values
 from torchlint.rule import Value
@@ -57,6 +59,8 @@ class Analysis:
     networks: Networks
     autograd: Autograd
     members: Members
+    switching: Switching
+    provenance: Provenance
     loops: Loops
     growth: Growth
     groups: dict[str, frozenset[str]]
@@ -175,6 +179,8 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         networks=networks,
         autograd=autograd,
         members=Members(project),
+        switching=Switching(project, graph, networks),
+        provenance=Provenance(project, values, found),
         loops=Loops(values, Sides(project, graph, values)),
         growth=Growth(project, graph),
         groups=graph.groups,

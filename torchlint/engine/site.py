@@ -327,6 +327,35 @@ class PairedSite:
         twin = self._expr(node)
         return twin is not None and self.analysis.members.of_parameter(self.facts, twin)
 
+    def loops_over(self, node: cst.CSTNode) -> str:
+        """What the loop runs over that binds a name."""
+        twin = self._expr(node)
+        return self.analysis.provenance.loops_over(self.facts, twin) if twin is not None else ""
+
+    def made_before(self, node: cst.CSTNode) -> bool:
+        """Whether what a name holds is made less often than the code at it runs."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.provenance.made_before(self.facts, twin)
+
+    def read_back(self, node: cst.CSTNode) -> bool:
+        """Whether an array is a tensor read back for nobody else."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.provenance.read_back(self.facts, twin)
+
+    def switches_mode(self, call: cst.Call) -> bool:
+        """Whether a call makes a context manager that switches modules."""
+        twin = self._expr(call)
+        return isinstance(twin, ast.Call) and self.analysis.switching.switches(self.facts, twin)
+
+    def in_context_manager(self) -> bool:
+        """Whether the node stands in a context manager."""
+        return self.analysis.switching.in_context_manager(self.facts, self.twin)
+
+    def mode_matters(self, node: cst.CSTNode) -> bool:
+        """Whether a module may compute something else in the other mode."""
+        twin = self._expr(node)
+        return twin is None or self.analysis.switching.matter(self.facts, twin)
+
 
 def place_of(twin: ast.AST) -> ast.AST:
     """The node whose hotness is meant: of a function its body, else the node itself."""

@@ -165,9 +165,9 @@ class Calls:
             return join([self._called(part, facts, node) for part in callee.items])
         if callee.kind is Kind.CLASS and callee.keys:
             return named_items(callee, self.ask.arguments(facts, node.args), node, self.ask.knower(facts))
-        return join([self._called_one(callee, name, facts, node) for name in callee.name.split("|")])
+        return join([self._called_one(callee, name) for name in callee.name.split("|")])
 
-    def _called_one(self, callee: Value, name: str, facts: FileFacts, node: ast.Call) -> Value | None:
+    def _called_one(self, callee: Value, name: str) -> Value | None:
         project, kind = self.ask.project, callee.kind
         if kind is Kind.CLASS:
             return self.ask.instance(name) if name in project.classes else UNKNOWN

@@ -196,3 +196,28 @@ class Site(Protocol):
 
     def of_parameter(self, node: cst.CSTNode) -> bool:
         """Whether an expression is a parameter of the function that holds it."""
+
+    def loops_over(self, node: cst.CSTNode) -> str:
+        """Of a name that a loop binds, the last word of what the loop runs over, else empty.
+
+        ``parameters`` in ``for p in net.parameters()`` and ``for n, p in net.named_parameters()``, ``params`` in
+        ``for p in group["params"]``.
+        """
+
+    def made_before(self, node: cst.CSTNode) -> bool:
+        """Whether what a name or attribute holds was there before the code at the node ran: it is made less often."""
+
+    def read_back(self, node: cst.CSTNode) -> bool:
+        """Whether an array is nothing but a tensor read back (``t.cpu().numpy()``) that nobody else looks at.
+
+        Also after NumPy functions that torch has too.
+        """
+
+    def switches_mode(self, call: cst.Call) -> bool:
+        """Whether a call makes a context manager of the project that puts modules into evaluation mode and back."""
+
+    def in_context_manager(self) -> bool:
+        """Whether the node stands in a context manager, which runs where it is entered and left."""
+
+    def mode_matters(self, node: cst.CSTNode) -> bool:
+        """Whether a module may compute something else in the other mode; true where its parts are not known."""
