@@ -258,7 +258,7 @@ EXPRESSIONS = {
     "[i for j in y for i in f(x)]": I,
     "[i for i in y if f(x)]": I,
     "{i: f(x) for i in y}": I,
-    "(lambda: f(x))()": O,
+    "(lambda: f(x))()": S,
 }
 
 
