@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from torchlint.engine.analysis import Analysis
     from torchlint.engine.pair import Pairs
 
+_FEW_CALLS = 5
 _FLAG = re.compile(r"(^|_)(debug\w*|sanity\w*|check_nans?|check_finite|check_numerics|validate|validation)($|_)")
 
 
@@ -309,9 +310,16 @@ class PairedSite:
         return self.analysis.calls_of(name)
 
     def nearby(self, names: frozenset[str]) -> bool:
-        """Whether the function that holds the node calls one of these."""
+        """Whether the function that holds the node calls one of these, or of a short helper all its callers do."""
         scope = self.facts.scope_of(place_of(self.twin)).function
-        return any(self.analysis.project.qualified(self.facts, call.func) in names for call in scope.calls)
+        if self._calls_one_of(scope, names):
+            return True
+        callers = self.analysis.graph.callers.get(scope, ()) if len(scope.calls) <= _FEW_CALLS else ()
+        around = [caller.facts.scope_of(caller.call).function for caller in callers]
+        return bool(around) and all(self._calls_one_of(function, names) for function in around)
+
+    def _calls_one_of(self, function: Scope, names: frozenset[str]) -> bool:
+        return any(self.analysis.project.qualified(function.file, call.func) in names for call in function.calls)
 
     def free_attribute(self, name: str) -> str | None:
         """An attribute that the enclosing module could set at the end of its ``__init__``."""

@@ -182,7 +182,10 @@ class Site(Protocol):
         """The values of the positional arguments of every call of a qualified name in the project."""
 
     def nearby(self, names: frozenset[str]) -> bool:
-        """Whether the function that holds the node calls one of these qualified names itself."""
+        """Whether the function that holds the node calls one of these qualified names itself.
+
+        Of a helper that makes few calls, also whether all functions known to call it do.
+        """
 
     def free_attribute(self, name: str) -> str | None:
         """An attribute, as source (``self.support``), that the enclosing module could set at the end of ``__init__``.
