@@ -9,10 +9,14 @@ from dataclasses import dataclass, field
 from torchlint.facts.autograd import Autograd
 from torchlint.facts.collect import collect
 from torchlint.facts.constant import Constants
+from torchlint.facts.effects import Sides
 from torchlint.facts.escape import Escapes
 from torchlint.facts.flow import Flow
 from torchlint.facts.graph import CallGraph, call_graph
+from torchlint.facts.growth import Growth
 from torchlint.facts.hotness import Heat, heat
+from torchlint.facts.members import Members
+from torchlint.facts.loops import Loops
 from torchlint.facts.model import FileFacts, decorators
 from torchlint.facts.networks import Networks
 from torchlint.facts.project import Project, link, module_name
@@ -50,6 +54,9 @@ class Analysis:
     flow: Flow
     networks: Networks
     autograd: Autograd
+    members: Members
+    loops: Loops
+    growth: Growth
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
     _cuda: dict[frozenset[str], bool] = field(default_factory=dict)
@@ -150,6 +157,8 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
     project = link(files)
     graph, values = call_graph(project)
     found = heat(project, graph, values, frozenset(settings.hot), frozenset(settings.cold))
+    networks = Networks(project, graph, values)
+    autograd = Autograd(project, graph, values, found, networks)
     return Analysis(
         settings=settings,
         project=project,
@@ -159,8 +168,11 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         constants=Constants(project, graph, values),
         escapes=Escapes(project, graph, values),
         uses=Uses(project, values, found),
-        flow=Flow(project, graph, values),
-        networks=Networks(project, graph, values),
-        autograd=Autograd(project, graph, values),
+        flow=Flow(project, graph, values, autograd.records, found.seldom),
+        networks=networks,
+        autograd=autograd,
+        members=Members(project),
+        loops=Loops(values, Sides(project, graph, values)),
+        growth=Growth(project, graph),
         groups=graph.groups,
     )

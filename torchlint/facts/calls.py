@@ -8,14 +8,31 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from torchlint.facts import operators, signatures
+from torchlint.facts.arrays import mapped, ndarray_method
 from torchlint.facts.asking import Ask
 from torchlint.facts.join import INT, NONE, TENSOR, join, list_of, tuple_of
 from torchlint.facts.libraries import library_call
 from torchlint.facts.model import FileFacts, Scope
 from torchlint.facts.project import is_external_module, is_super
+from torchlint.facts.tensors import tensor_method
 from torchlint.rule import UNKNOWN, Kind, Value
 
 _ENV_NAME = re.compile(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env|gym_env)\d*$", re.IGNORECASE)
+PARTIAL = "functools.partial"
+"""Name of a function with some arguments filled in; the function is the only item of the value."""
+
+# Calls that give their argument back in another form, to be called like it.
+_WRAPPERS = frozenset(
+    {
+        "torch.compile",
+        "torch.jit.script",
+        "torch.jit.trace",
+        "torch.vmap",
+        "torch.func.vmap",
+        "torch.nn.DataParallel",
+        "torch.nn.parallel.DistributedDataParallel",
+    }
+)
 
 
 @dataclass(eq=False, slots=True)
@@ -29,6 +46,14 @@ class Calls:
         """The value of a call."""
         project = self.ask.project
         name = project.qualified(facts, node.func)
+        if name == "builtins.getattr" and len(node.args) == 2:
+            return self._got(facts, node)
+        if name in _WRAPPERS and node.args:
+            wrapped = self.ask.value(facts, node.args[0])
+            if wrapped is None or wrapped.kind in (Kind.FUNCTION, Kind.MODULE):
+                return wrapped
+        if name == PARTIAL and node.args:
+            return Value(Kind.INSTANCE, name=name, items=(self.ask.known(facts, node.args[0]),))
         if name == "builtins.map" and len(node.args) == 2:
             return self._mapped(facts, node.args[0])
         if name is not None:
@@ -55,7 +80,17 @@ class Calls:
         if name in self.ask.project.functions:
             element = self.ask.solver.ask(self.ask.project.functions[name])
             return list_of(element) if element is not None else None
-        return list_of(signatures.mapped(name))
+        return list_of(mapped(name))
+
+    def _got(self, facts: FileFacts, node: ast.Call) -> Value | None:
+        """``getattr(agent, "act")``: the attribute, where its name is written down."""
+        named = node.args[1]
+        if not isinstance(named, ast.Constant) or not isinstance(named.value, str):
+            return UNKNOWN
+        source = self.ask.known(facts, node.args[0])
+        if source.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and source.name:
+            return self.ask.attribute(source.name, named.value)
+        return UNKNOWN
 
     # methods --------------------------------------------------------------------------------------------------------
 
@@ -67,9 +102,9 @@ class Calls:
             return None
         of = self.ask.knower(facts)
         if source.kind is Kind.TENSOR:
-            return signatures.tensor_method(func.attr, source, node, of)
+            return tensor_method(func.attr, source, node, of)
         if source.kind is Kind.NDARRAY:
-            return signatures.ndarray_method(func.attr, source, node, of)
+            return ndarray_method(func.attr, source, node, of)
         if source.kind is Kind.DISTRIBUTION:
             tensors = signatures.table()["distribution_methods"]["tensor"]
             return TENSOR if func.attr in tensors else UNKNOWN
@@ -120,6 +155,8 @@ class Calls:
 
     def _called(self, callee: Value) -> Value | None:
         """The value of calling something."""
+        if callee.name == PARTIAL:
+            return join([self._called(part) for part in callee.items])
         return join([self._called_one(callee.kind, name) for name in callee.name.split("|")])
 
     def _called_one(self, kind: Kind, name: str) -> Value | None:

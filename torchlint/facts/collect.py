@@ -175,7 +175,7 @@ class _Collector:
 
     def _lambda(self, node: ast.AST, outer: Scope) -> None:
         assert isinstance(node, ast.Lambda)
-        scope = self._open(node, "function", f"<lambda:{node.lineno}:{node.col_offset + 1}>", outer)
+        scope = self._open(node, "function", "<lambda>", outer)
         self._parameters(node.args, node, scope)
         self.facts.scope_of_node[node.body] = scope
         self._push(node, scope, ("body",))
@@ -403,15 +403,17 @@ class _Collector:
         if isinstance(node, ast.Compare):
             if not any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops):
                 self.facts.tests.append(node)
-        elif not isinstance(node, ast.Constant) and not (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
+        elif not isinstance(node, ast.Constant) and not (
+            isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+        ):
             self.facts.tests.append(node)
 
     def _return(self, node: ast.AST, scope: Scope) -> None:
         assert isinstance(node, ast.Return)
         scope.function.returns.append(node)
 
-    def _yield(self, _node: ast.AST, scope: Scope) -> None:
-        scope.function.yields = True
+    def _yield(self, node: ast.AST, scope: Scope) -> None:
+        scope.function.yields.append(node)
 
     def _global(self, node: ast.AST, scope: Scope) -> None:
         assert isinstance(node, (ast.Global, ast.Nonlocal))

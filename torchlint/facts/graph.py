@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import enum
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from torchlint.facts.callers import Caller
+from torchlint.facts.calls import PARTIAL
 from torchlint.facts.model import Bind, FileFacts, Scope
 from torchlint.facts.project import Project, components
 from torchlint.facts.values import Values
@@ -88,13 +91,36 @@ _COMMON = frozenset(
 _MANY = 6
 
 
+class How(enum.Enum):
+    """How a place comes to run a function."""
+
+    CALL = "call"
+    HERE = "each time it runs itself"
+    EACH = "for each element of something"
+    ITEMS = "for each item that the function yields"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A place that runs a function without a call whose arguments are its own.
+
+    A property that is read, a generator that a loop draws from, a function that is given to somebody else's.
+    """
+
+    facts: FileFacts
+    node: ast.AST
+    target: Scope
+    how: How
+
+
 @dataclass(eq=False, slots=True)
 class CallGraph:
     """Edges between the project's functions.
 
     ``groups`` gives for each file those it is connected with by imports. ``callers`` maps a function to the calls that
     reach it; ``callees`` a call to what it reaches; ``weak`` holds calls that were linked by the method's name alone;
-    ``open`` the names of methods that too many have to link their calls.
+    ``open`` the names of methods that too many have to link their calls. ``runs`` are the places that run a function
+    otherwise, by function; ``wrapped`` the calls in decorators of the project that run the function they decorate.
     """
 
     groups: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -103,12 +129,24 @@ class CallGraph:
     weak: set[ast.Call] = field(default_factory=set)
     built: set[str] = field(default_factory=set)
     open: set[str] = field(default_factory=set)
+    runs: dict[Scope, list[Run]] = field(default_factory=dict)
+    wrapped: dict[Scope, list[Caller]] = field(default_factory=dict)
 
     def add(self, facts: FileFacts, call: ast.Call, targets: list[tuple[Scope, int]]) -> None:
         """Record that a call reaches these functions; the number is how many parameters are filled already."""
         self.callees[call] = tuple(scope for scope, _ in targets)
         for scope, skip in targets:
             self.callers.setdefault(scope, []).append(Caller(facts, call, skip))
+
+    def run(self, facts: FileFacts, node: ast.AST, targets: Iterable[Scope], how: How = How.HERE) -> None:
+        """Record that a place runs these functions without calling them."""
+        for scope in targets:
+            self.runs.setdefault(scope, []).append(Run(facts, node, scope, how))
+
+    def places(self, scope: Scope) -> Iterator[tuple[FileFacts, ast.AST]]:
+        """All places known to run a function."""
+        yield from ((caller.facts, caller.call) for caller in self.callers.get(scope, ()))
+        yield from ((run.facts, run.node) for run in self.runs.get(scope, ()))
 
 
 def call_graph(project: Project) -> tuple[CallGraph, Values]:
@@ -180,10 +218,10 @@ class _Resolver:
         value = self.values.of(facts, func)
         return self._called(facts, call, value)
 
-    def _construct(self, facts: FileFacts, call: ast.Call, name: str) -> None:
-        self.graph.built.add(name)
-        init = self.project.method(name, "__init__")
-        self.graph.add(facts, call, [(init, 1)] if init is not None else [])
+    def _construct(self, facts: FileFacts, call: ast.Call, *names: str) -> None:
+        self.graph.built.update(names)
+        found = [self.project.method(name, "__init__") for name in names]
+        self._add(facts, call, [(init, 1) for init in found if init is not None])
 
     def _method(self, facts: FileFacts, call: ast.Call, func: ast.Attribute) -> bool:
         if isinstance(func.value, ast.Call) and isinstance(func.value.func, ast.Name) and func.value.func.id == "super":
@@ -229,13 +267,18 @@ class _Resolver:
 
     def _called(self, facts: FileFacts, call: ast.Call, value: Value) -> bool:
         """A call of a value: a module, an instance, a function held in a variable."""
-        if value.kind is Kind.CLASS and value.name in self.project.classes:
-            self._construct(facts, call, value.name)
+        names = value.name.split("|")
+        if value.kind is Kind.CLASS and names[0] in self.project.classes:
+            self._construct(facts, call, *names)
             return True
-        if value.kind is Kind.FUNCTION and value.name in self.project.functions:
-            function = self.project.functions[value.name]
-            self.graph.add(facts, call, [(function, 1 if function.method_of is not None else 0)])
+        if value.kind is Kind.FUNCTION and names[0] in self.project.functions:
+            functions = [self.project.functions[name] for name in names if name in self.project.functions]
+            self.graph.add(facts, call, [(each, 1 if each.method_of is not None else 0) for each in functions])
             return True
+        if value.name == PARTIAL:
+            named = {name for part in value.items for name in part.name.split("|")}
+            self.graph.run(facts, call, [self.project.functions[n] for n in sorted(named & self.project.functions.keys())])
+            return bool(named)
         if value.kind in (Kind.MODULE, Kind.INSTANCE):
             attr = "forward" if value.kind is Kind.MODULE else "__call__"
             targets: list[tuple[Scope, int]] = []

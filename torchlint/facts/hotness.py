@@ -5,14 +5,22 @@ from __future__ import annotations
 import ast
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from torchlint.facts.callers import Caller, passed
-from torchlint.facts.graph import CallGraph
+from torchlint.facts.graph import CallGraph, How
 from torchlint.facts.guards import branch_limit, early_exit, is_none, limit, negated_limit
 from torchlint.facts.model import Bind, FileFacts, Scope
 from torchlint.facts.project import Project, exported
-from torchlint.facts.roots import Roots, cold_file, cold_function, find_roots, forwards, runs_each_time
+from torchlint.facts.roots import (
+    Roots,
+    cold_file,
+    cold_function,
+    enclosing_loop,
+    find_roots,
+    forwards,
+    runs_each_time,
+)
 from torchlint.facts.values import Values
 from torchlint.rule import Frequency, Hop, Hotness
 
@@ -23,12 +31,16 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 @dataclass(slots=True)
 class Local:
-    """Where a node stands in its function: limits on the way out, loops passed, and the root or function reached."""
+    """Where a node stands in its function: limits on the way out, loops passed, and the root or function reached.
+
+    ``item`` is the loop of a generator that yields once each time around.
+    """
 
     cap: Frequency | None = None
     loops: int = 0
     root: ast.AST | None = None
     episode: ast.AST | None = None
+    item: ast.AST | None = None
 
     def limit(self, found: Frequency | None) -> None:
         """Take in one more limit."""
@@ -37,12 +49,22 @@ class Local:
 
 
 @dataclass(frozen=True, slots=True)
+class Edge:
+    """A place that runs a function; ``weak`` when only the method's name says so."""
+
+    facts: FileFacts
+    node: ast.AST
+    target: Scope
+    how: How = How.CALL
+    weak: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
-    """How often a function is entered, and the call (or root) that makes it so."""
+    """How often a function is entered, and the edge (or the root) that makes it so."""
 
     frequency: Frequency
-    facts: FileFacts | None = None
-    call: ast.AST | None = None
+    edge: Edge | None = None
     label: str = ""
     kinds: frozenset[str] = frozenset()
 
@@ -57,6 +79,9 @@ class Heat:
     hot: frozenset[str] = frozenset()
     cold: frozenset[str] = frozenset()
     entries: dict[Scope, Entry] = field(default_factory=dict)
+    items: dict[Scope, Entry] = field(default_factory=dict)
+    edges: dict[Scope, list[Edge]] = field(default_factory=dict)
+    _yielding: dict[Scope, frozenset[ast.AST]] = field(default_factory=dict)
     _locals: dict[ast.AST, Local] = field(default_factory=dict)
     _asked: set[Scope] = field(default_factory=set)
 
@@ -72,13 +97,17 @@ class Heat:
         """How often a node runs."""
         return self._frequency(facts, node, facts.scope_of(node).function)
 
+    def seldom(self, facts: FileFacts, node: ast.AST) -> bool:
+        """Whether a node runs less often than once per gradient update."""
+        return self.frequency(facts, node) < Frequency.UPDATE
+
     def kinds(self, facts: FileFacts, node: ast.AST) -> frozenset[str]:
         """What makes a node hot: ``step``, ``update`` or both."""
         scope = facts.scope_of(node).function
         local = self._local(facts, node, scope)
         if local.root is not None:
             return frozenset(self.roots.loops.get(local.root) or self.roots.functions.get(scope, set()))
-        entry = self.entries.get(scope)
+        entry = (self.entries if local.item is None else self.items).get(scope)
         return entry.kinds if entry is not None else frozenset()
 
     # frequencies ----------------------------------------------------------------------------------------------------
@@ -87,21 +116,22 @@ class Heat:
         if self.is_cold(scope):
             return Frequency.ONCE
         local = self._local(facts, node, scope)
-        if local.root is not None:
-            kinds = self.roots.loops.get(local.root) or self.roots.functions.get(scope) or {"step"}
-            found = Frequency.STEP if "step" in kinds else Frequency.UPDATE
-            found = Frequency.INNER if local.loops else found
-            if local.root is scope.node:
-                entry = self.entries.get(scope)
-                found = max(found, entry.frequency) if entry is not None else found
-        else:
-            entry = self.entries.get(scope)
-            found = entry.frequency if entry is not None else Frequency.ONCE
-            if local.loops and found >= Frequency.UPDATE:
-                found = Frequency.INNER
-            elif local.episode is not None:
-                found = max(found, Frequency.EPISODE)
+        found = self._base(scope, local)
+        if local.loops and found >= Frequency.UPDATE:
+            found = Frequency.INNER
+        elif local.episode is not None:
+            found = max(found, Frequency.EPISODE)
         return found if local.cap is None else min(found, local.cap)
+
+    def _base(self, scope: Scope, local: Local) -> Frequency:
+        """How often the root or the function is run that a node stands in."""
+        entry = (self.entries if local.item is None else self.items).get(scope)
+        entered = entry.frequency if entry is not None else Frequency.ONCE
+        if local.root is None:
+            return entered
+        kinds = self.roots.loops.get(local.root) or self.roots.functions.get(scope) or {"step"}
+        found = Frequency.STEP if "step" in kinds else Frequency.UPDATE
+        return max(found, entered) if local.root is scope.node else found
 
     def _local(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Local:
         found = self._locals.get(node)
@@ -124,7 +154,9 @@ class Heat:
                     return local
                 if current in self.roots.episodes:
                     local.episode = local.episode or current
-                else:
+                elif local.item is None and scope.yields and current in self._yielding_loops(scope):
+                    local.item = current
+                elif local.item is None:
                     local.loops += 1
             elif isinstance(current, (ast.comprehension, *_COMPREHENSIONS)):
                 local.loops += int(_runs_per_element(current, child, facts.parent.get(current)))
@@ -136,6 +168,14 @@ class Heat:
         if scope in self.roots.functions:
             local.root = scope.node
         return local
+
+    def _yielding_loops(self, scope: Scope) -> frozenset[ast.AST]:
+        """The loops of a generator that yield each time around."""
+        found = self._yielding.get(scope)
+        if found is None:
+            loops = (enclosing_loop(scope.file, node, scope) for node in scope.yields)
+            found = self._yielding[scope] = frozenset(loop for loop in loops if loop is not None)
+        return found
 
     def _left_out(self, facts: FileFacts, branching: ast.If | ast.IfExp, child: ast.AST) -> Frequency | None:
         """The limit on the branch for a parameter that is ``None``: how often known calls leave the parameter out."""
@@ -174,22 +214,33 @@ class Heat:
     def spread(self) -> None:
         """Spread hotness from the roots down the call graph to a fixed point."""
         self._start()
-        calls: dict[Scope, list[tuple[FileFacts, ast.Call]]] = {}
-        for facts in self.project.files.values():
-            for scope in facts.scopes:
-                if scope.calls:
-                    calls[scope] = [(facts, call) for call in scope.calls if call in self.graph.callees]
-        work = deque(scope for scope, found in calls.items() if found)
+        self._link()
+        work = deque(scope for facts in self.project.files.values() for scope in facts.scopes if scope in self.edges)
         waiting = set(work)
         while work:
             scope = work.popleft()
             waiting.discard(scope)
-            for facts, call in calls.get(scope, ()):
-                for target in self._pass_on(facts, call, scope):
-                    if target not in waiting and target in calls:
-                        waiting.add(target)
-                        work.append(target)
-        self._modules(calls)
+            for target in self._pass_all(scope):
+                if target not in waiting and target in self.edges:
+                    waiting.add(target)
+                    work.append(target)
+        self._modules()
+
+    def _link(self) -> None:
+        """Sort the edges of the graph by the function that they leave."""
+        for facts in self.project.files.values():
+            for scope in facts.scopes:
+                found = [
+                    Edge(facts, call, target, weak=call in self.graph.weak)
+                    for call in scope.calls
+                    for target in self.graph.callees.get(call, ())
+                ]
+                if found:
+                    self.edges[scope] = found
+        for runs in self.graph.runs.values():
+            for run in runs:
+                home = run.facts.scope_of(run.node).function
+                self.edges.setdefault(home, []).append(Edge(run.facts, run.node, run.target, run.how))
 
     def _start(self) -> None:
         for scope, entry in self.roots.protocols.items():
@@ -201,27 +252,35 @@ class Heat:
                 ):
                     self.entries[scope] = Entry(Frequency.STEP, label="hot by your settings", kinds=frozenset({"step"}))
 
-    def _pass_on(self, facts: FileFacts, call: ast.Call, scope: Scope) -> Iterator[Scope]:
-        frequency = self._frequency(facts, call, scope)
-        if frequency is Frequency.ONCE:
-            return
-        kinds = self.kinds(facts, call)
-        for target in self.graph.callees[call]:
-            if self.is_cold(target) or target is scope:
+    def delivered(self, edge: Edge) -> Frequency:
+        """How often an edge alone makes its function run."""
+        scope = edge.facts.scope_of(edge.node).function
+        found = self._frequency(edge.facts, edge.node, scope)
+        if isinstance(edge.node, ast.YieldFrom) and edge.how is How.ITEMS and scope in self.items:
+            found = self.items[scope].frequency
+        if edge.how is How.EACH and found >= Frequency.UPDATE:
+            found = Frequency.INNER
+        return min(found, Frequency.EPISODE) if edge.target.name == "reset" else found
+
+    def _pass_all(self, scope: Scope) -> Iterator[Scope]:
+        """Pass on how often a function runs; gives the functions that run more often than was known."""
+        for edge in self.edges.get(scope, ()):
+            target = edge.target
+            frequency = self.delivered(edge)
+            if frequency is Frequency.ONCE or target is scope or self.is_cold(target):
                 continue
-            if target.name == "reset":
-                frequency = min(frequency, Frequency.EPISODE)
-            old = self.entries.get(target)
-            if old is not None and old.frequency >= frequency and kinds <= old.kinds:
-                continue
-            merged = kinds | (old.kinds if old is not None else frozenset())
+            kinds = self.kinds(edge.facts, edge.node)
+            entries = self.items if edge.how is How.ITEMS else self.entries
+            old = entries.get(target)
             if old is not None and old.frequency >= frequency:
-                self.entries[target] = Entry(old.frequency, old.facts, old.call, old.label, merged)
+                if kinds <= old.kinds:
+                    continue
+                entries[target] = replace(old, kinds=kinds | old.kinds)
             else:
-                self.entries[target] = Entry(frequency, facts, call, kinds=merged)
+                entries[target] = Entry(frequency, edge, kinds=kinds | (old.kinds if old is not None else frozenset()))
             yield target
 
-    def _modules(self, calls: dict[Scope, list[tuple[FileFacts, ast.Call]]]) -> None:
+    def _modules(self) -> None:
         """``forward`` of a module that is built but that no known call reaches: somebody calls it all the same."""
         work: deque[Scope] = deque()
         for scope in forwards(self.project, self.graph):
@@ -235,9 +294,7 @@ class Heat:
             )
             work.append(scope)
         while work:
-            scope = work.popleft()
-            for facts, call in calls.get(scope, ()):
-                work.extend(self._pass_on(facts, call, scope))
+            work.extend(self._pass_all(work.popleft()))
 
     def _called_elsewhere(self, forward: Scope) -> bool:
         """Whether a known call that is not set-up runs a module, so that its hotness is that of the call."""
@@ -253,7 +310,7 @@ class Heat:
         seen: set[Scope] = set()
         while True:
             local = self._local(facts, node, scope)
-            entry = self.entries.get(scope)
+            entry = (self.entries if local.item is None else self.items).get(scope)
             if local.root is not None and local.root is not scope.node:
                 hops.append(Hop(facts.path, getattr(local.root, "lineno", 1), "loop"))
                 break
@@ -264,10 +321,10 @@ class Heat:
                 hops.append(Hop(facts.path, scope.row, scope.name))
                 break
             hops.append(Hop(facts.path, scope.row, scope.qualname))
-            if entry is None or entry.call is None or entry.facts is None or scope in seen:
+            if entry is None or entry.edge is None or scope in seen:
                 break
             seen.add(scope)
-            facts, node = entry.facts, entry.call
+            facts, node = entry.edge.facts, entry.edge.node
             scope = facts.scope_of(node).function
         hops.reverse()
         return hops

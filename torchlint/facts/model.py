@@ -89,7 +89,7 @@ class Scope:
     bindings: dict[str, list[Binding]] = field(default_factory=dict)
     calls: list[ast.Call] = field(default_factory=list)
     returns: list[ast.Return] = field(default_factory=list)
-    yields: bool = False
+    yields: list[ast.AST] = field(default_factory=list)
     globals: set[str] = field(default_factory=set)
     shared: set[str] = field(default_factory=set)
     appends: dict[str, list[tuple[str, ast.expr]]] = field(default_factory=dict)
@@ -99,7 +99,9 @@ class Scope:
 
     @property
     def dotted(self) -> str:
-        """Unique in the project: ``package.module.Class.method``."""
+        """Unique in the project: ``package.module.Class.method``; lambdas have their place behind the name."""
+        if isinstance(self.node, ast.Lambda):
+            return f"{self.file.module}.{self.qualname}:{self.node.lineno}:{self.node.col_offset}"
         return f"{self.file.module}.{self.qualname}" if self.qualname else self.file.module
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -12,6 +12,7 @@ from typing import TypeGuard
 
 from torchlint.facts.graph import CallGraph, references
 from torchlint.facts.guards import limit
+from torchlint.facts.indirect import indirect
 from torchlint.facts.model import FileFacts, Scope
 from torchlint.facts.project import Project, exported
 from torchlint.facts.protocols import EntryPoint, entry_points
@@ -62,7 +63,7 @@ _COLD_WORDS = frozenset(
     ]
 )
 _SETUP = re.compile(
-    r"_*(save\w*|load\w*|close|setup\w*|init_\w+|_?init|initialize\w*|initialise\w*|build\w*|make_model|render\w*|plot\w*|visuali\w+"
+    r"_*(save\w*|load\w*|close|setup\w*|init_(?!_)\w+|_?init|initialize\w*|initialise\w*|build\w*|make_model|render\w*|plot\w*|visuali\w+"
     r"|export\w*|state_dict|load_state_dict|extra_repr|__repr__|__str__|__del__|__getstate__|__setstate__|test_\w+|reset_parameters"
     r"|print_\w+|checkpoint\w*)$"
 )
@@ -131,8 +132,8 @@ def enclosing_loop(facts: FileFacts, node: ast.AST, scope: Scope) -> ast.AST | N
 
 
 def find_roots(project: Project, graph: CallGraph, values: Values) -> Roots:
-    """Find all roots of a project."""
-    roots = Roots()
+    """Find all roots of a project, and the places that run functions without calling them."""
+    roots = Roots(protocols=indirect(project, graph, values))
     found: list[tuple[Scope, ast.Call, str]] = []
     for facts in project.files.values():
         if cold_file(facts.path):
@@ -199,7 +200,7 @@ def _demo(facts: FileFacts, call: ast.Call, scope: Scope) -> bool:
     return False
 
 
-def _climb(roots: Roots, graph: CallGraph, found: list[tuple[Scope, ast.Call, str]]) -> None:
+def _climb(roots: Roots, graph: CallGraph, found: Iterable[tuple[Scope, ast.AST, str]]) -> None:
     """Mark the innermost loop around each step or update, in the callers when the function itself has none."""
     todo = list(found)
     seen: set[tuple[Scope, str]] = set()
@@ -214,15 +215,15 @@ def _climb(roots: Roots, graph: CallGraph, found: list[tuple[Scope, ast.Call, st
             continue
         seen.add((scope, kind))
         roots.functions.setdefault(scope, set()).add(kind)
-        for caller in graph.callers.get(scope, ()):
-            if not cold_file(caller.facts.path) and not _gated(caller.facts, caller.call):
-                todo.append((caller.facts.scope_of(caller.call).function, caller.call, kind))
+        for where, node in graph.places(scope):
+            if not cold_file(where.path) and not _gated(where, node):
+                todo.append((where.scope_of(node).function, node, kind))
 
 
-def _gated(facts: FileFacts, call: ast.Call) -> bool:
-    """Whether a call stands under a condition that makes it seldom."""
-    child: ast.AST = call
-    current = facts.parent.get(call)
+def _gated(facts: FileFacts, node: ast.AST) -> bool:
+    """Whether a node stands under a condition that makes it seldom."""
+    child = node
+    current = facts.parent.get(node)
     while current is not None and not isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef, *_LOOPS)):
         if isinstance(current, ast.If) and child in current.body and limit(current.test, facts) is not None:
             return True

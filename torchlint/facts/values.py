@@ -6,16 +6,19 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from torchlint.facts import operators, signatures
+from torchlint.facts import operators
+from torchlint.facts.arrays import array_item
 from torchlint.facts.asking import Ask, Question
 from torchlint.facts.attributes import Attributes
 from torchlint.facts.callers import Caller, opaque, passed
 from torchlint.facts.calls import Calls
-from torchlint.facts.join import INT, STRING, join, list_of, tuple_of
+from torchlint.facts.containers import element_of
+from torchlint.facts.join import CALLABLE, INT, STRING, join, list_of, tuple_of
 from torchlint.facts.libraries import library_name
 from torchlint.facts.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.project import Project
 from torchlint.facts.solver import NotYetError, Solver
+from torchlint.facts.tensors import tensor_item
 from torchlint.rule import UNKNOWN, Kind, Value
 
 
@@ -97,24 +100,31 @@ class Values:
             return tuple_of(*(self._ask.known(facts, e) for e in node.elts))
         if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
             return list_of(self._ask.known(facts, node.elt))
-        if isinstance(node, (ast.Dict, ast.DictComp)):
+        if isinstance(node, ast.Dict):
+            return self._dict(facts, node)
+        if isinstance(node, ast.DictComp):
             return Value(Kind.DICT)
         if isinstance(node, ast.JoinedStr):
             return STRING
         if isinstance(node, (ast.NamedExpr, ast.Await)):
             return self._ask.value(facts, node.value)
-        if isinstance(node, ast.Lambda):
-            return Value(Kind.FUNCTION, name=facts.scope_of_node[node.body].function.dotted)
-        return UNKNOWN
+        return self._lambda(facts, node) if isinstance(node, ast.Lambda) else UNKNOWN
+
+    def _lambda(self, facts: FileFacts, node: ast.Lambda) -> Value:
+        own = next((scope for scope in facts.scope_of(node).inner if scope.node is node), None)
+        return Value(Kind.FUNCTION, name=own.dotted if own is not None else "")
+
+    def _dict(self, facts: FileFacts, node: ast.Dict) -> Value:
+        """A dictionary; what its values are is known where all of them can be called, as in a registry."""
+        element = join([self._ask.known(facts, part) for part in node.values]) or UNKNOWN
+        return Value(Kind.DICT, items=(element,) if element.kind in CALLABLE and element.name else ())
 
     def _subscript(self, facts: FileFacts, node: ast.Subscript) -> Value | None:
         source, index = self._ask.known(facts, node.value), node.slice
-        if source.kind is Kind.TENSOR:
-            return Value(Kind.TENSOR, dtype=source.dtype, device=source.device)
-        if source.kind is Kind.NDARRAY:
+        if source.kind in (Kind.TENSOR, Kind.NDARRAY):
             parts = index.elts if isinstance(index, ast.Tuple) else [index]
-            known = [None if isinstance(part, ast.Slice) else self._ask.known(facts, part) for part in parts]
-            return operators.array_item(source, known)
+            known = [None if _is_slice(part) else self._ask.known(facts, part) for part in parts]
+            return (tensor_item if source.kind is Kind.TENSOR else array_item)(source, known)
         sliced = isinstance(index, ast.Slice)
         if source.kind is Kind.TUPLE and not sliced:
             position = self._ask.known(facts, index).literal
@@ -180,7 +190,7 @@ class Values:
         if value is None:
             return None
         if how is Bind.ELEMENT:
-            value = signatures.element_of(value)
+            value = element_of(value)
         elif how is Bind.ENTER:
             value = self._entered(value)
         elif how is Bind.OTHER:
@@ -268,3 +278,8 @@ class Values:
             steps = [method for method in self.project.methods.get("step", ()) if len(method.params) > 1]
             self._arrays = not any(operators.first(apart.returned(method)).kind is Kind.TENSOR for method in steps)
         return self._arrays
+
+
+def _is_slice(index: ast.expr) -> bool:
+    """Whether one place of a subscript keeps its dimension: ``:``, ``1:3``, ``...``."""
+    return isinstance(index, ast.Slice) or (isinstance(index, ast.Constant) and index.value is ...)
