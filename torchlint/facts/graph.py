@@ -277,7 +277,9 @@ class _Resolver:
             return True
         if value.name == PARTIAL:
             named = {name for part in value.items for name in part.name.split("|")}
-            self.graph.run(facts, call, [self.project.functions[n] for n in sorted(named & self.project.functions.keys())])
+            self.graph.run(
+                facts, call, [self.project.functions[n] for n in sorted(named & self.project.functions.keys())]
+            )
             return bool(named)
         if value.kind in (Kind.MODULE, Kind.INSTANCE):
             attr = "forward" if value.kind is Kind.MODULE else "__call__"

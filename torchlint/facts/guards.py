@@ -218,9 +218,7 @@ def raises(block: Sequence[ast.stmt]) -> bool:
 
 
 def branch_limit(branch: Sequence[ast.stmt], test: ast.expr | None = None) -> Frequency | None:
-    """The limit that what a branch does puts on all of it.
-
-    It raises, warns, prints what ``any()`` found, renews what has another size than is needed, or empties a full list.
+    """The limit that what a branch does puts on all of it: raise, warn, print what ``any()`` found, empty a full list.
 
     ``test`` is the condition that leads into the branch, if it is one.
     """
@@ -228,8 +226,6 @@ def branch_limit(branch: Sequence[ast.stmt], test: ast.expr | None = None) -> Fr
         return Frequency.ONCE
     if test is None:
         return None
-    if _rebuilds(branch, test):
-        return Frequency.ONCE
     if _tests_for(test, _ANY) and _prints(branch):
         return Frequency.ONCE
     return Frequency.EPISODE if _empties(branch, test) else None
@@ -258,41 +254,6 @@ def _printed(block: Sequence[ast.stmt]) -> Iterator[str]:
 
 def _prints(block: Sequence[ast.stmt]) -> bool:
     return any(isinstance(func, ast.Name) and func.id == "print" for func in _calls(block))
-
-
-def _rebuilds(block: Sequence[ast.stmt], test: ast.expr) -> bool:
-    """``if self.mask.shape[0] != n:`` and then ``self.mask = ...``: what is kept is made anew where it does not fit."""
-    if isinstance(test, ast.BoolOp):
-        parts = [_rebuilds(block, part) for part in test.values if not _is_unset(part)]
-        return any(parts) if isinstance(test.op, ast.And) else bool(parts) and all(parts)
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
-        return False
-    (op,), left, (right,) = test.ops, test.left, test.comparators
-    sides = {ast.NotEq: (left, right), ast.Lt: (left,), ast.Gt: (right,)}.get(type(op), ())
-    sized = {ast.unparse(owner) for side in sides if (owner := _sized(side)) is not None}
-    renewed = {ast.unparse(target) for stmt in block if isinstance(stmt, ast.Assign) for target in stmt.targets}
-    return bool(sized & renewed)
-
-
-def _is_unset(test: ast.expr) -> bool:
-    """``self.mask is None``."""
-    return isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is) and is_none(test.comparators[0])
-
-
-def _sized(node: ast.expr) -> ast.expr | None:
-    """The attribute or item whose size, device or dtype an expression is: ``self.mask`` of ``len(self.mask)``."""
-    match node:
-        case ast.Subscript(value=inner) if not isinstance(inner, ast.Name):
-            return _sized(inner)
-        case ast.Call(func=ast.Name(id="len"), args=[(ast.Attribute() | ast.Subscript()) as owner]):
-            return owner
-        case ast.Call(
-            func=ast.Attribute(attr="size" | "numel" | "dim", value=(ast.Attribute() | ast.Subscript()) as owner)
-        ):
-            return owner
-        case ast.Attribute(attr="shape" | "device" | "dtype", value=(ast.Attribute() | ast.Subscript()) as owner):
-            return owner
-    return None
 
 
 def _empties(block: Sequence[ast.stmt], test: ast.expr) -> bool:
