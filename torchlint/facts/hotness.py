@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from torchlint.facts.caches import kept_already, renews
 from torchlint.facts.callers import Caller, passed
 from torchlint.facts.graph import CallGraph, How
 from torchlint.facts.guards import branch_limit, early_exit, is_debug_flag, is_none, limit, negated_limit
@@ -145,7 +146,7 @@ class Heat:
         while True:
             if isinstance(child, ast.stmt) and child in facts.places:
                 block, index = facts.places[child]
-                local.limit(early_exit(block, index, facts))
+                local.limit(Frequency.ONCE if kept_already(block, index, facts) else early_exit(block, index, facts))
             if current is None or current is scope.node:
                 break
             if runs_each_time(current, child):
@@ -356,6 +357,8 @@ def _bound(node: ast.AST, child: ast.AST, facts: FileFacts) -> Frequency | None:
     """The limit that a node puts on one of its children."""
     if isinstance(node, ast.If):
         if child in node.body:
+            if renews(node.body, node.test, facts):
+                return Frequency.ONCE
             return _least(branch_limit(node.body, node.test), limit(node.test, facts))
         if child in node.orelse:
             return _least(branch_limit(node.orelse), negated_limit(node.test, facts))
