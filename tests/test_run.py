@@ -224,6 +224,32 @@ class Weaker(Calls):
     yields_to = ("TL801",)
 
 
+class Weakest(Calls):
+    """Gives way to what gives way."""
+
+    code = "TL806"
+    name = "weakest"
+    yields_to = ("TL802",)
+
+
+class Wide(Calls):
+    """Gives way to calls and reports the whole argument of ``len``; what stands in it gives way to it."""
+
+    code = "TL807"
+    name = "wide"
+    trigger = Trigger(calls=frozenset({"builtins.len"}))
+    yields_to = ("TL801",)
+
+
+class Inner(Calls):
+    """Gives way to wide findings and reports the calls of ``torch.ones``."""
+
+    code = "TL808"
+    name = "inner"
+    trigger = Trigger(calls=frozenset({"torch.ones"}))
+    yields_to = ("TL807",)
+
+
 class Failing(Calls):
     """Fails at every call."""
 
@@ -259,7 +285,7 @@ class Changing(Calls):
 @pytest.fixture
 def rules(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs use the rules of this file."""
-    monkeypatch.setattr(engine, "load_rules", lambda: (Calls, Weaker, Failing, Built, Changing))
+    monkeypatch.setattr(engine, "load_rules", lambda: (Calls, Weaker, Failing, Built, Changing, Weakest, Wide, Inner))
 
 
 TWO = "import torch\nx = torch.zeros(1)\ny = torch.zeros(2)\n"
@@ -292,6 +318,51 @@ def test_a_finding_yields_to_another_rule_at_the_same_place(tmp_path: Path) -> N
     write(tmp_path, {"a.py": TWO})
     assert [code for code, _, _ in places(run(tmp_path, select=("TL801", "TL802")))] == ["TL801", "TL801"]
     assert [code for code, _, _ in places(run(tmp_path, select=("TL802",)))] == ["TL802", "TL802"]
+
+
+@pytest.mark.usefixtures("rules")
+@pytest.mark.parametrize(
+    "comment", ["# noqa: TL801", "# torchlint: ignore[TL801] it is meant", "# torchlint: ignore[calls]"]
+)
+def test_a_silenced_winner_lets_the_loser_show(tmp_path: Path, comment: str) -> None:
+    write(tmp_path, {"a.py": f"import torch\nx = torch.zeros(1)  {comment}\ny = torch.zeros(2)\n"})
+    found = places(run(tmp_path, select=("TL801", "TL802")))
+    assert found == [("TL802", "a.py", 2), ("TL801", "a.py", 3)]
+    assert places(run(tmp_path, select=("TL801",))) == [("TL801", "a.py", 3)]
+
+
+@pytest.mark.usefixtures("rules")
+def test_a_winner_that_the_settings_ignore_lets_the_loser_show(tmp_path: Path) -> None:
+    write(tmp_path, {"a.py": TWO, "b.py": TWO})
+    found = places(run(tmp_path, select=("TL801", "TL802"), per_file_ignores=(("a.py", ("TL801",)),)))
+    assert [(code, path) for code, path, _ in found] == [("TL802", "a.py")] * 2 + [("TL801", "b.py")] * 2
+    found = places(run(tmp_path, select=("TL801", "TL802"), ignore=("TL801",)))
+    assert {code for code, _, _ in found} == {"TL802"}
+
+
+@pytest.mark.usefixtures("rules")
+def test_what_yields_goes_on_to_yield(tmp_path: Path) -> None:
+    """One finding an expression: who yields to a rule yields to those that this one yields to, there or not."""
+    write(tmp_path, {"a.py": TWO})
+    everything = ("TL801", "TL802", "TL806")
+    assert {code for code, _, _ in places(run(tmp_path, select=everything))} == {"TL801"}
+    assert {code for code, _, _ in places(run(tmp_path, select=("TL801", "TL806")))} == {"TL801"}
+    assert {code for code, _, _ in places(run(tmp_path, select=("TL802", "TL806")))} == {"TL802"}
+    write(tmp_path, {"a.py": TWO.replace("(1)", "(1)  # noqa: TL802")})
+    assert {code for code, _, _ in places(run(tmp_path, select=("TL802", "TL806")))} == {"TL802", "TL806"}
+    write(tmp_path, {"a.py": TWO.replace("(1)", "(1)  # noqa: TL801")})
+    assert places(run(tmp_path, select=everything)) == [("TL802", "a.py", 2), ("TL801", "a.py", 3)]
+
+
+@pytest.mark.usefixtures("rules")
+def test_what_has_lost_beats_nothing(tmp_path: Path) -> None:
+    """The wide finding yields to one part of it, so the other part's finding is shown."""
+    write(tmp_path, {"a.py": "import torch\nx = len(torch.zeros(torch.ones(1)))\ny = len(torch.ones(2))\n"})
+    found = places(run(tmp_path, select=("TL801", "TL807", "TL808")))
+    assert found == [("TL801", "a.py", 2), ("TL807", "a.py", 3)]
+    write(tmp_path, {"a.py": "import torch\nx = len([torch.zeros(1), torch.ones(1)])\n"})
+    found = places(run(tmp_path, select=("TL801", "TL807", "TL808")))
+    assert found == [("TL801", "a.py", 2), ("TL808", "a.py", 2)]
 
 
 @pytest.mark.usefixtures("rules")

@@ -9,13 +9,18 @@ from dataclasses import dataclass, field
 from torchlint.facts.autograd import Autograd
 from torchlint.facts.collect import collect
 from torchlint.facts.constant import Constants
+from torchlint.facts.effects import Sides
 from torchlint.facts.escape import Escapes
 from torchlint.facts.flow import Flow
 from torchlint.facts.graph import CallGraph, call_graph
+from torchlint.facts.growth import Growth
 from torchlint.facts.hotness import Heat, heat
+from torchlint.facts.members import Members
+from torchlint.facts.loops import Loops
 from torchlint.facts.model import FileFacts, decorators
 from torchlint.facts.networks import Networks
 from torchlint.facts.project import Project, link, module_name
+from torchlint.facts.readers import Readers
 from torchlint.facts.roots import is_test
 from torchlint.facts.uses import Uses
 from torchlint.facts.values import Values
@@ -48,8 +53,12 @@ class Analysis:
     escapes: Escapes
     uses: Uses
     flow: Flow
+    readers: Readers
     networks: Networks
     autograd: Autograd
+    members: Members
+    loops: Loops
+    growth: Growth
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
     _cuda: dict[frozenset[str], bool] = field(default_factory=dict)
@@ -150,6 +159,8 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
     project = link(files)
     graph, values = call_graph(project)
     found = heat(project, graph, values, frozenset(settings.hot), frozenset(settings.cold))
+    networks = Networks(project, graph, values)
+    autograd = Autograd(project, graph, values, found, networks)
     return Analysis(
         settings=settings,
         project=project,
@@ -159,8 +170,12 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         constants=Constants(project, graph, values),
         escapes=Escapes(project, graph, values),
         uses=Uses(project, values, found),
-        flow=Flow(project, graph, values),
-        networks=Networks(project, graph, values),
-        autograd=Autograd(project, graph, values),
+        flow=Flow(project, graph, values, autograd.records, found.seldom),
+        readers=Readers(graph),
+        networks=networks,
+        autograd=autograd,
+        members=Members(project),
+        loops=Loops(values, Sides(project, graph, values)),
+        growth=Growth(project, graph),
         groups=graph.groups,
     )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 from torchlint.engine.analysis import Analysis, Unparsed, analyse, parse
@@ -19,7 +20,7 @@ from torchlint.settings.root import is_root
 from torchlint.settings.select import check_options, matching, resolve
 from torchlint.sources.decode import UndecodableError, decode
 from torchlint.sources.globs import Globs
-from torchlint.sources.suppress import suppressions
+from torchlint.sources.suppress import Suppressions, suppressions
 from torchlint.sources.text import Source
 from torchlint.sources.walk import python_files, walk
 from torchlint.sources.write import ChangedMeanwhileError, UnencodableError, replace_file
@@ -81,7 +82,7 @@ class _Run:
         check_options(available, settings.rules)
         rules = tuple(rule() for rule in available if rule.code in codes)
         result = Result()
-        run = cls(settings, rules, {}, {}, stdin.name if stdin else "", result, Linter(rules, _costs()))
+        run = cls(settings, rules, {}, {}, stdin.name if stdin else "", result, Linter(rules, _costs(), available))
         run._read(paths, stdin)
         return run
 
@@ -152,20 +153,31 @@ class _Run:
                 found[name] = [_syntax_error(name, broken[name])]
                 continue
             facts = analysis.project.files.get(name)
-            findings = self.linter.lint(analysis, facts) if facts is not None else []
-            findings = self._not_ignored(name, findings)
-            if findings:
-                silenced = suppressions(source)
-                findings = [finding for finding in findings if not silenced.covers(finding)]
-            found[name] = findings
+            found[name] = self.linter.lint(analysis, facts, self._shown(source)) if facts is not None else []
         return found
 
-    def _not_ignored(self, name: str, findings: list[Finding]) -> list[Finding]:
-        for glob, selectors in self.settings.per_file_ignores:
-            if findings and Globs([glob], self.settings.root).match(str(self.settings.root / name)):
-                codes = matching(selectors, load_rules(), "per-file-ignores")
-                findings = [finding for finding in findings if finding.code not in codes]
-        return findings
+    def _shown(self, source: Source) -> Callable[[Finding], bool]:
+        """Whether a finding of a file is to be shown: no comment and no setting for the file silences it."""
+
+        @cache
+        def silenced() -> tuple[Suppressions, frozenset[str]]:
+            return suppressions(source), self._ignored(source.name)
+
+        def shown(finding: Finding) -> bool:
+            comments, codes = silenced()
+            return finding.code not in codes and not comments.covers(finding)
+
+        return shown
+
+    def _ignored(self, name: str) -> frozenset[str]:
+        """The codes that the settings ignore in a file."""
+        path = str(self.settings.root / name)
+        return frozenset(
+            code
+            for glob, selectors in self.settings.per_file_ignores
+            if Globs([glob], self.settings.root).match(path)
+            for code in matching(selectors, load_rules(), "per-file-ignores")
+        )
 
     def result(self, findings: Mapping[str, Sequence[Finding]]) -> Result:
         """The findings of all files in order, with the texts they point into."""

@@ -7,10 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from torchlint.facts import operators, signatures
+from torchlint.facts.arrays import ndarray_attribute
 from torchlint.facts.asking import Ask
 from torchlint.facts.callers import methods, stores_of
+from torchlint.facts.containers import element_of
 from torchlint.facts.join import TENSOR, join
 from torchlint.facts.model import Bind, Binding, FileFacts, Store
+from torchlint.facts.tensors import tensor_attribute
 from torchlint.rule import UNKNOWN, Kind, Value
 
 
@@ -23,9 +26,9 @@ class Attributes:
     def of(self, source: Value, attr: str) -> Value | None:
         """An attribute of a value."""
         if source.kind is Kind.TENSOR:
-            return signatures.tensor_attribute(attr, source)
+            return tensor_attribute(attr, source)
         if source.kind is Kind.NDARRAY:
-            return signatures.ndarray_attribute(attr, source)
+            return ndarray_attribute(attr, source)
         if source.kind is Kind.DISTRIBUTION:
             tensors = signatures.table()["distribution_methods"]["tensor_attributes"]
             return TENSOR if attr in tensors else UNKNOWN
@@ -96,7 +99,7 @@ class Attributes:
         for facts, how, node in appended:
             item = self.ask.value(facts, node) if how != "unknown" else UNKNOWN
             if item is not None and how == "extend":
-                item = signatures.element_of(item)
+                item = element_of(item)
             elements.append(item)
         if not elements:
             return value

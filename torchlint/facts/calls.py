@@ -8,12 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from torchlint.facts import operators, signatures
+from torchlint.facts.arrays import mapped, ndarray_method
 from torchlint.facts.asking import Ask
 from torchlint.facts.dynamic import looked_up
 from torchlint.facts.join import INT, NONE, TENSOR, join, list_of, registry, tuple_of
 from torchlint.facts.libraries import library_call
 from torchlint.facts.model import FileFacts, Scope
 from torchlint.facts.project import is_external_module, is_super
+from torchlint.facts.tensors import tensor_method
 from torchlint.rule import UNKNOWN, Kind, Value
 
 _ENV_NAME = re.compile(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env|gym_env)\d*$", re.IGNORECASE)
@@ -81,7 +83,7 @@ class Calls:
         if name in self.ask.project.functions:
             element = self.ask.solver.ask(self.ask.project.functions[name])
             return list_of(element) if element is not None else None
-        return list_of(signatures.mapped(name))
+        return list_of(mapped(name))
 
     # methods --------------------------------------------------------------------------------------------------------
 
@@ -93,9 +95,9 @@ class Calls:
             return None
         of = self.ask.knower(facts)
         if source.kind is Kind.TENSOR:
-            return signatures.tensor_method(func.attr, source, node, of)
+            return tensor_method(func.attr, source, node, of)
         if source.kind is Kind.NDARRAY:
-            return signatures.ndarray_method(func.attr, source, node, of)
+            return ndarray_method(func.attr, source, node, of)
         if source.kind is Kind.DISTRIBUTION:
             tensors = signatures.table()["distribution_methods"]["tensor"]
             return TENSOR if func.attr in tensors else UNKNOWN

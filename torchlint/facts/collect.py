@@ -403,7 +403,9 @@ class _Collector:
         if isinstance(node, ast.Compare):
             if not any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops):
                 self.facts.tests.append(node)
-        elif not isinstance(node, ast.Constant) and not (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
+        elif not isinstance(node, ast.Constant) and not (
+            isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+        ):
             self.facts.tests.append(node)
 
     def _return(self, node: ast.AST, scope: Scope) -> None:

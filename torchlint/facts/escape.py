@@ -186,6 +186,10 @@ class Escapes:
         """Whether none of the project's methods of a name keeps a tensor: one may be meant, and run a network."""
         return self._all_keep_none(self.project.methods.get(method, ()))
 
+    def keep_nothing(self, functions: Iterable[Scope]) -> bool:
+        """Whether functions of the project keep no tensor anywhere, in an object, a container or a global."""
+        return self._all_keep_none(functions)
+
     def _all_keep_none(self, functions: Iterable[Scope]) -> bool:
         return all(self._solver.ask(function) is not False for function in functions)
 

@@ -19,6 +19,12 @@ _DONE = re.compile(
     r"(^|_)(dones?|finished|terminated|truncated|terminations?|truncations?|episode_over|episode_done|game_over|reset)"
     r"($|_|\d)"
 )
+
+# Keys that the info of an environment holds in the step that ends an episode.
+_EPISODE_KEYS = frozenset(
+    {"episode", "_episode", "final_info", "_final_info", "final_observation", "final_obs", "terminal_observation"}
+)
+_ALARM = re.compile(r"\W*(warning|warn|error|alert)\b", re.IGNORECASE)
 _SWITCH = re.compile(r"debug|verbos|dev_mode|render|plot|visuali|profil|sanity|video", re.IGNORECASE)
 _DEBUG_MODES = frozenset({"debug", "dev", "test", "verbose"})
 _NONFINITE = frozenset({"isnan", "isinf", "isneginf", "isposinf"})
@@ -155,6 +161,8 @@ def _is_reset(test: ast.expr) -> bool:
         return _is_reset(inner)
     if isinstance(test, ast.Subscript):
         return _is_reset(test.value)
+    if isinstance(test, ast.Compare):
+        return isinstance(test.ops[0], ast.In) and getattr(test.left, "value", None) in _EPISODE_KEYS
     if isinstance(test, ast.Name):
         return bool(_DONE.search(test.id))
     return isinstance(test, ast.Attribute) and bool(_DONE.search(test.attr))
@@ -253,7 +261,19 @@ def _calls(block: Sequence[ast.stmt]) -> Iterator[ast.expr]:
 
 
 def _warns(block: Sequence[ast.stmt]) -> bool:
-    return any(isinstance(func, ast.Attribute) and func.attr in _WARNINGS for func in _calls(block))
+    if any(isinstance(func, ast.Attribute) and func.attr in _WARNINGS for func in _calls(block)):
+        return True
+    return _prints(block) and any(_ALARM.match(text) for text in _printed(block))
+
+
+def _printed(block: Sequence[ast.stmt]) -> Iterator[str]:
+    """How the texts begin that the call statements of a block are given."""
+    for stmt in block:
+        if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call) and stmt.value.args:
+            text = stmt.value.args[0]
+            first = text.values[0] if isinstance(text, ast.JoinedStr) and text.values else text
+            if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                yield first.value
 
 
 def _prints(block: Sequence[ast.stmt]) -> bool:

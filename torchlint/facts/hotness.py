@@ -98,6 +98,10 @@ class Heat:
         """How often a node runs."""
         return self._frequency(facts, node, facts.scope_of(node).function)
 
+    def seldom(self, facts: FileFacts, node: ast.AST) -> bool:
+        """Whether a node runs less often than once per gradient update."""
+        return self.frequency(facts, node) < Frequency.UPDATE
+
     def kinds(self, facts: FileFacts, node: ast.AST) -> frozenset[str]:
         """What makes a node hot: ``step``, ``update`` or both."""
         scope = facts.scope_of(node).function

@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts import signatures
+from torchlint.facts.arrays import numpy_call
+from torchlint.facts.containers import builtin_call, element_of
 from torchlint.facts.join import FLOAT, NONE, NUMBER, list_of
+from torchlint.facts.tensors import torch_call
 from torchlint.rule import UNKNOWN, Kind, Value
 
 
@@ -13,20 +16,22 @@ def library_call(name: str, node: ast.Call, of: signatures.Of) -> Value | None:
     """Value of a call of a library's function, ``None`` when it is not known."""
     head, _, last = name.partition(".")
     if head == "torch":
-        return signatures.torch_call(name, node, of)
+        return torch_call(name, node, of)
     if head == "numpy":
-        return signatures.numpy_call(name, node, of)
+        return numpy_call(name, node, of)
     if head == "builtins":
         if last == "super":
             return UNKNOWN
-        return signatures.builtin_call(last, node, of)
+        return builtin_call(last, node, of)
+    if name == "logging.getLogger":
+        return Value(Kind.INSTANCE, name="logging.Logger")
     if name in ("collections.deque",):
-        return signatures.builtin_call("deque", node, of)
+        return builtin_call("deque", node, of)
     if name in ("random.sample", "random.choices"):
         source = of(node.args[0]) if node.args else UNKNOWN
-        return list_of(signatures.element_of(source))
+        return list_of(element_of(source))
     if name == "random.choice":
-        return signatures.element_of(of(node.args[0])) if node.args else UNKNOWN
+        return element_of(of(node.args[0])) if node.args else UNKNOWN
     if head in ("random", "math", "time"):
         return FLOAT if last in ("random", "uniform", "time", "perf_counter", "sqrt", "exp", "log") else NUMBER
     if name == "copy.deepcopy" and node.args:

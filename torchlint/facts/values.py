@@ -6,16 +6,19 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from torchlint.facts import operators, signatures
+from torchlint.facts import operators
+from torchlint.facts.arrays import array_item
 from torchlint.facts.asking import Ask, Question
 from torchlint.facts.attributes import Attributes
 from torchlint.facts.callers import Caller, opaque, passed
 from torchlint.facts.calls import Calls
+from torchlint.facts.containers import element_of
 from torchlint.facts.join import INT, STRING, join, list_of, registry, tuple_of
 from torchlint.facts.libraries import library_name
 from torchlint.facts.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.project import Project
 from torchlint.facts.solver import NotYetError, Solver
+from torchlint.facts.tensors import tensor_item
 from torchlint.rule import UNKNOWN, Kind, Value
 
 
@@ -113,12 +116,10 @@ class Values:
 
     def _subscript(self, facts: FileFacts, node: ast.Subscript) -> Value | None:
         source, index = self._ask.known(facts, node.value), node.slice
-        if source.kind is Kind.TENSOR:
-            return Value(Kind.TENSOR, dtype=source.dtype, device=source.device)
-        if source.kind is Kind.NDARRAY:
+        if source.kind in (Kind.TENSOR, Kind.NDARRAY):
             parts = index.elts if isinstance(index, ast.Tuple) else [index]
-            known = [None if isinstance(part, ast.Slice) else self._ask.known(facts, part) for part in parts]
-            return operators.array_item(source, known)
+            known = [None if _is_slice(part) else self._ask.known(facts, part) for part in parts]
+            return (tensor_item if source.kind is Kind.TENSOR else array_item)(source, known)
         sliced = isinstance(index, ast.Slice)
         if source.kind is Kind.TUPLE and not sliced:
             position = self._ask.known(facts, index).literal
@@ -184,7 +185,7 @@ class Values:
         if value is None:
             return None
         if how is Bind.ELEMENT:
-            value = signatures.element_of(value)
+            value = element_of(value)
         elif how is Bind.ENTER:
             value = self._entered(value)
         elif how is Bind.OTHER:
@@ -272,3 +273,8 @@ class Values:
             steps = [method for method in self.project.methods.get("step", ()) if len(method.params) > 1]
             self._arrays = not any(operators.first(apart.returned(method)).kind is Kind.TENSOR for method in steps)
         return self._arrays
+
+
+def _is_slice(index: ast.expr) -> bool:
+    """Whether one place of a subscript keeps its dimension: ``:``, ``1:3``, ``...``."""
+    return isinstance(index, ast.Slice) or (isinstance(index, ast.Constant) and index.value is ...)

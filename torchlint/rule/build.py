@@ -78,6 +78,15 @@ def with_keyword(call: cst.Call, name: str, value: cst.BaseExpression) -> cst.Ca
     return call.with_changes(args=[*others, last, added])
 
 
+def without_keyword(call: cst.Call, name: str) -> cst.Call:
+    """The call without ``name=...``; the argument before a last one that goes takes over what stood after it."""
+    kept = [argument for argument in call.args if argument.keyword is None or argument.keyword.value != name]
+    if kept and len(kept) < len(call.args) and kept[-1] is not call.args[-1]:
+        last = call.args[-1]
+        kept[-1] = kept[-1].with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+    return call.with_changes(args=kept)
+
+
 def _renewed(argument: cst.Arg, name: str, value: cst.BaseExpression) -> cst.Arg:
     """The argument with a new value if it bears the name."""
     if argument.keyword is None or argument.keyword.value != name:

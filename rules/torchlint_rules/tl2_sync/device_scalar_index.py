@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
 
-_MESSAGE = (
-    "the host waits to learn the number in a 0-d index (on CUDA; not measured here); `index_select` takes it as a tensor"
-)
+_MESSAGE = "the host waits to learn the number in a 0-d index (on CUDA; not measured here); `index_select` takes it as a tensor"
 
 _SOURCE = """\
 import torch
@@ -104,6 +102,4 @@ class DeviceScalarIndex(Rule):
 def _is_device_scalar(site: Site, index: cst.BaseExpression) -> bool:
     """Whether an index is proven a 0-d tensor of numbers, off the host. A 0-d bool is a mask and not a number."""
     value = site.value(index)
-    return (
-        value.kind is Kind.TENSOR and value.rank == 0 and value.dtype != "bool" and value.device is not Device.CPU
-    )
+    return value.kind is Kind.TENSOR and value.rank == 0 and value.dtype != "bool" and value.device is not Device.CPU
