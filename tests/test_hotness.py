@@ -341,7 +341,7 @@ def test_other_files_are_hot(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["save", "save_model", "setup", "init_weights", "build_net", "plot", "__repr__", "load"]
+    "name", ["save", "save_model", "setup", "init_weights", "reset_parameters", "plot", "__repr__", "load"]
 )
 def test_functions_for_set_up_are_cold(name: str) -> None:
     assert frequencies(AGENT.replace("act", name))["A"] is O

@@ -14,6 +14,7 @@ from torchlint.facts.guards import branch_limit, early_exit, is_debug_flag, is_n
 from torchlint.facts.model import Bind, FileFacts, Scope
 from torchlint.facts.project import Project, exported
 from torchlint.facts.roots import (
+    SETS_UP,
     Roots,
     cold_file,
     cold_function,
@@ -113,11 +114,16 @@ class Heat:
 
     # frequencies ----------------------------------------------------------------------------------------------------
 
-    def _frequency(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Frequency:
+    def _frequency(
+        self, facts: FileFacts, node: ast.AST, scope: Scope, entered: Frequency = Frequency.INNER
+    ) -> Frequency:
+        """How often a node runs, of those runs of its function that are ``entered`` no more often than this."""
         if self.is_cold(scope):
             return Frequency.ONCE
         local = self._local(facts, node, scope)
         found = self._base(scope, local)
+        if local.root is None and local.item is None:
+            found = min(found, entered)
         if local.loops and found >= Frequency.UPDATE:
             found = Frequency.INNER
         elif local.episode is not None:
@@ -259,7 +265,9 @@ class Heat:
     def delivered(self, edge: Edge) -> Frequency:
         """How often an edge alone makes its function run."""
         scope = edge.facts.scope_of(edge.node).function
-        found = self._frequency(edge.facts, edge.node, scope)
+        passing = self.graph.via.get((edge.node, edge.target), ())
+        entered = max((self.frequency(caller.facts, caller.call) for caller in passing), default=Frequency.INNER)
+        found = self._frequency(edge.facts, edge.node, scope, entered)
         if isinstance(edge.node, ast.YieldFrom) and edge.how is How.ITEMS and scope in self.items:
             found = self.items[scope].frequency
         if edge.how is How.EACH and found >= Frequency.UPDATE:
@@ -272,6 +280,8 @@ class Heat:
             target = edge.target
             frequency = self.delivered(edge)
             if frequency is Frequency.ONCE or target is scope or self.is_cold(target):
+                continue
+            if edge.weak and SETS_UP.match(target.name):
                 continue
             kinds = self.kinds(edge.facts, edge.node)
             entries = self.items if edge.how is How.ITEMS else self.entries

@@ -180,9 +180,8 @@ class _Finder:
             functions = self.project.functions
             return [functions[name] for name in value.name.split("|") if name in functions]
         if value.kind in (Kind.MODULE, Kind.INSTANCE) and modules:
-            attr = "forward" if value.kind is Kind.MODULE else "__call__"
-            names = value.name.split("|")
-            return [scope for name in names for scope in self.project.implementations(name, attr)]
+            module = value.kind is Kind.MODULE
+            return [scope for name in value.name.split("|") for scope in self.project.called(name, module=module)]
         return []
 
     # decorators -----------------------------------------------------------------------------------------------------
