@@ -59,6 +59,8 @@ class Calls:
                 yield from self._project(spot, call, place, name)
                 return
             known = self.carrier.library(spot, call, name) if name else None
+            if known is None and self.ground.values.of(spot.facts, call.func).kind is Kind.MODULE:
+                known = self.carrier.operation(spot, call)
             if known is None and isinstance(call.func, ast.Attribute):
                 known = self._method(spot, call, call.func, place)
             if known is None:
