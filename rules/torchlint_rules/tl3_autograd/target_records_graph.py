@@ -9,10 +9,8 @@ from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Level, 
 from torchlint.rule.build import module_for, source
 
 _ENDS = frozenset({Use.DETACHED, Use.READ, Use.LOGGED, Use.CONDITION, Use.INDEX, Use.SIZE, Use.ENVIRONMENT, Use.HOST})
-_DETACHED = "the graph of the target network `{what}` is recorded and then detached; `torch.no_grad()` leaves it out"
-_LIVE = (
-    "the loss is backpropagated into the target network `{what}`, which no optimizer moves; run it in `torch.no_grad()`"
-)
+_DETACHED = "the graph of `{what}`, a copy that no optimizer moves, is recorded and detached; use `torch.no_grad()`"
+_LIVE = "`backward` also runs through `{what}`, a copy that no optimizer moves; run it in `torch.no_grad()`"
 _GRADIENTS = "nothing reads gradients of the target network"
 
 _SOURCE = """\
