@@ -59,6 +59,8 @@ class Flow:
 
     def differentiated(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether ``backward()`` runs through what a name or attribute holds, wherever else that is read."""
+        if isinstance(node, ast.Attribute) and not self.values.of(facts, node.value).name:
+            return False  # it may be an attribute of anything
         key = (node, None)
         if key not in self._found:
             carrier = Graph(self._ground, self.records)

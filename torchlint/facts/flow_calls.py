@@ -52,6 +52,9 @@ class Calls:
             yield Use.ENVIRONMENT
         else:
             name = self.ground.project.qualified(spot.facts, call.func) or ""
+            if name == "builtins.dict" and isinstance(place, str):
+                yield spot.at(call, place, *spot.path)
+                return
             if call in self.ground.graph.callees:
                 yield from self._project(spot, call, place, name)
                 return
