@@ -63,6 +63,8 @@ class Calls:
                 known = self.carrier.operation(spot, call)
             if known is None and isinstance(call.func, ast.Attribute):
                 known = self._method(spot, call, call.func, place)
+            elif known is None and self.ground.values.of(spot.facts, call.func).kind is Kind.MODULE:
+                known = self.carrier.operation(spot, call)
             if known is None:
                 yield Use.PASSED
             else:
