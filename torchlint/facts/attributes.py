@@ -51,7 +51,7 @@ class Attributes:
         if own:
             if "property" in own[0].decorator_names or "cached_property" in own[0].decorator_names:
                 return self.ask.returned(own)
-            return Value(Kind.FUNCTION, name=own[0].dotted)
+            return join([Value(Kind.FUNCTION, name=method.dotted) for method in own])
         stores = [*stores_of(project, cls, name), *self.outside(cls, name)]
         result = join([self._stored(store) for store in stores])
         if result is None:

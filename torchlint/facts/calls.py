@@ -11,7 +11,8 @@ from torchlint.facts import operators, spaces, tensordicts
 from torchlint.facts.arrays import mapped, ndarray_method
 from torchlint.facts.asking import Ask
 from torchlint.facts.containers import container_method, named_items
-from torchlint.facts.join import NONE, join, list_of
+from torchlint.facts.dynamic import looked_up
+from torchlint.facts.join import NONE, join, list_of, registry
 from torchlint.facts.libraries import library_call
 from torchlint.facts.model import FileFacts, Scope
 from torchlint.facts.project import is_external_module, is_super
@@ -51,8 +52,10 @@ class Calls:
         """The value of a call."""
         project = self.ask.project
         name = project.qualified(facts, node.func)
-        if name == "builtins.getattr" and len(node.args) == 2:
-            return self._got(facts, node)
+        if name == "builtins.getattr" and len(node.args) in (2, 3):
+            return looked_up(self.ask, facts, node)
+        if name == "builtins.dict" and node.keywords and not node.args:
+            return registry([self.ask.known(facts, keyword.value) for keyword in node.keywords])
         if name in _WRAPPERS and node.args:
             wrapped = self.ask.value(facts, node.args[0])
             if wrapped is None or wrapped.kind in (Kind.FUNCTION, Kind.MODULE):
@@ -90,16 +93,6 @@ class Calls:
             element = self.ask.solver.ask(self.ask.project.functions[name])
             return list_of(element) if element is not None else None
         return list_of(mapped(name))
-
-    def _got(self, facts: FileFacts, node: ast.Call) -> Value | None:
-        """``getattr(agent, "act")``: the attribute, where its name is written down."""
-        named = node.args[1]
-        if not isinstance(named, ast.Constant) or not isinstance(named.value, str):
-            return UNKNOWN
-        source = self.ask.known(facts, node.args[0])
-        if source.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and source.name:
-            return self.ask.attribute(source.name, named.value)
-        return UNKNOWN
 
     # methods --------------------------------------------------------------------------------------------------------
 
@@ -172,17 +165,17 @@ class Calls:
             return join([self._called(part, facts, node) for part in callee.items])
         if callee.kind is Kind.CLASS and callee.keys:
             return named_items(callee, self.ask.arguments(facts, node.args), node, self.ask.knower(facts))
-        return join([self._called_one(callee, name, facts, node) for name in callee.name.split("|")])
+        return join([self._called_one(callee, name) for name in callee.name.split("|")])
 
-    def _called_one(self, callee: Value, name: str, facts: FileFacts, node: ast.Call) -> Value | None:
+    def _called_one(self, callee: Value, name: str) -> Value | None:
         project, kind = self.ask.project, callee.kind
         if kind is Kind.CLASS:
             return self.ask.instance(name) if name in project.classes else UNKNOWN
         if kind is Kind.FUNCTION:
             function = project.functions.get(name)
             return self.ask.solver.ask(function) if function is not None else UNKNOWN
-        own = project.implementations(name, "forward" if kind is Kind.MODULE else "__call__")
-        if own and kind in (Kind.MODULE, Kind.INSTANCE):
+        own = project.called(name, module=kind is Kind.MODULE) if kind in (Kind.MODULE, Kind.INSTANCE) else []
+        if own:
             result = self.ask.returned(own)
             return on_device(result, callee.device) if result is not None else None
         if kind is Kind.MODULE and name.startswith("torch.nn."):

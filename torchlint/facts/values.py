@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from torchlint.facts import operators, tensordicts
-from torchlint.facts.arrays import array_item
 from torchlint.facts.annotations import Annotations
+from torchlint.facts.arrays import array_item
 from torchlint.facts.asking import Ask, Question
 from torchlint.facts.attributes import Attributes
 from torchlint.facts.callers import Caller, opaque, passed
 from torchlint.facts.calls import Calls
 from torchlint.facts.containers import element_of
-from torchlint.facts.join import INT, join, list_of, tuple_of
+from torchlint.facts.join import INT, join, list_of, registry, tuple_of
 from torchlint.facts.libraries import library_name
 from torchlint.facts.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.project import Project
@@ -115,7 +115,9 @@ class Values:
 
     def _display(self, facts: FileFacts, node: ast.List | ast.Set | ast.Tuple | ast.Dict) -> Value | None:
         if isinstance(node, ast.Dict):
-            return operators.mapping(node, [self._ask.value(facts, part) for part in node.values])
+            values = [self._ask.value(facts, part) for part in node.values]
+            table = registry(value or UNKNOWN for value in values)
+            return table if table.items else operators.mapping(node, values)
         if isinstance(node, ast.Tuple):
             parts = self._ask.arguments(facts, node.elts)
             return tuple_of(*parts) if parts is not None else UNKNOWN
