@@ -174,8 +174,8 @@ class Calls:
         if kind is Kind.FUNCTION:
             function = project.functions.get(name)
             return self.ask.solver.ask(function) if function is not None else UNKNOWN
-        own = project.implementations(name, "forward" if kind is Kind.MODULE else "__call__")
-        if own and kind in (Kind.MODULE, Kind.INSTANCE):
+        own = project.called(name, module=kind is Kind.MODULE) if kind in (Kind.MODULE, Kind.INSTANCE) else []
+        if own:
             result = self.ask.returned(own)
             return on_device(result, callee.device) if result is not None else None
         if kind is Kind.MODULE and name.startswith("torch.nn."):

@@ -62,11 +62,13 @@ _COLD_WORDS = frozenset(
         "docs",
     ]
 )
-_SETUP = re.compile(
-    r"_*(save\w*|load\w*|close|setup\w*|init_(?!_)\w+|_?init|initialize\w*|initialise\w*|build\w*|make_model|render\w*|plot\w*|visuali\w+"
-    r"|export\w*|state_dict|load_state_dict|extra_repr|__repr__|__str__|__del__|__getstate__|__setstate__|test_\w+|\w+_test|reset_parameters"
-    r"|print_\w+|checkpoint\w*)$"
+_COLD_NAME = re.compile(
+    r"_*(save\w*|load\w*|close|setup|_?init|make_model|render\w*|plot\w*|visuali\w+|export\w*|state_dict|load_state_dict"
+    r"|extra_repr|__repr__|__str__|__del__|__getstate__|__setstate__|test_\w+|\w+_test|reset_parameters"
+    r"|init_(weights?|params|parameters|layers?)\w*|weights?_init\w*|print_\w+|checkpoint\w*)$"
 )
+# Names of functions that set something up, unless hot code is seen to call them.
+SETS_UP = re.compile(r"_*(setup\w*|init_\w+|initialize\w*|initialise\w*|build\w*)$")
 # Decorators that keep what a function gave: it runs once for each set of arguments.
 _CACHES = frozenset({"cache", "lru_cache", "cached_property"})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -106,7 +108,7 @@ def cold_function(project: Project, scope: Scope) -> bool:
     """Whether a function is set-up, saving, printing or testing by its name, builds a module, or is cached."""
     if scope.kind != "function":
         return False
-    if _SETUP.match(scope.name) or _CACHES.intersection(scope.decorator_names):
+    if _COLD_NAME.match(scope.name) or _CACHES.intersection(scope.decorator_names):
         return True
     return scope.name == "__init__" and scope.method_of is not None and project.is_module(scope.method_of.dotted)
 
