@@ -111,7 +111,7 @@ class EagerTensorFormat(Rule):
     may_change = (Change.ORDER,)
     examples = (
         _example("error-256x6", 'f"error: {error}"', '"error: %s", error', 256),
-        _example("loss", 'f"loss: {error.square().mean():g}"', '"loss: %g", error.square().mean()', 256),
+        _example("loss", 'f"loss: {error.square().mean():g}"', '"loss: %g", error.square().mean().detach()', 256),
     )
 
     def check(self, site: Site) -> Iterator[Report]:
