@@ -13,7 +13,8 @@ from torchlint.rule import Frequency
 _DEBUG = re.compile(
     r"(^|_)(debug\w*|verbose\w*|verbosity|dev_mode|render\w*|plot\w*|visuali\w+|profil\w+|print\w*|dump\w*|trace|tracing"
     r"|return_stats|log_interval|logging|should_log|do_log|log_this\w*|to_log|tensorboard|wandb|writer|write|record_video"
-    r"|save\w*|should_save|checkpoint\w*|sanity\w*|check_nan\w*|detect_anomaly|validate_args|validat\w+|debugging|DEBUG\w*)($|_)"
+    r"|save\w*|should_save|checkpoint\w*|sanity\w*|check_nan\w*|detect_anomaly|validate_args|validat\w+|debugging|isEnabledFor)($|_)",
+    re.IGNORECASE,
 )
 _DONE = re.compile(
     r"(^|_)(dones?|finished|terminated|truncated|terminations?|truncations?|episode_over|episode_done|game_over|reset)"
