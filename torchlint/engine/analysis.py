@@ -159,6 +159,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
     found = heat(project, graph, values, frozenset(settings.hot), frozenset(settings.cold))
     networks = Networks(project, graph, values)
     autograd = Autograd(project, graph, values, found, networks)
+    flow = Flow(project, graph, values, autograd.records, found.seldom)
     return Analysis(
         settings=settings,
         project=project,
@@ -168,11 +169,11 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         constants=Constants(project, graph, values),
         escapes=Escapes(project, graph, values),
         uses=Uses(project, values, found),
-        flow=Flow(project, graph, values, autograd.records, found.seldom),
+        flow=flow,
         networks=networks,
         autograd=autograd,
         members=Members(project),
         loops=Loops(values, Sides(project, graph, values)),
-        growth=Growth(project, graph),
+        growth=Growth(project, graph, flow),
         groups=graph.groups,
     )
