@@ -53,7 +53,9 @@ class _Finder:
     def __post_init__(self) -> None:
         functions = self.project.functions.values()
         # A property that only hands out an attribute costs nothing, and leads nowhere.
-        busy = (scope.name for scope in functions if "property" in scope.decorator_names and (scope.calls or scope.inner))
+        busy = (
+            scope.name for scope in functions if "property" in scope.decorator_names and (scope.calls or scope.inner)
+        )
         self.properties = frozenset(busy)
         self.functions = frozenset(scope.name for scope in functions)
 
