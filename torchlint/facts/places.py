@@ -63,8 +63,8 @@ class Places:
         while True:
             if isinstance(child, ast.stmt) and child in facts.places:
                 block, index = facts.places[child]
-                for stmt, bound in early_exits(block, index, facts):
-                    local.limit(bound, stmt)
+                for stmt, least in early_exits(block, index, facts):
+                    local.limit(least, stmt)
             if current is None or current is scope.node:
                 break
             if runs_each_time(current, child):
