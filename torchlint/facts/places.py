@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from torchlint.facts.caches import kept_already, renews
 from torchlint.facts.callers import Caller, passed
 from torchlint.facts.graph import CallGraph
 from torchlint.facts.guards import branch_limit, early_exits, is_debug_flag, is_none, limit, negated_limit
@@ -63,6 +64,8 @@ class Places:
         while True:
             if isinstance(child, ast.stmt) and child in facts.places:
                 block, index = facts.places[child]
+                if kept_already(block, index, facts):
+                    local.limit(Frequency.ONCE, child)
                 for stmt, least in early_exits(block, index, facts):
                     local.limit(least, stmt)
             if current is None or current is scope.node:
@@ -146,6 +149,8 @@ def _bound(node: ast.AST, child: ast.AST, facts: FileFacts) -> Frequency | None:
     """The limit that a node puts on one of its children."""
     if isinstance(node, ast.If):
         if child in node.body:
+            if renews(node.body, node.test, facts):
+                return Frequency.ONCE
             return _least(branch_limit(node.body, node.test), limit(node.test, facts))
         if child in node.orelse:
             return _least(branch_limit(node.orelse), negated_limit(node.test, facts))
