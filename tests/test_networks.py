@@ -56,7 +56,7 @@ FROZEN = {
     "for name, p in net.named_parameters():\n    p.requires_grad = False": True,
     "for p in other.parameters():\n    p.requires_grad = False": False,
     "net.requires_grad_(False)\nnet.requires_grad_(True)": False,
-    "def switch(module, on):\n    for p in module.parameters():\n        p.requires_grad = on\nswitch(net, False)": False,
+    "def switch(m, on):\n    for p in m.parameters():\n        p.requires_grad = on\nswitch(net, False)": False,
     "both = [net, other]\nfor module in both:\n    module.requires_grad_(False)": True,
 }
 
