@@ -258,8 +258,11 @@ class Graphs:
         name = self.project.qualified(facts, func) or ""
         given = [part.value if isinstance(part, ast.Starred) else part for part in node.args]
         given.extend(part.value for part in node.keywords)
-        if name.startswith("torch.nn.utils.clip_grad") or (name.startswith("torch.") and self._makes(name, node)):
+        if name.startswith("torch.nn.utils.clip_grad"):
             return Graph.NONE
+        if name.startswith("torch.") and name.rpartition(".")[2] in _MAKING:
+            asked = keyword(node, "requires_grad")
+            return Graph.NONE if asked is None or _says(node, "requires_grad", False) else Graph.TRAINED
         if name in ("torch.nn.Parameter", "torch.nn.parameter.Parameter"):
             return Graph.NONE if _says(node, "requires_grad", False) else Graph.TRAINED
         if name.startswith("torch.") and not name.startswith("torch.nn.modules") and name != "torch.utils.checkpoint":
@@ -296,12 +299,6 @@ class Graphs:
             fed = self._any(facts, given) or Graph.NONE
             return (found & ~Graph.TRAINED) | Graph.COPY | (fed & Graph.TRAINED)
         return found
-
-    @staticmethod
-    def _makes(name: str, node: ast.Call) -> bool:
-        """Whether a function of torch makes a leaf that asks for no gradient."""
-        asked = keyword(node, "requires_grad")
-        return name.rpartition(".")[2] in _MAKING and (asked is None or _says(node, "requires_grad", False))
 
     def _method(self, facts: FileFacts, func: ast.Attribute, given: Sequence[ast.expr]) -> Graph | None:
         source = self.values.of(facts, func.value)
