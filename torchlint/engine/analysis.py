@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torchlint.facts.autograd import Autograd
+from torchlint.facts.backward import Backwards
 from torchlint.facts.collect import collect
 from torchlint.facts.constant import Constants
 from torchlint.facts.effects import Sides
@@ -58,6 +59,7 @@ class Analysis:
     autograd: Autograd
     members: Members
     switching: Switching
+    backwards: Backwards
     provenance: Provenance
     loops: Loops
     growth: Growth
@@ -163,6 +165,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
     found = heat(project, graph, values, frozenset(settings.hot), frozenset(settings.cold))
     networks = Networks(project, graph, values)
     autograd = Autograd(project, graph, values, found, networks)
+    flow = Flow(project, graph, values, autograd.records, found.seldom)
     return Analysis(
         settings=settings,
         project=project,
@@ -172,10 +175,11 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         constants=Constants(project, graph, values),
         escapes=Escapes(project, graph, values),
         uses=Uses(project, values, found),
-        flow=Flow(project, graph, values, autograd.records, found.seldom),
+        flow=flow,
         networks=networks,
         autograd=autograd,
         members=Members(project),
+        backwards=Backwards(project, graph, values, flow, autograd),
         switching=Switching(project, graph, networks),
         provenance=Provenance(project, values, found),
         loops=Loops(values, Sides(project, graph, values)),

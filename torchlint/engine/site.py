@@ -342,6 +342,11 @@ class PairedSite:
         twin = self._expr(node)
         return twin is None or self.analysis.switching.matter(self.facts, twin)
 
+    def backward_again(self, call: cst.Call) -> bool:
+        """Whether another backward pass may run through the same graph."""
+        twin = self._expr(call)
+        return not isinstance(twin, ast.Call) or self.analysis.backwards.again(self.facts, twin)
+
 
 def place_of(twin: ast.AST) -> ast.AST:
     """The node whose hotness is meant: of a function its body, else the node itself."""
