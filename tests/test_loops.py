@@ -36,7 +36,7 @@ def loops(program: str) -> tuple[Loop, ...]:
 def part(program: str) -> set[str]:
     """The names of the properties that the marked expression has in its innermost loop; ``x?`` for not known."""
     loop = loops(program)[0]
-    fields = ("named", "learns", "item", "carried", "feeds", "collected", "leaves", "draws")
+    fields = ("few", "counted", "joined", "learns", "item", "carried", "feeds", "collected", "leaves", "draws")
     found = {name for name in fields if getattr(loop, name)}
     return found | {f"{name}?" for name in fields if getattr(loop, name) is None}
 
@@ -114,7 +114,7 @@ PROGRAMS = {
                 out[t] = last
             return out
         """,
-        {"item", "carried", "feeds", "collected", "leaves"},
+        {"counted", "item", "carried", "feeds", "collected", "leaves"},
     ),
     "a name set anew in every round": (
         """
@@ -211,7 +211,7 @@ PROGRAMS = {
             for _ in range(10):
                 obs = world.move(«net(obs)»)
         """,
-        {"carried", "feeds"},
+        {"counted", "carried", "feeds"},
     ),
     "a function that is not known": (
         """
@@ -228,14 +228,14 @@ PROGRAMS = {
         def f(n):
             return [«torch.randn(3)» for _ in range(n)]
         """,
-        {"draws", "collected", "leaves"},
+        {"counted", "draws", "collected", "leaves"},
     ),
     "items of a dict": (
         """
         def f(batch: dict):
             return {k: «v.float()» for k, v in batch.items()}
         """,
-        {"item", "named", "collected", "leaves"},
+        {"item", "few", "collected", "leaves"},
     ),
     "a literal": (
         """
@@ -243,7 +243,7 @@ PROGRAMS = {
             for x in (a, b):
                 y = «x + 1»
         """,
-        {"item", "named"},
+        {"item", "few"},
     ),
     "a list of the same round": (
         """
@@ -253,7 +253,7 @@ PROGRAMS = {
                 parts.append(«x + 1»)
                 y = torch.stack(parts)
         """,
-        {"item"},
+        {"item", "joined"},
     ),
     "a list that the next round reads": (
         """
@@ -312,7 +312,25 @@ PROGRAMS = {
                 for k in range(3):
                     y = «x * 2»
         """,
-        set(),
+        {"few", "counted"},
+    ),
+    "stacked afterwards": (
+        """
+        def f(xs, d):
+            out = []
+            for x in xs:
+                out.append((x, «x.to(d)»))
+            both = list(out)
+            return torch.stack(both)
+        """,
+        {"item", "collected", "joined", "leaves"},
+    ),
+    "stacked at once": (
+        """
+        def f(xs, d):
+            return torch.stack([«x.to(d)» for x in xs])
+        """,
+        {"item", "collected", "joined", "leaves"},
     ),
     "a while loop": (
         """
@@ -348,8 +366,8 @@ def test_an_inner_loop_comes_first_and_the_outer_one_knows_its_items() -> None:
             return [{k: «action[k][i]» for k in ("move", "turn")} for i in range(len(envs))]
         """
     )
-    assert (inner.comprehension, inner.named, inner.item) == (True, True, True)
-    assert (outer.comprehension, outer.named, outer.item, outer.collected) == (True, False, True, True)
+    assert (inner.comprehension, inner.few, inner.item) == (True, True, True)
+    assert (outer.comprehension, outer.few, outer.item, outer.collected) == (True, False, True, True)
 
 
 def test_independent_rounds_may_be_computed_at_once() -> None:

@@ -22,6 +22,7 @@ from torchlint.facts.model import FileFacts, decorators
 from torchlint.facts.networks import Networks
 from torchlint.facts.project import Project, link, module_name
 from torchlint.facts.provenance import Provenance
+from torchlint.facts.readers import Readers
 from torchlint.facts.roots import is_test
 from torchlint.facts.switching import Switching
 from torchlint.facts.uses import Uses
@@ -55,6 +56,7 @@ class Analysis:
     escapes: Escapes
     uses: Uses
     flow: Flow
+    readers: Readers
     networks: Networks
     autograd: Autograd
     members: Members
@@ -176,6 +178,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         escapes=Escapes(project, graph, values),
         uses=Uses(project, values, found),
         flow=flow,
+        readers=Readers(graph),
         networks=networks,
         autograd=autograd,
         members=Members(project),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from torchlint.engine.analysis import Analysis
     from torchlint.engine.pair import Pairs
 
+_FEW_CALLS = 5
 _FLAG = re.compile(r"(^|_)(debug\w*|sanity\w*|check_nans?|check_finite|check_numerics|validate|validation)($|_)")
 
 
@@ -254,6 +255,20 @@ class PairedSite:
         twin = self._expr(node)
         return self.analysis.flow.graph_uses(self.facts, twin) if twin is not None else frozenset({Use.PASSED})
 
+    def copies(self, node: cst.CSTNode) -> bool:
+        """Whether a call is one of a project function that only copies its argument to the host."""
+        twin = self._expr(node)
+        return isinstance(twin, ast.Call) and self.analysis.readers.called(twin)
+
+    def copying(self) -> bool:
+        """Whether the function that holds the node only copies its argument to the host."""
+        return self.analysis.readers.within(self.facts, place_of(self.twin))
+
+    def differentiated(self, node: cst.CSTNode) -> bool:
+        """Whether ``backward()`` runs through what a name or attribute holds."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.flow.differentiated(self.facts, twin)
+
     def records(self) -> bool | None:
         """Whether autograd records what runs at the node."""
         return self.analysis.autograd.records(self.facts, place_of(self.twin))
@@ -295,9 +310,16 @@ class PairedSite:
         return self.analysis.calls_of(name)
 
     def nearby(self, names: frozenset[str]) -> bool:
-        """Whether the function that holds the node calls one of these."""
+        """Whether the function that holds the node calls one of these, or of a short helper all its callers do."""
         scope = self.facts.scope_of(place_of(self.twin)).function
-        return any(self.analysis.project.qualified(self.facts, call.func) in names for call in scope.calls)
+        if any(self._calls_one_of(function, names) for function in [scope, *_other_end(scope)]):
+            return True
+        callers = self.analysis.graph.callers.get(scope, ()) if len(scope.calls) <= _FEW_CALLS else ()
+        around = [caller.facts.scope_of(caller.call).function for caller in callers]
+        return bool(around) and all(self._calls_one_of(function, names) for function in around)
+
+    def _calls_one_of(self, function: Scope, names: frozenset[str]) -> bool:
+        return any(self.analysis.project.qualified(function.file, call.func) in names for call in function.calls)
 
     def free_attribute(self, name: str) -> str | None:
         """An attribute that the enclosing module could set at the end of its ``__init__``."""
@@ -346,6 +368,13 @@ class PairedSite:
         """Whether another backward pass may run through the same graph."""
         twin = self._expr(call)
         return not isinstance(twin, ast.Call) or self.analysis.backwards.again(self.facts, twin)
+
+
+def _other_end(function: Scope) -> list[Scope]:
+    """Of a context manager's ``__exit__`` its ``__enter__``, and the other way round."""
+    other = {"__enter__": "__exit__", "__exit__": "__enter__"}.get(function.name)
+    bound = function.method_of.bindings.get(other, ()) if other is not None and function.method_of is not None else ()
+    return [binding.scope for binding in bound if binding.scope is not None]
 
 
 def place_of(twin: ast.AST) -> ast.AST:

@@ -47,7 +47,6 @@ class Graph:
     records: Records
     index: Use = Use.DETACHED
     text: Use = Use.LOGGED
-    keeps: bool = True
 
     def _kind(self, spot: Spot, node: ast.expr) -> Kind:
         return self.ground.values.of(spot.facts, node).kind
@@ -103,7 +102,7 @@ class Graph:
             return self.operation(spot, call)
         if kind in (Kind.TENSOR, Kind.DISTRIBUTION):
             return iter((Use.DETACHED,)) if method in _ENDS else self._changing(spot, call, call.func)
-        if kind is Kind.MODULE or self._kind(spot, call.func) is Kind.MODULE:
+        if kind is Kind.MODULE:
             return self.operation(spot, call)
         if kind in (Kind.NDARRAY, Kind.SCALAR, Kind.NUMBER):
             return iter((Use.DETACHED,))

@@ -11,11 +11,12 @@ from torchlint.facts.flow_spots import Carrier, Key, Next, Spot, key_of, picked
 from torchlint.facts.graph import CallGraph
 from torchlint.facts.mentions import Mentions
 from torchlint.facts.model import Bind, Binding, Scope
-from torchlint.facts.project import Project, exported
+from torchlint.facts.project import Project
 from torchlint.facts.values import Values
 from torchlint.rule import Kind, Use
 
 _FRESH = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.Constant)
+_MAKING = ("builtins.", "collections.", "torch.", "numpy.", "copy.")
 _PROPERTIES = frozenset({"property", "cached_property"})
 
 
@@ -36,7 +37,7 @@ class Ground:
             for read in self.mentions.of_binding(spot.facts, target.id, stmt):
                 yield self._read_again(spot, target, read)
         elif isinstance(target, ast.Attribute):
-            yield from self.kept(spot, target, carrier)
+            yield from self.kept(spot, target)
         elif isinstance(target, ast.Subscript):
             stored = carrier.stored(spot, target)
             if stored is not None:
@@ -46,10 +47,10 @@ class Ground:
                 rest = spot.path[1:] if isinstance(target.slice, ast.Slice) else spot.path
                 yield spot.inside(target.value, key, *rest)
         elif isinstance(target, ast.Starred):
-            yield from self.bound(replace(spot, path=(None, *spot.path)), target.value, stmt, carrier)
+            yield from self.bound(spot, target.value, stmt, carrier)
         elif isinstance(target, (ast.Tuple, ast.List)):
             for position, element in enumerate(target.elts):
-                path = picked(spot.path, position)
+                path = unpacked(spot.path, target.elts, position)
                 if path is not None:
                     yield from self.bound(replace(spot, path=path), element, stmt, carrier)
         else:
@@ -61,43 +62,31 @@ class Ground:
         there = spot.facts.scope_of(read).function
         return spot.same(read) if here is there else spot.elsewhere(spot.facts, read)
 
-    def kept(self, spot: Spot, node: ast.Attribute, carrier: Carrier) -> Next:
+    def kept(self, spot: Spot, node: ast.Attribute) -> Next:
         """The value is kept in an attribute: all reads of it."""
         owner = self.values.of(spot.facts, node.value)
         classes = owner.name if owner.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) else ""
-        yield from self._fielded(spot, classes, node, carrier)
+        yield from self.field(spot, classes, node.attr, node)
 
-    def field(self, spot: Spot, cls: str, name: str, carrier: Carrier) -> Next:
-        """The value becomes an attribute of a new instance of a class."""
-        yield from self._fielded(spot, cls, name, carrier)
-
-    def _fielded(self, spot: Spot, classes: str, what: ast.Attribute | str, carrier: Carrier) -> Next:
-        """The reads of an attribute, given by its name or by one of its mentions."""
+    def field(self, spot: Spot, classes: str, attr: str, here: ast.Attribute | None = None) -> Next:
+        """The value is an attribute of instances of classes: all reads of it but the one ``here``."""
         found = False
-        attr = what if isinstance(what, str) else what.attr
         for facts, read in self.mentions.of_field(spot.facts, classes, attr):
-            if read is not what:
+            if read is not here:
                 found = True
                 yield spot.elsewhere(facts, read)
-        if not found and (carrier.keeps or self._public(classes)):
+        if not found:
             yield Use.STORED
-
-    def _public(self, classes: str) -> bool:
-        """Whether others may read the attributes of a class: those of a library, or all fields of a dataclass."""
-        scopes = [self.project.classes.get(name) for name in classes.split("|")]
-        return any(
-            scope is None or "dataclass" in scope.decorator_names or exported(self.project, scope) for scope in scopes
-        )
 
     # objects that something was put into ----------------------------------------------------------------------------
 
-    def put(self, spot: Spot, carrier: Carrier) -> Next:
+    def put(self, spot: Spot) -> Next:
         """The value was put into the object that the spot's expression names: whoever reads it, has it."""
         node = spot.node
         if isinstance(node, ast.Name):
             yield from self._put_name(spot, node)
         elif isinstance(node, ast.Attribute):
-            yield from self._put_attribute(spot, node, carrier)
+            yield from self._put_attribute(spot, node)
         elif isinstance(node, ast.Subscript):
             key = None if isinstance(node.slice, ast.Slice) else key_of(node.slice)
             yield spot.inside(node.value, key, *spot.path)
@@ -157,13 +146,13 @@ class Ground:
             if node is not None:
                 yield Spot(caller.facts, node, spot.path, put=True)
 
-    def _put_attribute(self, spot: Spot, node: ast.Attribute, carrier: Carrier) -> Next:
+    def _put_attribute(self, spot: Spot, node: ast.Attribute) -> Next:
         name = self.project.qualified(spot.facts, node)
         owner = self.values.of(spot.facts, node.value)
         if name is not None or owner.kind is Kind.NAMESPACE:
             yield Use.COLLECTED
             return
-        yield from self.kept(spot, node, carrier)
+        yield from self.kept(spot, node)
         for cls in owner.name.split("|") if owner.kind in (Kind.INSTANCE, Kind.MODULE) else ():
             for store in stores_of(self.project, cls, node.attr):
                 value = store.binding.value
@@ -190,7 +179,7 @@ class Ground:
                 if position in (None, index):
                     yield spot.inside(argument, None, *spot.path[2:])
             return
-        if name in self.project.classes or name.rpartition(".")[2][:1].isupper() or name.startswith("builtins."):
+        if name in self.project.classes or name.rpartition(".")[2][:1].isupper() or name.startswith(_MAKING):
             return  # a new object
         functions = self.graph.callees.get(node, ())
         for function in functions:
@@ -198,7 +187,7 @@ class Ground:
             for stmt in function.returns:
                 if stmt.value is not None and not isinstance(stmt.value, _FRESH):
                     yield Spot(function.file, stmt.value, spot.path, calls, put=True)
-        if not functions and name not in ("collections.deque", "collections.defaultdict"):
+        if not functions:
             yield Use.COLLECTED
 
     # functions ------------------------------------------------------------------------------------------------------
@@ -238,6 +227,16 @@ class Ground:
             for read in self.mentions.of_binding(function.file, name, binding.stmt):
                 inside = function.file.scope_of(read).function is function
                 yield Spot(function.file, read, path, calls if inside else (), quiet=quiet and inside)
+
+
+def unpacked(path: tuple[Key, ...], targets: list[ast.expr], position: int) -> tuple[Key, ...] | None:
+    """The path inside one of several targets, ``None`` when that does not get the value."""
+    star = next((index for index, target in enumerate(targets) if isinstance(target, ast.Starred)), len(targets))
+    if position < star or not path:
+        return picked(path, position)
+    if isinstance(path[0], int) and path[0] < star:
+        return None
+    return (None, *path[1:]) if position == star else path[1:]
 
 
 def _parameter(function: Scope, place: Key, skip: int, path: tuple[Key, ...]) -> tuple[str, tuple[Key, ...]] | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from torchlint.facts.collect import dotted
 from torchlint.facts.effects import PARAMETERS, Effects, Sides, nodes_of, overlaps
 from torchlint.facts.ends import Ends, Follower
+from torchlint.facts.joining import Joining
 from torchlint.facts.model import Bind, Binding, FileFacts
 from torchlint.facts.nesting import COMPREHENSIONS, OUTSIDE, LoopNode, around, head, inside, stored_before
 from torchlint.facts.reach import Rounds, rounds
@@ -16,6 +17,7 @@ from torchlint.rule import UNKNOWN, Kind, Loop
 
 _KEYS = frozenset({"keys", "values", "items"})
 _PARTS = frozenset({"parameters", "named_parameters", "modules", "named_modules", "children", "named_children"})
+_FEW = 6
 _WRAPPERS = frozenset({"enumerate", "zip", "list", "tuple", "sorted", "reversed", "set"})
 
 
@@ -42,6 +44,10 @@ class Loops:
     values: Values
     sides: Sides
     _effects: dict[LoopNode, Effects] = field(default_factory=dict)
+    _joining: Joining = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._joining = Joining(self.values.project)
 
     def of(self, facts: FileFacts, node: ast.expr) -> tuple[Loop, ...]:
         """The loops of a function that run an expression over and over, innermost first, each with its part in it."""
@@ -55,12 +61,14 @@ class Loops:
             row=loop.lineno,
             comprehension=isinstance(loop, COMPREHENSIONS),
             over=self.values.of(facts, over) if over is not None else UNKNOWN,
-            named=over is not None and self._is_named(facts, over),
+            few=over is not None and (self._is_few(facts, over) or _goes_over_keys(loop, over)),
+            counted=over is not None and self._range(facts, over) is not None,
             learns=PARAMETERS in self.effects(facts, loop).writes,
             item=needs.item,
             carried=needs.carried,
             feeds=True if Ends.NEXT in ends else None if Ends.UNKNOWN in ends else False,
             collected=Ends.COLLECTED in ends,
+            joined=self._joining.joins(facts, node, loop),
             leaves=bool(ends & {Ends.COLLECTED, Ends.AFTER}),
             draws=needs.draws,
         )
@@ -72,8 +80,21 @@ class Loops:
             found = self._effects[loop] = self.sides.of(facts, inside(loop))
         return found
 
-    def _is_named(self, facts: FileFacts, over: ast.expr) -> bool:
-        """Whether a loop goes over a handful of named things."""
+    def _range(self, facts: FileFacts, over: ast.expr) -> ast.Call | None:
+        """The ``range(...)`` that a loop goes over, also backwards."""
+        if not isinstance(over, ast.Call):
+            return None
+        name = self.values.project.qualified(facts, over.func)
+        if name == "builtins.reversed" and over.args:
+            return self._range(facts, over.args[0])
+        return over if name == "builtins.range" else None
+
+    def _is_few(self, facts: FileFacts, over: ast.expr) -> bool:
+        """Whether a loop goes over a handful of things."""
+        counted = self._range(facts, over)
+        if counted is not None:
+            ends = [self.values.of(facts, part).literal for part in counted.args]
+            return all(isinstance(end, int) and -_FEW < end < _FEW for end in ends)
         if isinstance(over, (ast.Tuple, ast.List, ast.Set, ast.Dict)):
             return not any(isinstance(part, ast.Starred) for part in ast.iter_child_nodes(over))
         if isinstance(over, ast.Call):
@@ -81,15 +102,32 @@ class Loops:
             if isinstance(func, ast.Attribute):
                 return func.attr in _KEYS or func.attr in _PARTS
             wrapped = isinstance(func, ast.Name) and func.id in _WRAPPERS and over.args
-            return bool(wrapped) and any(self._is_named(facts, part) for part in over.args)
+            return bool(wrapped) and any(self._is_few(facts, part) for part in over.args)
         if isinstance(over, ast.Name):
             bindings = self.values.project.reaching(facts, over).bindings
             values = [b.value for b in bindings if b.how is Bind.ASSIGN and not b.path and b.value is not None]
             if bindings and len(values) == len(bindings):
                 if all(isinstance(value, (ast.Tuple, ast.List)) and value.elts for value in values):
-                    return all(self._is_named(facts, value) for value in values)
+                    return all(self._is_few(facts, value) for value in values)
         value = self.values.of(facts, over)
         return value.kind in (Kind.DICT, Kind.MODULE) or (value.kind is Kind.TUPLE and len(value.items) > 1)
+
+
+def _goes_over_keys(loop: LoopNode, over: ast.expr) -> bool:
+    """Whether a loop makes a dict, or reads what it goes over by its own elements, as only a dict can be."""
+    if isinstance(loop, ast.DictComp):
+        return True
+    target = loop.target if isinstance(loop, (ast.For, ast.AsyncFor)) else None
+    if isinstance(loop, COMPREHENSIONS):
+        target = loop.generators[0].target
+    text = ast.unparse(over)
+    return isinstance(target, ast.Name) and any(
+        isinstance(part, ast.Subscript)
+        and isinstance(part.slice, ast.Name)
+        and part.slice.id == target.id
+        and ast.unparse(part.value) == text
+        for part in nodes_of(inside(loop))
+    )
 
 
 class _Needing:

@@ -18,14 +18,16 @@ class Loop:
         row: of the loop, 1-based.
         comprehension: whether it is one.
         over: what it goes over; unknown for ``while``.
-        named: it goes over a handful of named things (keys and items of a dict, a literal, the parts of a module) and
-            not over rows, steps or objects that may be many.
+        few: it goes over a handful of things (keys and items of a dict, a literal, the parts of a module, a short
+            range) and not over rows, steps or objects that may be many.
+        counted: it goes over a range.
         learns: an optimizer runs in it, so that networks change from round to round.
         item: the expression depends on the element that the loop is at.
         carried: it depends on what an earlier round left behind; ``None``: not known.
         feeds: what it gives reaches the next round; ``None``: not known.
         collected: what it gives is appended to or summed in something that only code after the loop reads; an element
             of a comprehension is.
+        joined: the collection that the expression is put into becomes one tensor or array.
         leaves: what it gives is read after the loop, collected or not.
         draws: it draws random numbers.
     """
@@ -33,12 +35,14 @@ class Loop:
     row: int
     comprehension: bool = False
     over: Value = UNKNOWN
-    named: bool = False
+    few: bool = False
+    counted: bool = False
     learns: bool = False
     item: bool = False
     carried: bool | None = None
     feeds: bool | None = None
     collected: bool = False
+    joined: bool = False
     leaves: bool = False
     draws: bool = False
 

@@ -134,6 +134,15 @@ class Site(Protocol):
     def graph_uses(self, node: cst.CSTNode) -> frozenset[Use]:
         """Where the autograd graph of a tensor goes: like ``uses``, but it ends where the graph does."""
 
+    def copies(self, node: cst.CSTNode) -> bool:
+        """Whether a call is one of a project function that does nothing but copy its argument to the host: ``to_np``."""
+
+    def copying(self) -> bool:
+        """Whether the function that holds the node does nothing but copy its argument to the host."""
+
+    def differentiated(self, node: cst.CSTNode) -> bool:
+        """Whether ``backward()`` runs through what a name or attribute holds, wherever that is read: it is a tensor."""
+
     def records(self) -> bool | None:
         """Whether autograd records what runs at the node.
 
@@ -173,7 +182,11 @@ class Site(Protocol):
         """The values of the positional arguments of every call of a qualified name in the project."""
 
     def nearby(self, names: frozenset[str]) -> bool:
-        """Whether the function that holds the node calls one of these qualified names itself."""
+        """Whether the function that holds the node calls one of these qualified names itself.
+
+        Of a helper that makes few calls, also whether all functions known to call it do; of one end of a context
+        manager also whether the other end does.
+        """
 
     def free_attribute(self, name: str) -> str | None:
         """An attribute, as source (``self.support``), that the enclosing module could set at the end of ``__init__``.
