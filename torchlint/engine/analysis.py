@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torchlint.facts.autograd import Autograd
+from torchlint.facts.backward import Backwards
 from torchlint.facts.collect import collect
 from torchlint.facts.constant import Constants
 from torchlint.facts.effects import Sides
@@ -60,6 +61,7 @@ class Analysis:
     autograd: Autograd
     members: Members
     switching: Switching
+    backwards: Backwards
     provenance: Provenance
     loops: Loops
     growth: Growth
@@ -180,6 +182,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         networks=networks,
         autograd=autograd,
         members=Members(project),
+        backwards=Backwards(project, graph, values, flow, autograd),
         switching=Switching(project, graph, networks),
         provenance=Provenance(project, values, found),
         loops=Loops(values, Sides(project, graph, values)),

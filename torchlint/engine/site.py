@@ -374,6 +374,11 @@ class PairedSite:
         twin = self._expr(node)
         return twin is None or self.analysis.switching.matter(self.facts, twin)
 
+    def backward_again(self, call: cst.Call) -> bool:
+        """Whether another backward pass may run through the same graph."""
+        twin = self._expr(call)
+        return not isinstance(twin, ast.Call) or self.analysis.backwards.again(self.facts, twin)
+
 
 def _other_end(function: Scope) -> list[Scope]:
     """Of a context manager's ``__exit__`` its ``__enter__``, and the other way round."""

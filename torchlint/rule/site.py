@@ -237,3 +237,6 @@ class Site(Protocol):
 
     def mode_matters(self, node: cst.CSTNode) -> bool:
         """Whether a module may compute something else in the other mode; true where its parts are not known."""
+
+    def backward_again(self, call: cst.Call) -> bool:
+        """Whether another backward pass may run through the graph of ``x.backward()`` after it; true when unsure."""
