@@ -211,6 +211,19 @@ GUARDS = {
     "if flag:\n    f(x)  # A\n    raise ValueError": O,
     "if flag:\n    pass\nelse:\n    f(x)  # A\n    raise ValueError": O,
     "if self.cache is None:\n    f(x)  # A": O,
+    "if self.mask is None or self.mask.shape[0] != n:\n    self.mask = f(x)  # A": O,
+    "if x not in self.tables:\n    self.tables[x] = f(x)  # A": O,
+    "if y and not x in TABLES:\n    z = f(x)  # A\n    TABLES[x] = z": O,
+    "if x in self.tables:\n    return self.tables[x]\nz = f(x)  # A\nself.tables[x] = z": O,
+    "if x in self.tables:\n    return self.tables[x]\nz = f(x)  # A\nself.other[x] = z": S,
+    "groups = {}\nif x not in groups:\n    groups[x] = f(x)  # A": S,
+    "if x not in self.tables:\n    self.other[x] = f(x)  # A": S,
+    "if len(self.mask) < n:\n    self.mask = f(x)  # A": O,
+    "if n > store.mask.size(0):\n    store.mask = f(x)  # A": O,
+    "if self.mask.shape[0] != n:\n    self.other = f(x)  # A": S,
+    "if self.mask.shape[0] != n or x:\n    self.mask = f(x)  # A": S,
+    "if len(self.mask) > n:\n    self.mask = f(x)  # A": S,
+    "if y.shape[0] != n:\n    y = f(x)  # A": S,
     "if self.cache is not None:\n    pass\nelse:\n    f(x)  # A": O,
     "if not hasattr(self, 'cache'):\n    f(x)  # A": O,
     "if key not in self.cache:\n    f(x)  # A": O,
@@ -328,7 +341,7 @@ def test_other_files_are_hot(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["save", "save_model", "setup", "init_weights", "build_net", "plot", "__repr__", "load"]
+    "name", ["save", "save_model", "setup", "init_weights", "reset_parameters", "plot", "__repr__", "load"]
 )
 def test_functions_for_set_up_are_cold(name: str) -> None:
     assert frequencies(AGENT.replace("act", name))["A"] is O

@@ -103,7 +103,7 @@ EXPRESSIONS = {
     "torch.device('cuda')": "device cuda",
     "torch.nn.functional.relu(x)": "tensor",
     "torch.distributions.Categorical(logits=x)": "distribution Categorical",
-    "torch.distributions.Categorical(logits=x).sample()": "tensor",
+    "torch.distributions.Categorical(logits=x).sample()": "tensor int64",
     "torch.optim.Adam(x)": "optimizer",
     "nn.Linear(3, 4)": "module torch.nn.Linear",
     "nn.Linear(3, 4)(x)": "tensor",
@@ -243,7 +243,7 @@ PROGRAMS = {
     "star arguments": ("def f(x):\n    show(x)\nf(*y)\nf(1)", "unknown"),
     "double star": ("def f(x=1):\n    show(x)\nf(**y)", "unknown"),
     "after a star": ("def f(a, x):\n    show(x)\nf(*y, 1)", "unknown"),
-    "*args": ("def f(*x):\n    show(x)\nf(1)", "unknown"),
+    "*args": ("def f(*x):\n    show(x)\nf(1)", "tuple (Python number int)"),
     "an annotated parameter": ("def f(x: np.ndarray):\n    show(x)\nf('a')", "ndarray"),
     "an optional parameter": ("from typing import Optional\ndef f(x: Optional[torch.Tensor]):\n    show(x)", "tensor"),
     "a union with None": ("def f(x: 'torch.Tensor | None'):\n    show(x)", "tensor"),
@@ -424,7 +424,7 @@ def test_values_cross_files() -> None:
             "agents/net.py": "import torch\nSIZE = 3\ndef head():\n    return torch.zeros(SIZE)\n",
         }
     )
-    assert described(code.value("train.py")) == "tensor float32 cpu"
+    assert described(code.value("train.py")) == "tensor float32 cpu rank 1"
 
 
 TANGLE = (
@@ -480,4 +480,4 @@ def test_answers_do_not_depend_on_the_order_of_questions(seed: int) -> None:
 
 def test_a_long_chain_of_assignments_is_followed_from_its_end() -> None:
     lines = "".join(f"x{i + 1} = x{i} + 1\n" for i in range(300))
-    assert shown(f"x0 = torch.zeros(1)\n{lines}show(x300)") == "tensor float32 cpu"
+    assert shown(f"x0 = torch.zeros(1)\n{lines}show(x300)") == "tensor float32 cpu rank 1"

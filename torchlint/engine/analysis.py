@@ -15,12 +15,15 @@ from torchlint.facts.flow import Flow
 from torchlint.facts.graph import CallGraph, call_graph
 from torchlint.facts.growth import Growth
 from torchlint.facts.hotness import Heat, heat
-from torchlint.facts.members import Members
 from torchlint.facts.loops import Loops
+from torchlint.facts.members import Members
 from torchlint.facts.model import FileFacts, decorators
 from torchlint.facts.networks import Networks
 from torchlint.facts.project import Project, link, module_name
+from torchlint.facts.provenance import Provenance
+from torchlint.facts.readers import Readers
 from torchlint.facts.roots import is_test
+from torchlint.facts.switching import Switching
 from torchlint.facts.uses import Uses
 from torchlint.facts.values import Values
 from torchlint.rule import Value
@@ -52,9 +55,12 @@ class Analysis:
     escapes: Escapes
     uses: Uses
     flow: Flow
+    readers: Readers
     networks: Networks
     autograd: Autograd
     members: Members
+    switching: Switching
+    provenance: Provenance
     loops: Loops
     growth: Growth
     groups: dict[str, frozenset[str]]
@@ -170,9 +176,12 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         escapes=Escapes(project, graph, values),
         uses=Uses(project, values, found),
         flow=flow,
+        readers=Readers(graph),
         networks=networks,
         autograd=autograd,
         members=Members(project),
+        switching=Switching(project, graph, networks),
+        provenance=Provenance(project, values, found),
         loops=Loops(values, Sides(project, graph, values)),
         growth=Growth(project, graph, flow),
         groups=graph.groups,

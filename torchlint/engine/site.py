@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from torchlint.engine.analysis import Analysis
     from torchlint.engine.pair import Pairs
 
+_FEW_CALLS = 5
 _FLAG = re.compile(r"(^|_)(debug\w*|sanity\w*|check_nans?|check_finite|check_numerics|validate|validation)($|_)")
 
 
@@ -254,6 +255,20 @@ class PairedSite:
         twin = self._expr(node)
         return self.analysis.flow.graph_uses(self.facts, twin) if twin is not None else frozenset({Use.PASSED})
 
+    def copies(self, node: cst.CSTNode) -> bool:
+        """Whether a call is one of a project function that only copies its argument to the host."""
+        twin = self._expr(node)
+        return isinstance(twin, ast.Call) and self.analysis.readers.called(twin)
+
+    def copying(self) -> bool:
+        """Whether the function that holds the node only copies its argument to the host."""
+        return self.analysis.readers.within(self.facts, place_of(self.twin))
+
+    def differentiated(self, node: cst.CSTNode) -> bool:
+        """Whether ``backward()`` runs through what a name or attribute holds."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.flow.differentiated(self.facts, twin)
+
     def records(self) -> bool | None:
         """Whether autograd records what runs at the node."""
         return self.analysis.autograd.records(self.facts, place_of(self.twin))
@@ -305,9 +320,16 @@ class PairedSite:
         return self.analysis.calls_of(name)
 
     def nearby(self, names: frozenset[str]) -> bool:
-        """Whether the function that holds the node calls one of these."""
+        """Whether the function that holds the node calls one of these, or of a short helper all its callers do."""
         scope = self.facts.scope_of(place_of(self.twin)).function
-        return any(self.analysis.project.qualified(self.facts, call.func) in names for call in scope.calls)
+        if self._calls_one_of(scope, names):
+            return True
+        callers = self.analysis.graph.callers.get(scope, ()) if len(scope.calls) <= _FEW_CALLS else ()
+        around = [caller.facts.scope_of(caller.call).function for caller in callers]
+        return bool(around) and all(self._calls_one_of(function, names) for function in around)
+
+    def _calls_one_of(self, function: Scope, names: frozenset[str]) -> bool:
+        return any(self.analysis.project.qualified(function.file, call.func) in names for call in function.calls)
 
     def free_attribute(self, name: str) -> str | None:
         """An attribute that the enclosing module could set at the end of its ``__init__``."""
@@ -322,6 +344,35 @@ class PairedSite:
         """Whether an expression is a parameter of its function."""
         twin = self._expr(node)
         return twin is not None and self.analysis.members.of_parameter(self.facts, twin)
+
+    def loops_over(self, node: cst.CSTNode) -> str:
+        """What the loop runs over that binds a name."""
+        twin = self._expr(node)
+        return self.analysis.provenance.loops_over(self.facts, twin) if twin is not None else ""
+
+    def made_before(self, node: cst.CSTNode) -> bool:
+        """Whether what a name holds is made less often than the code at it runs."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.provenance.made_before(self.facts, twin)
+
+    def read_back(self, node: cst.CSTNode) -> bool:
+        """Whether an array is a tensor read back for nobody else."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.provenance.read_back(self.facts, twin)
+
+    def switches_mode(self, call: cst.Call) -> bool:
+        """Whether a call makes a context manager that switches modules."""
+        twin = self._expr(call)
+        return isinstance(twin, ast.Call) and self.analysis.switching.switches(self.facts, twin)
+
+    def in_context_manager(self) -> bool:
+        """Whether the node stands in a context manager."""
+        return self.analysis.switching.in_context_manager(self.facts, self.twin)
+
+    def mode_matters(self, node: cst.CSTNode) -> bool:
+        """Whether a module may compute something else in the other mode."""
+        twin = self._expr(node)
+        return twin is None or self.analysis.switching.matter(self.facts, twin)
 
 
 def place_of(twin: ast.AST) -> ast.AST:

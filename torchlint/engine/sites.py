@@ -24,6 +24,7 @@ class Triggers:
     methods: dict[str, list[Rule]] = field(default_factory=dict)
     statements: dict[str, list[Rule]] = field(default_factory=dict)
     subscripts: list[tuple[Rule, Match]] = field(default_factory=list)
+    copies: list[Rule] = field(default_factory=list)
     tests: list[Rule] = field(default_factory=list)
     networks: list[Rule] = field(default_factory=list)
     grown: list[Rule] = field(default_factory=list)
@@ -40,6 +41,8 @@ class Triggers:
                 self.subscripts.append((rule, masked))
             if rule.trigger.scalar_subscripts:
                 self.subscripts.append((rule, by_scalar))
+            if rule.trigger.copies:
+                self.copies.append(rule)
             if rule.trigger.tests:
                 self.tests.append(rule)
             if rule.trigger.networks:
@@ -77,6 +80,8 @@ class Triggers:
         for called in dict.fromkeys((name, built)):
             if called is not None:
                 rules.extend(rule for rule in self.calls.get(called, ()) if rule not in rules)
+        if self.copies and analysis.readers.called(call):
+            rules.extend(rule for rule in self.copies if rule not in rules)
         hot = [rule for rule in rules if hot_enough(analysis, facts, call, rule)]
         runners = [rule for rule in self.networks if rule not in rules and hot_enough(analysis, facts, call, rule)]
         return [*hot, *runners] if runners and analysis.autograd.runs(facts, call) else hot

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from torchlint.facts.join import BOOL, FLOAT, INT, NONE, NUMBER, STRING, list_of, tuple_of
+from torchlint.facts.join import BOOL, FLOAT, INT, NONE, NUMBER, STRING, join, list_of, tuple_of
 from torchlint.facts.signatures import Of, starred
 from torchlint.rule import UNKNOWN, Kind, Value
 
@@ -98,3 +98,43 @@ def _zip(call: ast.Call, of: Of) -> Value:
 def _zipped(call: ast.Call, of: Of) -> Iterator[Value]:
     for arg in call.args:
         yield UNKNOWN if isinstance(arg, ast.Starred) else element_of(of(arg))
+
+
+def named_tuple(call: ast.Call, of: Of) -> Value:
+    """The class that ``namedtuple("Step", "obs action")`` makes: its field names are the value's keys."""
+    fields = call.args[1] if len(call.args) > 1 and not starred(call) else None
+    keys: list[str] = []
+    if isinstance(fields, ast.Constant) and isinstance(fields.value, str):
+        keys = fields.value.replace(",", " ").split()
+    elif isinstance(fields, (ast.Tuple, ast.List)):
+        for part in fields.elts:
+            name = of(part.elts[0] if isinstance(part, ast.Tuple) and part.elts else part).literal
+            keys.append(name if isinstance(name, str) else "")
+    return Value(Kind.CLASS, name="collections.namedtuple", keys=tuple(keys)) if all(keys) and keys else UNKNOWN
+
+
+def named_items(cls: Value, positional: list[Value] | None, call: ast.Call, of: Of) -> Value:
+    """An instance of such a class, from the arguments of its call; ``positional``: ``None`` where they are hidden."""
+    given = dict(zip(cls.keys, positional or [], strict=False))
+    given.update({k.arg: of(k.value) for k in call.keywords if k.arg is not None})
+    return Value(Kind.TUPLE, items=tuple(given.get(key, UNKNOWN) for key in cls.keys), keys=cls.keys, nonempty=True)
+
+
+def container_method(name: str, source: Value, call: ast.Call, of: Of) -> Value:
+    """Value of ``x.name(...)`` of a list, a dict or a size."""
+    if source.kind is Kind.SIZE:
+        return INT if name == "numel" else UNKNOWN
+    if name == "copy":
+        return source
+    if source.kind is Kind.LIST:
+        return source.element if name in ("pop", "popleft") else INT if name in ("index", "count") else UNKNOWN
+    if name in ("get", "pop", "setdefault") and call.args:
+        key = of(call.args[0]).literal
+        default = of(call.args[1]) if len(call.args) > 1 else None
+        found = source.item(key) if isinstance(key, str) and source.keys else join(source.items)
+        return join([found or UNKNOWN, default]) or UNKNOWN
+    if name == "values":
+        return list_of(join(source.items) or UNKNOWN)
+    if name == "items":
+        return list_of(tuple_of(STRING if source.keys else UNKNOWN, join(source.items) or UNKNOWN))
+    return list_of(STRING) if name == "keys" and source.keys else UNKNOWN

@@ -43,7 +43,7 @@ class Flow:
     records: Records = _unknown
     seldom: Seldom = _often
     _ground: Ground = field(init=False)
-    _found: dict[tuple[ast.expr, bool], frozenset[Use]] = field(default_factory=dict)
+    _found: dict[tuple[ast.expr, bool | None], frozenset[Use]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         mentions = Mentions(self.project, self.graph, self.values)
@@ -56,6 +56,14 @@ class Flow:
     def graph_uses(self, facts: FileFacts, node: ast.expr) -> frozenset[Use]:
         """All ends that the autograd graph of a tensor comes to."""
         return self._remembered(facts, node, Graph(self._ground, self.records), graph=True)
+
+    def differentiated(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether ``backward()`` runs through what a name or attribute holds, wherever else that is read."""
+        key = (node, None)
+        if key not in self._found:
+            carrier = Graph(self._ground, self.records)
+            self._found[key] = _Steps(self._ground, carrier).ends(Spot(facts, node, put=True))
+        return Use.BACKWARD in self._found[key]
 
     def _remembered(self, facts: FileFacts, node: ast.expr, carrier: Carrier, *, graph: bool) -> frozenset[Use]:
         found = self._found.get((node, graph))
@@ -92,7 +100,7 @@ class _Steps:
 
     def _next(self, spot: Spot) -> Next:
         if spot.put:
-            return self.ground.put(spot, self.carrier)
+            return self.ground.put(spot)
         parent = spot.facts.parent.get(spot.node)
         step = _STEPS.get(type(parent)) if parent is not None else None
         if parent is None or step is None:

@@ -72,7 +72,7 @@ class Calls:
             fields = list(fields_of(self.ground.project, name))
             field = fields[place] if isinstance(place, int) and place < len(fields) else place
             if isinstance(field, str) and field in fields:
-                yield from self.ground.field(spot, name, field, self.carrier)
+                yield from self.ground.field(spot, name, field)
             else:
                 yield Use.PASSED
         for function in functions:

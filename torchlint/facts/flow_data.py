@@ -76,7 +76,6 @@ class Data:
     seldom: Seldom
     index: Use = Use.INDEX
     text: Use = Use.LOGGED
-    keeps: bool = False
 
     def _kind(self, spot: Spot, node: ast.expr) -> Kind:
         return self.ground.values.of(spot.facts, node).kind

@@ -47,7 +47,6 @@ class Graph:
     records: Records
     index: Use = Use.DETACHED
     text: Use = Use.LOGGED
-    keeps: bool = True
 
     def _kind(self, spot: Spot, node: ast.expr) -> Kind:
         return self.ground.values.of(spot.facts, node).kind

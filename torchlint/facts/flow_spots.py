@@ -111,10 +111,6 @@ class Carrier(Protocol):
     def text(self) -> Use:
         """The end in a text or a log."""
 
-    @property
-    def keeps(self) -> bool:
-        """Whether it matters that something holds it, even if nobody reads it there."""
-
     def quiet(self, spot: Spot, call: ast.Call, /) -> bool:
         """Whether autograd is off in what a call runs."""
 

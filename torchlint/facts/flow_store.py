@@ -11,7 +11,7 @@ from torchlint.facts.flow_spots import Carrier, Key, Next, Spot, key_of, picked
 from torchlint.facts.graph import CallGraph
 from torchlint.facts.mentions import Mentions
 from torchlint.facts.model import Bind, Binding, Scope
-from torchlint.facts.project import Project, exported
+from torchlint.facts.project import Project
 from torchlint.facts.values import Values
 from torchlint.rule import Kind, Use
 
@@ -36,7 +36,7 @@ class Ground:
             for read in self.mentions.of_binding(spot.facts, target.id, stmt):
                 yield self._read_again(spot, target, read)
         elif isinstance(target, ast.Attribute):
-            yield from self.kept(spot, target, carrier)
+            yield from self.kept(spot, target)
         elif isinstance(target, ast.Subscript):
             stored = carrier.stored(spot, target)
             if stored is not None:
@@ -61,43 +61,31 @@ class Ground:
         there = spot.facts.scope_of(read).function
         return spot.same(read) if here is there else spot.elsewhere(spot.facts, read)
 
-    def kept(self, spot: Spot, node: ast.Attribute, carrier: Carrier) -> Next:
+    def kept(self, spot: Spot, node: ast.Attribute) -> Next:
         """The value is kept in an attribute: all reads of it."""
         owner = self.values.of(spot.facts, node.value)
         classes = owner.name if owner.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) else ""
-        yield from self._fielded(spot, classes, node, carrier)
+        yield from self.field(spot, classes, node.attr, node)
 
-    def field(self, spot: Spot, cls: str, name: str, carrier: Carrier) -> Next:
-        """The value becomes an attribute of a new instance of a class."""
-        yield from self._fielded(spot, cls, name, carrier)
-
-    def _fielded(self, spot: Spot, classes: str, what: ast.Attribute | str, carrier: Carrier) -> Next:
-        """The reads of an attribute, given by its name or by one of its mentions."""
+    def field(self, spot: Spot, classes: str, attr: str, here: ast.Attribute | None = None) -> Next:
+        """The value is an attribute of instances of classes: all reads of it but the one ``here``."""
         found = False
-        attr = what if isinstance(what, str) else what.attr
         for facts, read in self.mentions.of_field(spot.facts, classes, attr):
-            if read is not what:
+            if read is not here:
                 found = True
                 yield spot.elsewhere(facts, read)
-        if not found and (carrier.keeps or self._public(classes)):
+        if not found:
             yield Use.STORED
-
-    def _public(self, classes: str) -> bool:
-        """Whether others may read the attributes of a class: those of a library, or all fields of a dataclass."""
-        scopes = [self.project.classes.get(name) for name in classes.split("|")]
-        return any(
-            scope is None or "dataclass" in scope.decorator_names or exported(self.project, scope) for scope in scopes
-        )
 
     # objects that something was put into ----------------------------------------------------------------------------
 
-    def put(self, spot: Spot, carrier: Carrier) -> Next:
+    def put(self, spot: Spot) -> Next:
         """The value was put into the object that the spot's expression names: whoever reads it, has it."""
         node = spot.node
         if isinstance(node, ast.Name):
             yield from self._put_name(spot, node)
         elif isinstance(node, ast.Attribute):
-            yield from self._put_attribute(spot, node, carrier)
+            yield from self._put_attribute(spot, node)
         elif isinstance(node, ast.Subscript):
             key = None if isinstance(node.slice, ast.Slice) else key_of(node.slice)
             yield spot.inside(node.value, key, *spot.path)
@@ -157,13 +145,13 @@ class Ground:
             if node is not None:
                 yield Spot(caller.facts, node, spot.path, put=True)
 
-    def _put_attribute(self, spot: Spot, node: ast.Attribute, carrier: Carrier) -> Next:
+    def _put_attribute(self, spot: Spot, node: ast.Attribute) -> Next:
         name = self.project.qualified(spot.facts, node)
         owner = self.values.of(spot.facts, node.value)
         if name is not None or owner.kind is Kind.NAMESPACE:
             yield Use.COLLECTED
             return
-        yield from self.kept(spot, node, carrier)
+        yield from self.kept(spot, node)
         for cls in owner.name.split("|") if owner.kind in (Kind.INSTANCE, Kind.MODULE) else ():
             for store in stores_of(self.project, cls, node.attr):
                 value = store.binding.value

@@ -25,6 +25,8 @@ _EPISODE_KEYS = frozenset(
     {"episode", "_episode", "final_info", "_final_info", "final_observation", "final_obs", "terminal_observation"}
 )
 _ALARM = re.compile(r"\W*(warning|warn|error|alert)\b", re.IGNORECASE)
+_SWITCH = re.compile(r"debug|verbos|dev_mode|render|plot|visuali|profil|sanity|video", re.IGNORECASE)
+_DEBUG_MODES = frozenset({"debug", "dev", "test", "verbose"})
 _NONFINITE = frozenset({"isnan", "isinf", "isneginf", "isposinf"})
 _FINITE = frozenset({"isfinite"})
 _ANY = frozenset({"any"})
@@ -52,11 +54,17 @@ def is_debug_flag(node: ast.expr) -> bool:
         return is_debug_flag(node.func) or any(_DEBUG.search(word) for word in names_in(node.func))
     if isinstance(node, ast.Subscript):
         return is_debug_flag(node.value) or (isinstance(node.slice, ast.Constant) and is_text_flag(node.slice.value))
-    if isinstance(node, ast.Compare):
-        return is_debug_flag(node.left) and isinstance(
-            node.ops[0], (ast.Gt, ast.GtE, ast.Eq, ast.Is, ast.IsNot, ast.NotEq)
-        )
-    return False
+    return isinstance(node, ast.Compare) and _compares_flag(node)
+
+
+def _compares_flag(node: ast.Compare) -> bool:
+    """``verbose > 1``, ``mode == "debug"``; a logger that is there is no special case (``writer is not None``)."""
+    op, other = node.ops[0], node.comparators[0]
+    if isinstance(op, ast.Eq) and isinstance(other, ast.Constant) and other.value in _DEBUG_MODES:
+        return True
+    if isinstance(op, ast.IsNot) and is_none(other) and not _SWITCH.search(" ".join(names_in(node.left))):
+        return False
+    return is_debug_flag(node.left) and isinstance(op, (ast.Gt, ast.GtE, ast.Eq, ast.Is, ast.IsNot, ast.NotEq))
 
 
 def is_text_flag(value: object) -> bool:
@@ -81,19 +89,35 @@ def limit(test: ast.expr, facts: FileFacts, stmt: ast.stmt | None = None) -> Fre
         return Frequency.ONCE
     if _is_reset(test):
         return Frequency.EPISODE
-    return None
+    asked = _predicate(test, facts)
+    return limit(asked, facts) if asked is not None else None
 
 
-def negated_limit(test: ast.expr) -> Frequency | None:
+def _predicate(test: ast.expr, facts: FileFacts) -> ast.expr | None:
+    """What a function without arguments of the same file gives: ``def is_dev(): return os.environ["MODE"] == "dev"``."""
+    if not isinstance(test, ast.Call) or test.args or test.keywords or not isinstance(test.func, ast.Name):
+        return None
+    bindings = facts.top.bindings.get(test.func.id, ())
+    scope = bindings[0].scope if len(bindings) == 1 else None
+    if scope is None or scope.kind != "function" or len(scope.returns) != 1:
+        return None
+    given = scope.returns[0].value
+    return None if isinstance(given, ast.Call) else given
+
+
+def negated_limit(test: ast.expr, facts: FileFacts) -> Frequency | None:
     """The most often that code runs where a condition is false (``else``, or after ``if not debug: return``)."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         if is_debug_flag(test.operand) or _is_interval(test.operand):
             return Frequency.ONCE
-        return Frequency.EPISODE if _is_reset(test.operand) else None
+        if _is_reset(test.operand):
+            return Frequency.EPISODE
+        asked = _predicate(test.operand, facts)
+        return limit(asked, facts) if asked is not None else None
     if _is_modulo(test):
         return Frequency.ONCE
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
-        known = [found for part in test.values if (found := negated_limit(part)) is not None]
+        known = [found for part in test.values if (found := negated_limit(part, facts)) is not None]
         return min(known, default=None)
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.NotEq, ast.Gt, ast.IsNot)):
         if isinstance(test.ops[0], ast.IsNot) and is_none(test.comparators[0]) and isinstance(test.left, ast.Attribute):
@@ -273,12 +297,12 @@ def _empties(block: Sequence[ast.stmt], test: ast.expr) -> bool:
     )
 
 
-def early_exit(block: Sequence[ast.stmt], index: int) -> Frequency | None:
+def early_exit(block: Sequence[ast.stmt], index: int, facts: FileFacts) -> Frequency | None:
     """The limit that earlier ``if not debug: return`` statements of a block put on what follows them."""
     found: Frequency | None = None
     for stmt in block[:index]:
         if isinstance(stmt, ast.If) and leaves(stmt.body) and not raises(stmt.body):
-            bound = negated_limit(stmt.test)
+            bound = negated_limit(stmt.test, facts)
             if isinstance(stmt.test, ast.UnaryOp) and _tests_for(stmt.test.operand, _ANY) and _prints(block):
                 bound = Frequency.ONCE
             if bound is not None:

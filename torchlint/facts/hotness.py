@@ -7,12 +7,14 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from torchlint.facts.caches import kept_already, renews
 from torchlint.facts.callers import Caller, passed
 from torchlint.facts.graph import CallGraph, How
-from torchlint.facts.guards import branch_limit, early_exit, is_none, limit, negated_limit
+from torchlint.facts.guards import branch_limit, early_exit, is_debug_flag, is_none, limit, negated_limit
 from torchlint.facts.model import Bind, FileFacts, Scope
 from torchlint.facts.project import Project, exported
 from torchlint.facts.roots import (
+    SETS_UP,
     Roots,
     cold_file,
     cold_function,
@@ -112,11 +114,16 @@ class Heat:
 
     # frequencies ----------------------------------------------------------------------------------------------------
 
-    def _frequency(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Frequency:
+    def _frequency(
+        self, facts: FileFacts, node: ast.AST, scope: Scope, entered: Frequency = Frequency.INNER
+    ) -> Frequency:
+        """How often a node runs, of those runs of its function that are ``entered`` no more often than this."""
         if self.is_cold(scope):
             return Frequency.ONCE
         local = self._local(facts, node, scope)
         found = self._base(scope, local)
+        if local.root is None and local.item is None:
+            found = min(found, entered)
         if local.loops and found >= Frequency.UPDATE:
             found = Frequency.INNER
         elif local.episode is not None:
@@ -145,7 +152,7 @@ class Heat:
         while True:
             if isinstance(child, ast.stmt) and child in facts.places:
                 block, index = facts.places[child]
-                local.limit(early_exit(block, index))
+                local.limit(Frequency.ONCE if kept_already(block, index, facts) else early_exit(block, index, facts))
             if current is None or current is scope.node:
                 break
             if runs_each_time(current, child):
@@ -161,7 +168,10 @@ class Heat:
             elif isinstance(current, (ast.comprehension, *_COMPREHENSIONS)):
                 local.loops += int(_runs_per_element(current, child, facts.parent.get(current)))
             else:
-                local.limit(_bound(current, child, facts))
+                bound = _bound(current, child, facts)
+                if bound is Frequency.ONCE and current in self.roots.updating and not _is_debug(current):
+                    bound = Frequency.UPDATE  # every so many batches or steps, but then for a gradient update
+                local.limit(bound)
                 if isinstance(current, (ast.If, ast.IfExp)):
                     local.limit(self._left_out(facts, current, child))
             child, current = current, facts.parent.get(current)
@@ -255,7 +265,9 @@ class Heat:
     def delivered(self, edge: Edge) -> Frequency:
         """How often an edge alone makes its function run."""
         scope = edge.facts.scope_of(edge.node).function
-        found = self._frequency(edge.facts, edge.node, scope)
+        passing = self.graph.via.get((edge.node, edge.target), ())
+        entered = max((self.frequency(caller.facts, caller.call) for caller in passing), default=Frequency.INNER)
+        found = self._frequency(edge.facts, edge.node, scope, entered)
         if isinstance(edge.node, ast.YieldFrom) and edge.how is How.ITEMS and scope in self.items:
             found = self.items[scope].frequency
         if edge.how is How.EACH and found >= Frequency.UPDATE:
@@ -268,6 +280,8 @@ class Heat:
             target = edge.target
             frequency = self.delivered(edge)
             if frequency is Frequency.ONCE or target is scope or self.is_cold(target):
+                continue
+            if edge.weak and SETS_UP.match(target.name):
                 continue
             kinds = self.kinds(edge.facts, edge.node)
             entries = self.items if edge.how is How.ITEMS else self.entries
@@ -353,19 +367,25 @@ def _bound(node: ast.AST, child: ast.AST, facts: FileFacts) -> Frequency | None:
     """The limit that a node puts on one of its children."""
     if isinstance(node, ast.If):
         if child in node.body:
+            if renews(node.body, node.test, facts):
+                return Frequency.ONCE
             return _least(branch_limit(node.body, node.test), limit(node.test, facts))
         if child in node.orelse:
-            return _least(branch_limit(node.orelse), negated_limit(node.test))
+            return _least(branch_limit(node.orelse), negated_limit(node.test, facts))
     elif isinstance(node, ast.IfExp):
         if child is node.body:
             return limit(node.test, facts)
-        return negated_limit(node.test) if child is node.orelse else None
+        return negated_limit(node.test, facts) if child is node.orelse else None
     elif isinstance(node, ast.BoolOp):
         index = next(i for i, part in enumerate(node.values) if part is child)
         return _short_circuit(node.op, node.values[:index], facts)
     elif isinstance(node, (ast.ExceptHandler, ast.Raise)) or (isinstance(node, ast.Assert) and child is node.msg):
         return Frequency.ONCE
     return None
+
+
+def _is_debug(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and is_debug_flag(node.test)
 
 
 def _least(*bounds: Frequency | None) -> Frequency | None:
@@ -378,7 +398,7 @@ def _short_circuit(op: ast.boolop, before: Sequence[ast.expr], facts: FileFacts)
     if isinstance(op, ast.And):
         found = [bound for part in before if (bound := limit(part, facts)) is not None]
     else:
-        found = [bound for part in before if (bound := negated_limit(part)) is not None]
+        found = [bound for part in before if (bound := negated_limit(part, facts)) is not None]
     return min(found, default=None)
 
 

@@ -53,7 +53,9 @@ class _Finder:
     def __post_init__(self) -> None:
         functions = self.project.functions.values()
         # A property that only hands out an attribute costs nothing, and leads nowhere.
-        busy = (scope.name for scope in functions if "property" in scope.decorator_names and (scope.calls or scope.inner))
+        busy = (
+            scope.name for scope in functions if "property" in scope.decorator_names and (scope.calls or scope.inner)
+        )
         self.properties = frozenset(busy)
         self.functions = frozenset(scope.name for scope in functions)
 
@@ -178,9 +180,8 @@ class _Finder:
             functions = self.project.functions
             return [functions[name] for name in value.name.split("|") if name in functions]
         if value.kind in (Kind.MODULE, Kind.INSTANCE) and modules:
-            attr = "forward" if value.kind is Kind.MODULE else "__call__"
-            names = value.name.split("|")
-            return [scope for name in names for scope in self.project.implementations(name, attr)]
+            module = value.kind is Kind.MODULE
+            return [scope for name in value.name.split("|") for scope in self.project.called(name, module=module)]
         return []
 
     # decorators -----------------------------------------------------------------------------------------------------

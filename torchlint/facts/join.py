@@ -31,6 +31,12 @@ def tuple_of(*items: Value) -> Value:
     return Value(Kind.TUPLE, items=items, nonempty=bool(items))
 
 
+def registry(values: Iterable[Value]) -> Value:
+    """A dictionary of these values; they are remembered where all of them can be called."""
+    element = join(values) or UNKNOWN
+    return Value(Kind.DICT, items=(element,) if element.kind in CALLABLE and element.name else ())
+
+
 def join(values: Iterable[Value | None]) -> Value | None:
     """What holds for all of the values; ``None`` (nothing known yet, in a cycle) does not count.
 

@@ -15,7 +15,6 @@ from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 _ENV_CLASS = re.compile(r"(Env|Envs|Environment|Wrapper|VecNormalize|VecFrameStack|VecMonitor|Monitor)$")
 _DEVICE_NAME = re.compile(r"_*(device|dev|dvc|torch_device|DEVICE)_*$")
-_OLD_RESET = frozenset({"reset"})
 
 
 def constant(value: object) -> Value:
@@ -123,16 +122,6 @@ def last_name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def environment(method: str, use: ast.AST | None) -> Value:
-    """What a Gym or Gymnasium environment returns: observations are arrays."""
-    if method == "step":
-        return tuple_of(NDARRAY, UNKNOWN, UNKNOWN, UNKNOWN, Value(Kind.DICT))
-    if method in _OLD_RESET:
-        unpacked = isinstance(use, ast.Assign) and isinstance(use.targets[0], (ast.Tuple, ast.List))
-        return tuple_of(NDARRAY, Value(Kind.DICT)) if unpacked or isinstance(use, ast.Subscript) else NDARRAY
-    return UNKNOWN
-
-
 def untyped_method(name: str, node: ast.Call) -> Value:
     """What a method returns whatever it is called on: names that only tensors or arrays have."""
     methods = {
@@ -171,6 +160,26 @@ def compare(node: ast.Compare, operands: list[Value]) -> Value:
         plain = len(ranks) == 1 and kinds <= {Kind.NDARRAY, Kind.NUMBER}
         return Value(Kind.NDARRAY, dtype="bool", rank=ranks.pop() if plain else None)
     return BOOL if kinds <= {Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.SCALAR} else UNKNOWN
+
+
+def mapping(node: ast.Dict, values: list[Value | None]) -> Value | None:
+    """A dict display: with literal keys one item each, else one for all elements."""
+    keys = [key.value for key in node.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
+    if len(keys) == len(node.keys) == len(set(keys)):
+        if any(value is None for value in values):
+            return None
+        return Value(Kind.DICT, items=tuple(value or UNKNOWN for value in values), keys=tuple(keys))
+    if any(key is None for key in node.keys):
+        return Value(Kind.DICT)
+    element = join(values)
+    return Value(Kind.DICT, items=items(element)) if element is not None else None
+
+
+def formatted(node: ast.JoinedStr) -> Value:
+    """An f-string; ``f"cuda:{index}"`` names an accelerator."""
+    first = node.values[0] if node.values else None
+    start = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
+    return replace(STRING, device=device_called(start) if ":" in start else Device.UNKNOWN)
 
 
 def items(element: Value) -> tuple[Value, ...]:

@@ -53,8 +53,6 @@ def torch_call(name: str, call: ast.Call, of: Of) -> Value | None:
         return functional(last, call, of)
     if module in ("torch", "torch.cuda") and last in table()["legacy"]:
         return _legacy(last, Device.CUDA if module == "torch.cuda" else Device.CPU, call, of)
-    if module == "torch.distributions" or ".distributions." in module:
-        return Value(Kind.DISTRIBUTION, name=last) if last in table()["distributions"] else None
     if name.startswith("torch.optim.") and last[:1].isupper() and "lr_scheduler" not in name:
         return Value(Kind.OPTIMIZER)
     if module == "torch.nn.utils" and last.startswith("clip_grad"):
@@ -100,14 +98,14 @@ def functional(last: str, call: ast.Call, of: Of) -> Value | None:
     values = operands(call, of)
     where = meeting(values)
     if rule == "loss":
-        return loss(call, of, where)
+        return loss_value(call, of, where)
     first = values[0] if values and values[0].kind is Kind.TENSOR else TENSOR
     if rule == "same":
         return Value(Kind.TENSOR, floating(first.dtype), where, first.rank)
     return Value(Kind.TENSOR, "int64" if last == "one_hot" else None, where)
 
 
-def loss(call: ast.Call, of: Of, where: Device) -> Value:
+def loss_value(call: ast.Call, of: Of, where: Device) -> Value:
     """The value of a loss, of rank 0 unless it is told not to reduce."""
     reduction = keyword(call, "reduction")
     kind = "mean" if reduction is None else of(reduction).literal

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 _CONVERSIONS = {None: "%s", "s": "%s", "r": "%r", "a": "%a"}
 _NUMERIC = re.compile(r"\d*(\.\d+)?[eEfFgG]")
-_PRINTS_ALIKE = frozenset({Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.SIZE, Kind.DTYPE, Kind.DEVICE, Kind.LIST, Kind.DICT})
+_PRINTS_ALIKE = frozenset(
+    {Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.SIZE, Kind.DTYPE, Kind.DEVICE, Kind.LIST, Kind.DICT}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,9 @@ def formatted(site: Site, node: cst.BaseExpression) -> Iterator[cst.BaseExpressi
     match node:
         case cst.FormattedString(parts=parts):
             yield from (part.expression for part in parts if isinstance(part, cst.FormattedStringExpression))
-        case cst.ConcatenatedString(left=left, right=right) | cst.BinaryOperation(
-            left=left, operator=cst.Add(), right=right
+        case (
+            cst.ConcatenatedString(left=left, right=right)
+            | cst.BinaryOperation(left=left, operator=cst.Add(), right=right)
         ):
             yield from formatted(site, left)
             yield from formatted(site, right)

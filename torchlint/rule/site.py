@@ -134,6 +134,15 @@ class Site(Protocol):
     def graph_uses(self, node: cst.CSTNode) -> frozenset[Use]:
         """Where the autograd graph of a tensor goes: like ``uses``, but it ends where the graph does."""
 
+    def copies(self, node: cst.CSTNode) -> bool:
+        """Whether a call is one of a project function that does nothing but copy its argument to the host: ``to_np``."""
+
+    def copying(self) -> bool:
+        """Whether the function that holds the node does nothing but copy its argument to the host."""
+
+    def differentiated(self, node: cst.CSTNode) -> bool:
+        """Whether ``backward()`` runs through what a name or attribute holds, wherever that is read: it is a tensor."""
+
     def records(self) -> bool | None:
         """Whether autograd records what runs at the node.
 
@@ -185,7 +194,10 @@ class Site(Protocol):
         """The values of the positional arguments of every call of a qualified name in the project."""
 
     def nearby(self, names: frozenset[str]) -> bool:
-        """Whether the function that holds the node calls one of these qualified names itself."""
+        """Whether the function that holds the node calls one of these qualified names itself.
+
+        Of a helper that makes few calls, also whether all functions known to call it do.
+        """
 
     def free_attribute(self, name: str) -> str | None:
         """An attribute, as source (``self.support``), that the enclosing module could set at the end of ``__init__``.
@@ -199,3 +211,28 @@ class Site(Protocol):
 
     def of_parameter(self, node: cst.CSTNode) -> bool:
         """Whether an expression is a parameter of the function that holds it."""
+
+    def loops_over(self, node: cst.CSTNode) -> str:
+        """Of a name that a loop binds, the last word of what the loop runs over, else empty.
+
+        ``parameters`` in ``for p in net.parameters()`` and ``for n, p in net.named_parameters()``, ``params`` in
+        ``for p in group["params"]``.
+        """
+
+    def made_before(self, node: cst.CSTNode) -> bool:
+        """Whether what a name or attribute holds was there before the code at the node ran: it is made less often."""
+
+    def read_back(self, node: cst.CSTNode) -> bool:
+        """Whether an array is nothing but a tensor read back (``t.cpu().numpy()``) that nobody else looks at.
+
+        Also after NumPy functions that torch has too.
+        """
+
+    def switches_mode(self, call: cst.Call) -> bool:
+        """Whether a call makes a context manager of the project that puts modules into evaluation mode and back."""
+
+    def in_context_manager(self) -> bool:
+        """Whether the node stands in a context manager, which runs where it is entered and left."""
+
+    def mode_matters(self, node: cst.CSTNode) -> bool:
+        """Whether a module may compute something else in the other mode; true where its parts are not known."""

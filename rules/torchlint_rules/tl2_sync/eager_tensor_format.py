@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Change, Device, Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger, Value
+from torchlint.rule.build import with_arguments
 from torchlint.rule.formatting import formatted, lazy
 
 _LEVELS = frozenset({"debug", "info", "warning", "warn", "error", "critical", "exception", "fatal", "trace", "log"})
@@ -209,24 +210,12 @@ def _fix(site: Site, call: cst.Call) -> Fix | None:
     later = lazy(site, call.args[index].value)
     if later is None:
         return None
+    arguments = [*call.args]
+    arguments[index] = arguments[index].with_changes(value=later.format)
+    message = call.with_changes(args=arguments)
     return Fix(
         message="let the logger format the values when it writes the message",
-        replace=((call, _with_values(call, index, later.format, later.values)),),
+        replace=((call, with_arguments(message, index, [cst.Arg(value=value) for value in later.values])),),
         may_change=(Change.ORDER,),
         assumes=later.assumes,
     )
-
-
-def _with_values(
-    call: cst.Call, index: int, message: cst.BaseExpression, values: tuple[cst.BaseExpression, ...]
-) -> cst.Call:
-    """The call with another message and the values after it, each on a line of its own where the arguments are."""
-    old = call.args[index]
-    own_lines = isinstance(call.whitespace_before_args, cst.ParenthesizedWhitespace)
-    gap = call.whitespace_before_args if own_lines else cst.SimpleWhitespace(" ")
-    added = [old.with_changes(value=message), *(cst.Arg(value=value) for value in values)]
-    comma = cst.Comma(whitespace_after=gap)
-    none = cst.SimpleWhitespace("")
-    spaced = [argument.with_changes(comma=comma, whitespace_after_arg=none) for argument in added[:-1]]
-    last = added[-1].with_changes(comma=old.comma, whitespace_after_arg=old.whitespace_after_arg)
-    return call.with_changes(args=[*call.args[:index], *spaced, last, *call.args[index + 1 :]])

@@ -138,21 +138,30 @@ def _read(site: Site, call: cst.Call) -> tuple[str, cst.BaseExpression] | None:
 
 
 def _on_device(site: Site, node: cst.BaseExpression) -> bool:
-    """Whether what is read is proven a tensor that was not on the host before this very expression."""
-    if site.value(node).kind is not Kind.TENSOR:
+    """Whether what is read is a tensor that was not on the host before this very expression."""
+    if not _is_tensor(site, node):
         return False
     while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in _TO_HOST:
         node = node.func.value
     return site.value(node).device is not Device.CPU
 
 
+def _is_tensor(site: Site, node: cst.BaseExpression) -> bool:
+    """Whether an expression is proven a tensor: by its value, or since backward runs through what it is made of."""
+    kind = site.value(node).kind
+    if kind is not Kind.UNKNOWN:
+        return kind is Kind.TENSOR
+    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        node = node.func.value
+    return isinstance(node, (cst.Name, cst.Attribute)) and site.differentiated(node)
+
+
 def _advice(uses: frozenset[Use]) -> tuple[str, str]:
     """Why the number is not needed there, and what to do instead."""
+    if {Use.LOGGED, Use.TENSOR} <= uses:
+        return "for a number that only logs and tensor operations take", "keep the tensor, read it where it is logged"
     if Use.LOGGED in uses:
-        return (
-            "for a number that is only logged",
-            "add up or collect detached tensors and read them where they are logged",
-        )
+        return "for a number that is only logged", "keep detached tensors and read them where they are logged"
     if Use.TENSOR in uses:
         return "for a number that only tensor operations take", "keep the detached tensor"
     return "for a number that nobody uses", "leave the read out"
