@@ -72,9 +72,9 @@ class GraphKeptAlive(Rule):
     ```
 
     ## What the fix may change
-    Nothing where all uses of the collection are known and none runs backward. Where some are not known, or the value
-    is not proven a single tensor, the fix is unsafe: it says what it assumes. `.item()` would also drop the graph, but
-    waits for the device.
+    Nothing where all uses of the collection are known and none runs backward. Where some are not known the fix is
+    unsafe: it says what it assumes. There is none where several tensors are kept at once. `.item()` would also drop
+    the graph, but waits for the device.
 
     ## When to ignore it
     Where the graph is wanted after all, by code that the linter cannot see.
@@ -151,12 +151,10 @@ def _follows_another(site: Site, node: cst.BaseExpression) -> bool:
 def _fix(site: Site, node: cst.BaseExpression, *, known: bool) -> Fix | None:
     """``x.detach()``; ``None`` where several tensors may be meant."""
     kind = site.value(node).kind
-    if kind not in (Kind.TENSOR, Kind.UNKNOWN) or site.scripted():
+    single = kind is Kind.TENSOR or (kind is Kind.UNKNOWN and site.is_loss(node))
+    if not single or site.scripted():
         return None
-    doubts = [
-        *(() if kind is Kind.TENSOR else (f"`{source(node)}` is one tensor",)),
-        *(() if known else ("nothing runs backward through what is kept",)),
-    ]
+    doubt = "" if known else "nothing runs backward through what is kept"
     plain = isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or node.lpar
     base = node if plain else node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
-    return Fix(_CURE, ((node, cst.Call(cst.Attribute(base, cst.Name("detach")))),), (), "; ".join(doubts))
+    return Fix(_CURE, ((node, cst.Call(cst.Attribute(base, cst.Name("detach")))),), (), doubt)
