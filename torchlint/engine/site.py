@@ -312,7 +312,7 @@ class PairedSite:
     def nearby(self, names: frozenset[str]) -> bool:
         """Whether the function that holds the node calls one of these, or of a short helper all its callers do."""
         scope = self.facts.scope_of(place_of(self.twin)).function
-        if self._calls_one_of(scope, names):
+        if any(self._calls_one_of(function, names) for function in [scope, *_other_end(scope)]):
             return True
         callers = self.analysis.graph.callers.get(scope, ()) if len(scope.calls) <= _FEW_CALLS else ()
         around = [caller.facts.scope_of(caller.call).function for caller in callers]
@@ -363,6 +363,13 @@ class PairedSite:
         """Whether a module may compute something else in the other mode."""
         twin = self._expr(node)
         return twin is None or self.analysis.switching.matter(self.facts, twin)
+
+
+def _other_end(function: Scope) -> list[Scope]:
+    """Of a context manager's ``__exit__`` its ``__enter__``, and the other way round."""
+    other = {"__enter__": "__exit__", "__exit__": "__enter__"}.get(function.name)
+    bound = function.method_of.bindings.get(other, ()) if other is not None and function.method_of is not None else ()
+    return [binding.scope for binding in bound if binding.scope is not None]
 
 
 def place_of(twin: ast.AST) -> ast.AST:

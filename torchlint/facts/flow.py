@@ -59,6 +59,8 @@ class Flow:
 
     def differentiated(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether ``backward()`` runs through what a name or attribute holds, wherever else that is read."""
+        if isinstance(node, ast.Attribute) and not self.values.of(facts, node.value).name:
+            return False  # it may be an attribute of anything
         key = (node, None)
         if key not in self._found:
             carrier = Graph(self._ground, self.records)
@@ -284,6 +286,10 @@ class _Steps:
             inner = replace(spot, path=(None, *spot.path))
         return self.ground.returned(inner, function)
 
+    def _result(self, spot: Spot, parent: ast.AST) -> Next:
+        assert isinstance(parent, ast.Lambda)
+        return self.ground.returned(spot, spot.facts.scope_of(parent.body).function)
+
     # assignments ----------------------------------------------------------------------------------------------------
 
     def _assign(self, spot: Spot, parent: ast.AST) -> Next:
@@ -305,6 +311,7 @@ class _Steps:
         if spot.path:
             if parent.value is spot.node:
                 yield spot.inside(parent.target, *spot.path)
+            yield from self.ground.bound(spot, parent.target, parent, self.carrier)
             return
         for after in self.carrier.operation(spot, parent.target):
             if isinstance(after, Use):
@@ -356,6 +363,7 @@ _STEPS: dict[type, Callable[[_Steps, Spot, ast.AST], Next]] = {
     ast.Call: _Steps._call,
     ast.keyword: _Steps._keyword,
     ast.Return: _Steps._return,
+    ast.Lambda: _Steps._result,
     ast.Yield: _Steps._return,
     ast.Assign: _Steps._assign,
     ast.AnnAssign: _Steps._assign_one,

@@ -52,12 +52,19 @@ class Calls:
             yield Use.ENVIRONMENT
         else:
             name = self.ground.project.qualified(spot.facts, call.func) or ""
+            if name == "builtins.dict" and isinstance(place, str):
+                yield spot.at(call, place, *spot.path)
+                return
             if call in self.ground.graph.callees:
                 yield from self._project(spot, call, place, name)
                 return
             known = self.carrier.library(spot, call, name) if name else None
+            if known is None and self.ground.values.of(spot.facts, call.func).kind is Kind.MODULE:
+                known = self.carrier.operation(spot, call)
             if known is None and isinstance(call.func, ast.Attribute):
                 known = self._method(spot, call, call.func, place)
+            elif known is None and self.ground.values.of(spot.facts, call.func).kind is Kind.MODULE:
+                known = self.carrier.operation(spot, call)
             if known is None:
                 yield Use.PASSED
             else:

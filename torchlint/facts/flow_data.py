@@ -57,7 +57,7 @@ _ARRAYS = frozenset(
 )
 _HOST = (
     *("numpy.", "scipy.", "sklearn.", "heapq.", "bisect.", "random.", "numba.", "pandas.", "cv2.", "time.", "jax."),
-    *("itertools.", "builtins.sorted", "optuna."),
+    *("itertools.", "optuna."),
 )
 _COPIES = frozenset({"copy.copy", "copy.deepcopy", "collections.deque", "collections.OrderedDict"})
 _SAME = frozenset({"list", "tuple", "set", "frozenset", "reversed", "iter", "dict"})
@@ -177,6 +177,8 @@ class Data:
             return iter(())
         if last in _TEXT or last.endswith(("Error", "Exception", "Warning")):
             return iter((self.text,))
+        if last == "sorted":
+            return iter((Use.HOST,))
         if last == "range":
             return iter((Use.SIZE,))
         if last == "slice":

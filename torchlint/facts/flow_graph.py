@@ -102,7 +102,7 @@ class Graph:
             return self.operation(spot, call)
         if kind in (Kind.TENSOR, Kind.DISTRIBUTION):
             return iter((Use.DETACHED,)) if method in _ENDS else self._changing(spot, call, call.func)
-        if kind is Kind.MODULE or self._kind(spot, call.func) is Kind.MODULE:
+        if kind is Kind.MODULE:
             return self.operation(spot, call)
         if kind in (Kind.NDARRAY, Kind.SCALAR, Kind.NUMBER):
             return iter((Use.DETACHED,))

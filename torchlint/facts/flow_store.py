@@ -16,6 +16,7 @@ from torchlint.facts.values import Values
 from torchlint.rule import Kind, Use
 
 _FRESH = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.Constant)
+_MAKING = ("builtins.", "collections.", "torch.", "numpy.", "copy.")
 _PROPERTIES = frozenset({"property", "cached_property"})
 
 
@@ -46,10 +47,10 @@ class Ground:
                 rest = spot.path[1:] if isinstance(target.slice, ast.Slice) else spot.path
                 yield spot.inside(target.value, key, *rest)
         elif isinstance(target, ast.Starred):
-            yield from self.bound(replace(spot, path=(None, *spot.path)), target.value, stmt, carrier)
+            yield from self.bound(spot, target.value, stmt, carrier)
         elif isinstance(target, (ast.Tuple, ast.List)):
             for position, element in enumerate(target.elts):
-                path = picked(spot.path, position)
+                path = unpacked(spot.path, target.elts, position)
                 if path is not None:
                     yield from self.bound(replace(spot, path=path), element, stmt, carrier)
         else:
@@ -178,7 +179,7 @@ class Ground:
                 if position in (None, index):
                     yield spot.inside(argument, None, *spot.path[2:])
             return
-        if name in self.project.classes or name.rpartition(".")[2][:1].isupper() or name.startswith("builtins."):
+        if name in self.project.classes or name.rpartition(".")[2][:1].isupper() or name.startswith(_MAKING):
             return  # a new object
         functions = self.graph.callees.get(node, ())
         for function in functions:
@@ -186,7 +187,7 @@ class Ground:
             for stmt in function.returns:
                 if stmt.value is not None and not isinstance(stmt.value, _FRESH):
                     yield Spot(function.file, stmt.value, spot.path, calls, put=True)
-        if not functions and name not in ("collections.deque", "collections.defaultdict"):
+        if not functions:
             yield Use.COLLECTED
 
     # functions ------------------------------------------------------------------------------------------------------
@@ -226,6 +227,16 @@ class Ground:
             for read in self.mentions.of_binding(function.file, name, binding.stmt):
                 inside = function.file.scope_of(read).function is function
                 yield Spot(function.file, read, path, calls if inside else (), quiet=quiet and inside)
+
+
+def unpacked(path: tuple[Key, ...], targets: list[ast.expr], position: int) -> tuple[Key, ...] | None:
+    """The path inside one of several targets, ``None`` when that does not get the value."""
+    star = next((index for index, target in enumerate(targets) if isinstance(target, ast.Starred)), len(targets))
+    if position < star or not path:
+        return picked(path, position)
+    if isinstance(path[0], int) and path[0] < star:
+        return None
+    return (None, *path[1:]) if position == star else path[1:]
 
 
 def _parameter(function: Scope, place: Key, skip: int, path: tuple[Key, ...]) -> tuple[str, tuple[Key, ...]] | None:

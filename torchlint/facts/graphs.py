@@ -255,10 +255,28 @@ class Graphs:
             return self._network(facts, func, node, given)
         targets = self.graph.callees.get(node, ())
         if targets and node not in self.graph.weak:
-            return Graph.NONE if self._off(facts, node) else _joined([self._solver.ask(target) for target in targets])
+            return Graph.NONE if self._off(facts, node) else self._function(facts, func, targets, given)
         if isinstance(func, ast.Attribute):
             return self._method(facts, func, given)
         return Graph.OPEN
+
+    def _function(
+        self, facts: FileFacts, func: ast.expr, targets: Iterable[Scope], given: Sequence[ast.expr]
+    ) -> Graph | None:
+        """The result of project functions; of a method of a module it depends on which module that is."""
+        found = _joined([self._solver.ask(target) for target in targets])
+        of_module = isinstance(func, ast.Attribute) and self.values.of(facts, func.value).kind is Kind.MODULE
+        if not found or not of_module:
+            return found
+        if self.networks.toggled(facts, func):
+            return Graph.OPEN
+        network = self.networks.of(facts, func)
+        if network.frozen:
+            return self._any(facts, given)
+        if network.target and found & Graph.TRAINED:
+            fed = self._any(facts, given) or Graph.NONE
+            return (found & ~Graph.TRAINED) | Graph.COPY | (fed & Graph.TRAINED)
+        return found
 
     @staticmethod
     def _makes(name: str, node: ast.Call) -> bool:

@@ -13,7 +13,8 @@ from torchlint.rule import Frequency
 _DEBUG = re.compile(
     r"(^|_)(debug\w*|verbose\w*|verbosity|dev_mode|render\w*|plot\w*|visuali\w+|profil\w+|print\w*|dump\w*|trace|tracing"
     r"|return_stats|log_interval|logging|should_log|do_log|log_this\w*|to_log|tensorboard|wandb|writer|write|record_video"
-    r"|save\w*|should_save|checkpoint\w*|sanity\w*|check_nan\w*|detect_anomaly|validate_args|validat\w+|debugging|isEnabledFor)($|_)",
+    r"|isEnabledFor|save\w*|should_save|checkpoint\w*"
+    r"|sanity\w*|check_nan\w*|detect_anomaly|validate_args|validat\w+|debugging)($|_)",
     re.IGNORECASE,
 )
 _DONE = re.compile(
@@ -27,6 +28,9 @@ _EPISODE_KEYS = frozenset(
 )
 _ALARM = re.compile(r"\W*(warning|warn|error|alert)\b", re.IGNORECASE)
 _SWITCH = re.compile(r"debug|verbos|dev_mode|render|plot|visuali|profil|sanity|video", re.IGNORECASE)
+_SINCE = re.compile(
+    r"(^|_)(last|prev|previous)_\w*(log|save|eval|print|test|video|histogram|record|checkpoint|dump|report)"
+)
 _DEBUG_MODES = frozenset({"debug", "dev", "test", "verbose"})
 _NONFINITE = frozenset({"isnan", "isinf", "isneginf", "isposinf"})
 _FINITE = frozenset({"isfinite"})
@@ -52,6 +56,8 @@ def is_debug_flag(node: ast.expr) -> bool:
     if isinstance(node, ast.Attribute):
         return bool(_DEBUG.search(node.attr))
     if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "isEnabledFor":
+            return True
         return is_debug_flag(node.func) or any(_DEBUG.search(word) for word in names_in(node.func))
     if isinstance(node, ast.Subscript):
         return is_debug_flag(node.value) or (isinstance(node.slice, ast.Constant) and is_text_flag(node.slice.value))
@@ -142,6 +148,8 @@ def _is_interval(test: ast.expr) -> bool:
         op = test.ops[0]
         if isinstance(op, (ast.Eq, ast.Lt, ast.LtE)) and _has_modulo(test.left):
             return True
+        if isinstance(op, (ast.Gt, ast.GtE)) and _is_elapsed(test.left):
+            return True
         words = [
             word
             for word in names_in(test)
@@ -149,6 +157,13 @@ def _is_interval(test: ast.expr) -> bool:
         ]
         return bool(words) and isinstance(op, (ast.Gt, ast.GtE, ast.Eq, ast.Lt, ast.LtE))
     return False
+
+
+def _is_elapsed(node: ast.expr) -> bool:
+    """``step - last_log``: what has passed since something was done."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
+        return False
+    return any(_SINCE.search(word) for word in names_in(node.right))
 
 
 def _is_modulo(test: ast.expr) -> bool:

@@ -162,8 +162,8 @@ class FileFacts:
         source: the text. module: dotted name, unique in the project. tree: the parsed module.
         scopes: all scopes, outer before inner. scope_of: the scope that a statement or scope node stands in.
         parent: the parent of every node. places: where a statement stands (block and index).
-        tests: expressions that Python asks for their truth, of ``and``, ``or`` and ``not`` the operands; comparisons with
-            ``in``, but not with ``is``.
+        tests: expressions that Python asks for their truth, of ``and``, ``or`` and ``not`` the operands; comparisons
+            with ``in``, but not with ``is``.
         imports: absolute dotted names of all imported modules and names, for linking files.
         grows: calls that append to a list under a literal key, ``rows["obs"].append(x)``; ``keyed`` holds them too.
         marks: rows of ``def`` lines that a comment calls hot or cold.

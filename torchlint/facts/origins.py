@@ -86,6 +86,26 @@ class Tracer:
             return self.of(facts, node.elt)
         return NOWHERE
 
+    def bound(self, facts: FileFacts, node: ast.Call) -> Origins:
+        """What a call is bound to that makes a module, perhaps through methods that give it back."""
+        made = _unwrapped(node)
+        top: ast.AST = node
+        parent = facts.parent.get(top)
+        while isinstance(parent, ast.Attribute) and parent.attr in SAME:
+            top = facts.parent[parent]
+            parent = facts.parent.get(top)
+        if not isinstance(made, ast.Call) or not isinstance(parent, ast.Assign) or parent.value is not top:
+            return NOWHERE
+        found = NOWHERE
+        for target in parent.targets:
+            if isinstance(target, ast.Attribute):
+                found |= self.of(facts, target)
+            elif isinstance(target, ast.Name):
+                bindings = facts.scope_of(target).function.bindings.get(target.id, ())
+                own = (self._binding(facts, binding) for binding in bindings if binding.stmt is parent)
+                found = found.union(*own)
+        return found
+
     # names ----------------------------------------------------------------------------------------------------------
 
     def _name(self, facts: FileFacts, node: ast.Name) -> Origins:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from torchlint.facts.callers import methods, passed, stores_of
 from torchlint.facts.graph import CallGraph
 from torchlint.facts.model import Bind, Binding, FileFacts
-from torchlint.facts.origins import SAME, Origin, Tracer
+from torchlint.facts.origins import Origin, Tracer
 from torchlint.facts.project import Project
 from torchlint.facts.values import Values
 from torchlint.rule import Kind
@@ -85,9 +85,7 @@ class Reader:
         last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
         if isinstance(func, ast.Attribute):
             if last == "requires_grad_":
-                self._requires_grad(
-                    table, (facts, _named(facts, call, func.value)), call.args[0] if call.args else None
-                )
+                self._asked(table, facts, call, func.value)
                 return
             if last == "load_state_dict":
                 self._loaded(table, facts, func.value, call)
@@ -108,11 +106,22 @@ class Reader:
                     continue
                 table.trained.extend((origin, call) for origin in self.tracer.of(*place))
 
-    def _requires_grad(self, table: Table, place: Place, value: ast.expr | None) -> None:
+    def _asked(self, table: Table, facts: FileFacts, call: ast.Call, module: ast.expr) -> None:
+        """``net.requires_grad_(False)``, also where ``net`` is made in the same expression and then bound."""
+        value = call.args[0] if call.args else call.keywords[0].value if call.keywords else None
+        self._requires_grad(table, (facts, module), value)
+        into = self._frozen_or_thawed(table, value)
+        into.extend(self.tracer.bound(facts, call))
+
+    @staticmethod
+    def _frozen_or_thawed(table: Table, value: ast.expr | None) -> list[Origin]:
         off = isinstance(value, ast.Constant) and value.value is False
+        return table.frozen if off else table.thawed
+
+    def _requires_grad(self, table: Table, place: Place, value: ast.expr | None) -> None:
         facts, node = place
         places = [place] if self.values.of(facts, node).kind is Kind.MODULE else list(self.modules(facts, node))
-        into = table.frozen if off else table.thawed
+        into = self._frozen_or_thawed(table, value)
         for found in places:
             if found is not None:
                 into.extend(self.tracer.of(*found))
@@ -218,19 +227,6 @@ class Reader:
                 for method in methods(scope):
                     for _, grown in method.appends.get(f"{method.self_name}.{node.attr}", ()):
                         yield from self.modules(method.file, grown, depth + 1)
-
-
-def _named(facts: FileFacts, call: ast.Call, receiver: ast.expr) -> ast.expr:
-    """What ``self.target = copy.deepcopy(net).requires_grad_(False)`` names, else the receiver itself."""
-    stmt = facts.statement(call)
-    if not isinstance(stmt, ast.Assign) or not isinstance(stmt.targets[0], (ast.Name, ast.Attribute)):
-        return receiver
-    value = stmt.value
-    while value is not call and isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-        if value.func.attr not in SAME:
-            break
-        value = value.func.value
-    return stmt.targets[0] if value is call else receiver
 
 
 def _data_of(node: ast.expr) -> ast.expr:

@@ -34,10 +34,7 @@ class Lazy:
 
 
 def formatted(site: Site, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """The expressions that an expression makes text of: in f-strings, ``%``, ``.format()``, ``str()`` and sums of these.
-
-    Nothing for other expressions.
-    """
+    """What an expression makes text of: in f-strings, ``%``, ``.format()``, ``str()`` and sums of these; else nothing."""
     match node:
         case cst.FormattedString(parts=parts):
             yield from (part.expression for part in parts if isinstance(part, cst.FormattedStringExpression))
@@ -128,10 +125,20 @@ def _part(
     placeholder, assumed = _placeholder(site, part)
     if placeholder is None:
         return None
-    values.append(bare_star_safe(value))
+    numeric = bool(part.format_spec) and site.value(value).kind is Kind.TENSOR
+    values.append(_detached(site, value) if numeric else bare_star_safe(value))
     if assumed:
         assumes.append(assumed)
     return placeholder
+
+
+def _detached(site: Site, value: cst.BaseExpression) -> cst.BaseExpression:
+    """A tensor without its graph: as a number in ``%`` formats, unlike in f-strings, torch warns of one."""
+    if site.has_graph(value) is False:
+        return bare_star_safe(value)
+    if not isinstance(value, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) and not value.lpar:
+        value = value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    return cst.Call(func=cst.Attribute(value=value, attr=cst.Name("detach")))
 
 
 def _placeholder(site: Site, part: cst.FormattedStringExpression) -> tuple[str | None, str]:

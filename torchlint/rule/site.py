@@ -184,7 +184,8 @@ class Site(Protocol):
     def nearby(self, names: frozenset[str]) -> bool:
         """Whether the function that holds the node calls one of these qualified names itself.
 
-        Of a helper that makes few calls, also whether all functions known to call it do.
+        Of a helper that makes few calls, also whether all functions known to call it do; of one end of a context
+        manager also whether the other end does.
         """
 
     def free_attribute(self, name: str) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
 
-_MESSAGE = "the host waits to learn the number in a 0-d index (on CUDA; not measured here); `index_select` takes it as a tensor"
+_MESSAGE = "the host waits to learn the number in a 0-d index (on CUDA; not measured here); `index_select` takes a tensor there"
 
 _SOURCE = """\
 import torch
@@ -37,7 +37,7 @@ class DeviceScalarIndex(Rule):
     """Indexing with a 0-d tensor reads the number on the host.
 
     ## What it does
-    Finds hot subscripts `x[i]` of tensors with an index `i` that is proven a 0-d tensor and not proven to be on the CPU.
+    Finds hot subscripts `x[i]` of tensors with an index `i` that is proven a 0-d tensor and may be on a device.
 
     ## Why is this slow
     An index of a single integer becomes a view at an offset, and the offset has to be known on the host: Python waits

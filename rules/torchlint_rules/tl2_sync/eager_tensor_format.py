@@ -70,7 +70,7 @@ class EagerTensorFormat(Rule):
 
     ## What it does
     Finds logger calls in hot code whose message formats a tensor (in an f-string, with `%`, `.format()` or `str()`) or
-    reads one back (`.item()`, `.cpu()`, ...), and `print` of a tensor.
+    reads one back there (`{loss.item()}`, `{x.cpu()}`), and `print` of a tensor.
 
     ## Why is this slow
     The text is made before the logger looks at its level. Printing a tensor of a few numbers takes dozens of small
@@ -111,7 +111,7 @@ class EagerTensorFormat(Rule):
     may_change = (Change.ORDER,)
     examples = (
         _example("error-256x6", 'f"error: {error}"', '"error: %s", error', 256),
-        _example("loss", 'f"loss: {error.square().mean():g}"', '"loss: %g", error.square().mean()', 256),
+        _example("loss", 'f"loss: {error.square().mean():g}"', '"loss: %g", error.square().mean().detach()', 256),
     )
 
     def check(self, site: Site) -> Iterator[Report]:
@@ -124,7 +124,7 @@ class EagerTensorFormat(Rule):
             if any(_is_tensor(site.value(value)) or _formats(site, value) for value in values):
                 yield Report(call, _PRINTED)
         elif _is_logger_call(site, call):
-            message = _cost(site, call, values)
+            message = _cost(site, values)
             if message:
                 fix = _fix(site, call) if message == _FORMATTED else None
                 yield Report(call, message + ("" if fix else _BETTER[message]), fix)
@@ -150,15 +150,12 @@ def _is_proven(site: Site, receiver: cst.BaseExpression) -> bool:
     return site.value(receiver).name == "logging.Logger" or site.name(receiver) == "logging"
 
 
-def _cost(site: Site, call: cst.Call, values: list[cst.BaseExpression]) -> str:
+def _cost(site: Site, values: list[cst.BaseExpression]) -> str:
     """What is wrong with the arguments of a logger call, empty when nothing."""
     if any(_formats(site, value) for value in values):
         return _FORMATTED
-    assert isinstance(call.func, cst.Attribute)
-    eager = [part for value in values for part in formatted(site, value)]
-    if call.func.attr.value == "debug":
-        eager.extend(values)
-    return _READ if site.may_use_cuda() and any(_reads_back(site, part) for part in eager) else ""
+    parts = (part for value in values for part in formatted(site, value))
+    return _READ if site.may_use_cuda() and any(_reads_back(site, part) for part in parts) else ""
 
 
 def _formats(site: Site, node: cst.BaseExpression) -> bool:

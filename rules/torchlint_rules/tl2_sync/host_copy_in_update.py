@@ -13,8 +13,8 @@ _FURTHER = frozenset({"item", "numpy", "tolist"})
 _ENDS = frozenset({Use.LOGGED, Use.RETURNED, Use.PASSED, Use.STORED})
 
 _MESSAGE = (
-    "`{what}` waits for the device, for a value that is only logged (on CUDA; not measured here); "
-    "keep it detached and copy it where it is logged"
+    "`{what}` waits for the device, for a value that only logs and seldom code need (on CUDA; not measured here); "
+    "keep it detached and copy it where it is needed"
 )
 
 _SOURCE = """\

@@ -98,7 +98,7 @@ class ScalarReadback(Rule):
     level = Level.NOTE
     trigger = Trigger(calls=_NUMBERS, methods=frozenset({"item"}))
     least = Frequency.UPDATE
-    yields_to = ("TL201",)
+    yields_to = ("TL201", "TL206")
     cuda_only = True
     examples = (
         Example(
@@ -159,9 +159,12 @@ def _is_tensor(site: Site, node: cst.BaseExpression) -> bool:
 def _advice(uses: frozenset[Use]) -> tuple[str, str]:
     """Why the number is not needed there, and what to do instead."""
     if {Use.LOGGED, Use.TENSOR} <= uses:
-        return "for a number that only logs and tensor operations take", "keep the tensor, read it where it is logged"
+        return "for a number that only logs and tensor operations need", "keep the tensor, read it where it is logged"
     if Use.LOGGED in uses:
-        return "for a number that is only logged", "keep detached tensors and read them where they are logged"
+        return (
+            "for a number that only logs and seldom code need",
+            "keep detached tensors and read them where they are needed",
+        )
     if Use.TENSOR in uses:
-        return "for a number that only tensor operations take", "keep the detached tensor"
+        return "for a number that only tensor operations need", "keep the detached tensor"
     return "for a number that nobody uses", "leave the read out"

@@ -135,8 +135,7 @@ def _dead(site: Site, call: cst.Call) -> bool:
     run = site.run(call)
     if run is None or run.returned or run.keeps or run.differentiates or site.has_graph(call) is not True:
         return False
-    uses = site.graph_uses(call)
-    return bool(uses) and uses <= _UNUSED
+    return site.graph_uses(call) <= _UNUSED and bool(site.uses(call))
 
 
 def _fix(site: Site, call: cst.Call) -> Fix | None:

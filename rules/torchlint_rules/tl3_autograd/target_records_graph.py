@@ -9,10 +9,8 @@ from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Level, 
 from torchlint.rule.build import module_for, source
 
 _ENDS = frozenset({Use.DETACHED, Use.READ, Use.LOGGED, Use.CONDITION, Use.INDEX, Use.SIZE, Use.ENVIRONMENT, Use.HOST})
-_DETACHED = "the graph of the target network `{what}` is recorded and then detached; `torch.no_grad()` leaves it out"
-_LIVE = (
-    "the loss is backpropagated into the target network `{what}`, which no optimizer moves; run it in `torch.no_grad()`"
-)
+_DETACHED = "the graph of `{what}`, a copy that no optimizer moves, is recorded and detached; use `torch.no_grad()`"
+_LIVE = "`backward` also runs through `{what}`, a copy that no optimizer moves; run it in `torch.no_grad()`"
 _GRADIENTS = "nothing reads gradients of the target network"
 
 _SOURCE = """\
@@ -138,7 +136,7 @@ def _copied(site: Site, call: cst.Call) -> bool:
     if run is None or run.returned or run.differentiates or site.has_graph(call) is not True:
         return False
     network = site.network(call.func)
-    return network.target and not network.trained and bool(site.graph_uses(call))
+    return network.target and not network.trained and bool(site.uses(call))
 
 
 def _fix(site: Site, call: cst.Call, *, detached: bool) -> Fix | None:
