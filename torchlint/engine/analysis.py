@@ -165,6 +165,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
     found = heat(project, graph, values, frozenset(settings.hot), frozenset(settings.cold))
     networks = Networks(project, graph, values)
     autograd = Autograd(project, graph, values, found, networks)
+    flow = Flow(project, graph, values, autograd.records, found.seldom)
     return Analysis(
         settings=settings,
         project=project,
@@ -174,7 +175,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         constants=Constants(project, graph, values),
         escapes=Escapes(project, graph, values),
         uses=Uses(project, values, found),
-        flow=Flow(project, graph, values, autograd.records, found.seldom),
+        flow=flow,
         readers=Readers(graph),
         networks=networks,
         autograd=autograd,
@@ -182,6 +183,6 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         switching=Switching(project, graph, networks),
         provenance=Provenance(project, values, found),
         loops=Loops(values, Sides(project, graph, values)),
-        growth=Growth(project, graph),
+        growth=Growth(project, graph, flow),
         groups=graph.groups,
     )
