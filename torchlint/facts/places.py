@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from torchlint.facts.caches import kept_already, renews
 from torchlint.facts.callers import Caller, passed
 from torchlint.facts.graph import CallGraph
 from torchlint.facts.guards import branch_limit, early_exits, is_debug_flag, is_none, limit, negated_limit
@@ -65,6 +66,8 @@ class Places:
                 block, index = facts.places[child]
                 for stmt, least in early_exits(block, index, facts):
                     local.limit(least, stmt)
+                if kept_already(block, index, facts):
+                    local.limit(Frequency.ONCE, child)
             if current is None or current is scope.node:
                 break
             if runs_each_time(current, child):
@@ -146,6 +149,8 @@ def _bound(node: ast.AST, child: ast.AST, facts: FileFacts) -> Frequency | None:
     """The limit that a node puts on one of its children."""
     if isinstance(node, ast.If):
         if child in node.body:
+            if renews(node.body, node.test, facts):
+                return Frequency.ONCE
             return _least(branch_limit(node.body, node.test), limit(node.test, facts))
         if child in node.orelse:
             return _least(branch_limit(node.orelse), negated_limit(node.test, facts))
