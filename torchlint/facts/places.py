@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from torchlint.facts.caches import kept_already, renews
@@ -68,6 +68,8 @@ class Places:
                     local.limit(Frequency.ONCE, child)
                 for stmt, least in early_exits(block, index, facts):
                     local.limit(least, stmt)
+                if kept_already(block, index, facts):
+                    local.limit(Frequency.ONCE, child)
             if current is None or current is scope.node:
                 break
             if runs_each_time(current, child):
