@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from torchlint.facts.callers import stores_of
+from torchlint.facts.callers import passed, stores_of
 from torchlint.facts.graph import CallGraph
 from torchlint.facts.graphs import ENDING, Graph, Graphs
 from torchlint.facts.hotness import Heat
@@ -141,17 +141,22 @@ class Autograd:
             if made and method in ("backward", "zero_grad"):
                 break
             if isinstance(call.func, ast.Attribute) and method == "step":
-                made.update(self._constructors(facts, call.func.value))
+                made.update(self._constructors(facts, call.func.value, 0))
         callers = self.graph.callers.get(scope, ()) if not made and depth < 2 else ()
         for caller in callers:
             made.update(self._steps_after(caller.facts, caller.call, depth + 1))
         return frozenset(made)
 
-    def _constructors(self, facts: FileFacts, node: ast.expr) -> Iterator[ast.AST]:
+    def _constructors(self, facts: FileFacts, node: ast.expr, depth: int) -> Iterator[ast.AST]:
         """The calls that may have made an optimizer."""
         if isinstance(node, ast.Name):
             for binding in self.project.reaching(facts, node).bindings:
-                if binding.value is not None:
+                if binding.how is Bind.PARAM and binding.scope is not None and depth < 4:
+                    for caller in self.graph.callers.get(binding.scope, ()):
+                        given = passed(binding.scope, binding.target, caller)
+                        if given is not None:
+                            yield from self._constructors(caller.facts, given, depth + 1)
+                elif binding.value is not None:
                     yield binding.value
         elif isinstance(node, ast.Attribute):
             owner = self.values.of(facts, node.value).name
