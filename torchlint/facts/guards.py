@@ -101,7 +101,7 @@ def limit(test: ast.expr, facts: FileFacts, stmt: ast.stmt | None = None) -> Fre
 
 
 def _predicate(test: ast.expr, facts: FileFacts) -> ast.expr | None:
-    """What a function without arguments of the same file gives: ``def is_dev(): return os.environ["MODE"] == "dev"``."""
+    """What a function of the same file gives: ``def is_dev(): return os.environ["MODE"] == "dev"``."""
     if not isinstance(test, ast.Call) or test.args or test.keywords or not isinstance(test.func, ast.Name):
         return None
     bindings = facts.top.bindings.get(test.func.id, ())

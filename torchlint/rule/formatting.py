@@ -34,7 +34,7 @@ class Lazy:
 
 
 def formatted(site: Site, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """What an expression makes text of: in f-strings, ``%``, ``.format()``, ``str()`` and sums of these; else nothing."""
+    """What an expression makes text of: f-strings, ``%``, ``.format()``, ``str()`` and sums of these; else nothing."""
     match node:
         case cst.FormattedString(parts=parts):
             yield from (part.expression for part in parts if isinstance(part, cst.FormattedStringExpression))

@@ -135,7 +135,7 @@ class Site(Protocol):
         """Where the autograd graph of a tensor goes: like ``uses``, but it ends where the graph does."""
 
     def copies(self, node: cst.CSTNode) -> bool:
-        """Whether a call is one of a project function that does nothing but copy its argument to the host: ``to_np``."""
+        """Whether a call is one of a project function that only copies its argument to the host: ``to_np``."""
 
     def copying(self) -> bool:
         """Whether the function that holds the node does nothing but copy its argument to the host."""

@@ -53,8 +53,8 @@ class Value:
             numbers ``int``, ``float`` or ``bool``; for a dtype the dtype it names. ``None``: not known.
         device: where it lives (tensors, modules), or which device it names (devices).
         rank: number of dimensions, ``None`` when not known.
-        items: of a tuple its elements in order; of a list or dict one value, that of all elements (empty: not known); of
-            a ``functools.partial`` the function.
+        items: of a tuple its elements in order; of a list or dict one value, that of all elements (empty: not known);
+            of a ``functools.partial`` the function.
         keys: names of the ``items``, of a named tuple and of a dict whose keys are literal: then one item each.
         nonempty: a list or tuple that is proven to hold at least one element.
         name: qualified name of a class, function, imported module, or of an instance's class; of one of several classes

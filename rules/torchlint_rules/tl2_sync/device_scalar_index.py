@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
 
-_MESSAGE = "the host waits to learn the number in a 0-d index (on CUDA; not measured here); `index_select` takes a tensor there"
+_MESSAGE = (
+    "the host waits for the number in a 0-d index (on CUDA; not measured here); `index_select` takes a tensor there"
+)
 
 _SOURCE = """\
 import torch
