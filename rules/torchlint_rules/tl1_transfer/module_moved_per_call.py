@@ -93,7 +93,11 @@ class ModuleMovedPerCall(Rule):
         """Report a move of a module that was not made on the spot."""
         match site.node:
             case cst.Call(func=cst.Attribute(value=cst.Name() | cst.Attribute() as module, attr=method)) as call:
-                if site.value(module).kind is Kind.MODULE and site.made_before(module):
+                if (
+                    method.value in self.trigger.methods
+                    and site.value(module).kind is Kind.MODULE
+                    and site.made_before(module)
+                ):
                     yield Report(
                         call,
                         f"`{method.value}` visits all parameters of the module on every step, also when they are on "
