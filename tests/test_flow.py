@@ -123,6 +123,7 @@ CONTAINERS = {
     "a list that is not read": ("y = []\ny.append(x.item())", set()),
     "appended with +=": ("y = []\ny += [x.item()]\nprint(y)", {"LOGGED"}),
     "extended": ("y = []\ny.extend([x.item()])\nfor z in y:\n    table[z]", {"INDEX"}),
+    "extended by an array": ("y = []\ny.extend(x.item())\nif y: pass\nprint(y[0])", {"LOGGED"}),
     "a key": ("d = {}\nd['a'] = x.item()\nprint(d['a'])", {"LOGGED"}),
     "another key": ("d = {}\nd['a'] = x.item()\nprint(d['b'])", set()),
     "an unknown key": ("d = {}\nd[k] = x.item()\nprint(d['b'])", {"LOGGED"}),

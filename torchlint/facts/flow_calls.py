@@ -146,7 +146,7 @@ class Calls:
         if name in ("append", "appendleft"):
             return iter((spot.inside(base, None, *spot.path),))
         if name == "extend":
-            return iter((spot.inside(base, *spot.path),))
+            return iter((spot.inside(base, *(spot.path or (None,))),))
         if name == "insert":
             return iter((self.carrier.index if place == 0 else spot.inside(base, None, *spot.path),))
         if name == "update" and (spot.path or isinstance(place, str)):
