@@ -84,13 +84,21 @@ class Ask:
 
         What a spec promises for the key counts; else all that is stored under it anywhere must agree.
         """
+        promised = self.promised(key)
+        if promised.known:
+            return promised
+        found = join([self.value(facts, node) for facts, node, spec in self._places(key) if not spec]) or UNKNOWN
+        return replace(found, rank=None, pinned=None, widened="") if found.kind is Kind.TENSOR else UNKNOWN
+
+    def promised(self, key: str) -> Value:
+        """The tensor that the specs of the project promise under a key, of whatever it is read."""
+        specs = [tensordicts.promised(self.known(facts, node)) for facts, node, spec in self._places(key) if spec]
+        return join(specs) or UNKNOWN if all(specs) else UNKNOWN
+
+    def _places(self, key: str) -> Sequence[tuple[FileFacts, ast.expr, bool]]:
         if self._keyed is None:
             self._keyed = _keyed(self.project)
-        places = self._keyed.get(key, ())
-        specs = [tensordicts.promised(self.known(facts, node)) for facts, node, spec in places if spec]
-        values = specs if any(specs) else [self.value(facts, node) for facts, node, spec in places if not spec]
-        found = join(values) or UNKNOWN
-        return replace(found, rank=None, pinned=None, widened="") if found.kind is Kind.TENSOR else UNKNOWN
+        return self._keyed.get(key, ())
 
 
 def _keyed(project: Project) -> dict[str, list[tuple[FileFacts, ast.expr, bool]]]:

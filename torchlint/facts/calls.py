@@ -55,7 +55,9 @@ class Calls:
         if name == "builtins.getattr" and len(node.args) in (2, 3):
             return looked_up(self.ask, facts, node)
         if name == "builtins.dict" and node.keywords and not node.args:
-            return registry([self.ask.known(facts, keyword.value) for keyword in node.keywords])
+            table = registry([self.ask.known(facts, keyword.value) for keyword in node.keywords])
+            if table.items:
+                return table
         if name in _WRAPPERS and node.args:
             wrapped = self.ask.value(facts, node.args[0])
             if wrapped is None or wrapped.kind in (Kind.FUNCTION, Kind.MODULE):

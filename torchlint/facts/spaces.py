@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from torchlint.facts.join import INT, NDARRAY, tuple_of
+from torchlint.facts.join import INT, NDARRAY, list_of, tuple_of
 from torchlint.facts.signatures import Of, argument, dtype_of, keyword, table
 from torchlint.rule import UNKNOWN, Kind, Value
 
@@ -71,7 +71,7 @@ def sample(space: Value) -> Value:
 def space_attribute(space: Value, name: str) -> Value:
     """An attribute of a space."""
     if name == "shape":
-        return tuple_of(*[INT] * space.rank) if space.rank else Value(Kind.TUPLE, items=())
+        return tuple_of(*[INT] * space.rank) if space.rank else list_of(INT)
     if name in ("low", "high"):
         return sample(space)
     if name == "dtype":

@@ -32,6 +32,9 @@ def meeting(values: Sequence[Value]) -> Device:
     A number as a tensor on the host may stand beside tensors on an accelerator, nothing else may.
     """
     devices = {v.device for v in values if v.kind is Kind.TENSOR}
+    if devices == {Device.CPU} and any(v.kind is Kind.UNKNOWN for v in values):
+        sized = any(v.rank != 0 for v in values if v.kind is Kind.TENSOR)
+        return Device.CPU if sized else Device.UNKNOWN
     for device in (Device.CUDA, Device.UNKNOWN, Device.EITHER):
         if device in devices:
             return device

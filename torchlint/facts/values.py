@@ -134,6 +134,8 @@ class Values:
         key = index.value if isinstance(index, ast.Constant) else None
         if source == tensordicts.TENSORDICT:
             return self._ask.entry(key) if isinstance(key, str) else source
+        if not source.known and isinstance(key, str):
+            return self._ask.promised(key)
         if source.kind is Kind.DICT and isinstance(key, str) and source.keys:
             return source.item(key) or UNKNOWN
         if source.kind is Kind.DICT:
