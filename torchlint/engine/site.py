@@ -364,10 +364,10 @@ class PairedSite:
         twin = self._expr(node)
         return twin is None or self.analysis.switching.matter(self.facts, twin)
 
-    def backward_again(self, call: cst.Call) -> bool:
-        """Whether another backward pass may run through the same graph."""
+    def keeps_graph_for_nothing(self, call: cst.Call) -> bool:
+        """Whether a backward pass keeps a graph that no other runs through again."""
         twin = self._expr(call)
-        return not isinstance(twin, ast.Call) or self.analysis.backwards.again(self.facts, twin)
+        return isinstance(twin, ast.Call) and self.analysis.backwards.kept_for_nothing(self.facts, twin)
 
 
 def _other_end(function: Scope) -> list[Scope]:

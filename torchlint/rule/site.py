@@ -226,5 +226,8 @@ class Site(Protocol):
     def mode_matters(self, node: cst.CSTNode) -> bool:
         """Whether a module may compute something else in the other mode; true where its parts are not known."""
 
-    def backward_again(self, call: cst.Call) -> bool:
-        """Whether another backward pass may run through the graph of ``x.backward()`` after it; true when unsure."""
+    def keeps_graph_for_nothing(self, call: cst.Call) -> bool:
+        """Whether ``x.backward(retain_graph=...)`` keeps its graph and no backward pass runs through it again.
+
+        Proven in the function, in its callers and over the rounds of loops; false when unsure.
+        """
