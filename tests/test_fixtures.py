@@ -1,4 +1,4 @@
-"""The files in ``fixtures/<CODE>/``: what that rule and those named in them find there, and what their fixes make of it.
+"""The files in ``fixtures/<CODE>/``: what that rule and those named in them find there, and what their fixes make.
 
 ``# expect: TL101`` at the end of a line says that a finding starts there (several codes with commas). ``NAME.fixed.py``
 is the text after ``--fix``, ``NAME.accepted.py`` the text after ``--unsafe-fixes`` where that differs; without a twin

@@ -212,6 +212,8 @@ GUARDS = {
     "if flag:\n    pass\nelse:\n    f(x)  # A\n    raise ValueError": O,
     "if self.cache is None:\n    f(x)  # A": O,
     "if self.mask is None or self.mask.shape[0] != n:\n    self.mask = f(x)  # A": O,
+    "if logger.isEnabledFor(10):\n    f(x)  # A": O,
+    "if not DEV_MODE:\n    return x\nf(x)  # A": O,
     "if x not in self.tables:\n    self.tables[x] = f(x)  # A": O,
     "if y and not x in TABLES:\n    z = f(x)  # A\n    TABLES[x] = z": O,
     "if x in self.tables:\n    return self.tables[x]\nz = f(x)  # A\nself.tables[x] = z": O,

@@ -186,6 +186,6 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         switching=Switching(project, graph, networks),
         provenance=Provenance(project, values, found),
         loops=Loops(values, Sides(project, graph, values)),
-        growth=Growth(project, graph),
+        growth=Growth(project, graph, flow),
         groups=graph.groups,
     )

@@ -305,6 +305,16 @@ class PairedSite:
         twin = self._expr(node)
         return self.analysis.growth.of(self.facts, twin) if twin is not None else ""
 
+    def is_loss(self, node: cst.CSTNode) -> bool:
+        """Whether backward() is called on what an expression stands for."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.growth.is_loss(self.facts, twin)
+
+    def backpropagated(self, node: cst.CSTNode) -> bool:
+        """Whether backward() runs through what an expression is made of."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.growth.backpropagated(self.facts, twin)
+
     def project_calls(self, name: str) -> Sequence[Sequence[Value]]:
         """The positional arguments of every call of a qualified name in the project."""
         return self.analysis.calls_of(name)

@@ -128,25 +128,24 @@ class Autograd:
         return False
 
     def _steps_after(self, facts: FileFacts, node: ast.AST, depth: int) -> frozenset[ast.AST]:
-        """The constructors of the optimizer that steps first after a node, in its function or after a call of it."""
+        """The constructors of the optimizers that step next after a node, in its function or after a call of that.
+
+        Those that step together, with no new gradients between them, apply the same ones.
+        """
         scope = facts.scope_of(node).function
         after = (getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
-        steps = [
-            call
-            for call in scope.calls
-            if isinstance(call.func, ast.Attribute)
-            and call.func.attr == "step"
-            and (call.lineno, call.col_offset) > after
-        ]
-        for call in sorted(steps, key=lambda step: (step.lineno, step.col_offset)):
-            assert isinstance(call.func, ast.Attribute)
-            made = frozenset(self._constructors(facts, call.func.value))
-            if made:
-                return made
-        if depth < 2:
-            for caller in self.graph.callers.get(scope, ()):
-                return self._steps_after(caller.facts, caller.call, depth + 1)
-        return frozenset()
+        later = (call for call in scope.calls if (call.lineno, call.col_offset) > after)
+        made: set[ast.AST] = set()
+        for call in sorted(later, key=lambda call: (call.lineno, call.col_offset)):
+            method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+            if made and method in ("backward", "zero_grad"):
+                break
+            if isinstance(call.func, ast.Attribute) and method == "step":
+                made.update(self._constructors(facts, call.func.value))
+        callers = self.graph.callers.get(scope, ()) if not made and depth < 2 else ()
+        for caller in callers:
+            made.update(self._steps_after(caller.facts, caller.call, depth + 1))
+        return frozenset(made)
 
     def _constructors(self, facts: FileFacts, node: ast.expr) -> Iterator[ast.AST]:
         """The calls that may have made an optimizer."""

@@ -1,4 +1,4 @@
-"""What is kept beyond a call and made only where it is missing or does not fit: filled dictionaries, renewed tensors."""
+"""What is kept beyond a call and made only where it is missing or does not fit: dictionaries, tensors."""
 
 from __future__ import annotations
 

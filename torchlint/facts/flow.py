@@ -128,9 +128,15 @@ class _Steps:
         if called and isinstance(call, ast.Call):
             return self._method(spot, call, parent.attr)
         if spot.path:
-            key = spot.path[0]
-            return iter((replace(spot.same(parent), path=spot.path[1:]),)) if key == parent.attr else iter(())
+            return self._named_item(spot, parent, spot.path[0])
         return self.carrier.attribute(spot, parent)
+
+    def _named_item(self, spot: Spot, parent: ast.Attribute, key: object) -> Next:
+        """An attribute of what holds the value: the value itself, another item, or what is not known."""
+        if key == parent.attr or (key == 0 and parent.attr == "values"):
+            yield replace(spot.same(parent), path=spot.path[1:])
+        elif isinstance(key, int) and parent.attr != "indices":
+            yield Use.PASSED
 
     def _method(self, spot: Spot, call: ast.Call, name: str) -> Next:
         if not spot.path:

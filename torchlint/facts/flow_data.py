@@ -41,7 +41,7 @@ _SHAPING = frozenset(
     )
 )
 _SIZED = frozenset(
-    {"zeros", "ones", "empty", "full", "eye", "identity", "rand", "randn", "randperm", "tri", "linspace"}
+    {"zeros", "ones", "empty", "full", "eye", "identity", "rand", "randn", "randperm", "tri", "linspace", "arange"}
 )
 _REDUCING = frozenset(
     (
@@ -214,7 +214,7 @@ class Data:
     def _numpy(self, spot: Spot, call: ast.Call, last: str) -> Next:
         """Statistics and conversions of numbers go on, other work on arrays is the host's."""
         whole = not any(keyword.arg == "axis" for keyword in call.keywords)
-        if last in _SIZED or last == "arange":
+        if last in _SIZED:
             yield Use.SIZE
         elif last in _ARRAYS or (last in _REDUCING and whole):
             yield spot.at(call, *spot.path[1:])

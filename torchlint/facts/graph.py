@@ -278,9 +278,7 @@ class _Resolver:
             self._add(facts, call, targets)
         return targets is not None
 
-    def _methods(
-        self, facts: FileFacts, call: ast.Call, receiver: Value, attr: str
-    ) -> list[tuple[Scope, int]] | None:
+    def _methods(self, facts: FileFacts, call: ast.Call, receiver: Value, attr: str) -> list[tuple[Scope, int]] | None:
         """A method of a known class (or of one of several), and what its subclasses override; or a called attribute."""
         targets: list[tuple[Scope, int]] = []
         known = False

@@ -208,10 +208,29 @@ class Graphs:
             return Graph.OPEN
         if binding.how is Bind.AUGMENT and isinstance(binding.stmt, ast.AugAssign):
             return self._any(facts, [binding.stmt.target, value])
+        parts = [(facts, value)]
         for step in binding.path:
-            if isinstance(value, (ast.Tuple, ast.List)) and -1 < step < len(value.elts):
-                value = value.elts[step]
-        return self._solver.ask((facts, value))
+            picked = [part for where, whole in parts for part in self._element(where, whole, step)]
+            parts = picked or parts
+        return _joined([self._solver.ask(part) for part in parts])
+
+    def _element(self, facts: FileFacts, node: ast.expr, step: int) -> list[tuple[FileFacts, ast.expr]]:
+        """One element of a tuple, also of what a function returns in every case as one; empty where it is not known."""
+        if isinstance(node, (ast.Tuple, ast.List)):
+            starred = any(isinstance(part, ast.Starred) for part in node.elts)
+            return [(facts, node.elts[step])] if -1 < step < len(node.elts) and not starred else []
+        if not isinstance(node, ast.Call) or node in self.graph.weak or self._off(facts, node):
+            return []
+        found: list[tuple[FileFacts, ast.expr]] = []
+        for target in self.graph.callees.get(node, ()):
+            for stmt in target.returns:
+                if not isinstance(stmt.value, ast.Tuple):
+                    return []
+                picked = self._element(target.file, stmt.value, step)
+                if not picked:
+                    return []
+                found.extend(picked)
+        return found
 
     def _parameter(self, binding: Binding, function: Scope) -> Graph | None:
         if function.self_name == binding.target:
@@ -239,8 +258,11 @@ class Graphs:
         name = self.project.qualified(facts, func) or ""
         given = [part.value if isinstance(part, ast.Starred) else part for part in node.args]
         given.extend(part.value for part in node.keywords)
-        if name.startswith("torch.") and self._makes(name, node):
+        if name.startswith("torch.nn.utils.clip_grad"):
             return Graph.NONE
+        if name.startswith("torch.") and name.rpartition(".")[2] in _MAKING:
+            asked = keyword(node, "requires_grad")
+            return Graph.NONE if asked is None or _says(node, "requires_grad", False) else Graph.TRAINED
         if name in ("torch.nn.Parameter", "torch.nn.parameter.Parameter"):
             return Graph.NONE if _says(node, "requires_grad", False) else Graph.TRAINED
         if name.startswith("torch.") and not name.startswith("torch.nn.modules") and name != "torch.utils.checkpoint":
@@ -277,12 +299,6 @@ class Graphs:
             fed = self._any(facts, given) or Graph.NONE
             return (found & ~Graph.TRAINED) | Graph.COPY | (fed & Graph.TRAINED)
         return found
-
-    @staticmethod
-    def _makes(name: str, node: ast.Call) -> bool:
-        """Whether a function of torch makes a leaf that asks for no gradient."""
-        asked = keyword(node, "requires_grad")
-        return name.rpartition(".")[2] in _MAKING and (asked is None or _says(node, "requires_grad", False))
 
     def _method(self, facts: FileFacts, func: ast.Attribute, given: Sequence[ast.expr]) -> Graph | None:
         source = self.values.of(facts, func.value)

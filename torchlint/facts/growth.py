@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 
 from torchlint.facts.callers import Caller, passed
 from torchlint.facts.collect import dotted
-from torchlint.facts.effects import code_of
+from torchlint.facts.effects import code_of, nodes_of
+from torchlint.facts.flow import Flow
 from torchlint.facts.graph import CallGraph
 from torchlint.facts.model import Bind, FileFacts, Scope
 from torchlint.facts.nesting import COMPREHENSIONS, LoopNode, around, stored_before
 from torchlint.facts.project import Project
 from torchlint.facts.reach import rounds
+from torchlint.rule import Use
 
 _ADDING = {"append": 0, "appendleft": 0, "add": 0, "insert": 1}
 _DEEPEST = 3
@@ -26,6 +28,7 @@ class Growth:
 
     project: Project
     graph: CallGraph
+    flow: Flow
     _kept: dict[Scope, dict[str, str]] = field(default_factory=dict)
 
     def of(self, facts: FileFacts, node: ast.expr) -> str:
@@ -50,6 +53,74 @@ class Growth:
             for part in _parts(node):
                 if self.of(facts, part):
                     yield part
+
+    def is_loss(self, facts: FileFacts, node: ast.expr, depth: int = 0) -> bool:
+        """Whether backward() is called on what a name stands for, here or in a function that it is handed to.
+
+        The sum of such values counts too.
+        """
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+            return any(self.is_loss(facts, part, depth) for part in (node.left, node.right))
+        if not isinstance(node, ast.Name) or depth > _DEEPEST:
+            return False
+        bindings = self.project.reaching(facts, node).bindings
+        for part in self._other_uses(facts, node):
+            if self._starts_backward(facts, part, depth):
+                return True
+        sums = [binding.value for binding in bindings if isinstance(binding.value, ast.BinOp) and not binding.path]
+        return any(self.is_loss(facts, value, depth + 1) for value in sums)
+
+    def _starts_backward(self, facts: FileFacts, node: ast.expr, depth: int) -> bool:
+        """Whether backward() begins at a use of a value: called on it or on its mean, or by a function it goes to."""
+        while True:
+            above = facts.parent.get(node)
+            call = facts.parent.get(above) if isinstance(above, (ast.Attribute, ast.keyword)) else above
+            if not isinstance(call, ast.Call):
+                return False
+            if isinstance(above, ast.Attribute) and call.func is above:
+                if above.attr == "backward":
+                    return True
+                if above.attr not in ("mean", "sum"):
+                    return False
+            elif isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
+                return True
+            elif not (isinstance(call.func, ast.Attribute) and call.func.attr == "scale"):
+                return depth < _DEEPEST and self._hands_on(facts, call, node, depth)
+            node = call
+
+    def _hands_on(self, facts: FileFacts, call: ast.Call, node: ast.expr, depth: int) -> bool:
+        """Whether every function that a call may mean runs backward from what it is given."""
+        targets = self.graph.callees.get(call, ())
+        return bool(targets) and all(self._is_started(target, facts, call, node, depth) for target in targets)
+
+    def _is_started(self, target: Scope, facts: FileFacts, call: ast.Call, node: ast.expr, depth: int) -> bool:
+        caller = Caller(facts, call, 1 if target.self_name else 0)
+        for part in code_of(target):
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and part.id in target.params:
+                if passed(target, part.id, caller) is node and self._starts_backward(target.file, part, depth + 1):
+                    return True
+        return False
+
+    def _other_uses(self, facts: FileFacts, name: ast.Name) -> Iterator[ast.Name]:
+        """The other places of a function that read what a name was assigned where this one reads it."""
+        assigned = [b for b in self.project.reaching(facts, name).bindings if b.how is Bind.ASSIGN]
+        for part in code_of(facts.scope_of(name).function) if assigned else ():
+            if isinstance(part, ast.Name) and part.id == name.id and part is not name:
+                if isinstance(part.ctx, ast.Load):
+                    if any(binding in assigned for binding in self.project.reaching(facts, part).bindings):
+                        yield part
+
+    def backpropagated(self, facts: FileFacts, node: ast.expr, depth: int = 0) -> bool:
+        """Whether backward() runs through what an expression is made of, by another way than the expression itself."""
+        names = (part for part in nodes_of([node]) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load))
+        return any(self._runs_backward(facts, name, depth) for name in names)
+
+    def _runs_backward(self, facts: FileFacts, name: ast.Name, depth: int) -> bool:
+        if any(Use.BACKWARD in self.flow.graph_uses(facts, part) for part in self._other_uses(facts, name)):
+            return True
+        bindings = self.project.reaching(facts, name).bindings
+        sums = [b.value for b in bindings if isinstance(b.value, (ast.BinOp, ast.UnaryOp)) and not b.path]
+        return depth < _DEEPEST and any(self.backpropagated(facts, value, depth + 1) for value in sums)
 
     def _candidates(self, facts: FileFacts) -> Iterator[ast.expr]:
         """What may be added to something: arguments, and what is assigned with a sum."""

@@ -14,7 +14,8 @@ _DEBUG = re.compile(
     r"(^|_)(debug\w*|verbose\w*|verbosity|dev_mode|render\w*|plot\w*|visuali\w+|profil\w+|print\w*|dump\w*|trace|tracing"
     r"|return_stats|log_interval|logging|should_log|do_log|log_this\w*|to_log|tensorboard|wandb|writer|write|record_video"
     r"|isEnabledFor|save\w*|should_save|checkpoint\w*"
-    r"|sanity\w*|check_nan\w*|detect_anomaly|validate_args|validat\w+|debugging|DEBUG\w*)($|_)"
+    r"|sanity\w*|check_nan\w*|detect_anomaly|validate_args|validat\w+|debugging|DEBUG\w*)($|_)",
+    re.IGNORECASE,
 )
 _DONE = re.compile(
     r"(^|_)(dones?|finished|terminated|truncated|terminations?|truncations?|episode_over|episode_done|game_over|reset)"
@@ -312,14 +313,12 @@ def _empties(block: Sequence[ast.stmt], test: ast.expr) -> bool:
     )
 
 
-def early_exit(block: Sequence[ast.stmt], index: int, facts: FileFacts) -> Frequency | None:
-    """The limit that earlier ``if not debug: return`` statements of a block put on what follows them."""
-    found: Frequency | None = None
+def early_exits(block: Sequence[ast.stmt], index: int, facts: FileFacts) -> Iterator[tuple[ast.stmt, Frequency]]:
+    """The limits that earlier ``if not debug: return`` statements of a block put on what follows them."""
     for stmt in block[:index]:
         if isinstance(stmt, ast.If) and leaves(stmt.body) and not raises(stmt.body):
             bound = negated_limit(stmt.test, facts)
             if isinstance(stmt.test, ast.UnaryOp) and _tests_for(stmt.test.operand, _ANY) and _prints(block):
                 bound = Frequency.ONCE
             if bound is not None:
-                found = bound if found is None else min(found, bound)
-    return found
+                yield stmt, bound

@@ -4,61 +4,32 @@ from __future__ import annotations
 
 import ast
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from torchlint.facts.caches import kept_already, renews
-from torchlint.facts.callers import Caller, passed
 from torchlint.facts.graph import CallGraph, How
-from torchlint.facts.guards import branch_limit, early_exit, is_debug_flag, is_none, limit, negated_limit
-from torchlint.facts.model import Bind, FileFacts, Scope
+from torchlint.facts.model import FileFacts, Scope
+from torchlint.facts.paths import Paths
+from torchlint.facts.places import Local, Places
 from torchlint.facts.project import Project, exported
-from torchlint.facts.roots import (
-    SETS_UP,
-    Roots,
-    cold_file,
-    cold_function,
-    enclosing_loop,
-    find_roots,
-    forwards,
-    runs_each_time,
-)
+from torchlint.facts.roots import SETS_UP, Roots, cold_file, cold_function, find_roots, forwards
 from torchlint.facts.values import Values
-from torchlint.rule import Frequency, Hop, Hotness
-
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-
-
-@dataclass(slots=True)
-class Local:
-    """Where a node stands in its function: limits on the way out, loops passed, and the root or function reached.
-
-    ``item`` is the loop of a generator that yields once each time around.
-    """
-
-    cap: Frequency | None = None
-    loops: int = 0
-    root: ast.AST | None = None
-    episode: ast.AST | None = None
-    item: ast.AST | None = None
-
-    def limit(self, found: Frequency | None) -> None:
-        """Take in one more limit."""
-        if found is not None:
-            self.cap = found if self.cap is None else min(self.cap, found)
+from torchlint.rule import Frequency, Hotness
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A place that runs a function; ``weak`` when only the method's name says so."""
+    """A place that runs a function.
+
+    ``weak`` when only the method's name says so, ``override`` when the call names a relative of the function's class.
+    """
 
     facts: FileFacts
     node: ast.AST
     target: Scope
     how: How = How.CALL
     weak: bool = False
+    override: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +54,12 @@ class Heat:
     entries: dict[Scope, Entry] = field(default_factory=dict)
     items: dict[Scope, Entry] = field(default_factory=dict)
     edges: dict[Scope, list[Edge]] = field(default_factory=dict)
-    _yielding: dict[Scope, frozenset[ast.AST]] = field(default_factory=dict)
-    _locals: dict[ast.AST, Local] = field(default_factory=dict)
-    _asked: set[Scope] = field(default_factory=set)
+    places: Places = field(init=False)
+    paths: Paths = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.places = Places(self.project, self.graph, self.roots)
+        self.paths = Paths(self)
 
     def at(self, facts: FileFacts, node: ast.AST) -> Hotness:
         """How often a node runs, with the path."""
@@ -93,7 +67,7 @@ class Heat:
         frequency = self._frequency(facts, node, scope)
         if frequency is Frequency.ONCE:
             return Hotness()
-        return Hotness(frequency, tuple(self._path(facts, node, scope)))
+        return Hotness(frequency, self.paths.of(facts, node, scope))
 
     def frequency(self, facts: FileFacts, node: ast.AST) -> Frequency:
         """How often a node runs."""
@@ -106,11 +80,15 @@ class Heat:
     def kinds(self, facts: FileFacts, node: ast.AST) -> frozenset[str]:
         """What makes a node hot: ``step``, ``update`` or both."""
         scope = facts.scope_of(node).function
-        local = self._local(facts, node, scope)
+        local = self.local(facts, node, scope)
         if local.root is not None:
             return frozenset(self.roots.loops.get(local.root) or self.roots.functions.get(scope, set()))
-        entry = (self.entries if local.item is None else self.items).get(scope)
+        entry = self.entry(scope, local)
         return entry.kinds if entry is not None else frozenset()
+
+    def entry(self, scope: Scope, local: Local) -> Entry | None:
+        """How often a function is entered, or goes on for another item where the node runs for each."""
+        return (self.entries if local.item is None else self.items).get(scope)
 
     # frequencies ----------------------------------------------------------------------------------------------------
 
@@ -120,7 +98,7 @@ class Heat:
         """How often a node runs, of those runs of its function that are ``entered`` no more often than this."""
         if self.is_cold(scope):
             return Frequency.ONCE
-        local = self._local(facts, node, scope)
+        local = self.local(facts, node, scope)
         found = self._base(scope, local)
         if local.root is None and local.item is None:
             found = min(found, entered)
@@ -132,7 +110,7 @@ class Heat:
 
     def _base(self, scope: Scope, local: Local) -> Frequency:
         """How often the root or the function is run that a node stands in."""
-        entry = (self.entries if local.item is None else self.items).get(scope)
+        entry = self.entry(scope, local)
         entered = entry.frequency if entry is not None else Frequency.ONCE
         if local.root is None:
             return entered
@@ -140,75 +118,9 @@ class Heat:
         found = Frequency.STEP if "step" in kinds else Frequency.UPDATE
         return max(found, entered) if local.root is scope.node else found
 
-    def _local(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Local:
-        found = self._locals.get(node)
-        if found is None:
-            found = self._locals[node] = self._climb(facts, node, scope)
-        return found
-
-    def _climb(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Local:
-        local = Local()
-        child, current = node, facts.parent.get(node)
-        while True:
-            if isinstance(child, ast.stmt) and child in facts.places:
-                block, index = facts.places[child]
-                local.limit(Frequency.ONCE if kept_already(block, index, facts) else early_exit(block, index, facts))
-            if current is None or current is scope.node:
-                break
-            if runs_each_time(current, child):
-                if current in self.roots.loops:
-                    local.root = current
-                    return local
-                if current in self.roots.episodes:
-                    local.episode = local.episode or current
-                elif local.item is None and scope.yields and current in self._yielding_loops(scope):
-                    local.item = current
-                elif local.item is None:
-                    local.loops += 1
-            elif isinstance(current, (ast.comprehension, *_COMPREHENSIONS)):
-                local.loops += int(_runs_per_element(current, child, facts.parent.get(current)))
-            else:
-                bound = _bound(current, child, facts)
-                if bound is Frequency.ONCE and current in self.roots.updating and not _is_debug(current):
-                    bound = Frequency.UPDATE  # every so many batches or steps, but then for a gradient update
-                local.limit(bound)
-                if isinstance(current, (ast.If, ast.IfExp)):
-                    local.limit(self._left_out(facts, current, child))
-            child, current = current, facts.parent.get(current)
-        if scope in self.roots.functions:
-            local.root = scope.node
-        return local
-
-    def _yielding_loops(self, scope: Scope) -> frozenset[ast.AST]:
-        """The loops of a generator that yield each time around."""
-        found = self._yielding.get(scope)
-        if found is None:
-            loops = (enclosing_loop(scope.file, node, scope) for node in scope.yields)
-            found = self._yielding[scope] = frozenset(loop for loop in loops if loop is not None)
-        return found
-
-    def _left_out(self, facts: FileFacts, branching: ast.If | ast.IfExp, child: ast.AST) -> Frequency | None:
-        """The limit on the branch for a parameter that is ``None``: how often known calls leave the parameter out."""
-        test = branching.test
-        if not isinstance(test, ast.Compare) or not is_none(test.comparators[0]) or not isinstance(test.left, ast.Name):
-            return None
-        missing = branching.body if isinstance(test.ops[0], ast.Is) else branching.orelse
-        scope = facts.scope_of(branching).function
-        bindings = self.project.reaching(facts, test.left).bindings
-        if not (child is missing or (isinstance(missing, list) and child in missing)):
-            return None
-        if not bindings or any(binding.how is not Bind.PARAM for binding in bindings):
-            return None
-        if test.left.id not in scope.params or scope in self._asked:
-            return None
-        calls = [c for c in self.graph.callers.get(scope, ()) if not _gives(scope, test.left.id, c)]
-        self._asked.add(scope)
-        found = [self._local(c.facts, c.call, c.facts.scope_of(c.call).function).cap for c in calls]
-        self._asked.discard(scope)
-        if not calls:
-            return Frequency.ONCE if self.graph.callers.get(scope) else None
-        limits = [bound for bound in found if bound is not None]
-        return max(limits) if len(limits) == len(found) else None
+    def local(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Local:
+        """Where a node stands in the function that it belongs to."""
+        return self.places.of(facts, node, scope)
 
     def is_cold(self, scope: Scope) -> bool:
         """Whether a function never counts as hot: set-up, tests, demos, or because the user says so."""
@@ -241,9 +153,9 @@ class Heat:
         for facts in self.project.files.values():
             for scope in facts.scopes:
                 found = [
-                    Edge(facts, call, target, weak=call in self.graph.weak)
+                    Edge(facts, call, target, weak=call in self.graph.weak, override=place > 0)
                     for call in scope.calls
-                    for target in self.graph.callees.get(call, ())
+                    for place, target in enumerate(self.graph.callees.get(call, ()))
                 ]
                 if found:
                     self.edges[scope] = found
@@ -316,90 +228,6 @@ class Heat:
             return False
         callers = [c for c in self.graph.callers.get(forward, ()) if c.call not in self.graph.weak]
         return any(not self.is_cold(c.facts.scope_of(c.call).function) for c in callers)
-
-    # paths ----------------------------------------------------------------------------------------------------------
-
-    def _path(self, facts: FileFacts, node: ast.AST, scope: Scope) -> list[Hop]:
-        hops: list[Hop] = []
-        seen: set[Scope] = set()
-        while True:
-            local = self._local(facts, node, scope)
-            entry = (self.entries if local.item is None else self.items).get(scope)
-            if local.root is not None and local.root is not scope.node:
-                hops.append(Hop(facts.path, getattr(local.root, "lineno", 1), "loop"))
-                break
-            if local.episode is not None and (entry is None or entry.frequency <= Frequency.EPISODE):
-                hops.append(Hop(facts.path, getattr(local.episode, "lineno", 1), "loop"))
-                break
-            if scope.kind != "function":
-                hops.append(Hop(facts.path, scope.row, scope.name))
-                break
-            hops.append(Hop(facts.path, scope.row, scope.qualname))
-            if entry is None or entry.edge is None or scope in seen:
-                break
-            seen.add(scope)
-            facts, node = entry.edge.facts, entry.edge.node
-            scope = facts.scope_of(node).function
-        hops.reverse()
-        return hops
-
-
-def _gives(function: Scope, name: str, caller: Caller) -> bool:
-    """Whether a call surely passes something other than ``None`` for a parameter."""
-    given = passed(function, name, caller)
-    if given is None or is_none(given):
-        return False
-    if not isinstance(given, ast.Name):
-        return True
-    bindings = caller.facts.scope_of(given).function.bindings.get(given.id, ())
-    return not any(binding.value is not None and is_none(binding.value) for binding in bindings)
-
-
-def _runs_per_element(node: ast.AST, child: ast.AST, parent: ast.AST | None) -> bool:
-    """Whether a comprehension, or its first clause, runs a child for each element: all but the first iterable."""
-    if isinstance(node, ast.comprehension):
-        first = isinstance(parent, _COMPREHENSIONS) and parent.generators[0] is node
-        return first and child is not node.iter
-    return isinstance(node, _COMPREHENSIONS) and child is not node.generators[0]
-
-
-def _bound(node: ast.AST, child: ast.AST, facts: FileFacts) -> Frequency | None:
-    """The limit that a node puts on one of its children."""
-    if isinstance(node, ast.If):
-        if child in node.body:
-            if renews(node.body, node.test, facts):
-                return Frequency.ONCE
-            return _least(branch_limit(node.body, node.test), limit(node.test, facts))
-        if child in node.orelse:
-            return _least(branch_limit(node.orelse), negated_limit(node.test, facts))
-    elif isinstance(node, ast.IfExp):
-        if child is node.body:
-            return limit(node.test, facts)
-        return negated_limit(node.test, facts) if child is node.orelse else None
-    elif isinstance(node, ast.BoolOp):
-        index = next(i for i, part in enumerate(node.values) if part is child)
-        return _short_circuit(node.op, node.values[:index], facts)
-    elif isinstance(node, (ast.ExceptHandler, ast.Raise)) or (isinstance(node, ast.Assert) and child is node.msg):
-        return Frequency.ONCE
-    return None
-
-
-def _is_debug(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and is_debug_flag(node.test)
-
-
-def _least(*bounds: Frequency | None) -> Frequency | None:
-    """The lowest of some limits."""
-    return min((bound for bound in bounds if bound is not None), default=None)
-
-
-def _short_circuit(op: ast.boolop, before: Sequence[ast.expr], facts: FileFacts) -> Frequency | None:
-    """The limit that earlier operands put on a later one: ``self.debug and check()``."""
-    if isinstance(op, ast.And):
-        found = [bound for part in before if (bound := limit(part, facts)) is not None]
-    else:
-        found = [bound for part in before if (bound := negated_limit(part, facts)) is not None]
-    return min(found, default=None)
 
 
 def heat(

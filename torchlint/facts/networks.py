@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from torchlint.facts.callers import stores_of
 from torchlint.facts.graph import CallGraph
 from torchlint.facts.model import Binding, FileFacts, Scope
 from torchlint.facts.origins import Origin, Tracer
@@ -110,13 +111,14 @@ class Networks:
         """Whether a module is made as a copy of another, or written over from one."""
         if self._tied(origin, self.table.copied) in (_Tie.WHOLE, _Tie.PART):
             return True
-        made = [origin.made] if not origin.path else self._stored(origin)
-        return any(value is not None and self._copies(origin.facts, value) for value in made)
+        made = [(origin.facts, origin.made)] if not origin.path else self._stored(origin)
+        return any(value is not None and self._copies(facts, value) for facts, value in made)
 
-    def _stored(self, origin: Origin) -> Iterator[ast.expr | None]:
-        if isinstance(origin.root, Scope) and len(origin.path) == 1:
-            for store in origin.root.stores.get(origin.path[0], ()):
-                yield store.binding.value
+    def _stored(self, origin: Origin) -> Iterator[tuple[FileFacts, ast.expr | None]]:
+        """What classes keep in the attribute that a module is."""
+        for cls, rest in self.tracer.views(origin):
+            for store in stores_of(self.project, cls, rest[0]) if len(rest) == 1 else ():
+                yield store.scope.file, store.binding.value
 
     def _copies(self, facts: FileFacts, value: ast.expr) -> bool:
         calls = (part for part in ast.walk(value) if isinstance(part, ast.Call))

@@ -134,7 +134,11 @@ class Parts:
         if binding.how is Bind.PARAM and binding.scope is not None:
             return self._parameter(facts, binding, binding.scope)
         if binding.how in (Bind.ASSIGN, Bind.ELEMENT, Bind.AUGMENT) and binding.value is not None:
-            return self._ask(facts, binding.value)
+            value = binding.value
+            for step in binding.path if binding.how is Bind.ASSIGN else ():
+                if isinstance(value, (ast.Tuple, ast.List)) and -1 < step < len(value.elts):
+                    value = value.elts[step]
+            return self._ask(facts, value)
         if binding.how is Bind.IMPORT:
             return self._imported(facts, binding)
         return _UNKNOWN

@@ -178,6 +178,18 @@ class Site(Protocol):
         ``items.append((x, y))``, ``self.memory`` where a project function adds its parameter to its own ``memory``.
         """
 
+    def is_loss(self, node: cst.CSTNode) -> bool:
+        """Whether backward() is called on what an expression stands for, elsewhere in the function or by a callee.
+
+        A sum of such values is one too.
+        """
+
+    def backpropagated(self, node: cst.CSTNode) -> bool:
+        """Whether backward() runs through what an expression is made of, by another way than the expression itself.
+
+        Of the second ``loss`` in ``loss.backward(); losses.append(loss)``, and of ``a`` with ``(a + b).backward()``.
+        """
+
     def project_calls(self, name: str) -> Sequence[Sequence[Value]]:
         """The values of the positional arguments of every call of a qualified name in the project."""
 

@@ -144,6 +144,8 @@ def _pair(site: Site, call: cst.Call, torch: str) -> _Pair | None:
         return None
     _, links = beneath(call)
     steps = [(link, conversion(site, link, torch)) for link in reversed(links)]
+    if not steps:
+        return None
     outer, rest = steps[0], steps[1:]
     between: list[Link] = []
     while rest and rest[0][1] is None and is_view(site, rest[0][0]):

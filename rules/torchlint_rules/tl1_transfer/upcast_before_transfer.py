@@ -146,7 +146,7 @@ class UpcastBeforeTransfer(Rule):
         fix = None
         if found.whole and not site.scripted():
             doubt = "" if found.proven else "the data are bytes"
-            new = in_place_of(call, _moved_first(site, found, torch))
+            new = _enclosed(site, call, in_place_of(call, _moved_first(site, found, torch)))
             fix = Fix("Move first, cast there", ((call, new),), (Change.ROUNDING,), assumes=doubt, imports=imports)
         figure = "frames-32x4x84x84-divided" if found.wide == "float64" else "frames-32x4x84x84-cast"
         yield Report(call, _message(found), fix, figure=figure)
@@ -338,8 +338,7 @@ def _moved_first(site: Site, found: _Upcast, torch: str) -> cst.BaseExpression:
         method = cst.Attribute(value=found.narrow, attr=cst.Name("to"))
         new = call_of("to", found.device).with_changes(func=method)
     else:
-        bare = found.narrow.with_changes(lpar=[], rpar=[]) if isinstance(found.narrow, cst.Name) else found.narrow
-        new = with_keyword(call_of(f"{torch}.as_tensor", bare), "device", found.device)
+        new = with_keyword(call_of(f"{torch}.as_tensor", found.narrow), "device", found.device)
     cast = call_of("to", expression(f"{torch}.{found.dtype}"))
     wide: cst.BaseExpression = on_top(
         cast.with_changes(func=cst.Attribute(value=new, attr=cst.Name("to"))), found.views
@@ -347,6 +346,15 @@ def _moved_first(site: Site, found: _Upcast, torch: str) -> cst.BaseExpression:
     if found.divisor is None:
         return wide
     return cst.BinaryOperation(left=wide, operator=cst.Divide(), right=found.divisor)
+
+
+def _enclosed(site: Site, old: cst.BaseExpression, new: cst.BaseExpression) -> cst.BaseExpression:
+    """A quotient in parentheses where something stands on top of it or beside it."""
+    around = site.parent(old)
+    bound = (cst.Attribute, cst.Subscript, cst.BinaryOperation, cst.UnaryOperation, cst.Await)
+    if not isinstance(new, cst.BinaryOperation) or new.lpar or not isinstance(around, bound):
+        return new
+    return new.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
 
 
 def _message(found: _Upcast) -> str:

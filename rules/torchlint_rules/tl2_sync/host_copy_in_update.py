@@ -39,7 +39,7 @@ class Critic:
         return {"loss": loss.detach().cpu().numpy(), "value": value.mean().detach().cpu().numpy()}
 
 
-def train(critic, replay, updates):
+def train(critic: Critic, replay, updates):
     for step in range(updates):
         metrics = critic.update(*replay.sample(256))
         if step % 1000 == 0:

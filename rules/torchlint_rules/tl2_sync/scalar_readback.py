@@ -39,7 +39,7 @@ class Critic:
         return total / len(batches)
 
 
-def train(critic, replay, updates):
+def train(critic: Critic, replay, updates):
     for _ in range(updates):
         print(critic.update(replay.sample(8)))
 """

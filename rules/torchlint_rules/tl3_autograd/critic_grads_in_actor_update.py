@@ -9,8 +9,8 @@ from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule,
 from torchlint.rule.build import source
 
 _MESSAGE = (
-    "`backward` also computes gradients of the parameters of `{what}`, and only another network is stepped; freeze them "
-    "for this loss"
+    "`backward` also computes gradients of the parameters of `{what}`, and only another network is stepped; "
+    "freeze them for this loss"
 )
 
 _SOURCE = """\
@@ -135,7 +135,7 @@ class CriticGradsInActorUpdate(Rule):
         if not isinstance(call, cst.Call):
             return
         run = site.run(call)
-        if run is None or not run.apart or run.returned or site.records() is not True or site.scripted():
+        if run is None or not run.apart or site.records() is not True or site.scripted():
             return
         network = site.network(call.func)
         if network.trained and not network.target and not network.frozen and Use.BACKWARD in site.graph_uses(call):
