@@ -365,9 +365,9 @@ class PairedSite:
         twin = self._expr(call)
         return isinstance(twin, ast.Call) and self.analysis.switching.switches(self.facts, twin)
 
-    def in_context_manager(self) -> bool:
-        """Whether the node stands in a context manager."""
-        return self.analysis.switching.in_context_manager(self.facts, self.twin)
+    def hands_mode_on(self) -> bool:
+        """Whether the node stands where somebody else's switch is carried out."""
+        return self.analysis.switching.hands_on(self.facts, self.twin)
 
     def mode_matters(self, node: cst.CSTNode) -> bool:
         """Whether a module may compute something else in the other mode."""
