@@ -365,19 +365,19 @@ class PairedSite:
         twin = self._expr(call)
         return isinstance(twin, ast.Call) and self.analysis.switching.switches(self.facts, twin)
 
-    def in_context_manager(self) -> bool:
-        """Whether the node stands in a context manager."""
-        return self.analysis.switching.in_context_manager(self.facts, self.twin)
+    def hands_mode_on(self) -> bool:
+        """Whether the node stands where somebody else's switch is carried out."""
+        return self.analysis.switching.hands_on(self.facts, self.twin)
 
     def mode_matters(self, node: cst.CSTNode) -> bool:
         """Whether a module may compute something else in the other mode."""
         twin = self._expr(node)
         return twin is None or self.analysis.switching.matter(self.facts, twin)
 
-    def backward_again(self, call: cst.Call) -> bool:
-        """Whether another backward pass may run through the same graph."""
+    def keeps_graph_for_nothing(self, call: cst.Call) -> bool:
+        """Whether a backward pass keeps a graph that no other runs through again."""
         twin = self._expr(call)
-        return not isinstance(twin, ast.Call) or self.analysis.backwards.again(self.facts, twin)
+        return isinstance(twin, ast.Call) and self.analysis.backwards.kept_for_nothing(self.facts, twin)
 
 
 def _other_end(function: Scope) -> list[Scope]:

@@ -38,14 +38,29 @@ class Backwards:
     flow: Flow
     autograd: Autograd
 
-    def again(self, facts: FileFacts, call: ast.Call) -> bool:
-        """Whether another backward pass may run through the graph of a ``x.backward()`` after it; true when unsure."""
-        if not isinstance(call.func, ast.Attribute):
-            return True
+    def kept_for_nothing(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Whether an ``x.backward(...)`` keeps its graph although no backward pass runs through it again."""
+        kept = [keyword.value for keyword in call.keywords if keyword.arg == "retain_graph"]
+        if not isinstance(call.func, ast.Attribute) or not kept or not self._is_true(facts, kept[0]):
+            return False
         try:
-            return self._again(facts, call, [call.func.value], 0)
+            return not self._again(facts, call, [call.func.value], 0)
         except _UnsureError:
-            return True
+            return False
+
+    def _is_true(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether an argument is always true: spelled out, or a parameter that all known callers make so."""
+        if isinstance(node, ast.Constant):
+            return node.value is True
+        bindings = self.project.reaching(facts, node).bindings if isinstance(node, ast.Name) else ()
+        if len(bindings) != 1 or bindings[0].how is not Bind.PARAM:
+            return False
+        scope, default = bindings[0].scope, bindings[0].value
+        callers = self.graph.callers.get(scope, []) if scope is not None else []
+        if scope is None or not callers:
+            return False
+        given = [passed(scope, bindings[0].target, caller) or default for caller in callers]
+        return all(isinstance(value, ast.Constant) and value.value is True for value in given)
 
     def _again(self, facts: FileFacts, call: ast.Call, roots: list[ast.expr], depth: int) -> bool:
         """The same for the graph of what a call goes back through, and for what its callers give it."""

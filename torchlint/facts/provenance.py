@@ -55,7 +55,10 @@ class Provenance:
         often = self.heat.frequency(facts, node)
         bindings = self._bindings(facts, node)
         return bool(bindings) and all(
-            binding.how is Bind.PARAM or self.heat.frequency(facts, binding.stmt) < often for binding in bindings
+            binding.how is Bind.PARAM
+            or self.heat.frequency(facts, binding.stmt) < often
+            or (isinstance(binding.value, ast.Attribute) and self.made_before(facts, binding.value))
+            for binding in bindings
         )
 
     def _set_above(self, facts: FileFacts, node: ast.Attribute) -> bool:

@@ -36,9 +36,15 @@ class Switching:
         names = {inner.func.attr for inner in methods if isinstance(inner.func, ast.Attribute)}
         return {"eval", "train"} <= names or any(_says_false(inner) for inner in methods)
 
-    def in_context_manager(self, facts: FileFacts, node: ast.AST) -> bool:
-        """Whether a node stands in a context manager, which runs where it is entered and left."""
-        return _is_context(facts.scope_of(node).function)
+    def hands_on(self, facts: FileFacts, node: ast.AST) -> bool:
+        """Whether a node stands where somebody else's switch is carried out.
+
+        In a context manager, which runs where it is entered and left, and in a module's own ``train`` or ``eval``.
+        """
+        function = facts.scope_of(node).function
+        owner = function.method_of
+        own = function.name in ("train", "eval") and owner is not None and self.project.is_module(owner.dotted)
+        return own or _is_context(function)
 
     def matter(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether a module may compute something else in the other mode; true where its parts are not known."""

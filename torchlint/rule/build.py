@@ -103,7 +103,8 @@ def without_keyword(call: cst.Call, name: str) -> cst.Call:
     if kept and len(kept) < len(call.args) and kept[-1] is not call.args[-1]:
         last = call.args[-1]
         kept[-1] = kept[-1].with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
-    return call.with_changes(args=kept)
+    before = call.whitespace_before_args if kept else cst.SimpleWhitespace("")
+    return call.with_changes(args=kept, whitespace_before_args=before)
 
 
 def _renewed(argument: cst.Arg, name: str, value: cst.BaseExpression) -> cst.Arg:

@@ -232,11 +232,14 @@ class Site(Protocol):
     def switches_mode(self, call: cst.Call) -> bool:
         """Whether a call makes a context manager of the project that puts modules into evaluation mode and back."""
 
-    def in_context_manager(self) -> bool:
-        """Whether the node stands in a context manager, which runs where it is entered and left."""
+    def hands_mode_on(self) -> bool:
+        """Whether the node stands in a context manager, or in a module's own ``train`` or ``eval``."""
 
     def mode_matters(self, node: cst.CSTNode) -> bool:
         """Whether a module may compute something else in the other mode; true where its parts are not known."""
 
-    def backward_again(self, call: cst.Call) -> bool:
-        """Whether another backward pass may run through the graph of ``x.backward()`` after it; true when unsure."""
+    def keeps_graph_for_nothing(self, call: cst.Call) -> bool:
+        """Whether ``x.backward(retain_graph=...)`` keeps its graph and no backward pass runs through it again.
+
+        Proven in the function, in its callers and over the rounds of loops; false when unsure.
+        """

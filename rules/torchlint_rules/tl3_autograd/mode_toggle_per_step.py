@@ -97,7 +97,7 @@ class ModeTogglePerStep(Rule):
         """Report a switch of a proven module, or a context manager that switches what it is given."""
         match site.node:
             case cst.Call(func=cst.Attribute(value=module, attr=cst.Name(value="train" | "eval" as method))) as call:
-                if _is_switch(call, method) and _is_module(site, module) and not site.in_context_manager():
+                if _is_switch(call, method) and _is_module(site, module) and not site.hands_mode_on():
                     text = f"`{method}()` walks through all submodules on every step; {_ADVICE}"
                     level = Level.NOTE if site.mode_matters(module) else Level.WARNING
                     yield Report(call, text, shared=" ({count} such calls in this function)", level=level)

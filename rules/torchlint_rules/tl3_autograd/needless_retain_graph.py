@@ -101,7 +101,7 @@ class NeedlessRetainGraph(Rule):
         kept = keyword_of(node, "retain_graph")
         if node.func.attr.value != "backward" or kept is None or keyword_of(node, "create_graph") is not None:
             return
-        if site.value(kept).literal is True and not site.backward_again(node):
+        if site.keeps_graph_for_nothing(node):
             yield Report(node, _MESSAGE, _fix(node, kept))
 
 
