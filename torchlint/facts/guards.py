@@ -6,19 +6,19 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from torchlint.facts.model import FileFacts
+from torchlint.facts.model import Bind, FileFacts
 from torchlint.facts.reach import leaves
 from torchlint.rule import Frequency
 
 _DEBUG = re.compile(
     r"(^|_)(debug\w*|verbose\w*|verbosity|dev_mode|render\w*|plot\w*|visuali\w+|profil\w+|print\w*|dump\w*|trace|tracing"
     r"|return_stats|log_interval|logging|should_log|do_log|log_this\w*|to_log|tensorboard|wandb|writer|write|record_video"
-    r"|isEnabledFor|save\w*|should_save|checkpoint\w*"
+    r"|capture_video|isEnabledFor|save\w*|should_save|checkpoint\w*"
     r"|sanity\w*|check_nan\w*|detect_anomaly|validate_args|validat\w+|debugging|DEBUG\w*)($|_)",
     re.IGNORECASE,
 )
 _DONE = re.compile(
-    r"(^|_)(dones?|finished|terminated|truncated|terminations?|truncations?|episode_over|episode_done|game_over|reset)"
+    r"(^|_)(dones?|finished|terminated|truncated|terminations?|truncations?|episode_over|episode_done|episode_ends?|episode_ended|game_over|reset)"
     r"($|_|\d)"
 )
 
@@ -30,6 +30,10 @@ _ALARM = re.compile(r"\W*(warning|warn|error|alert)\b", re.IGNORECASE)
 _SWITCH = re.compile(r"debug|verbos|dev_mode|render|plot|visuali|profil|sanity|video", re.IGNORECASE)
 _SINCE = re.compile(
     r"(^|_)(last|prev|previous)_\w*(log|save|eval|print|test|video|histogram|record|checkpoint|dump|report)"
+)
+_START = re.compile(r"(^|_)start($|_)")
+_EVERY = re.compile(
+    r"(^|_)(interval|freq|frequency|every|period)($|_)|(log|eval|save|print|render|test)\w*(interval|freq|every|period)"
 )
 _DEBUG_MODES = frozenset({"debug", "dev", "test", "verbose"})
 _NONFINITE = frozenset({"isnan", "isinf", "isneginf", "isposinf"})
@@ -94,7 +98,7 @@ def limit(test: ast.expr, facts: FileFacts, stmt: ast.stmt | None = None) -> Fre
         return Frequency.ONCE if seldom or _tests_for(test.operand, _FINITE) else None
     if is_debug_flag(test) or _is_interval(test) or _is_first_call(test, facts) or _tests_for(test, _NONFINITE):
         return Frequency.ONCE
-    if _is_reset(test):
+    if _is_reset(test) or _is_ended(test, facts):
         return Frequency.EPISODE
     asked = _predicate(test, facts)
     return limit(asked, facts) if asked is not None else None
@@ -148,22 +152,20 @@ def _is_interval(test: ast.expr) -> bool:
         op = test.ops[0]
         if isinstance(op, (ast.Eq, ast.Lt, ast.LtE)) and _has_modulo(test.left):
             return True
-        if isinstance(op, (ast.Gt, ast.GtE)) and _is_elapsed(test.left):
+        if isinstance(op, (ast.Gt, ast.GtE)) and _is_elapsed(test.left, _SINCE):
             return True
-        words = [
-            word
-            for word in names_in(test)
-            if re.search(r"(log|eval|save|print|render|test)\w*(interval|freq|every|period)", word)
-        ]
+        if isinstance(op, ast.Eq) and _is_elapsed(test.left, _START):
+            return True
+        words = [word for word in names_in(test) if _EVERY.search(word) and "warm" not in word]
         return bool(words) and isinstance(op, (ast.Gt, ast.GtE, ast.Eq, ast.Lt, ast.LtE))
     return False
 
 
-def _is_elapsed(node: ast.expr) -> bool:
+def _is_elapsed(node: ast.expr, words: re.Pattern[str]) -> bool:
     """``step - last_log``: what has passed since something was done."""
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
         return False
-    return any(_SINCE.search(word) for word in names_in(node.right))
+    return any(words.search(word) for word in names_in(node.right))
 
 
 def _is_modulo(test: ast.expr) -> bool:
@@ -182,6 +184,24 @@ def _is_reset(test: ast.expr) -> bool:
     if isinstance(test, ast.Name):
         return bool(_DONE.search(test.id))
     return isinstance(test, ast.Attribute) and bool(_DONE.search(test.attr))
+
+
+def _is_ended(test: ast.expr, facts: FileFacts) -> bool:
+    """Whether a name is one of the flags for the end of an episode: ``for i, d in enumerate(done): if d:``."""
+    if not isinstance(test, ast.Name):
+        return False
+    bindings = facts.scope_of(test).function.bindings.get(test.id, ())
+    return bool(bindings) and all(b.how is Bind.ELEMENT and _are_ends(b.value, b.path) for b in bindings)
+
+
+def _are_ends(flags: ast.expr | None, path: tuple[int, ...]) -> bool:
+    """Whether the items of an iterable, or the second parts of its counted items, are the flags."""
+    match flags:
+        case ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
+            return path == (1,) and _is_reset(inner)
+        case ast.Name() | ast.Attribute():
+            return not path and _is_reset(flags)
+    return False
 
 
 def _tests_for(test: ast.expr, names: frozenset[str]) -> bool:
