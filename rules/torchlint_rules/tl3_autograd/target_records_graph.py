@@ -136,7 +136,8 @@ def _copied(site: Site, call: cst.Call) -> bool:
     if run is None or run.returned or run.differentiates or site.has_graph(call) is not True:
         return False
     network = site.network(call.func)
-    return network.target and not network.trained and bool(site.uses(call))
+    target = network.target and not network.trained
+    return (target or site.has_graph(call, trained=True) is False) and bool(site.uses(call))
 
 
 def _fix(site: Site, call: cst.Call, *, detached: bool) -> Fix | None:
