@@ -229,6 +229,15 @@ class Site(Protocol):
         Also after NumPy functions that torch has too.
         """
 
+    def scaled(self, node: cst.CSTNode) -> bool:
+        """Whether a tensor is divided by 255 further on, in its function or in one that it is passed to."""
+
+    def moved_later(self, node: cst.CSTNode) -> str:
+        """The move of a fresh tensor in the next statement that speaks of it, as source: ``x.cuda()``; else empty.
+
+        ``x = x.to(device)`` right after it, or as all that an ``if use_cuda:`` holds.
+        """
+
     def switches_mode(self, call: cst.Call) -> bool:
         """Whether a call makes a context manager of the project that puts modules into evaluation mode and back."""
 
