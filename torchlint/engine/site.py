@@ -355,6 +355,11 @@ class PairedSite:
         twin = self._expr(node)
         return twin is not None and self.analysis.provenance.made_before(self.facts, twin)
 
+    def gathered(self, node: cst.CSTNode) -> bool:
+        """Whether an array is picked by rows out of one that an object keeps."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.provenance.gathered(self.facts, twin)
+
     def read_back(self, node: cst.CSTNode) -> bool:
         """Whether an array is a tensor read back for nobody else."""
         twin = self._expr(node)

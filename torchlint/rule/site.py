@@ -223,6 +223,12 @@ class Site(Protocol):
     def made_before(self, node: cst.CSTNode) -> bool:
         """Whether what a name or attribute holds was there before the code at the node ran: it is made less often."""
 
+    def gathered(self, node: cst.CSTNode) -> bool:
+        """Whether an array is picked by an array of rows out of one that an object keeps: a batch of a replay.
+
+        Followed through names and what functions of the project return.
+        """
+
     def read_back(self, node: cst.CSTNode) -> bool:
         """Whether an array is nothing but a tensor read back (``t.cpu().numpy()``) that nobody else looks at.
 
