@@ -224,6 +224,8 @@ GUARDS = {
     "if self.n == 0 and self.i == 0:\n    y = f(x)  # A\n    self._init_storage(y)": O,
     "if self.n == 0:\n    y = f(x)  # A\n    self.store(y)": S,
     "if self.n == 4:\n    y = f(x)  # A\n    self._init_storage(y)": S,
+    "if self.stored(x):\n    f(x)  # A": E,
+    "if self.known(x):\n    f(x)  # A": S,
     "if capture_video:\n    f(x)  # A": O,
     "if episode_end:\n    f(x)  # A": E,
     "for i, d in enumerate(done):\n    if d and y:\n        f(x)  # A": E,
@@ -266,6 +268,11 @@ def test_guards(body: str, expected: Frequency) -> None:
     lines = "".join(f"        {line}\n" for line in body.splitlines())
     text = f"""
 class Agent:
+    def stored(self, x):
+        self.count += 1
+        return self.count % self.size == 0
+    def known(self, x):
+        return x in self.items
     def act(self, x, flag, debug, done, dones, i, step, last, key, terminated, truncated):
 {lines}
 agent = Agent()

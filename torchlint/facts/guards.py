@@ -100,7 +100,7 @@ def limit(test: ast.expr, facts: FileFacts, stmt: ast.stmt | None = None) -> Fre
         return Frequency.ONCE if seldom or _tests_for(test.operand, _FINITE) else None
     if is_debug_flag(test) or _is_interval(test) or _is_first_call(test, facts) or _tests_for(test, _NONFINITE):
         return Frequency.ONCE
-    if _is_reset(test) or _is_ended(test, facts):
+    if _is_reset(test) or _is_ended(test, facts) or _is_full(test, facts):
         return Frequency.EPISODE
     asked = _predicate(test, facts)
     return limit(asked, facts) if asked is not None else None
@@ -116,6 +116,20 @@ def _predicate(test: ast.expr, facts: FileFacts) -> ast.expr | None:
         return None
     given = scope.returns[0].value
     return None if isinstance(given, ast.Call) else given
+
+
+def _is_full(test: ast.expr, facts: FileFacts) -> bool:
+    """Whether a test calls the one method of its name in the file, and that gives whether so many rounds are over.
+
+    ``if agent.store(item):`` with ``return self.count % self.capacity == 0`` at the end of ``store``.
+    """
+    if not isinstance(test, ast.Call) or not isinstance(test.func, ast.Attribute):
+        return False
+    found = [scope for scope in facts.scopes if scope.name == test.func.attr and scope.method_of is not None]
+    if len(found) != 1 or len(found[0].returns) != 1:
+        return False
+    given = found[0].returns[0].value
+    return given is not None and _is_interval(given)
 
 
 def negated_limit(test: ast.expr, facts: FileFacts) -> Frequency | None:
