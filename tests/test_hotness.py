@@ -38,6 +38,31 @@ done_at_last()  # G
 """,
         {"A": E, "B": S, "C": S, "D": E, "F": E, "G": O},
     ),
+    "branches that leave a loop": (
+        """
+while True:
+    env.step(act(1))
+    if steps == most or done:
+        f(1)  # A
+        break
+    for x in y:
+        if x:
+            f(2)  # B
+            break
+        f(3)  # C
+    else:
+        f(4)  # D
+for batch in loader:
+    if late(batch):
+        f(5)  # F
+        break
+    if first(batch):
+        f(6)  # G
+        criterion(batch).backward()
+        break
+""",
+        {"A": E, "B": S, "C": I, "D": S, "F": E, "G": U},
+    ),
     "gradient updates": (
         """
 for epoch in range(9):
