@@ -167,7 +167,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
     found = heat(project, graph, values, frozenset(settings.hot), frozenset(settings.cold))
     networks = Networks(project, graph, values)
     autograd = Autograd(project, graph, values, found, networks)
-    flow = Flow(project, graph, values, autograd.records, found.seldom)
+    flow = Flow(project, graph, values, autograd.records, found.seldom, autograd.updates)
     return Analysis(
         settings=settings,
         project=project,

@@ -10,7 +10,7 @@ from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Repor
 _COPIES = frozenset({"cpu", "numpy"})
 _SAME = frozenset({"cpu", "to", "detach", "clone"})
 _FURTHER = frozenset({"item", "numpy", "tolist"})
-_ENDS = frozenset({Use.LOGGED, Use.RETURNED, Use.PASSED, Use.STORED})
+_ENDS = frozenset({Use.LOGGED, Use.REPORTED, Use.RETURNED, Use.PASSED, Use.STORED})
 
 _MESSAGE = (
     "`{what}` waits for the device, for a value that only logs and seldom code need (on CUDA; not measured here); "
