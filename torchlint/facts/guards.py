@@ -12,7 +12,7 @@ from torchlint.rule import Frequency
 
 _DEBUG = re.compile(
     r"(^|_)(debug\w*|verbose\w*|verbosity|dev_mode|render\w*|plot\w*|visuali\w+|profil\w+|print\w*|dump\w*|trace|tracing"
-    r"|return_stats|log_interval|logging|should_log|do_log|log_this\w*|to_log|tensorboard|wandb|writer|write|record_video"
+    r"|return_stats|log_interval|logging|should_log|do_log|log_this\w*|to_log|tensorboard|tb|wandb|writer|write|record_video"
     r"|capture_video|isEnabledFor|save\w*|should_save|checkpoint\w*"
     r"|sanity\w*|check_nan\w*|detect_anomaly|validate_args|validat\w+|debugging|DEBUG\w*)($|_)",
     re.IGNORECASE,
