@@ -24,6 +24,7 @@ from torchlint.facts.project import Project, link, module_name
 from torchlint.facts.provenance import Provenance
 from torchlint.facts.readers import Readers
 from torchlint.facts.roots import is_test
+from torchlint.facts.sequel import Sequel
 from torchlint.facts.switching import Switching
 from torchlint.facts.uses import Uses
 from torchlint.facts.values import Values
@@ -63,6 +64,7 @@ class Analysis:
     switching: Switching
     backwards: Backwards
     provenance: Provenance
+    sequel: Sequel
     loops: Loops
     growth: Growth
     groups: dict[str, frozenset[str]]
@@ -185,6 +187,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         backwards=Backwards(project, graph, values, flow, autograd),
         switching=Switching(project, graph, networks),
         provenance=Provenance(project, values, found),
+        sequel=Sequel(project, graph),
         loops=Loops(values, Sides(project, graph, values)),
         growth=Growth(project, graph, flow),
         groups=graph.groups,

@@ -350,6 +350,8 @@ class _Resolver:
             func = call.func
             if not isinstance(func, ast.Attribute) or func.attr in _COMMON or func.attr.startswith("__"):
                 continue
+            if func.attr == "train" and not call.args and not call.keywords and _switches_mode(facts, func.value):
+                continue
             near = [m for m in self.project.methods.get(func.attr, ()) if m.file.path in self.groups[facts.path]]
             near = [m for m in near if _fits(m, call)]
             if 0 < len(near) <= _MANY or len({self._topmost(m) for m in near}) == 1:
@@ -367,6 +369,13 @@ class _Resolver:
             for binding in family.bindings.get(method.name, ()):
                 found = binding.scope or found
         return found
+
+
+def _switches_mode(facts: FileFacts, receiver: ast.expr) -> bool:
+    """Whether a file that calls ``x.train()`` also calls ``x.eval()``: it is a module, and trains nothing."""
+    name = ast.dump(receiver)
+    calls = (call.func for scope in facts.scopes for call in scope.calls)
+    return any(isinstance(f, ast.Attribute) and f.attr == "eval" and ast.dump(f.value) == name for f in calls)
 
 
 def _fits(method: Scope, call: ast.Call) -> bool:

@@ -12,6 +12,9 @@ from torchlint.facts import protocols
 from torchlint.facts.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.reach import Reaching, reaching
 
+# Modules that torch imports itself: a file of that name can only be meant with its package's name before it.
+_LIBRARIES = frozenset({"torch", "numpy", "gym", "gymnasium", "math", "random", "copy", "time", "collections", "types"})
+
 
 def module_name(path: str) -> tuple[str, bool]:
     """Dotted name of a file by its path relative to the project root, unique there, and whether it is a package."""
@@ -66,6 +69,8 @@ class Project:
         exact = self.modules.get(dotted)
         if exact is not None and "." in dotted:
             return exact
+        if dotted.partition(".")[0] in _LIBRARIES:
+            return self.modules.get(dotted)
         candidates = self.by_suffix.get(dotted, [])
         here = PurePosixPath(facts.path).parent.parts
         best: tuple[int, int, str] | None = None
@@ -140,12 +145,14 @@ class Project:
                 for base in file.star_imports:
                     if depth < 5:
                         name = self._follow(file, f"{base}.{rest[0]}", depth + 1)
-                        if name in self.classes or name in self.functions:
+                        if name in self.classes or name in self.functions or name.startswith("torch."):
                             return ".".join([name, *rest[1:]])
                 return ".".join([file.module, *rest])
             binding = found[-1]
             if binding.how is Bind.IMPORT and depth < 8:
                 return self._follow(file, ".".join([binding.target, *rest[1:]]), depth + 1)
+            if len(found) == 1 and binding.how is Bind.ASSIGN and (name := self.binding_name(file, binding) or ""):
+                return ".".join([name, *rest[1:]])  # zeros = torch.zeros
             return ".".join([file.module, *rest])
         return dotted
 
@@ -156,7 +163,7 @@ class Project:
             if file is None:
                 continue
             full = self.canonical(facts, f"{base}.{name}")
-            if full in self.classes or full in self.functions or name in file.top.bindings:
+            if full in self.classes or full in self.functions or full.startswith("torch.") or name in file.top.bindings:
                 return full
         return None
 
