@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -11,6 +12,11 @@ from pathlib import PurePosixPath
 from torchlint.facts import protocols
 from torchlint.facts.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.reach import Reaching, reaching
+
+# Packages that a folder of the same name inside of a package (``agents/torch/``) does not hide from ``import torch``.
+_LIBRARIES = sys.stdlib_module_names | frozenset(
+    {"torch", "numpy", "jax", "flax", "tensorflow", "keras", "gym", "gymnasium", "ray", "scipy", "pandas", "wandb"}
+)
 
 
 def module_name(path: str) -> tuple[str, bool]:
@@ -66,6 +72,7 @@ class Project:
             return exact
         candidates = self.by_suffix.get(dotted, [])
         here = PurePosixPath(facts.path).parent.parts
+        foreign = dotted.partition(".")[0] in _LIBRARIES
         best: tuple[int, int, str] | None = None
         found = None
         for candidate in candidates:
@@ -77,6 +84,8 @@ class Project:
                     break
                 common += 1
             outside = len(above) - common
+            if foreign and above:
+                continue
             if outside and "." not in dotted:
                 continue  # a bare name is a sibling or lies in a folder above, else it is somebody else's package
             rank = (-common, outside, candidate.path)
