@@ -224,7 +224,7 @@ class PairedSite:
 
     def may_use_cuda(self) -> bool:
         """Whether the project may run on an accelerator."""
-        return self.analysis.may_use_cuda(self.facts)
+        return self.analysis.may_use_cuda(self.facts, place_of(self.twin))
 
     def mutated(self, node: cst.CSTNode) -> bool:
         """Whether what an expression is assigned to is changed in place later."""

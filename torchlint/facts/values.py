@@ -242,7 +242,14 @@ class Values:
 
     def _parameter(self, facts: FileFacts, binding: Binding) -> Value | None:
         annotated = self._ask.annotations.read(facts, binding.annotation) if binding.annotation is not None else UNKNOWN
-        if annotated.known and annotated.kind not in (Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.TENSOR, Kind.NDARRAY):
+        if annotated.known and annotated.kind not in (
+            Kind.LIST,
+            Kind.TUPLE,
+            Kind.DICT,
+            Kind.TENSOR,
+            Kind.NDARRAY,
+            Kind.DEVICE,
+        ):
             return annotated
         scope = binding.scope
         if scope is None:
@@ -254,6 +261,8 @@ class Values:
             return self._ask.instance(owner.dotted)
         given = [self._given(scope, binding, caller) for caller in self.callers.get(scope, ())]
         known = join(given)
+        if annotated.kind is Kind.DEVICE:
+            return known if known is not None and known.kind is Kind.DEVICE else annotated
         if annotated.kind in (Kind.TENSOR, Kind.NDARRAY) and (known is None or known.kind is not annotated.kind):
             return annotated
         if known is not None and known.known:

@@ -109,7 +109,7 @@ class Site(Protocol):
         """Whether the node stands in a function this project compiles with ``torch.compile``."""
 
     def may_use_cuda(self) -> bool:
-        """Whether the project may run on an accelerator: false where it provably never leaves the CPU."""
+        """Whether the node may run on an accelerator: false where the project, or its class, never leaves the CPU."""
 
     def mutated(self, node: cst.CSTNode) -> bool:
         """Whether the name an expression is assigned to is changed in place later (``+=``, ``x[i] =``, ``add_``)."""
