@@ -50,6 +50,7 @@ class Project:
     _mro: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _derived: dict[str, tuple[Scope, ...]] = field(default_factory=dict)
     _overrides: dict[tuple[str, str], tuple[Scope, ...]] = field(default_factory=dict)
+    _unused: frozenset[str] | None = None
     _reach: dict[ast.Name, Reaching] = field(default_factory=dict)
 
     # names ----------------------------------------------------------------------------------------------------------
@@ -115,6 +116,19 @@ class Project:
         if len(names) == 1:
             return names.pop()
         return None
+
+    def unused(self) -> frozenset[str]:
+        """Paths of the files that no other file imports and that run nothing, in a project whose files import."""
+        if self._unused is None:
+            targets = [
+                (facts, self.module(facts, dotted))
+                for facts in self.files.values()
+                for dotted in [*facts.imports, *facts.star_imports]
+            ]
+            imported = {target.path for facts, target in targets if target is not None and target is not facts}
+            idle = (path for path, facts in self.files.items() if path not in imported and _only_defines(facts))
+            self._unused = frozenset(idle) if imported else frozenset()
+        return self._unused
 
     def binding_name(self, facts: FileFacts, binding: Binding) -> str | None:
         """Qualified name that a binding gives, for imports, functions, classes and plain aliases of these."""
@@ -345,3 +359,12 @@ def exported(project: Project, scope: Scope) -> bool:
         if package is not None and package.package and package.top.bindings.get(scope.qualname.partition(".")[0]):
             return True
     return False
+
+
+def _only_defines(facts: FileFacts) -> bool:
+    definitions = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign)
+    return all(isinstance(stmt, definitions) or _is_text(stmt) for stmt in facts.tree.body)
+
+
+def _is_text(stmt: ast.stmt) -> bool:
+    return isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant)

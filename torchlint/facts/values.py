@@ -259,7 +259,8 @@ class Values:
             if "classmethod" in scope.decorator_names:
                 return Value(Kind.CLASS, name=owner.dotted)
             return self._ask.instance(owner.dotted)
-        given = [self._given(scope, binding, caller) for caller in self.callers.get(scope, ())]
+        callers, idle = self.callers.get(scope, ()), self.project.unused()
+        given = [self._given(scope, binding, caller) for caller in callers if caller.facts.path not in idle]
         known = join(given)
         if annotated.kind is Kind.DEVICE:
             return known if known is not None and known.kind is Kind.DEVICE else annotated

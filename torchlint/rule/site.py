@@ -200,6 +200,12 @@ class Site(Protocol):
         manager also whether the other end does.
         """
 
+    def timed(self) -> bool:
+        """Whether a ``with`` block around the node times it: one whose name speaks of a timer or a profile."""
+
+    def shares_memory(self) -> bool:
+        """Whether the files tied to this one put tensors into memory that other processes read (``share_memory_``)."""
+
     def free_attribute(self, name: str) -> str | None:
         """An attribute, as source (``self.support``), that the enclosing module could set at the end of ``__init__``.
 

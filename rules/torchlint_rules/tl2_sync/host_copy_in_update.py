@@ -132,7 +132,7 @@ def _copy(site: Site, call: cst.Call) -> str:
     source = func.value
     if site.value(source).kind is not Kind.TENSOR:
         return ""
-    moved = func.attr == "cpu"
+    moved = func.attr.value == "cpu"
     while isinstance(source, cst.Call) and isinstance(source.func, cst.Attribute) and source.func.attr.value in _SAME:
         moved = moved or source.func.attr.value in _MOVES
         source = source.func.value
