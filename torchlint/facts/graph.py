@@ -184,6 +184,7 @@ class _Resolver:
         self.groups = graph.groups
         self.names = _callable_names(project)
         self.linked = False
+        self.switched: dict[FileFacts, frozenset[str]] = {}
 
     def first_round(self) -> list[tuple[FileFacts, ast.Call]]:
         pending = []
@@ -350,15 +351,25 @@ class _Resolver:
             func = call.func
             if not isinstance(func, ast.Attribute) or func.attr in _COMMON or func.attr.startswith("__"):
                 continue
-            if func.attr == "train" and not call.args and not call.keywords and _switches_mode(facts, func.value):
-                continue
             near = [m for m in self.project.methods.get(func.attr, ()) if m.file.path in self.groups[facts.path]]
             near = [m for m in near if _fits(m, call)]
+            if func.attr == "train" and self._switches(facts, call, func):
+                continue
             if 0 < len(near) <= _MANY or len({self._topmost(m) for m in near}) == 1:
                 self.graph.weak.add(call)
                 self.graph.add(facts, call, [(m, 1) for m in near])
             elif near:
                 self.graph.open.add(func.attr)
+
+    def _switches(self, facts: FileFacts, call: ast.Call, func: ast.Attribute) -> bool:
+        """Whether ``x.train(...)`` sets the mode of a module: it says a mode, or the file also calls ``x.eval()``."""
+        if self.values.of(facts, func.value).kind is Kind.MODULE or _is_mode(call):
+            return True
+        if facts not in self.switched:
+            calls = [c for scope in facts.scopes for c in scope.calls if isinstance(c.func, ast.Attribute)]
+            switching = [c.func for c in calls if isinstance(c.func, ast.Attribute) and _is_mode(c)]
+            self.switched[facts] = frozenset(ast.unparse(switch.value) for switch in switching)
+        return ast.unparse(func.value) in self.switched[facts]
 
     def _topmost(self, method: Scope) -> Scope:
         """The method of the farthest ancestor that a method overrides, itself where it overrides none."""
@@ -371,11 +382,14 @@ class _Resolver:
         return found
 
 
-def _switches_mode(facts: FileFacts, receiver: ast.expr) -> bool:
-    """Whether a file that calls ``x.train()`` also calls ``x.eval()``: it is a module, and trains nothing."""
-    name = ast.dump(receiver)
-    calls = (call.func for scope in facts.scopes for call in scope.calls)
-    return any(isinstance(f, ast.Attribute) and f.attr == "eval" and ast.dump(f.value) == name for f in calls)
+def _is_mode(call: ast.Call) -> bool:
+    """``x.eval()``, ``x.train(False)``."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    if name == "eval":
+        return not call.args and not call.keywords
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    literal = len(given) == 1 and isinstance(given[0], ast.Constant) and isinstance(given[0].value, bool)
+    return name == "train" and literal
 
 
 def _fits(method: Scope, call: ast.Call) -> bool:

@@ -14,7 +14,8 @@ _DEBUG = re.compile(
     r"(^|_)(debug\w*|verbose\w*|verbosity|dev_mode|render\w*|plot\w*|visuali\w+|profil\w+|print\w*|dump\w*|trace|tracing"
     r"|return_stats|log_interval|logging|should_log|do_log|log_this\w*|to_log|tensorboard|tb|wandb|writer|write|record_video"
     r"|capture_video|isEnabledFor|save\w*|should_save|checkpoint\w*"
-    r"|sanity\w*|check_nan\w*|detect_anomaly|validate_args|validat\w+|debugging|DEBUG\w*)($|_)",
+    r"|sanity\w*|check_nan\w*|check\w*_(nans?|infs?|finite|nonfinite|numerics)|detect_anomaly|validate_args|validat\w+"
+    r"|summary|summaries|debugging|DEBUG\w*)($|_)",
     re.IGNORECASE,
 )
 _DONE = re.compile(
@@ -64,6 +65,8 @@ def is_debug_flag(node: ast.expr) -> bool:
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Attribute) and node.func.attr == "isEnabledFor":
             return True
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args:
+            return isinstance(node.args[0], ast.Constant) and is_text_flag(node.args[0].value)
         return is_debug_flag(node.func) or any(_DEBUG.search(word) for word in names_in(node.func))
     if isinstance(node, ast.Subscript):
         return is_debug_flag(node.value) or (isinstance(node.slice, ast.Constant) and is_text_flag(node.slice.value))
@@ -94,7 +97,8 @@ def limit(test: ast.expr, facts: FileFacts, stmt: ast.stmt | None = None) -> Fre
             return min(known, default=None)
         if _is_out_of_range(test.values):
             return Frequency.ONCE
-        return max(known) if len(known) == len(limits) else None
+        limits = [Frequency.ONCE if _is_last(part) else found for part, found in zip(test.values, limits, strict=True)]
+        return max(known) if known and None not in limits else None
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         seldom = _is_missing(test.operand) or _is_modulo(test.operand)
         return Frequency.ONCE if seldom or _tests_for(test.operand, _FINITE) else None
@@ -177,6 +181,16 @@ def _is_interval(test: ast.expr) -> bool:
     return False
 
 
+def _is_last(test: ast.expr) -> bool:
+    """``i == n - 1``, which stands next to an interval for the last round."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq):
+        return False
+    match test.comparators[0]:
+        case ast.BinOp(op=ast.Sub(), right=ast.Constant(value=1)):
+            return isinstance(test.left, ast.Name)
+    return False
+
+
 def _is_elapsed(node: ast.expr, words: re.Pattern[str]) -> bool:
     """``step - last_log``: what has passed since something was done."""
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
@@ -207,7 +221,17 @@ def _is_ended(test: ast.expr, facts: FileFacts) -> bool:
     if not isinstance(test, ast.Name):
         return False
     bindings = facts.scope_of(test).function.bindings.get(test.id, ())
-    return bool(bindings) and all(b.how is Bind.ELEMENT and _are_ends(b.value, b.path) for b in bindings)
+    around = set(ancestors(facts, test))
+    inner = [b for b in bindings if b.how is Bind.ELEMENT and b.stmt in around]
+    return bool(bindings) and all(b.how is Bind.ELEMENT and _are_ends(b.value, b.path) for b in inner or bindings)
+
+
+def ancestors(facts: FileFacts, node: ast.AST) -> Iterator[ast.AST]:
+    """What a node stands in, from inside to outside."""
+    parent = facts.parent.get(node)
+    while parent is not None:
+        yield parent
+        parent = facts.parent.get(parent)
 
 
 def _are_ends(flags: ast.expr | None, path: tuple[int, ...]) -> bool:

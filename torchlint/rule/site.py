@@ -109,7 +109,7 @@ class Site(Protocol):
         """Whether the node stands in a function this project compiles with ``torch.compile``."""
 
     def may_use_cuda(self) -> bool:
-        """Whether the project may run on an accelerator: false where it provably never leaves the CPU."""
+        """Whether the node may run on an accelerator: false where the project, or its class, never leaves the CPU."""
 
     def mutated(self, node: cst.CSTNode) -> bool:
         """Whether the name an expression is assigned to is changed in place later (``+=``, ``x[i] =``, ``add_``)."""
@@ -199,6 +199,12 @@ class Site(Protocol):
         Of a helper that makes few calls, also whether all functions known to call it do; of one end of a context
         manager also whether the other end does.
         """
+
+    def timed(self) -> bool:
+        """Whether a ``with`` block around the node times it: one whose name speaks of a timer or a profile."""
+
+    def shares_memory(self) -> bool:
+        """Whether the files tied to this one put tensors into memory that other processes read (``share_memory_``)."""
 
     def free_attribute(self, name: str) -> str | None:
         """An attribute, as source (``self.support``), that the enclosing module could set at the end of ``__init__``.
