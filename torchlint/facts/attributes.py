@@ -17,6 +17,8 @@ from torchlint.facts.tensors import tensor_attribute
 from torchlint.facts.torch_objects import distribution_attribute
 from torchlint.rule import UNKNOWN, Kind, Value
 
+_REGISTERING = frozenset({"register_buffer", "register_parameter"})
+
 
 @dataclass(eq=False, slots=True)
 class Attributes:
@@ -55,10 +57,19 @@ class Attributes:
         stores = [*stores_of(project, cls, name), *self.outside(cls, name)]
         result = join([self._stored(store) for store in stores])
         if result is None:
-            return None if stores else UNKNOWN
+            return None if stores else TENSOR if self._registered(cls, name) else UNKNOWN
         if result.kind in (Kind.LIST, Kind.DICT):
             return self._grown(cls, name, result)
         return result
+
+    def _registered(self, cls: str, name: str) -> bool:
+        """Whether a class makes an attribute with ``register_buffer("name", ...)``; where it lives may change."""
+        for method in (method for scope in self.ask.project.family(cls) for method in methods(scope)):
+            for call in method.calls:
+                if isinstance(call.func, ast.Attribute) and call.func.attr in _REGISTERING and len(call.args) > 1:
+                    if isinstance(call.args[0], ast.Constant) and call.args[0].value == name:
+                        return not (isinstance(call.args[1], ast.Constant) and call.args[1].value is None)
+        return False
 
     def outside(self, cls: str, name: str) -> Iterator[Store]:
         """Assignments to an attribute of what is known to be an instance of a class, or of a relative."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from torchlint.facts.callers import passed, stores_of
 from torchlint.facts.graph import CallGraph
+from torchlint.facts.layers import is_kept_layer
 from torchlint.facts.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.modes import Mode, Modes
 from torchlint.facts.networks import Networks
@@ -278,6 +279,9 @@ class Graphs:
         targets = self.graph.callees.get(node, ())
         if targets and node not in self.graph.weak:
             return Graph.NONE if self._off(facts, node) else self._function(facts, func, targets, given)
+        if not callee.known and is_kept_layer(self.project, facts, func):
+            fed = self._any(facts, given)
+            return None if fed is None else fed | Graph.OPEN
         if isinstance(func, ast.Attribute):
             return self._method(facts, func, given)
         return Graph.OPEN

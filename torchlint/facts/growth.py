@@ -31,20 +31,23 @@ class Growth:
     flow: Flow
     _kept: dict[Scope, dict[str, str]] = field(default_factory=dict)
 
-    def of(self, facts: FileFacts, node: ast.expr) -> str:
-        """Source of the sum or collection that an expression is added to; empty when there is none that lasts."""
+    def of(self, facts: FileFacts, node: ast.expr, *, anew: bool = False) -> str:
+        """Source of the sum or collection that an expression is added to; empty when there is none that lasts.
+
+        ``anew``: only one that outlasts what makes a graph of its own for the expression.
+        """
         if isinstance(node, _DISPLAYS) or self._is_parameter(facts, node):
             return ""  # the parts of a display are asked about one by one; a parameter where the function is called
         held, parent = _holder(facts, node)
         if isinstance(parent, ast.Call):
-            return self._called(facts, parent, held)
+            return self._called(facts, parent, held, anew)
         if held is not node:
             return ""
         if isinstance(parent, ast.AugAssign):
             adds = isinstance(parent.op, ast.Add) and parent.value is node
-            return ast.unparse(parent.target) if adds and self._lasts(facts, node, parent.target) else ""
+            return ast.unparse(parent.target) if adds and self._lasts(facts, node, parent.target, anew) else ""
         if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Add):
-            return self._sum(facts, node, parent)
+            return self._sum(facts, node, parent, anew)
         return ""
 
     def added(self, facts: FileFacts) -> Iterator[ast.expr]:
@@ -141,7 +144,7 @@ class Growth:
 
     # sums -----------------------------------------------------------------------------------------------------------
 
-    def _sum(self, facts: FileFacts, node: ast.expr, sum_: ast.BinOp) -> str:
+    def _sum(self, facts: FileFacts, node: ast.expr, sum_: ast.BinOp, anew: bool) -> str:
         """``total = total + x``."""
         other = sum_.left if sum_.right is node else sum_.right
         stmt = facts.parent.get(sum_)
@@ -149,11 +152,11 @@ class Growth:
             return ""
         text = ast.unparse(stmt.targets[0])
         same = ast.unparse(other) == text and ast.unparse(node) != text
-        return text if same and self._lasts(facts, node, other) else ""
+        return text if same and self._lasts(facts, node, other, anew) else ""
 
     # collections ----------------------------------------------------------------------------------------------------
 
-    def _called(self, facts: FileFacts, call: ast.Call, node: ast.expr) -> str:
+    def _called(self, facts: FileFacts, call: ast.Call, node: ast.expr, anew: bool) -> str:
         """``items.append(x)``, or a function of the project that does it."""
         func = call.func
         targets = self.graph.callees.get(call)
@@ -161,13 +164,13 @@ class Growth:
             for target in targets:
                 for parameter, text in self.kept(target).items():
                     if passed(target, parameter, Caller(facts, call, 1 if target.self_name else 0)) is node:
-                        return text if self._made_in_any(facts, node) else ""
+                        return text if not anew or self._made_in_any(facts, node) else ""
             return ""
         if not isinstance(func, ast.Attribute) or func.attr not in _ADDING or call.keywords:
             return ""
         if len(call.args) != _ADDING[func.attr] + 1 or call.args[-1] is not node:
             return ""
-        return ast.unparse(func.value) if self._lasts(facts, node, func.value) else ""
+        return ast.unparse(func.value) if self._lasts(facts, node, func.value, anew) else ""
 
     def kept(self, function: Scope, depth: int = 0) -> dict[str, str]:
         """The parameters that a function adds to something of its own object, and to what."""
@@ -209,23 +212,22 @@ class Growth:
         scope = bindings[0].scope if len(bindings) == 1 and bindings[0].how is Bind.PARAM else None
         return scope is not None and bool(self.graph.callers.get(scope))
 
-    def _lasts(self, facts: FileFacts, node: ast.expr, target: ast.expr) -> bool:
-        """Whether what an expression is added to outlives the function, or a round of a loop that makes it anew."""
+    def _lasts(self, facts: FileFacts, node: ast.expr, target: ast.expr, anew: bool) -> bool:
+        """Whether what an expression is added to outlives the function, or a round of a loop (that makes it anew)."""
         base = target
         while isinstance(base, ast.Subscript):
             base = base.value
         loops = [loop for loop in around(facts, base) if not isinstance(loop, COMPREHENSIONS)]
+        made = [loop for loop in loops if not anew or self._made_in(facts, node, loop)]
         if isinstance(base, ast.Name):
-            return any(self._comes_in(facts, base, loop) and self._made_in(facts, node, loop) for loop in loops)
+            return any(self._comes_in(facts, base, loop) for loop in made)
         text = dotted(base)
         root = text.partition(".")[0]
         if not text or root not in facts.scope_of(base).function.params:
             return False
-        if stored_before(facts, base, text, None) is None:
+        if (anew or not loops) and stored_before(facts, base, text, None) is None:
             return True
-        return any(
-            stored_before(facts, base, text, loop) is None and self._made_in(facts, node, loop) for loop in loops
-        )
+        return any(stored_before(facts, base, text, loop) is None for loop in made)
 
     def _made_in_any(self, facts: FileFacts, node: ast.expr) -> bool:
         loops = [loop for loop in around(facts, node) if not isinstance(loop, COMPREHENSIONS)]
