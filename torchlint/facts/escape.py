@@ -17,6 +17,7 @@ from torchlint.rule import Kind
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _HARMLESS = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.DISTRIBUTION, Kind.NUMBER, Kind.SCALAR, Kind.STRING, Kind.SIZE})
 _KEEPING = frozenset({"append", "appendleft", "extend", "insert", "add", "update", "setdefault", "put", "push"})
+_STEPPING = frozenset({"reset", "step", "reset_async", "step_async", "step_wait"})
 _CACHING = frozenset({"cached_property", "lazy_property"})
 _PROPERTIES = _CACHING | {"property"}
 _CONTAINERS = frozenset(
@@ -62,9 +63,12 @@ class Escapes:
 
     def _only_environment(self, facts: FileFacts, inside: Sequence[ast.AST]) -> bool:
         """Whether the only calls are those of an environment: one that needs a guard gives tensors."""
-        funcs = [part.func for part in inside if isinstance(part, ast.Call)]
-        owners = [func.value for func in funcs if isinstance(func, ast.Attribute)]
-        return len(owners) == len(funcs) and all(self.values.of(facts, owner).kind is Kind.ENV for owner in owners)
+        calls = [part for part in inside if isinstance(part, ast.Call)]
+        return all(
+            isinstance(call.func, ast.Attribute)
+            and (call.func.attr in _STEPPING or self.values.of(facts, call.func.value).kind is Kind.ENV)
+            for call in calls
+        )
 
     def _writes(self, facts: FileFacts, part: ast.AST, inside: set[ast.AST]) -> bool:
         """Whether a node of the block changes a tensor in place that was there before the block."""

@@ -7,14 +7,16 @@ import enum
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from torchlint.facts.callers import Caller, passed
+from torchlint.facts.callers import Caller, methods, passed
 from torchlint.facts.calls import PARTIAL
+from torchlint.facts.collect import dotted
 from torchlint.facts.model import Bind, FileFacts, Scope
 from torchlint.facts.project import Project, components
 from torchlint.facts.values import Values
 from torchlint.rule import Kind, Value
 
 # Names that containers, files and the standard library also have: never linked by name alone.
+_BARE = frozenset({"builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol"})
 _COMMON = frozenset(
     [
         "add",
@@ -352,11 +354,29 @@ class _Resolver:
                 continue
             near = [m for m in self.project.methods.get(func.attr, ()) if m.file.path in self.groups[facts.path]]
             near = [m for m in near if _fits(m, call)]
+            if near:
+                used = _used(facts, func.value)
+                near = [m for m in near if self._may_have(m, used)]
             if 0 < len(near) <= _MANY or len({self._topmost(m) for m in near}) == 1:
                 self.graph.weak.add(call)
                 self.graph.add(facts, call, [(m, 1) for m in near])
             elif near:
                 self.graph.open.add(func.attr)
+
+    def _may_have(self, method: Scope, used: frozenset[str]) -> bool:
+        """Whether an object of a method's class may have all these methods too: a class whose bases are all known."""
+        owner = method.method_of
+        assert owner is not None
+        family = [*self.project.family(owner.dotted), *self.project.descendants(owner.dotted)]
+        if not all(self._is_closed(scope) for scope in family):
+            return True
+        return all(any(name in scope.bindings or name in scope.stores for scope in family) for name in used)
+
+    def _is_closed(self, cls: Scope) -> bool:
+        """Whether all ancestors of a class are known."""
+        bases = list(self.project.bases(cls))
+        known = all(base in self.project.classes or base in _BARE for base in bases)
+        return known and isinstance(cls.node, ast.ClassDef) and len(cls.node.bases) == len(bases)
 
     def _topmost(self, method: Scope) -> Scope:
         """The method of the farthest ancestor that a method overrides, itself where it overrides none."""
@@ -367,6 +387,22 @@ class _Resolver:
             for binding in family.bindings.get(method.name, ()):
                 found = binding.scope or found
         return found
+
+
+def _used(facts: FileFacts, receiver: ast.expr) -> frozenset[str]:
+    """The methods that a function, or its class of an attribute, calls on a receiver; ``__call__``: it is called."""
+    text = dotted(receiver)
+    scope = facts.scope_of(receiver)
+    own, owner = scope.function.self_name, scope.owner
+    of_object = bool(own) and owner is not None and text.startswith(f"{own}.")
+    found: set[str] = set()
+    for method in methods(owner) if owner is not None and of_object else (scope.function,):
+        for call in method.calls if text else ():
+            if dotted(call.func) == text:
+                found.add("__call__")
+            elif isinstance(call.func, ast.Attribute) and dotted(call.func.value) == text:
+                found.add(call.func.attr)
+    return frozenset(found)
 
 
 def _fits(method: Scope, call: ast.Call) -> bool:

@@ -35,6 +35,7 @@ _START = re.compile(r"(^|_)start($|_)")
 _EVERY = re.compile(
     r"(^|_)(interval|freq|frequency|every|period)($|_)|(log|eval|save|print|render|test)\w*(interval|freq|every|period)"
 )
+_DUE = re.compile(r"(^|_)(maybe|try)_|_(if|when)_(necessary|needed|due|required|ready)$")
 _DEBUG_MODES = frozenset({"debug", "dev", "test", "verbose"})
 _NONFINITE = frozenset({"isnan", "isinf", "isneginf", "isposinf"})
 _FINITE = frozenset({"isfinite"})
@@ -92,6 +93,9 @@ def limit(test: ast.expr, facts: FileFacts, stmt: ast.stmt | None = None) -> Fre
             return min(known, default=None)
         if _is_out_of_range(test.values):
             return Frequency.ONCE
+        unlimited = [part for part, found in zip(test.values, limits, strict=True) if found is None]
+        if any(_is_reset(part) for part in test.values) and all(_is_over(part) for part in unlimited):
+            return max(*known, Frequency.EPISODE)
         return max(known) if len(known) == len(limits) else None
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         seldom = _is_missing(test.operand) or _is_modulo(test.operand)
@@ -100,6 +104,8 @@ def limit(test: ast.expr, facts: FileFacts, stmt: ast.stmt | None = None) -> Fre
         return Frequency.ONCE
     if _is_reset(test) or _is_ended(test, facts):
         return Frequency.EPISODE
+    if _was_due(test, facts):
+        return Frequency.ONCE
     asked = _predicate(test, facts)
     return limit(asked, facts) if asked is not None else None
 
@@ -186,12 +192,31 @@ def _is_reset(test: ast.expr) -> bool:
     return isinstance(test, ast.Attribute) and bool(_DONE.search(test.attr))
 
 
+def _is_over(test: ast.expr) -> bool:
+    """Beside ``done or``: ``t >= max_steps``, ``stop.is_set()``, what else ends an episode or the training."""
+    if isinstance(test, ast.Call):
+        return isinstance(test.func, ast.Attribute) and test.func.attr == "is_set"
+    return isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Gt, ast.GtE, ast.Eq))
+
+
 def _is_ended(test: ast.expr, facts: FileFacts) -> bool:
     """Whether a name is one of the flags for the end of an episode: ``for i, d in enumerate(done): if d:``."""
     if not isinstance(test, ast.Name):
         return False
     bindings = facts.scope_of(test).function.bindings.get(test.id, ())
     return bool(bindings) and all(b.how is Bind.ELEMENT and _are_ends(b.value, b.path) for b in bindings)
+
+
+def _was_due(test: ast.expr, facts: FileFacts) -> bool:
+    """``score = evaluator.evaluate_if_necessary(step)`` and then ``if score is not None``."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.IsNot) or not is_none(test.comparators[0]):
+        return False
+    if not isinstance(test.left, ast.Name):
+        return False
+    bindings = facts.scope_of(test).function.bindings.get(test.left.id, ())
+    made = [b.value.func for b in bindings if isinstance(b.value, ast.Call)]
+    words = [func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "") for func in made]
+    return bool(words) and len(words) == len(bindings) and all(_DUE.search(word) for word in words)
 
 
 def _are_ends(flags: ast.expr | None, path: tuple[int, ...]) -> bool:
