@@ -163,6 +163,7 @@ def call_graph(project: Project) -> tuple[CallGraph, Values]:
     values = Values(project)
     resolver = _Resolver(project, graph, values)
     pending = resolver.first_round()
+    resolver.started()
     for _ in range(1):
         values = Values(project, graph.callers)
         resolver.values = values
@@ -345,6 +346,26 @@ class _Resolver:
         self.graph.built.update(names)
         found = [self.project.method(name, "__init__") for name in names]
         return [(init, 1) for init in found if init is not None]
+
+    def started(self) -> None:
+        """Note what processes and threads are given for the parameters of the function that they run."""
+        for facts in self.project.files.values():
+            text = facts.source.utf8
+            if b"target" not in text and b"spawn" not in text:
+                continue
+            for call in (call for scope in facts.scopes for call in scope.calls):
+                target = next((k.value for k in call.keywords if k.arg == "target"), None)
+                before = 0
+                if target is None and (self.project.qualified(facts, call.func) or "").endswith(
+                    "multiprocessing.spawn"
+                ):
+                    target, before = (call.args[0] if call.args else None), 1  # the number of the process comes first
+                value = self.values.of(facts, target) if target is not None else None
+                for name in value.name.split("|") if value is not None and value.kind is Kind.FUNCTION else ():
+                    scope = self.project.functions.get(name)
+                    if scope is not None:
+                        skip = before + (1 if scope.method_of is not None else 0)
+                        self.graph.callers.setdefault(scope, []).append(Caller(facts, call, skip, starts=True))
 
     def by_name(self, pending: list[tuple[FileFacts, ast.Call]]) -> None:
         """Link calls on unknown receivers to the few methods of that name in files connected by imports."""
