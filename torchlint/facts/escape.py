@@ -12,7 +12,7 @@ from torchlint.facts.model import Bind, FileFacts, Scope
 from torchlint.facts.project import Project
 from torchlint.facts.solver import Solver
 from torchlint.facts.values import Values
-from torchlint.rule import Kind
+from torchlint.rule import UNKNOWN, Kind
 
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _HARMLESS = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.DISTRIBUTION, Kind.NUMBER, Kind.SCALAR, Kind.STRING, Kind.SIZE})
@@ -144,8 +144,12 @@ class Escapes:
     def _fills_cache(self, facts: FileFacts, node: ast.Attribute, inside: Sequence[ast.AST]) -> bool:
         """Whether reading an attribute of an object from outside may make it keep what a property computes."""
         named = [m for m in self.project.methods.get(node.attr, ()) if not _PROPERTIES.isdisjoint(m.decorator_names)]
-        if not named or self.values.of(facts, node.value).kind in _HARMLESS:
+        owner = self.values.of(facts, node.value) if named else UNKNOWN
+        if not named or owner.kind in _HARMLESS:
             return False
+        if owner.kind in (Kind.INSTANCE, Kind.MODULE) and owner.name:
+            own = {m for cls in owner.name.split("|") for m in self.project.implementations(cls, node.attr)}
+            named = [m for m in named if m in own]
         return not all(self._caches_nothing(m) for m in named) and not self._made_inside(facts, node.value, set(inside))
 
     def _caches_nothing(self, method: Scope) -> bool:

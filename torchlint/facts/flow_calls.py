@@ -85,7 +85,11 @@ class Calls:
             fields = list(fields_of(self.ground.project, name))
             field = fields[place] if isinstance(place, int) and place < len(fields) else place
             if isinstance(field, str) and field in fields:
-                yield from self.ground.field(spot, name, field)
+                unpacked = "typing.NamedTuple" in self.ground.project.ancestry(name)
+                ends = self.ground.field(spot, name, field)
+                yield from (end for end in ends if not (unpacked and end is Use.STORED))
+                if unpacked:
+                    yield spot.at(call, fields.index(field), *spot.path)
             else:
                 yield Use.PASSED
         for function in functions:

@@ -220,17 +220,25 @@ class Graphs:
         if isinstance(node, (ast.Tuple, ast.List)):
             starred = any(isinstance(part, ast.Starred) for part in node.elts)
             return [(facts, node.elts[step])] if -1 < step < len(node.elts) and not starred else []
+        if isinstance(node, ast.Attribute):
+            owner = self.values.of(facts, node.value)
+            stores = [store for cls in owner.name.split("|") for store in stores_of(self.project, cls, node.attr)]
+            return self._picked([(s.scope.file, s.binding.value) for s in stores if not _is_none(s.binding)], step)
         if not isinstance(node, ast.Call) or node in self.graph.weak or self._off(facts, node):
             return []
+        returned = [(target.file, stmt.value) for target in self.graph.callees.get(node, ()) for stmt in target.returns]
+        return self._picked(returned, step)
+
+    def _picked(
+        self, places: Sequence[tuple[FileFacts, ast.expr | None]], step: int
+    ) -> list[tuple[FileFacts, ast.expr]]:
+        """One element of each of some tuples; empty where one of them is not known to be a tuple."""
         found: list[tuple[FileFacts, ast.expr]] = []
-        for target in self.graph.callees.get(node, ()):
-            for stmt in target.returns:
-                if not isinstance(stmt.value, ast.Tuple):
-                    return []
-                picked = self._element(target.file, stmt.value, step)
-                if not picked:
-                    return []
-                found.extend(picked)
+        for facts, node in places:
+            picked = self._element(facts, node, step) if isinstance(node, (ast.Tuple, ast.Attribute)) else []
+            if not picked:
+                return []
+            found.extend(picked)
         return found
 
     def _parameter(self, binding: Binding, function: Scope) -> Graph | None:
@@ -369,6 +377,10 @@ def _joined(found: Sequence[Graph | None]) -> Graph | None:
     for answer in known:
         joined |= answer
     return joined
+
+
+def _is_none(binding: Binding) -> bool:
+    return isinstance(binding.value, ast.Constant) and binding.value.value is None
 
 
 def _says(call: ast.Call, name: str, value: bool) -> bool:
