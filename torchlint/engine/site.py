@@ -301,10 +301,10 @@ class PairedSite:
         twin = self._expr(node)
         return self.analysis.loops.of(self.facts, twin) if twin is not None else ()
 
-    def grows(self, node: cst.CSTNode) -> str:
+    def grows(self, node: cst.CSTNode, *, anew: bool = False) -> str:
         """What an expression is added to again and again."""
         twin = self._expr(node)
-        return self.analysis.growth.of(self.facts, twin) if twin is not None else ""
+        return self.analysis.growth.of(self.facts, twin, anew=anew) if twin is not None else ""
 
     def is_loss(self, node: cst.CSTNode) -> bool:
         """Whether backward() is called on what an expression stands for."""

@@ -171,11 +171,12 @@ class Site(Protocol):
     def loops(self, node: cst.CSTNode) -> Sequence[Loop]:
         """The loops and comprehensions of the function that run an expression over and over, innermost first."""
 
-    def grows(self, node: cst.CSTNode) -> str:
+    def grows(self, node: cst.CSTNode, *, anew: bool = False) -> str:
         """What an expression is added to again and again, as source; empty when nothing outlives the round.
 
         ``total`` of ``total += x`` and ``total = total + x``, ``items`` of ``items.append(x)`` and of
         ``items.append((x, y))``, ``self.memory`` where a project function adds its parameter to its own ``memory``.
+        ``anew``: only where each round makes a graph of its own for the expression, not a few nodes on an older one.
         """
 
     def is_loss(self, node: cst.CSTNode) -> bool:
