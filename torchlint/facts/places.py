@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from torchlint.facts.caches import kept_already, renews
 from torchlint.facts.callers import Caller, passed
+from torchlint.facts.flags import Flags
 from torchlint.facts.graph import CallGraph
 from torchlint.facts.guards import branch_limit, early_exits, is_debug_flag, is_none, limit, negated_limit
 from torchlint.facts.model import Bind, FileFacts, Scope
@@ -50,6 +51,14 @@ class Places:
     _locals: dict[ast.AST, Local] = field(default_factory=dict)
     _yielding: dict[Scope, frozenset[ast.AST]] = field(default_factory=dict)
     _asked: set[Scope] = field(default_factory=set)
+    _flags: Flags = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._flags = Flags(self.project, self.graph, self._cap)
+
+    def _cap(self, facts: FileFacts, node: ast.AST) -> Frequency | None:
+        """The limit on a node from the branches around it."""
+        return self.of(facts, node, facts.scope_of(node).function).cap
 
     def of(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Local:
         """Where a node stands in the function that it belongs to."""
@@ -95,10 +104,18 @@ class Places:
                     last = last or _leaves(current, child)
                 if isinstance(current, (ast.If, ast.IfExp)):
                     local.limit(self._left_out(facts, current, child), current)
+                    local.limit(self._flagged(facts, current, child), current)
             child, current = current, facts.parent.get(current)
         if scope in self.roots.functions:
             local.root = scope.node
         return local
+
+    def _flagged(self, facts: FileFacts, branching: ast.If | ast.IfExp, child: ast.AST) -> Frequency | None:
+        """The limit on a branch from how often its flag is set."""
+        if child is branching.test or branching in self.roots.updating:
+            return None
+        truth = child is branching.body or (isinstance(branching, ast.If) and child in branching.body)
+        return self._flags.limit(facts, branching.test, truth)
 
     def _yielding_loops(self, scope: Scope) -> frozenset[ast.AST]:
         """The loops of a generator that yield each time around."""
@@ -124,7 +141,7 @@ class Places:
             return None
         calls = [c for c in self.graph.callers.get(scope, ()) if not _gives(scope, test.left.id, c)]
         self._asked.add(scope)
-        found = [self.of(c.facts, c.call, c.facts.scope_of(c.call).function).cap for c in calls]
+        found = [self._cap(c.facts, c.call) for c in calls]
         self._asked.discard(scope)
         if not calls:
             return Frequency.ONCE if self.graph.callers.get(scope) else None

@@ -287,29 +287,9 @@ def _protocols(project: Project, roots: Roots) -> None:
                         roots.protocols.setdefault(binding.scope, entry)
 
 
-def _unused(project: Project) -> set[str]:
-    """Paths of the files that no other file imports and that run nothing themselves, in a project whose files do."""
-    imported = set()
-    for facts in project.files.values():
-        for dotted in [*facts.imports, *facts.star_imports]:
-            target = project.module(facts, dotted)
-            if target is not None and target is not facts:
-                imported.add(target.path)
-    definitions = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign)
-    return {
-        path
-        for path, facts in project.files.items()
-        if imported and path not in imported and all(isinstance(s, definitions) or _text(s) for s in facts.tree.body)
-    }
-
-
-def _text(stmt: ast.stmt) -> bool:
-    return isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant)
-
-
 def forwards(project: Project, graph: CallGraph) -> Iterator[Scope]:
     """``forward`` of modules that the project builds or mentions, or that a library exports."""
-    unused = _unused(project)
+    idle = project.unused()
     mentioned = set(graph.built)
     for facts in project.files.values():
         if not cold_file(facts.path):
@@ -320,7 +300,7 @@ def forwards(project: Project, graph: CallGraph) -> Iterator[Scope]:
     for name, cls in project.classes.items():
         if cold_file(cls.file.path) or not project.is_module(name):
             continue
-        if (name in used and cls.file.path not in unused) or exported(project, cls):
+        if (name in used and cls.file.path not in idle) or exported(project, cls):
             for binding in cls.bindings.get("forward", ()):
                 if binding.scope is not None:
                     yield binding.scope
