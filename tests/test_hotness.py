@@ -419,6 +419,12 @@ def test_gradients_that_only_demos_and_savers_ask_for_are_no_updates() -> None:
     assert frequencies(SALIENCY.format(name="save_overlay") + "def learn(x):\n    gradient(x)\n")["A"] is U
 
 
+def test_what_set_up_connects_is_hot() -> None:
+    text = "def learn():\n    for batch in loader:\n        loss = f(batch)  # A\n        loss.backward()\n"
+    assert frequencies(text + "def init():\n    bus.connect(learn)\n") == {"A": U}
+    assert frequencies(text + "def init():\n    learn()\n") == {"A": U}
+
+
 @pytest.mark.parametrize("decorator", ["functools.cache", "functools.lru_cache(maxsize=None)"])
 def test_functions_whose_results_are_kept_are_cold(decorator: str) -> None:
     text = AGENT.replace("def act", f"@{decorator}\ndef act").replace("import torch", "import functools\nimport torch")

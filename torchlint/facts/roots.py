@@ -67,6 +67,7 @@ _COLD_NAME = re.compile(
     r"|extra_repr|__repr__|__str__|__del__|__getstate__|__setstate__|test_\w+|\w+_test|reset_parameters"
     r"|init_(weights?|params|parameters|layers?)\w*|weights?_init\w*|print_\w+|checkpoint\w*)$"
 )
+_SHOWS = re.compile(r"_*(save\w*|render\w*|plot\w*|visuali\w+|export\w*|test_\w+|\w+_test|print_\w+)$")
 # Names of functions that set something up, unless hot code is seen to call them.
 SETS_UP = re.compile(r"_*(setup\w*|init_\w+|initialize\w*|initialise\w*|build\w*)$")
 # Decorators that keep what a function gave: it runs once for each set of arguments.
@@ -142,8 +143,8 @@ def find_roots(project: Project, graph: CallGraph, values: Values) -> Roots:
                     found.append((scope, call, kind))
                     if kind == "update":
                         roots.updating.update(_branches(facts, call, scope))
-    shown = _Shown(project, graph)
-    _climb(roots, graph, [each for each in found if not shown.only(each[0])])
+    shown = _Shown(graph)
+    _climb(roots, graph, [each for each in found if not shown.only(*each[:2])])
     _protocols(project, roots)
     _drive(project, graph, roots)
     return roots
@@ -216,23 +217,27 @@ def _demo(facts: FileFacts, call: ast.Call, scope: Scope) -> bool:
 
 
 class _Shown:
-    """Finds the functions that nothing but demos, tests and savers run: a saliency map that is saved."""
+    """Finds the functions that nothing but demos, tests and savers call: a saliency map that is saved."""
 
-    def __init__(self, project: Project, graph: CallGraph) -> None:
-        self.project = project
+    def __init__(self, graph: CallGraph) -> None:
         self.graph = graph
         self.known: dict[Scope, bool] = {}
 
-    def only(self, scope: Scope) -> bool:
-        """Whether every known place that runs a function is cold, and there is one."""
-        if scope in self.known:
-            return self.known[scope]
-        self.known[scope] = False  # what only calls itself is not shown
-        homes = {facts.scope_of(node).function for facts, node in self.graph.places(scope)}
-        homes.discard(scope)
-        self.known[scope] = bool(homes) and all(
-            home.kind == "function" and (cold_function(self.project, home) or self.only(home)) for home in homes
-        )
+    def only(self, scope: Scope, node: ast.AST) -> bool:
+        """Whether a node in no loop stands in such a function."""
+        return enclosing_loop(scope.file, node, scope) is None and self._function(scope)
+
+    def _function(self, scope: Scope) -> bool:
+        """Whether every known place that runs a function is a call that shows something, and there is one."""
+        if scope not in self.known:
+            self.known[scope] = False  # what only calls itself is not shown
+            homes = {caller.facts.scope_of(caller.call).function for caller in self.graph.callers.get(scope, ())}
+            homes.discard(scope)
+            self.known[scope] = (
+                bool(homes)
+                and scope not in self.graph.runs
+                and all(home.kind == "function" and (_SHOWS.match(home.name) or self._function(home)) for home in homes)
+            )
         return self.known[scope]
 
 
