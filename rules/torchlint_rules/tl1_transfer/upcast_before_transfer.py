@@ -79,7 +79,8 @@ class UpcastBeforeTransfer(Rule):
     then moved: `torch.FloatTensor(frames).to(device)`, `torch.from_numpy(frames).float().to(device)`,
     `torch.tensor(frames, dtype=torch.float32, device=device)`, `torch.as_tensor(frames / 255.0, device=device)`. A
     blocking `.to(device, torch.float32)` counts too, for it casts before it copies. What is divided by 255 is taken
-    for bytes.
+    for bytes, also where that happens further on: in a later statement, or in a network that the tensor is passed to.
+    Flags and labels, one number for each of a batch, are left alone.
 
     ## Why is this slow
     The wide form has four or eight times the bytes: they are written on the host, and then cross the bus. `x / 255.0`
