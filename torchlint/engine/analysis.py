@@ -25,6 +25,7 @@ from torchlint.facts.project import Project, link, module_name
 from torchlint.facts.provenance import Provenance
 from torchlint.facts.readers import Readers
 from torchlint.facts.roots import is_test
+from torchlint.facts.sequel import Sequel
 from torchlint.facts.switching import Switching
 from torchlint.facts.uses import Uses
 from torchlint.facts.values import Values
@@ -64,6 +65,7 @@ class Analysis:
     switching: Switching
     backwards: Backwards
     provenance: Provenance
+    sequel: Sequel
     loops: Loops
     growth: Growth
     host_only: HostOnly
@@ -171,7 +173,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
     found = heat(project, graph, values, frozenset(settings.hot), frozenset(settings.cold))
     networks = Networks(project, graph, values)
     autograd = Autograd(project, graph, values, found, networks)
-    flow = Flow(project, graph, values, autograd.records, found.seldom)
+    flow = Flow(project, graph, values, autograd.records, found.seldom, autograd.updates)
     return Analysis(
         settings=settings,
         project=project,
@@ -189,6 +191,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         backwards=Backwards(project, graph, values, flow, autograd),
         switching=Switching(project, graph, networks),
         provenance=Provenance(project, values, found),
+        sequel=Sequel(project, graph),
         loops=Loops(values, Sides(project, graph, values)),
         growth=Growth(project, graph, flow),
         host_only=HostOnly(project, graph, values),

@@ -367,10 +367,25 @@ class PairedSite:
         twin = self._expr(node)
         return twin is not None and self.analysis.provenance.made_before(self.facts, twin)
 
+    def gathered(self, node: cst.CSTNode) -> bool:
+        """Whether an array is picked by rows out of one that an object keeps."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.provenance.gathered(self.facts, twin)
+
     def read_back(self, node: cst.CSTNode) -> bool:
         """Whether an array is a tensor read back for nobody else."""
         twin = self._expr(node)
         return twin is not None and self.analysis.provenance.read_back(self.facts, twin)
+
+    def scaled(self, node: cst.CSTNode) -> bool:
+        """Whether a tensor is divided by 255 further on."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.sequel.scaled(self.facts, twin)
+
+    def moved_later(self, node: cst.CSTNode) -> str:
+        """The move of a fresh tensor in the next statement that speaks of it."""
+        twin = self._expr(node)
+        return self.analysis.sequel.moved(self.facts, twin) if twin is not None else ""
 
     def switches_mode(self, call: cst.Call) -> bool:
         """Whether a call makes a context manager that switches modules."""

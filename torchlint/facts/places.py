@@ -70,6 +70,7 @@ class Places:
     def _climb(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Local:
         local = Local()
         child, current = node, facts.parent.get(node)
+        last: ast.stmt | None = None  # what leaves the loop at the end of a branch around the node
         while True:
             if isinstance(child, ast.stmt) and child in facts.places:
                 block, index = facts.places[child]
@@ -81,6 +82,8 @@ class Places:
                 break
             if runs_each_time(current, child):
                 if current in self.roots.loops:
+                    if last is not None:
+                        local.limit(Frequency.EPISODE, last)
                     local.root = current
                     return local
                 if current in self.roots.episodes:
@@ -88,7 +91,8 @@ class Places:
                 elif local.item is None and scope.yields and current in self._yielding_loops(scope):
                     local.item = current
                 elif local.item is None:
-                    local.loops += 1
+                    local.loops += int(last is None)
+                last = last if isinstance(last, ast.Return) else None
             elif isinstance(current, (ast.comprehension, *_COMPREHENSIONS)):
                 local.loops += int(_runs_per_element(current, child, facts.parent.get(current)))
             else:
@@ -96,6 +100,8 @@ class Places:
                 if bound is Frequency.ONCE and current in self.roots.updating and not _is_debug(current):
                     bound = Frequency.UPDATE  # every so many batches or steps, but then for a gradient update
                 local.limit(bound, current)
+                if isinstance(current, ast.If) and current not in self.roots.updating:
+                    last = last or _leaves(current, child)
                 if isinstance(current, (ast.If, ast.IfExp)):
                     local.limit(self._left_out(facts, current, child), current)
                     local.limit(self._flagged(facts, current, child), current)
@@ -181,6 +187,12 @@ def _bound(node: ast.AST, child: ast.AST, facts: FileFacts) -> Frequency | None:
     elif isinstance(node, (ast.ExceptHandler, ast.Raise)) or (isinstance(node, ast.Assert) and child is node.msg):
         return Frequency.ONCE
     return None
+
+
+def _leaves(branching: ast.If, child: ast.AST) -> ast.stmt | None:
+    """The ``break`` or ``return`` at the end of the branch that holds a node."""
+    block = branching.body if child in branching.body else branching.orelse if child in branching.orelse else ()
+    return block[-1] if block and isinstance(block[-1], (ast.Break, ast.Return)) else None
 
 
 def _is_debug(node: ast.AST) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -13,9 +12,25 @@ from torchlint.facts import protocols
 from torchlint.facts.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.reach import Reaching, reaching
 
-# Packages that a folder of the same name inside of a package (``agents/torch/``) does not hide from ``import torch``.
-_LIBRARIES = sys.stdlib_module_names | frozenset(
-    {"torch", "numpy", "jax", "flax", "tensorflow", "keras", "gym", "gymnasium", "ray", "scipy", "pandas", "wandb"}
+# Packages that a file or folder of the same name in a package (``agents/torch/``) does not hide: ``import torch``.
+_LIBRARIES = frozenset(
+    (
+        *(
+            "torch",
+            "numpy",
+            "jax",
+            "flax",
+            "tensorflow",
+            "keras",
+            "gym",
+            "gymnasium",
+            "ray",
+            "scipy",
+            "pandas",
+            "wandb",
+        ),
+        *("math", "random", "copy", "time", "collections", "types", "logging", "typing", "json", "abc", "wandb"),
+    )
 )
 
 
@@ -163,12 +178,14 @@ class Project:
                 for base in file.star_imports:
                     if depth < 5:
                         name = self._follow(file, f"{base}.{rest[0]}", depth + 1)
-                        if name in self.classes or name in self.functions:
+                        if name in self.classes or name in self.functions or name.startswith("torch."):
                             return ".".join([name, *rest[1:]])
                 return ".".join([file.module, *rest])
             binding = found[-1]
             if binding.how is Bind.IMPORT and depth < 8:
                 return self._follow(file, ".".join([binding.target, *rest[1:]]), depth + 1)
+            if len(found) == 1 and binding.how is Bind.ASSIGN and (name := self.binding_name(file, binding) or ""):
+                return ".".join([name, *rest[1:]])  # zeros = torch.zeros
             return ".".join([file.module, *rest])
         return dotted
 
@@ -179,7 +196,7 @@ class Project:
             if file is None:
                 continue
             full = self.canonical(facts, f"{base}.{name}")
-            if full in self.classes or full in self.functions or name in file.top.bindings:
+            if full in self.classes or full in self.functions or full.startswith("torch.") or name in file.top.bindings:
                 return full
         return None
 

@@ -142,7 +142,8 @@ def find_roots(project: Project, graph: CallGraph, values: Values) -> Roots:
                     found.append((scope, call, kind))
                     if kind == "update":
                         roots.updating.update(_branches(facts, call, scope))
-    _climb(roots, graph, found)
+    shown = _Shown(project, graph)
+    _climb(roots, graph, [each for each in found if not shown.only(each[0])])
     _protocols(project, roots)
     _drive(project, graph, roots)
     return roots
@@ -212,6 +213,27 @@ def _demo(facts: FileFacts, call: ast.Call, scope: Scope) -> bool:
             if value.func.attr in ("render", "imshow", "pause", "capture_frame", "append_data", "flip"):
                 return True
     return False
+
+
+class _Shown:
+    """Finds the functions that nothing but demos, tests and savers run: a saliency map that is saved."""
+
+    def __init__(self, project: Project, graph: CallGraph) -> None:
+        self.project = project
+        self.graph = graph
+        self.known: dict[Scope, bool] = {}
+
+    def only(self, scope: Scope) -> bool:
+        """Whether every known place that runs a function is cold, and there is one."""
+        if scope in self.known:
+            return self.known[scope]
+        self.known[scope] = False  # what only calls itself is not shown
+        homes = {facts.scope_of(node).function for facts, node in self.graph.places(scope)}
+        homes.discard(scope)
+        self.known[scope] = bool(homes) and all(
+            home.kind == "function" and (cold_function(self.project, home) or self.only(home)) for home in homes
+        )
+        return self.known[scope]
 
 
 def _climb(roots: Roots, graph: CallGraph, found: Iterable[tuple[Scope, ast.AST, str]]) -> None:

@@ -229,10 +229,25 @@ class Site(Protocol):
     def made_before(self, node: cst.CSTNode) -> bool:
         """Whether what a name or attribute holds was there before the code at the node ran: it is made less often."""
 
+    def gathered(self, node: cst.CSTNode) -> bool:
+        """Whether an array is picked by an array of rows out of one that an object keeps: a batch of a replay.
+
+        Followed through names and what functions of the project return.
+        """
+
     def read_back(self, node: cst.CSTNode) -> bool:
         """Whether an array is nothing but a tensor read back (``t.cpu().numpy()``) that nobody else looks at.
 
         Also after NumPy functions that torch has too.
+        """
+
+    def scaled(self, node: cst.CSTNode) -> bool:
+        """Whether a tensor is divided by 255 further on, in its function or in one that it is passed to."""
+
+    def moved_later(self, node: cst.CSTNode) -> str:
+        """The move of a fresh tensor in the next statement that speaks of it, as source: ``x.cuda()``; else empty.
+
+        ``x = x.to(device)`` right after it, or as all that an ``if use_cuda:`` holds.
         """
 
     def switches_mode(self, call: cst.Call) -> bool:

@@ -11,7 +11,7 @@ _COPIES = frozenset({"cpu", "numpy"})
 _MOVES = frozenset({"cpu", "to"})
 _SAME = frozenset({"cpu", "to", "detach", "clone"})
 _FURTHER = frozenset({"item", "numpy", "tolist"})
-_ENDS = frozenset({Use.LOGGED, Use.RETURNED, Use.PASSED, Use.STORED})
+_ENDS = frozenset({Use.LOGGED, Use.REPORTED, Use.RETURNED, Use.PASSED, Use.STORED})
 
 _MESSAGE = (
     "`{what}` waits for the device, for a value that only logs and seldom code need (on CUDA; not measured here); "
