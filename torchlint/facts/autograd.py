@@ -24,6 +24,7 @@ _GRADIENTS = frozenset(
         *("backward", "manual_backward", "register_hook", "enable_grad", "set_grad_enabled"),
     )
 )
+_BACKWARD = frozenset({"backward", "manual_backward", "torch.autograd.backward"})
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
@@ -210,6 +211,10 @@ class Autograd:
             if not known[function]:
                 known.update(dict.fromkeys(seen, False))
         return known[function]
+
+    def updates(self, function: Scope) -> bool:
+        """Whether a function may run a backward pass, itself or through known callees."""
+        return self.reaches(function, _BACKWARD)
 
     def _reached(self, seen: set[Scope], known: Mapping[Scope, bool]) -> Iterator[Scope]:
         """The functions of a set and, added to it, all that they call; not what those call of which it is known."""

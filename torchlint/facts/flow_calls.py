@@ -14,8 +14,7 @@ from torchlint.rule import Kind, Use
 _LOG_LIBRARIES = (
     *("builtins.print", "logging.", "wandb.", "mlflow.", "neptune.", "warnings.", "tqdm.", "rich.", "loguru."),
     *("sys.stdout.", "sys.stderr.", "click.", "absl.logging.", "comet_ml.", "aim.", "swanlab.", "tensorboard"),
-    *("torch.utils.tensorboard", "matplotlib.", "seaborn.", "plotly.", "json.", "csv.", "visdom.", "pickle.", "yaml."),
-    *("torch.save", "numpy.save", "joblib.dump", "dill."),
+    *("torch.utils.tensorboard", "matplotlib.", "seaborn.", "plotly.", "json.", "csv.", "visdom.", "yaml."),
 )
 _LOG_METHODS = frozenset(
     (

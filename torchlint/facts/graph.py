@@ -187,6 +187,7 @@ class _Resolver:
         self.groups = graph.groups
         self.names = _callable_names(project)
         self.linked = False
+        self.switched: dict[FileFacts, frozenset[str]] = {}
 
     def first_round(self) -> list[tuple[FileFacts, ast.Call]]:
         pending = []
@@ -375,6 +376,8 @@ class _Resolver:
                 continue
             near = [m for m in self.project.methods.get(func.attr, ()) if m.file.path in self.groups[facts.path]]
             near = [m for m in near if _fits(m, call)]
+            if func.attr == "train" and self._switches(facts, call, func):
+                continue
             if near:
                 used = _used(facts, func.value)
                 near = [m for m in near if self._may_have(m, used)]
@@ -383,6 +386,16 @@ class _Resolver:
                 self.graph.add(facts, call, [(m, 1) for m in near])
             elif near:
                 self.graph.open.add(func.attr)
+
+    def _switches(self, facts: FileFacts, call: ast.Call, func: ast.Attribute) -> bool:
+        """Whether ``x.train(...)`` sets the mode of a module: it says a mode, or the file also calls ``x.eval()``."""
+        if self.values.of(facts, func.value).kind is Kind.MODULE or _is_mode(call):
+            return True
+        if facts not in self.switched:
+            calls = [c for scope in facts.scopes for c in scope.calls if isinstance(c.func, ast.Attribute)]
+            switching = [c.func for c in calls if isinstance(c.func, ast.Attribute) and _is_mode(c)]
+            self.switched[facts] = frozenset(ast.unparse(switch.value) for switch in switching)
+        return ast.unparse(func.value) in self.switched[facts]
 
     def _may_have(self, method: Scope, used: frozenset[str]) -> bool:
         """Whether an object of a method's class may have all these methods too: a class whose bases are all known."""
@@ -408,6 +421,16 @@ class _Resolver:
             for binding in family.bindings.get(method.name, ()):
                 found = binding.scope or found
         return found
+
+
+def _is_mode(call: ast.Call) -> bool:
+    """``x.eval()``, ``x.train(False)``."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    if name == "eval":
+        return not call.args and not call.keywords
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    literal = len(given) == 1 and isinstance(given[0], ast.Constant) and isinstance(given[0].value, bool)
+    return name == "train" and literal
 
 
 def _used(facts: FileFacts, receiver: ast.expr) -> frozenset[str]:

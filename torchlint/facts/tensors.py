@@ -162,7 +162,8 @@ def _shape_rank(rule: str, last: str, call: ast.Call, of: Of) -> int | None:
     if last in ("eye", "tril_indices", "triu_indices"):
         return 2
     if last == "randint":
-        return None
+        size = next((arg for arg in reversed(call.args) if isinstance(arg, ast.Tuple)), None)
+        return _rank_of_sizes([size], of) if size is not None and len(call.args) > 1 else None
     return _rank_of_sizes(call.args[:1] if last == "full" else call.args, of)
 
 

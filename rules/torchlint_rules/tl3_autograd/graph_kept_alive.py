@@ -9,7 +9,7 @@ from torchlint.rule import Example, Fix, Frequency, Input, Kind, Level, Report, 
 from torchlint.rule.build import source
 
 _MAY_HOLD = frozenset({Kind.TENSOR, Kind.UNKNOWN, Kind.TUPLE, Kind.LIST, Kind.DICT, Kind.DISTRIBUTION})
-_OPEN = frozenset({Use.STORED, Use.COLLECTED, Use.RETURNED, Use.PASSED, Use.TENSOR})
+_OPEN = frozenset({Use.STORED, Use.COLLECTED, Use.REPORTED, Use.RETURNED, Use.PASSED, Use.TENSOR})
 
 _FREED = (
     "`{what}` is kept in `{where}` with its autograd graph; backward() frees most of it, the rest stays alive as long "
