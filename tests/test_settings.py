@@ -228,7 +228,8 @@ def test_isolated_reads_no_file(tmp_path):
         ("device = ['cpu']\n", "/torchlint.toml:1: device: expected a string, not a list"),
         (
             "output-format = 'jsn'\n",
-            "/torchlint.toml:1: output-format: 'jsn' is none of full, concise, json, github; did you mean 'json'?",
+            "/torchlint.toml:1: output-format: 'jsn' is none of full, concise, grouped, json, json-lines, github, "
+            "gitlab, sarif, junit, rdjson, azure, pylint, lintrunner, markdown; did you mean 'json'?",
         ),
         ("hot = ['train']\n", "/torchlint.toml:1: hot: 'train' does not read package.module:function"),
         (

@@ -18,6 +18,10 @@ else:
     _Word = _WordList = click.ParamType
 
 
+# Longer lists of words would leave no room for the text beside them.
+_WIDE = 40
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The end of a message: ``; did you mean '--select'?`` with the nearest word, empty when none is known."""
     candidates = {name.lower(): name for name in known}
@@ -66,9 +70,10 @@ def choice_option(
     *names: str, choices: Sequence[str], text: str, default: str | None = None, envvar: str | None = None
 ) -> Callable[[FC], FC]:
     """An option that takes one word of several, shown in the help."""
-    return click.option(
-        *names, type=OneOf(choices), metavar="|".join(choices), default=default, envvar=envvar, help=text
-    )
+    metavar = "|".join(choices)
+    if len(metavar) > _WIDE:
+        metavar, text = "NAME", f"{text} One of {', '.join(choices)}."
+    return click.option(*names, type=OneOf(choices), metavar=metavar, default=default, envvar=envvar, help=text)
 
 
 class Words(_WordList):

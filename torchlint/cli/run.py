@@ -13,22 +13,25 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from torchlint import __version__
 from torchlint.cli import FAILED, FOUND, OK
 from torchlint.cli.output import Look, append_file, complain, look_of, write, write_bytes, write_file
 from torchlint.cli.progress import waiting
 from torchlint.engine.result import NoCodeError, Result
 from torchlint.report.context import Context
+from torchlint.report.formats import FOR_PEOPLE, renderer
 from torchlint.report.summary import summary
-from torchlint.rule import Finding, Level
+from torchlint.rule import Level
 from torchlint.settings.model import Settings
 from torchlint.sources.globs import Globs
 
 if TYPE_CHECKING:
     from torchlint.sources.text import Source
 
-_LEVELS = (Level.NOTE, Level.WARNING, Level.ERROR)
-# Formats for programs, which read UTF-8 whatever the locale says.
-_EXACT = frozenset({"diff", "json", "github"})
+# Where services that run torchlint keep the name of the folder into which they put the repository.
+_WORKSPACES = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR", "BUILD_SOURCESDIRECTORY")
+# They say it themselves, or are read by programs that take standard error for more of the same.
+_WITHOUT_SUMMARY = frozenset({"full", "markdown", "json", "json-lines"})
 _FILE = Look(terminal=False, color=False, unicode=True, width=80)
 
 
@@ -108,13 +111,10 @@ def exit_code(result: Result, settings: Settings) -> int:
         return FOUND if result.fixed else OK
     if settings.exit_non_zero_on_fix and result.fixed:
         return FOUND
-    return FOUND if any(_counts(finding, settings.fail_level) for finding in result.findings) else OK
-
-
-def _counts(finding: Finding, fail_level: str) -> bool:
-    if fail_level == "never":
-        return False
-    return _LEVELS.index(finding.level) >= _LEVELS.index(Level(fail_level))
+    if settings.fail_level == "never":
+        return OK
+    least = Level(settings.fail_level)
+    return FOUND if any(finding.level.at_least(least) for finding in result.findings) else OK
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,23 +132,24 @@ class _Printer:
         look = _FILE if self.settings.output_file else look_of(self.stream)
         context = self._context(result, look)
         format_name = "diff" if self.settings.diff else self._format(look)
-        text = _rendered(format_name, context)
+        text = renderer(format_name)(context)
         if self.settings.output_file:
             write_file(self.settings.output_file, text)
-        elif format_name in _EXACT and not look.terminal:
+        elif format_name not in FOR_PEOPLE and not look.terminal:
             write_bytes(self.stream, text.encode("utf-8", "surrogateescape"))
         else:
             write(self.stream, text)
         if format_name == "github":
             _append_step_summary(context)
-        # The format for people says it itself, and JSON is for programs.
-        if format_name not in ("full", "json") and not self.quiet and (line := summary(context)):
+        if format_name not in _WITHOUT_SUMMARY and not self.quiet and (line := summary(context)):
             write(sys.stderr, f"{line}\n")
 
     def _format(self, look: Look) -> str:
         return self.settings.output_format or ("full" if look.terminal else "concise")
 
     def _context(self, result: Result, look: Look) -> Context:
+        from torchlint.engine.rules import load_rules
+
         return dataclasses.replace(
             Context.of(result, self.settings.root),
             unsafe_fixes=self.settings.unsafe_fixes,
@@ -159,27 +160,23 @@ class _Printer:
             unicode=look.unicode,
             width=look.width,
             quiet=self.quiet,
+            fail_level=self.settings.fail_level,
+            rules={rule.code: rule for rule in load_rules()},
+            version=__version__,
+            repository=_repository(self.settings.root),
         )
 
 
-def _rendered(format_name: str, context: Context) -> str:
-    """The text of one format; only its module is imported, because that of ``full`` brings rich."""
-    if format_name == "full":
-        from torchlint.report import full
-
-        return full.render(context)
-    from torchlint.report import as_json, concise, diff, github
-
-    renderers = {"json": as_json.render, "concise": concise.render, "github": github.render, "diff": diff.render}
-    return renderers[format_name](context)
+def _repository(root: Path) -> Path | None:
+    """The folder of the whole repository, where a service names one that holds the project."""
+    folders = (Path(folder) for name in _WORKSPACES if (folder := os.environ.get(name)))
+    return next((folder for folder in folders if folder in root.parents), None)
 
 
 def _append_step_summary(context: Context) -> None:
     path = os.environ.get("GITHUB_STEP_SUMMARY")
     if path:
-        from torchlint.report.github import step_summary
-
-        append_file(Path(path), step_summary(context))
+        append_file(Path(path), renderer("markdown")(context))
 
 
 def _name(path: Path | None, root: Path) -> str:

@@ -10,6 +10,9 @@ from torchlint.report.escape import visible
 from torchlint.rule import Applicability, Edit, PlainFix
 from torchlint.sources.lines import LineTable
 
+# Edits further apart than this, such as an import at the top of a file, make no readable suggestion together.
+_ROWS_APART = 30
+
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
@@ -84,3 +87,16 @@ def acceptance(fix: PlainFix, context: Context) -> str:
     else:
         how = f"--fix --accept {','.join(changes)} applies it"
     return f"{', '.join(effects)}; {how}"
+
+
+def one_edit(utf8: bytes, table: LineTable, edits: Sequence[Edit]) -> Edit | None:
+    """The one edit that does what non-overlapping edits do together; ``None``: they are too far apart to be one."""
+    ordered = sorted(set(edits))
+    start, end = ordered[0].start, max(edit.end for edit in ordered)
+    if table.row(end) - table.row(start) > _ROWS_APART:
+        return None
+    text, at = "", start
+    for edit in ordered:
+        text += utf8[at : edit.start].decode() + edit.text
+        at = edit.end
+    return Edit(start, end, text)

@@ -9,7 +9,22 @@ from types import MappingProxyType
 from torchlint.rule import Change
 
 FAIL_LEVELS = ("note", "warning", "never")
-OUTPUT_FORMATS = ("full", "concise", "json", "github")
+OUTPUT_FORMATS = (
+    "full",
+    "concise",
+    "grouped",
+    "json",
+    "json-lines",
+    "github",
+    "gitlab",
+    "sarif",
+    "junit",
+    "rdjson",
+    "azure",
+    "pylint",
+    "lintrunner",
+    "markdown",
+)
 DEVICES = ("auto", "cpu", "cuda")
 
 _FUNCTION = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
