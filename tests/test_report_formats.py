@@ -13,7 +13,7 @@ from reporting import COST, ROOT, STEP, context_of, finding_of, fix_of
 from sarif_pydantic import Sarif
 
 from torchlint.report.escape import encodable, visible
-from torchlint.report.formats import FOR_PEOPLE, FORMATS, renderer
+from torchlint.report.formats import FOR_PEOPLE, FORMATS, IN_PLACE_OF_FINDINGS, renderer
 from torchlint.rule import Level
 from torchlint.settings.check import OUTPUT_FORMATS
 
@@ -42,8 +42,8 @@ def hostile_context(hostile, **fields):
 
 
 def test_the_settings_know_the_formats():
-    assert set(OUTPUT_FORMATS) == set(FORMATS) - {"diff"}
-    assert set(FOR_PEOPLE) < set(OUTPUT_FORMATS)
+    assert set(OUTPUT_FORMATS) == set(FORMATS) - IN_PLACE_OF_FINDINGS
+    assert set(FORMATS) >= FOR_PEOPLE | IN_PLACE_OF_FINDINGS
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)

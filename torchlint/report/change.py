@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from torchlint.report.context import Context
 from torchlint.report.escape import visible
 from torchlint.rule import Applicability, Edit, PlainFix
 from torchlint.sources.lines import LineTable
@@ -71,8 +70,8 @@ def _dedented(before: list[str], after: list[str]) -> Hunk:
     return Hunk(tuple(line[indent:] for line in before), tuple(line[indent:] for line in after))
 
 
-def acceptance(fix: PlainFix, context: Context) -> str:
-    """What the fix may change, and what makes ``--fix`` apply it."""
+def acceptance(fix: PlainFix, taken: bool) -> str:
+    """What the fix may change, and what makes ``--fix`` apply it; ``taken``: nothing more than that."""
     if fix.applicability is Applicability.DISPLAY:
         return "would lose a comment, so it is left to you"
     if fix.applicability is Applicability.SAFE:
@@ -80,7 +79,7 @@ def acceptance(fix: PlainFix, context: Context) -> str:
     changes = [change.value for change in fix.may_change]
     effects = [f"may change {', '.join(changes)}"] if changes else []
     effects += [f"right only if {visible(fix.assumes)}"] if fix.assumes else []
-    if context.takes(fix):
+    if taken:
         how = "accepted, --fix applies it"
     elif fix.assumes:
         how = "--fix --unsafe-fixes applies it"

@@ -16,7 +16,7 @@ def render(context: Context) -> str:
 
 def marked_code(context: Context, finding: Finding) -> str:
     """``TL101 [*]``: the code, and a mark where ``--fix`` would fix it, in colours where there are some."""
-    mark = "[*]" if finding.fix is not None and context.takes(finding.fix) else ""
+    mark = "[*]" if context.takes(finding) else ""
     code = finding.code
     if context.color:
         code = f"\x1b[{_STYLES[finding.level]}m{code}\x1b[0m"

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from torchlint.engine.result import FixedFile, Problem, Result
-from torchlint.rule import Change, Finding, Level, PlainFix, Rule
+from torchlint.engine.result import Accepts, FixedFile, Problem, Result
+from torchlint.rule import Change, Finding, Level, Rule
 from torchlint.sources.lines import LineTable
 from torchlint.sources.text import Source
 
@@ -25,7 +25,7 @@ class Context:
         problems: what kept files from being linted.
         fixed: by name, the files that were changed (or would be, with ``diff``).
         files: how many files were looked at.
-        unsafe_fixes, accept: what the user takes besides the safe fixes.
+        unsafe_fixes, accept: what the user takes besides the safe fixes; ``accepts``: by name, where files differ.
         diff: fixes are only shown, not written.
         color: write ANSI colours. terminal: the text goes to one, so control characters must not get there.
         unicode: box drawing and arrows can be written. width: of the lines, in terminal cells.
@@ -44,6 +44,7 @@ class Context:
     files: int = 0
     unsafe_fixes: bool = False
     accept: frozenset[Change] = frozenset()
+    accepts: Mapping[str, Accepts] = field(default_factory=dict)
     diff: bool = False
     color: bool = False
     terminal: bool = False
@@ -65,6 +66,7 @@ class Context:
             problems=tuple(result.problems),
             fixed=result.fixed,
             files=result.files,
+            accepts=result.accepts,
         )
 
     @cached_property
@@ -73,9 +75,12 @@ class Context:
         names = {finding.path for finding in self.findings}
         return {name: LineTable(self.sources[name].utf8) for name in names if name in self.sources}
 
-    def takes(self, fix: PlainFix) -> bool:
-        """Whether ``--fix`` with the user's settings applies this fix."""
-        return fix.accepted(self.unsafe_fixes, self.accept)
+    def takes(self, finding: Finding) -> bool:
+        """Whether a finding has a fix that ``--fix`` applies with the user's settings for its file."""
+        if finding.fix is None:
+            return False
+        accepts = self.accepts.get(finding.path)
+        return accepts(finding.fix) if accepts else finding.fix.accepted(self.unsafe_fixes, self.accept)
 
     def fails(self, finding: Finding) -> bool:
         """Whether a finding makes the exit code 1."""

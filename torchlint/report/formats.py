@@ -26,10 +26,13 @@ FORMATS: Mapping[str, str] = MappingProxyType(
         "lintrunner": "lintrunner",
         "markdown": "markdown",
         "diff": "diff",
+        "statistics": "statistics",
+        "statistics-json": "statistics",
     }
 )
 # For people, in the encoding of their terminal; the others are for programs, which read UTF-8 whatever the locale says.
-FOR_PEOPLE = frozenset({"full", "concise", "grouped", "pylint"})
+FOR_PEOPLE = frozenset({"full", "concise", "grouped", "pylint", "statistics"})
+IN_PLACE_OF_FINDINGS = frozenset({"diff", "statistics", "statistics-json"})
 
 
 class Renderer(Protocol):
@@ -41,5 +44,6 @@ class Renderer(Protocol):
 
 def renderer(name: str) -> Renderer:
     """The function of a format; only its module is imported, because that of ``full`` brings rich."""
-    render: Renderer = import_module(f"torchlint.report.{FORMATS[name]}").render
+    module = import_module(f"torchlint.report.{FORMATS[name]}")
+    render: Renderer = module.render_json if name == "statistics-json" else module.render
     return render

@@ -65,7 +65,7 @@ def _told(context: Context, finding: Finding) -> str:
     if cost := cost_of(finding):
         lines.append(f"cost: {cost}")
     if finding.fix is not None:
-        lines.append(f"fix: {finding.fix.message}; {acceptance(finding.fix, context)}")
+        lines.append(f"fix: {finding.fix.message}; {acceptance(finding.fix, context.takes(finding))}")
     return "\n".join(lines)
 
 

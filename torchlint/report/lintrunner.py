@@ -41,7 +41,7 @@ def _message(context: Context, finding: Finding) -> dict[str, object]:
 
 
 def _replacements(context: Context, path: str, findings: list[Finding]) -> Iterator[dict[str, object]]:
-    fixes = [finding.fix for finding in findings if finding.fix is not None and context.takes(finding.fix)]
+    fixes = [finding.fix for finding in findings if finding.fix is not None and context.takes(finding)]
     chosen = [fixes[index] for index in choose_edits([fix.edits for fix in fixes])]
     if not chosen:
         return
