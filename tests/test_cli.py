@@ -206,6 +206,7 @@ WRONG = {
     "check --add-noqa -": "- and --add-noqa cannot be given together",
     "check --watch -": "- and --watch cannot be given together",
     "check --add-noqa=a#b": "--add-noqa: a reason is one line without #",
+    "check @gone.txt": "@gone.txt: cannot read arguments from gone.txt: No such file or directory",
     "config selct": "no such setting: selct; did you mean 'select'?",
     "config select --schema": "--schema describes all settings: give no key with it",
     "config --output-format xml": "'xml' is none of text, json",

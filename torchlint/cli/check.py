@@ -44,12 +44,23 @@ def _flag(*names: str, text: str) -> Callable[[FC], FC]:
     return click.option(*names, is_flag=True, default=None, help=text)
 
 
+def _expanded(argument: str) -> list[str]:
+    """The lines of the file that ``@FILE`` names: more arguments than a command line holds, one a line."""
+    if not argument.startswith("@") or os.path.exists(argument):
+        return [argument]
+    try:
+        return Path(argument[1:]).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise click.UsageError(f"{argument}: cannot read arguments from {argument[1:]}: {reason}") from error
+
+
 class _Check(Sectioned):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Let ``--add-noqa`` stand alone: what follows it is a path and no reason."""
         end = args.index("--") if "--" in args else len(args)
         args[:end] = [f"{arg}=" if arg == "--add-noqa" else arg for arg in args[:end]]
-        return super().parse_args(ctx, args)
+        return super().parse_args(ctx, [word for arg in args for word in _expanded(arg)])
 
     sections: ClassVar[Mapping[str, Sequence[str]]] = {
         "Fixes": ("fix", "unsafe_fixes", "accept", "diff", "fix_only", "show_fixes", "fixable", "unfixable"),
@@ -150,6 +161,7 @@ def check(
       torchlint check --select TL1,legacy-tensor-constructor
       torchlint check --since origin/main       only what this branch changed
       torchlint check --explain-hot agent.py:88
+      torchlint check @files.txt                arguments from a file, one a line
       torchlint check - --stdin-filename agent.py < agent.py
 
     The exit code is 0 when nothing was found, 1 when something was, and 2 when something went wrong.
