@@ -430,6 +430,11 @@ class PairedSite:
         """Whether a connected file's text holds a word."""
         return self.analysis.mentioned(self.facts, word)
 
+    def calls_method(self, node: cst.CSTNode, name: str) -> bool:
+        """Whether a method of what an expression is assigned or entered to is called."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.idle.calls(self.facts, twin, name)
+
     def file_mentions(self, word: str) -> bool:
         """Whether the file's text holds a word."""
         return word.encode() in self.facts.source.utf8

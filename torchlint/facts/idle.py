@@ -26,7 +26,18 @@ class Idle:
         reads = [found for target in targets for found in self._reads(facts, stmt, target)]
         return any(read is None or not _asks(*read, idle) for read in reads)
 
-    def _reads(self, facts: FileFacts, stmt: ast.stmt, target: ast.expr) -> Iterator[tuple[FileFacts, ast.expr] | None]:
+    def calls(self, facts: FileFacts, node: ast.expr, name: str) -> bool:
+        """Whether a method of an object that is assigned, or entered by ``with``, is called by its name."""
+        stmt = facts.statement(node)
+        targets = stmt.targets if isinstance(stmt, ast.Assign) and _gives(stmt.value, node) else []
+        if isinstance(stmt, ast.With):
+            entered = [item for item in stmt.items if item.context_expr is node]
+            targets = [item.optional_vars for item in entered if item.optional_vars is not None]
+        reads = [read for target in targets for read in self._reads(facts, stmt or facts.tree, target)]
+        above = [read[0].parent.get(read[1]) for read in reads if read is not None]
+        return any(isinstance(part, ast.Attribute) and part.attr == name for part in above)
+
+    def _reads(self, facts: FileFacts, stmt: ast.AST, target: ast.expr) -> Iterator[tuple[FileFacts, ast.expr] | None]:
         """The places that may read a target; ``None`` for one that is not followed."""
         if isinstance(target, ast.Name):
             scope = facts.scope_of(stmt)

@@ -280,6 +280,9 @@ class Site(Protocol):
     def mentioned(self, word: str) -> bool:
         """Whether the text of a file that this one is connected with by imports holds a word."""
 
+    def calls_method(self, node: cst.CSTNode, name: str) -> bool:
+        """Whether a method of what an expression is assigned or entered to is known to be called."""
+
     def file_mentions(self, word: str) -> bool:
         """Whether the text of the file itself holds a word."""
 

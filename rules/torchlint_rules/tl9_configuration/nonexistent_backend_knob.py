@@ -88,6 +88,7 @@ class NonexistentBackendKnob(Rule):
         match site.node:
             case cst.Attribute(attr=cst.Name(value=attribute)) as target if site.stored_value() is not None:
                 name = site.name(target)
-                if name is not None and site.backend_has(name) is False:
+                asked = site.file_mentions(f'"{attribute}"') or site.file_mentions(f"'{attribute}'")  # by hasattr
+                if name is not None and site.backend_has(name) is False and not asked:
                     advice = _ADVICE.get(attribute, "")
                     yield Report(target, f"torch has no `{source(target)}`: the assignment has no effect{advice}")
