@@ -8,9 +8,7 @@ from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
 from torchlint.rule.build import keyword_of
 
-_PROFILERS = frozenset(
-    {"torch.profiler.profile", "torch.profiler.profiler.profile", "torch.autograd.profiler.profile"}
-)
+_PROFILERS = frozenset({"torch.profiler.profile", "torch.profiler.profiler.profile", "torch.autograd.profiler.profile"})
 _OPTIONS = ("record_shapes", "profile_memory", "with_stack")
 
 _SOURCE = """\
@@ -31,7 +29,7 @@ class Learner:
         return loss.detach()
 
 
-def train(learner, obs, goal, updates):
+def train(learner: Learner, obs, goal, updates):
     with torch.profiler.profile(record_shapes=True, profile_memory=True, with_stack=True):
         for _ in range(updates):
             loss = learner.update(obs, goal)

@@ -29,7 +29,7 @@ class Learner:
         return loss.detach()
 
 
-def train(learner, obs, goal, updates):
+def train(learner: Learner, obs, goal, updates):
     with torch.profiler.profile() as profiler:
         for _ in range(updates):
             loss = learner.update(obs, goal)
