@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torchlint.facts.autograd import Autograd
+from torchlint.facts.averages import Averages
 from torchlint.facts.backward import Backwards
 from torchlint.facts.collect import collect
 from torchlint.facts.constant import Constants
@@ -65,6 +66,7 @@ class Analysis:
     provenance: Provenance
     loops: Loops
     growth: Growth
+    averages: Averages
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
     _cuda: dict[frozenset[str], bool] = field(default_factory=dict)
@@ -187,5 +189,6 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         provenance=Provenance(project, values, found),
         loops=Loops(values, Sides(project, graph, values)),
         growth=Growth(project, graph, flow),
+        averages=Averages(project, values, networks.tracer),
         groups=graph.groups,
     )
