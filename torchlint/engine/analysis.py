@@ -18,6 +18,7 @@ from torchlint.facts.graph import CallGraph, call_graph
 from torchlint.facts.growth import Growth
 from torchlint.facts.hotness import Heat, heat
 from torchlint.facts.loops import Loops
+from torchlint.facts.makers import Makers
 from torchlint.facts.members import Members
 from torchlint.facts.model import FileFacts, decorators
 from torchlint.facts.networks import Networks
@@ -67,6 +68,7 @@ class Analysis:
     loops: Loops
     growth: Growth
     averages: Averages
+    makers: Makers
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
     _cuda: dict[frozenset[str], bool] = field(default_factory=dict)
@@ -190,5 +192,6 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         loops=Loops(values, Sides(project, graph, values)),
         growth=Growth(project, graph, flow),
         averages=Averages(project, values, networks.tracer),
+        makers=Makers(project, graph, values),
         groups=graph.groups,
     )

@@ -300,6 +300,11 @@ class PairedSite:
         twin = self._expr(node)
         return self.analysis.averages.of(self.facts, twin) if twin is not None else None
 
+    def made_by(self, node: cst.CSTNode) -> str:
+        """The function that made a tensor."""
+        twin = self._expr(node)
+        return self.analysis.makers.of(self.facts, twin) if twin is not None else ""
+
     def loops(self, node: cst.CSTNode) -> Sequence[Loop]:
         """The loops around an expression, innermost first."""
         twin = self._expr(node)

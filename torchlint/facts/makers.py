@@ -103,13 +103,13 @@ class Makers:
         return self._sequence(facts, func) if word == "Sequential" else word.lower()
 
     def _sequence(self, facts: FileFacts, func: ast.expr) -> str:
-        """What the last part of an ``nn.Sequential`` computes that an attribute of ``self`` holds."""
-        owner = facts.scope_of(func).owner
-        if owner is None or not isinstance(func, ast.Attribute):
+        """What the last part of an ``nn.Sequential`` computes that an attribute of an object of ours holds."""
+        if not isinstance(func, ast.Attribute):
             return ""
+        owner = self.values.of(facts, func.value).name
         last = {
             self._last_part(store.scope.file, store.binding.value)
-            for store in stores_of(self.project, owner.dotted, func.attr)
+            for store in stores_of(self.project, owner, func.attr)
         }
         return last.pop() if len(last) == 1 else ""
 

@@ -175,6 +175,13 @@ class Site(Protocol):
         to ``t.data``, and ``load_state_dict(d)`` where the items of ``d`` are such averages.
         """
 
+    def made_by(self, node: cst.CSTNode) -> str:
+        """The last word of the function that made a tensor on all ways to it, else empty.
+
+        ``softmax`` of ``F.softmax(x, -1)`` and ``nn.Softmax(-1)(x)``, also after ``gather``, indexing and ``squeeze``,
+        behind names, and of calls of project functions and networks that end in one.
+        """
+
     def loops(self, node: cst.CSTNode) -> Sequence[Loop]:
         """The loops and comprehensions of the function that run an expression over and over, innermost first."""
 
