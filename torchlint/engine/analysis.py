@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torchlint.facts.autograd import Autograd
+from torchlint.facts.averages import Averages
 from torchlint.facts.backward import Backwards
 from torchlint.facts.collect import collect
 from torchlint.facts.constant import Constants
@@ -21,6 +22,7 @@ from torchlint.facts.hotness import Heat, heat
 from torchlint.facts.idle import Idle
 from torchlint.facts.importing import Importing
 from torchlint.facts.loops import Loops
+from torchlint.facts.makers import Makers
 from torchlint.facts.members import Members
 from torchlint.facts.mentions import Mentions
 from torchlint.facts.model import FileFacts, decorators
@@ -78,6 +80,8 @@ class Analysis:
     importing: Importing
     idle: Idle
     covering: Covering
+    averages: Averages
+    makers: Makers
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
     _cuda: dict[frozenset[str], bool] = field(default_factory=dict)
@@ -226,5 +230,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         importing=Importing(project, graph),
         idle=Idle(Mentions(project, graph, values)),
         covering=Covering(found),
+        averages=Averages(project, values, networks.tracer),
+        makers=Makers(project, graph, values),
         groups=graph.groups,
     )

@@ -12,7 +12,7 @@ from torchlint.facts.callers import stores_of
 from torchlint.facts.guards import ancestors, names_in, raises
 from torchlint.facts.literals import strings
 from torchlint.facts.model import Bind, FileFacts, Scope, decorators
-from torchlint.rule import UNKNOWN, CallSite, Frequency, Hotness, Link, Loop, Network, Run, Use, Value
+from torchlint.rule import UNKNOWN, Average, CallSite, Frequency, Hotness, Link, Loop, Network, Run, Use, Value
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -297,6 +297,16 @@ class PairedSite:
     def reaches(self, names: frozenset[str]) -> bool:
         """Whether the function that holds the node may run one of these."""
         return self.analysis.autograd.reaches(self.facts.scope_of(place_of(self.twin)).function, names)
+
+    def average(self, node: cst.CSTNode) -> Average | None:
+        """The average of two networks that an expression keeps up."""
+        twin = self._expr(node)
+        return self.analysis.averages.of(self.facts, twin) if twin is not None else None
+
+    def made_by(self, node: cst.CSTNode) -> str:
+        """The function that made a tensor."""
+        twin = self._expr(node)
+        return self.analysis.makers.of(self.facts, twin) if twin is not None else ""
 
     def loops(self, node: cst.CSTNode) -> Sequence[Loop]:
         """The loops around an expression, innermost first."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import libcst as cst
 
-    from torchlint.rule.flow import Network, Run, Use
+    from torchlint.rule.flow import Average, Network, Run, Use
     from torchlint.rule.frequency import Frequency, Hop, Hotness
     from torchlint.rule.loop import Loop
     from torchlint.rule.value import Value
@@ -166,6 +166,20 @@ class Site(Protocol):
         """Whether the function that holds the node may run one of these, itself or through known callees.
 
         ``names`` are qualified names (``torch.autograd.grad``) or names of methods (``backward``).
+        """
+
+    def average(self, node: cst.CSTNode) -> Average | None:
+        """Of a copy, an assigned value or a loaded dict: the average of two networks that it keeps up, if it does.
+
+        ``t.data.copy_(tau * p.data + (1 - tau) * t.data)`` in a loop over two networks' parameters, the same assigned
+        to ``t.data``, and ``load_state_dict(d)`` where the items of ``d`` are such averages.
+        """
+
+    def made_by(self, node: cst.CSTNode) -> str:
+        """The last word of the function that made a tensor on all ways to it, else empty.
+
+        ``softmax`` of ``F.softmax(x, -1)`` and ``nn.Softmax(-1)(x)``, also after ``gather``, indexing and ``squeeze``,
+        behind names, and of calls of project functions and networks that end in one.
         """
 
     def loops(self, node: cst.CSTNode) -> Sequence[Loop]:
