@@ -27,6 +27,12 @@ NOT_FOUND = {
         "in_lambda": "a function inside the function sees a name that is bound twice, once to an unknown dtype",
         "in_closure": "a function inside the function sees a name that is bound twice, once to an unknown dtype",
     },
+    "TL405": {
+        "in_lambda": "what is assigned is no concatenation any more",
+        "behind_walrus": "what is assigned is no concatenation any more",
+        "as_keyword": "what is assigned is no concatenation any more",
+        "in_closure": "what is assigned is no concatenation any more",
+    },
     "TL501": dict.fromkeys(
         ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
         "follows a compiled module from the assignment that holds the call of compile",

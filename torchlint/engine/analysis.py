@@ -23,6 +23,7 @@ from torchlint.facts.networks import Networks
 from torchlint.facts.project import Project, link, module_name
 from torchlint.facts.provenance import Provenance
 from torchlint.facts.readers import Readers
+from torchlint.facts.regrowth import Regrowth
 from torchlint.facts.roots import is_test
 from torchlint.facts.switching import Switching
 from torchlint.facts.uses import Uses
@@ -65,6 +66,7 @@ class Analysis:
     provenance: Provenance
     loops: Loops
     growth: Growth
+    regrowth: Regrowth
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
     _cuda: dict[frozenset[str], bool] = field(default_factory=dict)
@@ -168,6 +170,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
     networks = Networks(project, graph, values)
     autograd = Autograd(project, graph, values, found, networks)
     flow = Flow(project, graph, values, autograd.records, found.seldom)
+    loops = Loops(values, Sides(project, graph, values))
     return Analysis(
         settings=settings,
         project=project,
@@ -185,7 +188,8 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         backwards=Backwards(project, graph, values, flow, autograd),
         switching=Switching(project, graph, networks),
         provenance=Provenance(project, values, found),
-        loops=Loops(values, Sides(project, graph, values)),
+        loops=loops,
         growth=Growth(project, graph, flow),
+        regrowth=Regrowth(loops),
         groups=graph.groups,
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from torchlint.facts.callers import stores_of
 from torchlint.facts.guards import raises
 from torchlint.facts.model import Bind, FileFacts, Scope, decorators
+from torchlint.facts.nesting import in_handler
 from torchlint.rule import UNKNOWN, CallSite, Frequency, Hotness, Link, Loop, Network, Run, Use, Value
 
 if TYPE_CHECKING:
@@ -378,6 +379,15 @@ class PairedSite:
         """Whether a backward pass keeps a graph that no other runs through again."""
         twin = self._expr(call)
         return isinstance(twin, ast.Call) and self.analysis.backwards.kept_for_nothing(self.facts, twin)
+
+    def handles_error(self) -> bool:
+        """Whether the node stands in the ``except`` part of a ``try``."""
+        return in_handler(self.facts, self.twin)
+
+    def regrown(self, call: cst.Call) -> str:
+        """What a concatenation copies again in every round of a loop."""
+        twin = self._expr(call)
+        return self.analysis.regrowth.of(self.facts, twin) if isinstance(twin, ast.Call) else ""
 
 
 def _other_end(function: Scope) -> list[Scope]:

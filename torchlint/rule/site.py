@@ -243,3 +243,12 @@ class Site(Protocol):
 
         Proven in the function, in its callers and over the rounds of loops; false when unsure.
         """
+
+    def handles_error(self) -> bool:
+        """Whether the node stands in the ``except`` part of a ``try``, which runs when something went wrong."""
+
+    def regrown(self, call: cst.Call) -> str:
+        """What a concatenation makes longer, and so copies again, in every round of a loop that reads it nowhere else.
+
+        ``xs`` of ``xs = torch.cat([xs, x])``, as source; empty where nothing grows over more than a handful of rounds.
+        """
