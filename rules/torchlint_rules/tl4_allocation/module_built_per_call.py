@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
+import pkgutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import TypedDict
 
 from torchlint import cst
 from torchlint.rule import Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
 from torchlint.rule.build import expression, keyword, keyword_of, module_for
-
-_ROWS = re.compile(r"\s*\n\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +61,7 @@ def torchrl_modules() -> frozenset[str]:
 
 @cache
 def _table() -> _Table:
-    found: _Table = json.loads(Path(__file__).with_name("functional_twins.json").read_text(encoding="utf-8"))
+    found: _Table = json.loads(pkgutil.get_data(__package__, "functional_twins.json") or b"")
     return found
 
 
