@@ -16,18 +16,21 @@ from torchlint.facts.flow import Flow
 from torchlint.facts.graph import CallGraph, call_graph
 from torchlint.facts.growth import Growth
 from torchlint.facts.hotness import Heat, heat
+from torchlint.facts.indexing import Indexing
 from torchlint.facts.loops import Loops
 from torchlint.facts.members import Members
 from torchlint.facts.model import FileFacts, decorators
 from torchlint.facts.networks import Networks
 from torchlint.facts.project import Project, link, module_name
 from torchlint.facts.provenance import Provenance
+from torchlint.facts.queues import Queues
 from torchlint.facts.readers import Readers
 from torchlint.facts.regrowth import Regrowth
 from torchlint.facts.roots import is_test
 from torchlint.facts.switching import Switching
 from torchlint.facts.uses import Uses
 from torchlint.facts.values import Values
+from torchlint.facts.waiting import Waiting
 from torchlint.rule import Value
 from torchlint.settings.model import Settings
 from torchlint.sources.lines import LineTable
@@ -67,6 +70,9 @@ class Analysis:
     loops: Loops
     growth: Growth
     regrowth: Regrowth
+    queues: Queues
+    waiting: Waiting
+    indexing: Indexing
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
     _cuda: dict[frozenset[str], bool] = field(default_factory=dict)
@@ -191,5 +197,8 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         loops=loops,
         growth=Growth(project, graph, flow),
         regrowth=Regrowth(loops),
+        queues=Queues(values),
+        waiting=Waiting(values),
+        indexing=Indexing(values),
         groups=graph.groups,
     )

@@ -7,12 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torchlint.facts.effects import nodes_of
+from torchlint.facts.guards import names_in
+from torchlint.facts.joining import JOINS
 from torchlint.facts.loops import Loops
 from torchlint.facts.model import FileFacts
-from torchlint.facts.nesting import COMPREHENSIONS, LOOPS, around, inside, stored_before
+from torchlint.facts.nesting import COMPREHENSIONS, LOOPS, around, head, inside, stored_before
 from torchlint.facts.reach import rounds
 
+_JOINS = JOINS | {"numpy.append"}
 _ASKING = frozenset({"keys", "append", "setdefault"})
+_SPACES = ("action_space", "observation_space")
 _Loop = ast.For | ast.AsyncFor | ast.While
 
 
@@ -42,8 +46,8 @@ class Regrowth:
             if indices & _bound_in(loop):
                 continue  # another element in every round
             if self._lasts(facts, stmt, root, text, loop):
-                many = not self.loops.is_few(facts, loop)
-                return text if many and not any(self._reads(facts, stmt, root, loop)) else ""
+                few = self.loops.is_few(facts, loop) or _over_space(loop)
+                return "" if few or any(self._reads(facts, stmt, root, loop)) else text
         return ""
 
     def _ends_round(self, facts: FileFacts, stmt: ast.stmt) -> bool:
@@ -85,9 +89,9 @@ class Regrowth:
         if not isinstance(current, ast.Assign) or ast.unparse(_base(current.targets[0])) != dotted:
             return False
         value, text = current.value, ast.unparse(current.targets[0])
-        return isinstance(value, ast.Call) and any(
-            ast.unparse(part) == text and node in set(ast.walk(part)) for part in _pieces(value)
-        )
+        if not isinstance(value, ast.Call) or self.loops.values.project.qualified(facts, value.func) not in _JOINS:
+            return False
+        return any(ast.unparse(part) == text and node in set(ast.walk(part)) for part in _pieces(value))
 
 
 def _pieces(call: ast.Call) -> list[ast.expr]:
@@ -106,6 +110,12 @@ def _root(target: ast.expr) -> ast.Name | None:
     while isinstance(target, (ast.Subscript, ast.Attribute)):
         target = target.value
     return target if isinstance(target, ast.Name) else None
+
+
+def _over_space(loop: _Loop) -> bool:
+    """Whether a loop goes over the few parts of a space of actions or observations."""
+    over = head(loop)
+    return over is not None and any(name in _SPACES for name in names_in(over))
 
 
 def _bound_in(loop: _Loop) -> set[str]:

@@ -252,3 +252,21 @@ class Site(Protocol):
 
         ``xs`` of ``xs = torch.cat([xs, x])``, as source; empty where nothing grows over more than a handful of rounds.
         """
+
+    def is_deque(self, node: cst.CSTNode) -> bool:
+        """Whether all that is ever assigned to a name or attribute are deques."""
+
+    def many(self, node: cst.CSTNode) -> bool:
+        """Whether a deque may hold, or a number or range counts, 10,000 things or more.
+
+        A number that counts what a ring buffer holds does, unless its capacity is known to be smaller.
+        """
+
+    def long_list(self, call: cst.Call) -> bool:
+        """Whether ``x.pop(0)`` or ``x.insert(0, y)`` works on a proven list that may hold a thousand things or more."""
+
+    def polls(self) -> bool:
+        """Of a ``while``: whether it only asks whether something has happened, at once again or after a tiny sleep."""
+
+    def only_indexes(self, node: cst.CSTNode) -> bool:
+        """Of what a ``for`` goes over: whether the loop's variable does nothing but index proven tensors and arrays."""
