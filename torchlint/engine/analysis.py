@@ -197,7 +197,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         loops=loops,
         growth=Growth(project, graph, flow),
         regrowth=Regrowth(loops),
-        queues=Queues(values),
+        queues=Queues(values, graph),
         waiting=Waiting(values),
         indexing=Indexing(values),
         groups=graph.groups,

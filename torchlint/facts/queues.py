@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from torchlint.facts.callers import methods, stores_of
-from torchlint.facts.model import FileFacts, Scope
+from torchlint.facts.callers import methods, passed, stores_of
+from torchlint.facts.graph import CallGraph
+from torchlint.facts.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.nesting import OUTSIDE
 from torchlint.facts.values import Values
 from torchlint.rule import Kind
@@ -28,6 +29,7 @@ class Queues:
     """Answers how much a collection may hold, or a number of them be."""
 
     values: Values
+    graph: CallGraph
 
     def is_deque(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether all that is ever assigned to a name or attribute are deques."""
@@ -51,7 +53,7 @@ class Queues:
             return not any(bound is not None and self._is_less(facts, bound, MANY) for bound in bounds)
         if isinstance(node, ast.Name):
             bindings = self.values.project.reaching(facts, node).bindings
-            given = [binding.value for binding in bindings if binding.value is not None and not binding.path]
+            given = [value for binding in bindings if (value := _part(binding)) is not None]
             return len(given) == len(bindings) and any(self.many(facts, value, depth + 1) for value in given)
         return isinstance(node, ast.Attribute) and self._of_ring(facts, node)
 
@@ -172,22 +174,40 @@ class Queues:
         ):
             return None
         literal = self.values.of(facts, node).literal
-        return literal if isinstance(literal, (int, float)) and not isinstance(literal, bool) else None
+        if isinstance(literal, (int, float)) and not isinstance(literal, bool):
+            return literal
+        made = self._made(facts, node) if isinstance(node, ast.Attribute) else [(facts, node)]
+        given = [self._given(where, value) for where, value in made if isinstance(value, ast.Name)]
+        known = [number for number in given if number is not None]
+        return max(known, default=None) if len(known) == len(made) else None
+
+    def _given(self, facts: FileFacts, name: ast.Name) -> float | None:
+        """The largest number that known calls give for a parameter, its default where they leave it out."""
+        bindings = self.values.project.reaching(facts, name).bindings
+        if len(bindings) != 1 or bindings[0].how is not Bind.PARAM:
+            return None
+        function = facts.scope_of(name).function
+        callers = self.graph.callers.get(function, ())
+        given = [(caller.facts, passed(function, name.id, caller) or bindings[0].value) for caller in callers]
+        numbers = [self.values.of(where, value).literal for where, value in given if value is not None]
+        known = [number for number in numbers if isinstance(number, (int, float))]
+        return max(known, default=None) if len(known) == len(given) else None
 
     def _made(self, facts: FileFacts, node: ast.expr) -> list[tuple[FileFacts, ast.expr]]:
         """What is assigned to a name or attribute, each with its file; empty where any of it is not an expression."""
         if isinstance(node, ast.Name):
             bindings = self.values.project.reaching(facts, node).bindings
-            given = [(facts, b.value) for b in bindings if b.value is not None and not b.path]
+            given = [(facts, value) for binding in bindings if (value := _part(binding)) is not None]
             return given if len(given) == len(bindings) else []
         if not isinstance(node, ast.Attribute):
             return []
         found: list[tuple[FileFacts, ast.expr]] = []
         for cls in self._classes(facts, node.value):
             for store in stores_of(self.values.project, cls, node.attr):
-                if store.binding.value is None or store.binding.path:
+                value = _part(store.binding)
+                if value is None:
                     return []
-                found.append((store.scope.file, store.binding.value))
+                found.append((store.scope.file, value))
         return found
 
     def _classes(self, facts: FileFacts, receiver: ast.expr) -> list[str]:
@@ -196,6 +216,16 @@ class Queues:
             return [scope.owner.dotted]
         value = self.values.of(facts, receiver)
         return value.name.split("|") if value.kind in (Kind.INSTANCE, Kind.MODULE) and value.name else []
+
+
+def _part(binding: Binding) -> ast.expr | None:
+    """What an assignment gives to one of its targets, also element by element: ``a, b = [], 0``."""
+    value = binding.value if binding.how is Bind.ASSIGN else None
+    for step in binding.path:
+        if not isinstance(value, (ast.Tuple, ast.List)) or not 0 <= step < len(value.elts):
+            return None
+        value = value.elts[step]
+    return value
 
 
 def _bound(made: ast.Call) -> ast.expr | None:
