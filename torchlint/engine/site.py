@@ -12,6 +12,7 @@ from torchlint.facts.callers import stores_of
 from torchlint.facts.guards import ancestors, names_in, raises
 from torchlint.facts.literals import strings
 from torchlint.facts.model import Bind, FileFacts, Scope, decorators
+from torchlint.facts.nesting import in_handler
 from torchlint.rule import UNKNOWN, Average, CallSite, Frequency, Hotness, Link, Loop, Network, Run, Use, Value
 
 if TYPE_CHECKING:
@@ -479,6 +480,39 @@ class PairedSite:
     def first(self, names: frozenset[str]) -> bool:
         """Whether the node is the first call of one of these names."""
         return not self.analysis.before(self.facts, self.twin, names)
+
+    def handles_error(self) -> bool:
+        """Whether the node stands in the ``except`` part of a ``try``."""
+        return in_handler(self.facts, self.twin)
+
+    def regrown(self, call: cst.Call) -> str:
+        """What a concatenation copies again in every round of a loop."""
+        twin = self._expr(call)
+        return self.analysis.regrowth.of(self.facts, twin) if isinstance(twin, ast.Call) else ""
+
+    def is_deque(self, node: cst.CSTNode) -> bool:
+        """Whether a name or attribute is always a deque."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.queues.is_deque(self.facts, twin)
+
+    def many(self, node: cst.CSTNode) -> bool:
+        """Whether a deque may hold, or a number counts, very many things."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.queues.many(self.facts, twin)
+
+    def long_list(self, call: cst.Call) -> bool:
+        """Whether a call takes from or adds to the front of a list that may be long."""
+        twin = self._expr(call)
+        return isinstance(twin, ast.Call) and self.analysis.queues.long_list(self.facts, twin)
+
+    def polls(self) -> bool:
+        """Whether a ``while`` only asks whether something has happened."""
+        return isinstance(self.twin, ast.While) and self.analysis.waiting.polls(self.facts, self.twin)
+
+    def only_indexes(self, node: cst.CSTNode) -> bool:
+        """Whether the elements that a ``for`` goes over only index tensors and arrays."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.indexing.only(self.facts, twin)
 
 
 def _other_end(function: Scope) -> list[Scope]:

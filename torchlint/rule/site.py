@@ -324,3 +324,30 @@ class Site(Protocol):
 
     def first(self, names: frozenset[str]) -> bool:
         """Whether no call of one of these qualified names stands before the node in the connected files."""
+
+    def handles_error(self) -> bool:
+        """Whether the node stands in the ``except`` part of a ``try``, which runs when something went wrong."""
+
+    def regrown(self, call: cst.Call) -> str:
+        """What a concatenation makes longer, and so copies again, in every round of a loop that reads it nowhere else.
+
+        ``xs`` of ``xs = torch.cat([xs, x])``, as source; empty where nothing grows over more than a handful of rounds.
+        """
+
+    def is_deque(self, node: cst.CSTNode) -> bool:
+        """Whether all that is ever assigned to a name or attribute are deques."""
+
+    def many(self, node: cst.CSTNode) -> bool:
+        """Whether a deque may hold, or a number or range counts, 10,000 things or more.
+
+        A number that counts what a ring buffer holds does, unless its capacity is known to be smaller.
+        """
+
+    def long_list(self, call: cst.Call) -> bool:
+        """Whether ``x.pop(0)`` or ``x.insert(0, y)`` works on a proven list that may hold a thousand things or more."""
+
+    def polls(self) -> bool:
+        """Of a ``while``: whether it only asks whether something has happened, at once again or after a tiny sleep."""
+
+    def only_indexes(self, node: cst.CSTNode) -> bool:
+        """Of what a ``for`` goes over: whether the loop's variable does nothing but index proven tensors and arrays."""
