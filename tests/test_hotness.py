@@ -284,7 +284,7 @@ FRAMEWORKS = {
     ),
     "a wrapper": (
         "class W(gym.Wrapper):\n    def step(self, a):\n        f(a)  # A\n    def reset(self):\n        f(1)  # B\n",
-        {"A": S, "B": O},
+        {"A": S, "B": E},
     ),
     "a lightning module": (
         "import lightning as pl\nclass M(pl.LightningModule):\n    def training_step(self, b, i):\n        f(b)  # A\n",

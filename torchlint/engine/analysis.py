@@ -54,6 +54,7 @@ class Analysis:
     tables: dict[str, LineTable] = field(default_factory=dict)
     _cuda: dict[frozenset[str], bool] = field(default_factory=dict)
     _compiled: frozenset[str] | None = None
+    _named: dict[str, list[tuple[FileFacts, ast.Call]]] = field(default_factory=dict)
 
     def table(self, facts: FileFacts) -> LineTable:
         """The rows of a file."""
@@ -79,15 +80,21 @@ class Analysis:
 
     def calls_of(self, name: str) -> Sequence[Sequence[Value]]:
         """The values of the positional arguments of every call of a qualified name in the project."""
-        last = name.rpartition(".")[2].encode()
+        last = name.rpartition(".")[2]
+        if last not in self._named:
+            self._named[last] = list(self._calls_that_mention(last.encode()))
         return [
             [self.values.of(facts, argument) for argument in call.args]
-            for facts in self.project.files.values()
-            if last in facts.source.utf8
-            for scope in facts.scopes
-            for call in scope.calls
+            for facts, call in self._named[last]
             if self.project.qualified(facts, call.func) == name
         ]
+
+    def _calls_that_mention(self, word: bytes) -> Iterable[tuple[FileFacts, ast.Call]]:
+        """All calls in files that hold a word."""
+        for facts in self.project.files.values():
+            if word in facts.source.utf8:
+                for scope in facts.scopes:
+                    yield from ((facts, call) for call in scope.calls)
 
     def _find_compiled(self) -> Iterable[str]:
         for facts in self.project.files.values():

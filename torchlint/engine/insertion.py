@@ -1,19 +1,36 @@
-"""Where lines that a fix needs go: imports with the imports, definitions after them."""
+"""Where lines that a fix needs go: imports, definitions after them, setup in ``__init__``, decorators, a ``with``."""
 
 from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from torchlint.engine.rows import Rows
+from torchlint.engine.site import place_of
+from torchlint.engine.wrapping import wrapped
 from torchlint.facts.model import FileFacts
-from torchlint.rule import Edit
+from torchlint.rule import Edit, Fix
 from torchlint.sources.lines import LineTable
 
 
-def inserted_lines(
-    facts: FileFacts, table: LineTable, imports: Sequence[str], definitions: Sequence[str]
-) -> list[Edit]:
+def with_lines(facts: FileFacts, table: LineTable, node: ast.AST, fix: Fix, edits: Sequence[Edit]) -> list[Edit] | None:
+    """The edits of a fix at a node with those that add all the lines it needs.
+
+    ``edits`` are what it replaces. ``None`` where something has no place: the class has no ``__init__`` of its own that
+    runs to its end, the node stands in no function, or its statement cannot be indented.
+    """
+    place = place_of(node)
+    lines = _module_lines(facts, table, fix.imports, fix.definitions)
+    setup = _setup_lines(facts, table, place, fix.setup) if fix.setup else []
+    decorators = _decorator_lines(facts, table, place, fix.decorators) if fix.decorators else []
+    body = wrapped(facts, table, node, fix.within, edits) if fix.within else list(edits)
+    if setup is None or decorators is None or body is None:
+        return None
+    return _merged(facts, [*lines, *setup, *decorators, *body])
+
+
+def _module_lines(facts: FileFacts, table: LineTable, imports: Sequence[str], definitions: Sequence[str]) -> list[Edit]:
     """Edits that add what the module lacks of these imports (``numpy as np``) and definitions.
 
     Imports go where a sorted list has them: the standard library first, a blank line, then the rest. Definitions go
@@ -34,17 +51,85 @@ def inserted_lines(
         text = "".join(f"{line}\n" for line in new)
         at = _end(facts, table, top, last)
         edits.append(Edit(at, at, f"\n{text}" if last > lead else f"{text}\n"))
-    return _merged(facts, edits)
+    return edits
 
 
-def _merged(facts: FileFacts, edits: Sequence[Edit]) -> list[Edit]:
-    """Insertions with those at the same place made one; a last row without a newline gets one."""
+def _setup_lines(facts: FileFacts, table: LineTable, node: ast.AST, setup: Sequence[str]) -> list[Edit] | None:
+    """The edit that adds statements at the end of the ``__init__`` of the class whose method holds a node.
+
+    Statements that stand there already are left out.
+    """
+    init = own_init(facts, node)
+    if init is None:
+        return None
+    rows = Rows(facts.source.utf8, table)
+    indent = rows.indent(init.body[0])
+    last = init.body[-1]
+    if indent is None or not rows.ends(last):
+        return None
+    present = {ast.dump(stmt) for stmt in init.body}
+    new = [text for text in setup if not all(ast.dump(stmt) in present for stmt in ast.parse(text).body)]
+    if not new:
+        return []
+    at = rows.after(_with_comments(rows, last, indent))
+    lines = [line for text in new for line in text.splitlines()]
+    return [Edit(at, at, "".join(f"{indent}{line}\n" for line in lines))]
+
+
+def own_init(facts: FileFacts, node: ast.AST) -> ast.FunctionDef | None:
+    """The ``__init__`` in the body of the class whose method holds a node, if it always runs to its end."""
+    owner = facts.scope_of(node).owner
+    found = [inner for inner in owner.inner if inner.name == "__init__"] if owner is not None else []
+    if len(found) != 1 or found[0].returns or found[0].yields:
+        return None
+    init = found[0].node
+    if not isinstance(init, ast.FunctionDef) or isinstance(init.body[-1], ast.Raise):
+        return None
+    return init
+
+
+def _with_comments(rows: Rows, last: ast.stmt, indent: str) -> int:
+    """The last row of a statement and of the comments after it that are indented more than it."""
+    found = row = last.end_lineno or last.lineno
+    while row < rows.count:
+        row += 1
+        text = rows.text(row)
+        if not text.strip():
+            continue
+        if not text.startswith(indent) or not text[len(indent) :].startswith((" ", "\t")) or text.lstrip()[0] != "#":
+            break
+        found = row
+    return found
+
+
+def _decorator_lines(facts: FileFacts, table: LineTable, node: ast.AST, decorators: Sequence[str]) -> list[Edit] | None:
+    """The edit that puts decorators right above the ``def`` of the function that holds a node.
+
+    A coroutine gets none: its body runs long after the decorator is done.
+    """
+    function = facts.scope_of(node).function.node
+    if not isinstance(function, ast.FunctionDef):
+        return None
+    start = table.offset(function.lineno, 0)
+    indent = facts.source.utf8[start : start + function.col_offset].decode()
+    present = {ast.dump(decorator) for decorator in function.decorator_list}
+    new = [text for text in decorators if ast.dump(ast.parse(text, mode="eval").body) not in present]
+    return [Edit(start, start, "".join(f"{indent}@{text}\n" for text in new))] if new else []
+
+
+def _merged(facts: FileFacts, edits: Iterable[Edit]) -> list[Edit]:
+    """Edits with insertions at the same place made one; a last row without a newline gets one."""
     texts: dict[int, str] = {}
+    others: list[Edit] = []
     for edit in edits:
-        texts[edit.start] = texts.get(edit.start, "") + edit.text
-    before = {at: facts.source.utf8[:at] for at in texts}
-    open_rows = {at for at, text in before.items() if text and not text.endswith((b"\n", b"\r"))}
-    return [Edit(at, at, f"\n{text}" if at in open_rows else text) for at, text in texts.items()]
+        if edit.start == edit.end:
+            texts[edit.start] = texts.get(edit.start, "") + edit.text
+        else:
+            others.append(edit)
+    utf8 = facts.source.utf8
+    open_end = len(utf8) if utf8 and not utf8.endswith((b"\n", b"\r")) else -1
+    inserted = [Edit(at, at, f"\n{text}" if at == open_end else text) for at, text in texts.items()]
+    return sorted([*inserted, *others])
 
 
 def _import_edit(facts: FileFacts, table: LineTable, lead: int, last: int, text: str) -> Edit:

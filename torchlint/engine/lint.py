@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from torchlint.engine.analysis import Analysis
-from torchlint.engine.insertion import inserted_lines
+from torchlint.engine.insertion import with_lines
 from torchlint.engine.result import Problem
 from torchlint.engine.sites import Triggers
 from torchlint.facts.model import FileFacts
@@ -171,7 +171,7 @@ def _rows(site: PairedSite) -> tuple[int, int]:
 
 
 def plain_fix(fix: Fix, site: PairedSite) -> PlainFix | None:
-    """A fix as text edits, ``None`` when one of its nodes cannot be replaced in place."""
+    """A fix as text edits; ``None`` when a node or a line has no place where it could go, or nothing changes."""
     from torchlint.engine.edits import edit_for, loses_comment
 
     source, table = site.facts.source, site.analysis.table(site.facts)
@@ -183,10 +183,12 @@ def plain_fix(fix: Fix, site: PairedSite) -> PlainFix | None:
             return None
         loses = loses or loses_comment(source, edit)
         edits.append(edit)
-    edits.extend(inserted_lines(site.facts, table, fix.imports, fix.definitions))
+    whole = with_lines(site.facts, table, site.twin, fix, edits)
+    if not whole:
+        return None
     return PlainFix(
         message=fix.message,
-        edits=tuple(sorted(edits)),
+        edits=tuple(whole),
         may_change=fix.may_change,
         assumes=fix.assumes,
         loses_comment=loses,

@@ -70,6 +70,11 @@ class PairedSite:
         twin = self._expr(node)
         return self.analysis.project.qualified(self.facts, twin) if twin is not None else None
 
+    def constructor(self, call: cst.Call) -> str | None:
+        """The class whose ``__init__`` a call runs."""
+        twin = self._ast(call)
+        return self.analysis.project.constructor(self.facts, twin.func) if isinstance(twin, ast.Call) else None
+
     def module_name(self, module: str) -> str | None:
         """The name a module is bound to by an import of this file that the node sees."""
         scope: Scope | None = self.facts.scope_of(self.twin)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from torchlint.engine.analysis import Analysis
 from torchlint.engine.site import place_of
 from torchlint.facts.guards import raises
 from torchlint.facts.model import FileFacts
-from torchlint.rule import Frequency, Kind, Rule
+from torchlint.rule import Frequency, Kind, Rule, Value
+
+Match = Callable[[Analysis, FileFacts, ast.Subscript], bool]
 
 
 @dataclass(eq=False, slots=True)
@@ -21,7 +23,8 @@ class Triggers:
     calls: dict[str, list[Rule]] = field(default_factory=dict)
     methods: dict[str, list[Rule]] = field(default_factory=dict)
     statements: dict[str, list[Rule]] = field(default_factory=dict)
-    subscripts: list[Rule] = field(default_factory=list)
+    subscripts: list[tuple[Rule, Match]] = field(default_factory=list)
+    tests: list[Rule] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for rule in self.rules:
@@ -32,7 +35,11 @@ class Triggers:
             for name in sorted(rule.trigger.statements):
                 self.statements.setdefault(name, []).append(rule)
             if rule.trigger.bool_subscripts:
-                self.subscripts.append(rule)
+                self.subscripts.append((rule, masked))
+            if rule.trigger.scalar_subscripts:
+                self.subscripts.append((rule, by_scalar))
+            if rule.trigger.tests:
+                self.tests.append(rule)
 
     def sites(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
         """The nodes of a file that match a trigger and are hot enough, each with the rules that want it."""
@@ -49,20 +56,33 @@ class Triggers:
             if rules:
                 yield stmt, rules
         yield from self._subscripts(analysis, facts)
+        yield from self._tests(analysis, facts)
 
     def _of_call(self, analysis: Analysis, facts: FileFacts, call: ast.Call) -> list[Rule]:
         rules: list[Rule] = []
         if isinstance(call.func, ast.Attribute):
             rules.extend(self.methods.get(call.func.attr, ()))
         name = analysis.project.qualified(facts, call.func)
-        if name is not None:
-            rules.extend(rule for rule in self.calls.get(name, ()) if rule not in rules)
+        built = analysis.project.constructor(facts, call.func)
+        for called in dict.fromkeys((name, built)):
+            if called is not None:
+                rules.extend(rule for rule in self.calls.get(called, ()) if rule not in rules)
         return [rule for rule in rules if hot_enough(analysis, facts, call, rule)]
 
     def _subscripts(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
         for node in facts.subscripts if self.subscripts else ():
-            rules = [rule for rule in self.subscripts if hot_enough(analysis, facts, node, rule)]
-            if rules and masked(analysis, facts, node):
+            rules = [
+                rule
+                for rule, matches in self.subscripts
+                if hot_enough(analysis, facts, node, rule) and matches(analysis, facts, node)
+            ]
+            if rules:
+                yield node, rules
+
+    def _tests(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
+        for node in facts.tests if self.tests else ():
+            rules = [rule for rule in self.tests if hot_enough(analysis, facts, node, rule)]
+            if rules and reads_tensor(analysis, facts, node):
                 yield node, rules
 
 
@@ -96,10 +116,24 @@ def hot_enough(analysis: Analysis, facts: FileFacts, node: ast.AST, rule: Rule) 
 
 def masked(analysis: Analysis, facts: FileFacts, node: ast.Subscript) -> bool:
     """Whether an index, or one part of it, is proven a boolean tensor."""
-    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    for part in parts:
+    return any(value.dtype == "bool" for value in _tensor_indices(analysis, facts, node))
+
+
+def by_scalar(analysis: Analysis, facts: FileFacts, node: ast.Subscript) -> bool:
+    """Whether an index, or one part of it, is proven a 0-d tensor."""
+    return any(value.rank == 0 for value in _tensor_indices(analysis, facts, node))
+
+
+def reads_tensor(analysis: Analysis, facts: FileFacts, test: ast.expr) -> bool:
+    """Whether a tensor has to be read for the truth of an expression: its own, or a search in it."""
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.In, ast.NotIn)):
+        test = test.comparators[0]
+    return analysis.values.of(facts, test).kind is Kind.TENSOR
+
+
+def _tensor_indices(analysis: Analysis, facts: FileFacts, node: ast.Subscript) -> Iterator[Value]:
+    for part in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
         if not isinstance(part, (ast.Slice, ast.Constant)):
             value = analysis.values.of(facts, part)
-            if value.kind is Kind.TENSOR and value.dtype == "bool":
-                return True
-    return False
+            if value.kind is Kind.TENSOR:
+                yield value

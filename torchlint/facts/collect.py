@@ -68,6 +68,11 @@ class _Collector:
             ast.Nonlocal: self._global,
             ast.ExceptHandler: self._handler,
             ast.Subscript: self._subscript,
+            **dict.fromkeys((ast.If, ast.While, ast.Assert, ast.IfExp), self._test),
+            ast.comprehension: self._conditions,
+            ast.BoolOp: self._operands,
+            ast.UnaryOp: self._negated,
+            ast.Compare: self._membership,
             ast.Delete: self._delete,
             ast.MatchAs: self._capture,
             ast.MatchStar: self._capture,
@@ -365,6 +370,41 @@ class _Collector:
         assert isinstance(node, ast.Subscript)
         if not isinstance(node.slice, (ast.Constant, ast.Slice)):
             self.facts.subscripts.append(node)
+
+    # tests: leaves are noted by what asks for their truth, so that each is noted once ------------------------------
+
+    def _test(self, node: ast.AST, _scope: Scope) -> None:
+        assert isinstance(node, (ast.If, ast.While, ast.Assert, ast.IfExp))
+        self._asked(node.test)
+
+    def _conditions(self, node: ast.AST, _scope: Scope) -> None:
+        assert isinstance(node, ast.comprehension)
+        for condition in node.ifs:
+            self._asked(condition)
+
+    def _operands(self, node: ast.AST, _scope: Scope) -> None:
+        assert isinstance(node, ast.BoolOp)
+        for operand in node.values[:-1]:
+            self._asked(operand)
+
+    def _negated(self, node: ast.AST, _scope: Scope) -> None:
+        assert isinstance(node, ast.UnaryOp)
+        if isinstance(node.op, ast.Not):
+            self._asked(node.operand)
+
+    def _membership(self, node: ast.AST, _scope: Scope) -> None:
+        assert isinstance(node, ast.Compare)
+        if any(isinstance(op, (ast.In, ast.NotIn)) for op in node.ops):
+            self.facts.tests.append(node)
+
+    def _asked(self, node: ast.expr) -> None:
+        while isinstance(node, ast.BoolOp):
+            node = node.values[-1]
+        if isinstance(node, ast.Compare):
+            if not any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops):
+                self.facts.tests.append(node)
+        elif not isinstance(node, ast.Constant) and not (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
+            self.facts.tests.append(node)
 
     def _return(self, node: ast.AST, scope: Scope) -> None:
         assert isinstance(node, ast.Return)

@@ -192,8 +192,8 @@ class Heat:
         self._modules(calls)
 
     def _start(self) -> None:
-        for scope, (frequency, label) in self.roots.protocols.items():
-            self.entries[scope] = Entry(frequency, label=label, kinds=frozenset({"step", "update"}))
+        for scope, entry in self.roots.protocols.items():
+            self.entries[scope] = Entry(entry.frequency, label=f"called by {entry.framework}", kinds=entry.kinds)
         for facts in self.project.files.values():
             for scope in facts.scopes:
                 if scope.kind == "function" and (

@@ -157,6 +157,8 @@ class FileFacts:
         source: the text. module: dotted name, unique in the project. tree: the parsed module.
         scopes: all scopes, outer before inner. scope_of: the scope that a statement or scope node stands in.
         parent: the parent of every node. places: where a statement stands (block and index).
+        tests: expressions that Python asks for their truth, of ``and``, ``or`` and ``not`` the operands; comparisons with
+            ``in``, but not with ``is``.
         imports: absolute dotted names of all imported modules and names, for linking files.
         marks: rows of ``def`` lines that a comment calls hot or cold.
         outside: by attribute, assignments to it that are not to ``self``: the object and what is stored.
@@ -172,6 +174,7 @@ class FileFacts:
     places: dict[ast.stmt, tuple[list[ast.stmt], int]] = field(default_factory=dict)
     binders: dict[ast.AST, set[str]] = field(default_factory=dict)
     subscripts: list[ast.Subscript] = field(default_factory=list)
+    tests: list[ast.expr] = field(default_factory=list)
     compounds: list[ast.stmt] = field(default_factory=list)
     star_imports: list[str] = field(default_factory=list)
     imports: list[str] = field(default_factory=list)

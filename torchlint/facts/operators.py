@@ -103,11 +103,6 @@ def last_name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def is_super(node: ast.expr) -> bool:
-    """Whether an expression is a call of ``super``."""
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
-
-
 def environment(method: str, use: ast.AST | None) -> Value:
     """What a Gym or Gymnasium environment returns: observations are arrays."""
     if method == "step":

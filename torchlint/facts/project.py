@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from torchlint.facts import protocols
 from torchlint.facts.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.reach import Reaching, reaching
 
@@ -218,6 +219,27 @@ class Project:
         overrides = self.overrides(cls, name) if cls in self.classes else ()
         return [*([method] if method is not None else []), *overrides]
 
+    def constructor(self, facts: FileFacts, func: ast.expr) -> str | None:
+        """The class whose ``__init__`` a call runs, by qualified name; of anything else the qualified name of ``func``.
+
+        Of a project class without ``__init__`` it is the nearest ancestor that has one, or is a library's.
+        """
+        name, skip = self.qualified(facts, func), 0
+        if isinstance(func, ast.Attribute) and func.attr == "__init__":
+            name = self.qualified(facts, func.value)
+            if is_super(func.value):
+                owner = facts.scope_of(func).owner
+                name, skip = owner.dotted if owner is not None else None, 1
+        if name is None or (name not in self.classes and not skip):
+            return name
+        for cls in self.ancestry(name)[skip:]:
+            own = self.classes.get(cls)
+            if own is None and not cls.startswith(_PLAIN_BASES):
+                return cls
+            if own is not None and "__init__" in own.bindings:
+                return cls
+        return None
+
     def is_ours(self, cls: str) -> bool:
         """Whether all that a class inherits is known: it and its ancestors are the project's (or plain objects)."""
         return all(name in self.classes or name.startswith("builtins.") for name in self.ancestry(cls))
@@ -232,36 +254,16 @@ def is_external_module(name: str) -> bool:
     if name.startswith(("torch.nn.modules.", "torch.nn.")):
         last = name.rpartition(".")[2]
         return last[:1].isupper() and last not in ("Parameter", "ParameterList", "ParameterDict")
-    last = name.rpartition(".")[2]
-    return "." in name and last in _FOREIGN_MODULES
-
-
-_FOREIGN_MODULES = frozenset(
-    {
-        "Module",
-        "LightningModule",
-        "TensorDictModule",
-        "TensorDictModuleBase",
-        "LossModule",
-        "BaseFeaturesExtractor",
-        "BasePolicy",
-        "BaseModel",
-        "ActorCriticPolicy",
-        "ActorCriticCnnPolicy",
-        "MultiInputActorCriticPolicy",
-        "DQNPolicy",
-        "SACPolicy",
-        "TD3Policy",
-        "MlpExtractor",
-        "TorchModelV2",
-        "TorchRLModule",
-        "GaussianMixin",
-        "DeterministicMixin",
-    }
-)
+    return name.endswith(".Module") or protocols.is_module(name)
 
 
 _BUILTINS = frozenset(dir(builtins))
+_PLAIN_BASES = ("builtins.", "typing.", "abc.")
+
+
+def is_super(node: ast.expr) -> bool:
+    """Whether an expression is a call of ``super``."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
 
 
 def _is_none(binding: Binding) -> bool:

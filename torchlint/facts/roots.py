@@ -14,8 +14,9 @@ from torchlint.facts.graph import CallGraph, references
 from torchlint.facts.guards import limit
 from torchlint.facts.model import FileFacts, Scope
 from torchlint.facts.project import Project, exported
+from torchlint.facts.protocols import EntryPoint, entry_points
 from torchlint.facts.values import Values
-from torchlint.rule import Frequency, Kind
+from torchlint.rule import Kind
 
 _ENV = re.compile(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env|world|simulator)\d*($|_)", re.IGNORECASE)
 _NOT_ENV = re.compile(
@@ -68,53 +69,6 @@ _SETUP = re.compile(
 # Decorators that keep what a function gave: it runs once for each set of arguments.
 _CACHES = frozenset({"cache", "lru_cache", "cached_property"})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
-# Methods that a framework calls, by the last component of the base class.
-_PROTOCOLS: dict[str, dict[str, Frequency]] = {
-    "policy": dict.fromkeys(
-        [
-            "forward",
-            "_predict",
-            "predict",
-            "evaluate_actions",
-            "predict_values",
-            "get_distribution",
-            "extract_features",
-        ],
-        Frequency.STEP,
-    ),
-    "extractor": {"forward": Frequency.STEP},
-    "callback": {"_on_step": Frequency.STEP, "on_step": Frequency.STEP, "_on_rollout_end": Frequency.EPISODE},
-    "wrapper": dict.fromkeys(["step", "observation", "action", "reward", "step_async", "step_wait"], Frequency.STEP),
-    "lightning": {"training_step": Frequency.UPDATE, "forward": Frequency.UPDATE},
-    "loss": {"forward": Frequency.UPDATE},
-    "tensordict": {"forward": Frequency.STEP},
-}
-_BASES = {
-    "BasePolicy": "policy",
-    "BaseModel": "policy",
-    "ActorCriticPolicy": "policy",
-    "ActorCriticCnnPolicy": "policy",
-    "MultiInputActorCriticPolicy": "policy",
-    "MaskableActorCriticPolicy": "policy",
-    "RecurrentActorCriticPolicy": "policy",
-    "DQNPolicy": "policy",
-    "SACPolicy": "policy",
-    "TD3Policy": "policy",
-    "TorchModelV2": "policy",
-    "BaseFeaturesExtractor": "extractor",
-    "BaseCallback": "callback",
-    "EventCallback": "callback",
-    "Wrapper": "wrapper",
-    "ObservationWrapper": "wrapper",
-    "RewardWrapper": "wrapper",
-    "ActionWrapper": "wrapper",
-    "VecEnvWrapper": "wrapper",
-    "VectorWrapper": "wrapper",
-    "LightningModule": "lightning",
-    "LossModule": "loss",
-    "TensorDictModule": "tensordict",
-    "TensorDictModuleBase": "tensordict",
-}
 
 
 @dataclass(eq=False, slots=True)
@@ -126,7 +80,7 @@ class Roots:
 
     loops: dict[ast.AST, set[str]] = field(default_factory=dict)
     functions: dict[Scope, set[str]] = field(default_factory=dict)
-    protocols: dict[Scope, tuple[Frequency, str]] = field(default_factory=dict)
+    protocols: dict[Scope, EntryPoint] = field(default_factory=dict)
     drivers: set[Scope] = field(default_factory=set)
     episodes: set[ast.AST] = field(default_factory=set)
 
@@ -147,11 +101,18 @@ def cold_file(path: str) -> bool:
 
 def cold_function(project: Project, scope: Scope) -> bool:
     """Whether a function is set-up, saving, printing or testing by its name, builds a module, or is cached."""
-    if scope.kind != "function":
+    if scope.kind != "function" or _builds_distribution(project, scope):
         return False
     if _SETUP.match(scope.name) or _CACHES.intersection(scope.decorator_names):
         return True
     return scope.name == "__init__" and scope.method_of is not None and project.is_module(scope.method_of.dotted)
+
+
+def _builds_distribution(project: Project, scope: Scope) -> bool:
+    """Whether a function is the constructor of a distribution, which is built for each use."""
+    if scope.name != "__init__" or scope.method_of is None:
+        return False
+    return any(base.startswith("torch.distributions.") for base in project.ancestry(scope.method_of.dotted))
 
 
 def runs_each_time(node: ast.AST, child: ast.AST) -> TypeGuard[ast.For | ast.AsyncFor | ast.While]:
@@ -273,13 +234,11 @@ def _protocols(project: Project, roots: Roots) -> None:
     for cls in project.classes.values():
         if cold_file(cls.file.path):
             continue
-        for base in project.ancestry(cls.dotted)[1:]:
-            last = base.rpartition(".")[2]
-            protocol = _BASES.get(last) if base not in project.classes else None
-            for method, frequency in _PROTOCOLS.get(protocol or "", {}).items():
+        for base in project.ancestry(cls.dotted):
+            for method, entry in entry_points(base).items():
                 for binding in cls.bindings.get(method, ()):
                     if binding.scope is not None:
-                        roots.protocols[binding.scope] = (frequency, f"{last} entry point")
+                        roots.protocols.setdefault(binding.scope, entry)
 
 
 def _unused(project: Project) -> set[str]:

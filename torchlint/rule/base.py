@@ -32,7 +32,8 @@ class Trigger:
     It only saves time: without it, ``check`` called on every node must find the same.
 
     Attributes:
-        calls: qualified names of functions; the site's node is the call.
+        calls: qualified names of functions and classes; the site's node is the call. A class is also called by
+            ``super().__init__()``, and by the name of a project class that inherits its constructor.
         methods: method names; the site's node is the call ``x.name(...)``, whatever ``x`` is.
         statements: names of statement node types (``If``, ``Assert``, ``With``, ``FunctionDef``, ``While``).
         mentions: of these statements only those whose header (test, items, decorators) has one of these
@@ -42,8 +43,8 @@ class Trigger:
         scalar_subscripts: subscripts with an index that is proven a 0-d tensor; the site's node is the subscript.
         networks: calls whose callee is proven a module (``self.net(x)``); the site's node is the call.
         tests: expressions that Python asks for their truth and that are proven tensors: of ``if``, ``while``,
-            ``assert``, conditional expressions and comprehensions, operands of ``and``, ``or`` and ``not``; the site's
-            node is the expression.
+            ``assert``, conditional expressions and comprehensions, operands of ``and``, ``or`` and ``not``; and
+            comparisons ``x in t`` with a ``t`` that is proven a tensor. The site's node is the expression.
     """
 
     calls: frozenset[str] = frozenset()

@@ -61,6 +61,12 @@ class Site(Protocol):
     def name(self, node: cst.CSTNode) -> str | None:
         """The qualified name of a name or attribute through the imports (``torch.zeros``), else ``None``."""
 
+    def constructor(self, call: cst.Call) -> str | None:
+        """The class whose ``__init__`` a call runs, by qualified name; of other calls the name of the function.
+
+        ``super().__init__()`` runs that of a base, and so does the name of a project class that inherits it.
+        """
+
     def module_name(self, module: str) -> str | None:
         """The name that a module is bound to at the node (``np`` for ``numpy``), ``None`` when it is not imported."""
 

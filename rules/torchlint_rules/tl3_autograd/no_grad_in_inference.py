@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Example, Fix, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule.build import expression, module_for
 
 _MESSAGE = "`torch.no_grad()` around inference; `torch.inference_mode()` does less bookkeeping (the gain is small)"
 
@@ -57,8 +58,8 @@ class NoGradInInference(Rule):
     ```
 
     ## What the fix may change
-    There is no automatic fix. A tensor made in inference mode can never take part in autograd later: one that is
-    stored and reaches a loss raises. A compiled module is compiled once more for the other mode.
+    Nothing: only what is proven to hold no tensor leaves the guarded code, and the rule is silent everywhere else. A
+    tensor made in inference mode can never take part in autograd later: one that is stored and reaches a loss raises.
 
     ## When to ignore it
     Whenever the code may change so that a tensor leaves it: `no_grad` is the more forgiving choice.
@@ -76,6 +77,7 @@ class NoGradInInference(Rule):
     level = Level.NOTE
     trigger = Trigger(statements=frozenset({"With", "FunctionDef"}), mentions=frozenset({"torch.no_grad"}))
     least = Frequency.STEP
+    fixable = True
     examples = (
         Example(
             name="one-action",
@@ -84,7 +86,6 @@ class NoGradInInference(Rule):
             setup="agent = Agent(device)",
             workload="agent.act(obs)",
             inputs=(Input("obs", Kind.NDARRAY, (17,)),),
-            by_hand=True,
         ),
     )
 
@@ -94,7 +95,16 @@ class NoGradInInference(Rule):
         if guard is None or not site.acting() or site.compiled() or site.scripted():
             return
         if site.leaves_as_data():
-            yield Report(guard, _MESSAGE)
+            yield Report(guard, _MESSAGE, _fix(site, guard))
+
+
+def _fix(site: Site, guard: cst.BaseExpression) -> Fix:
+    """``inference_mode`` in place of ``no_grad``, through the same name of the module where it is spelled out."""
+    name = guard.func if isinstance(guard, cst.Call) else guard
+    if isinstance(name, cst.Attribute) and site.name(name.value) == "torch":
+        return Fix("use `torch.inference_mode()`", ((name.attr, "inference_mode"),))
+    torch, imports = module_for(site, "torch", "torch")
+    return Fix("use `torch.inference_mode()`", ((name, expression(f"{torch}.inference_mode")),), imports=imports)
 
 
 def _no_grad(site: Site, node: cst.CSTNode) -> cst.BaseExpression | None:

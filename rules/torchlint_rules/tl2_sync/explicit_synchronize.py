@@ -1,0 +1,125 @@
+"""TL207: hot code waits for the device without a need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint import cst
+from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+
+_WAITS = frozenset(f"torch.{device}.synchronize" for device in ("cuda", "mps", "xpu", "npu", "accelerator"))
+# What a wait is needed for: a clock that is read, a capture, a copy between streams.
+_CLOCKS = frozenset(
+    {
+        *(f"time.{name}" for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time")),
+        *(f"time.{name}_ns" for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time")),
+        *("timeit.default_timer", "datetime.datetime.now", "torch.cuda.Event", "torch.Event", "torch.mps.Event"),
+    }
+)
+_CAPTURES = frozenset({"torch.cuda.CUDAGraph", "torch.cuda.graph", "torch.cuda.make_graphed_callables"})
+_STREAMS = frozenset({"torch.cuda.Stream", "torch.cuda.stream", "torch.cuda.current_stream"})
+_MEMORY = frozenset(
+    f"torch.cuda.{name}"
+    for name in ("max_memory_allocated", "memory_allocated", "max_memory_reserved", "memory_reserved", "memory_stats")
+)
+
+_MESSAGE = (
+    "the host waits for all work on the device (on CUDA; not measured here); leave it out: what reads a result waits "
+    "for it anyway"
+)
+
+_SOURCE = """\
+import torch
+from torch import nn
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+class Learner:
+    def __init__(self):
+        self.net = nn.Sequential(nn.Linear(17, 64), nn.ReLU(), nn.Linear(64, 6)).to(device)
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+
+    def update(self, obs, goal):
+        loss = (self.net(obs) - goal).square().mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+        return loss.detach()
+
+
+def train(learner, replay, updates):
+    for _ in range(updates):
+        learner.update(*replay.sample(256))
+"""
+
+
+class ExplicitSynchronize(Rule):
+    """A wait for the device stands in hot code where nothing is timed.
+
+    ## What it does
+    Finds `torch.cuda.synchronize()` (and those of other devices) in hot code, unless the function also reads a clock,
+    makes events or streams, captures a graph or asks for the memory in use.
+
+    ## Why is this slow
+    Kernels run while Python prepares the next ones. A wait ends that: the device idles from its last kernel until
+    Python has queued new work. No result needs the wait, because whatever reads a tensor on the host waits by itself.
+
+    ## Example
+    ```python
+    self.optimizer.step()
+    torch.cuda.synchronize()
+    ```
+
+    ## Use instead
+    ```python
+    self.optimizer.step()
+    ```
+
+    ## What the fix may change
+    There is no automatic fix: a copy that does not block, or memory shared with another process, may rely on it.
+
+    ## When to ignore it
+    Where another process reads the memory, and after `copy_(..., non_blocking=True)` to the host.
+
+    ## Measured
+    The wait exists on an accelerator only and has not been measured yet.
+
+    ## References
+    - PyTorch documentation, "CUDA semantics: asynchronous execution".
+    """
+
+    code = "TL207"
+    name = "explicit-synchronize"
+    summary = "hot code waits for the device without a need"
+    level = Level.NOTE
+    trigger = Trigger(calls=_WAITS)
+    least = Frequency.UPDATE
+    cuda_only = True
+    examples = (
+        Example(
+            name="after-each-update",
+            source=_SOURCE,
+            fixed=_SOURCE.replace(
+                """\
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+""",
+                "",
+            ),
+            setup="torch.manual_seed(0)\nlearner = Learner()\nobs, goal = obs.to(device), goal.to(device)",
+            workload="learner.update(obs, goal)",
+            inputs=(Input("obs", Kind.TENSOR, (256, 17)), Input("goal", Kind.TENSOR, (256, 6))),
+            by_hand=True,
+        ),
+    )
+
+    def check(self, site: Site) -> Iterator[Report]:
+        """Report a wait whose function does nothing that needs one."""
+        call = site.node
+        if not isinstance(call, cst.Call) or site.name(call.func) not in _WAITS or not site.may_use_cuda():
+            return
+        if not site.nearby(_CLOCKS | _CAPTURES | _STREAMS | _MEMORY):
+            yield Report(call, _MESSAGE)

@@ -1,0 +1,200 @@
+"""TL208: Python decides on the value of a tensor, and waits for the device to learn it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint import cst
+from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+
+_CHOICES = frozenset({"builtins.min", "builtins.max"})
+_MATH = frozenset(
+    f"math.{name}"
+    for name in (
+        *("acos", "asin", "atan", "atan2", "ceil", "copysign", "cos", "cosh", "erf", "exp", "expm1", "fabs", "floor"),
+        *("fmod", "hypot", "isclose", "isfinite", "isinf", "isnan", "log", "log10", "log1p", "log2", "pow", "sin"),
+        *("sinh", "sqrt", "tan", "tanh", "trunc"),
+    )
+)
+
+_MESSAGE = "the host waits for the device to learn {what} (on CUDA; not measured here); {better}"
+
+_SOURCE = """\
+import torch
+from torch import nn
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gru = nn.GRUCell(17, 64)
+        self.head = nn.Linear(64, 6)
+
+    def forward(self, obs: torch.Tensor, hidden: torch.Tensor, first: torch.Tensor):
+        if first.any():
+            hidden = hidden * (1.0 - first.float())[:, None]
+        hidden = self.gru(obs, hidden)
+        return self.head(hidden), hidden
+
+
+def update(policy, optimizer, batches):
+    for obs, hidden, first, goal in batches:
+        values, _ = policy(obs, hidden, first)
+        loss = (values - goal).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+_BETTER = _SOURCE.replace(
+    """\
+        if first.any():
+            hidden = hidden * (1.0 - first.float())[:, None]
+""",
+    """\
+        hidden = hidden * (1.0 - first.float())[:, None]
+""",
+)
+
+
+class TensorCondition(Rule):
+    """Python branches on the value of a tensor that may live on a device.
+
+    ## What it does
+    Finds tensors that Python asks for their truth in hot code: the test of `if`, `while`, `assert`, of a conditional
+    expression or a comprehension, an operand of `and`, `or` and `not`, `x in tensor`, and tensors given to `bool()`,
+    to Python's `min()` and `max()`, and to functions of `math`.
+
+    ## Why is this slow
+    The branch cannot be taken before the value is on the host, so Python waits for all work queued on the device, and
+    the device then idles until Python has queued more. `torch.compile` breaks the graph there too.
+
+    ## Example
+    ```python
+    if first.any():
+        hidden = hidden * (1.0 - first.float())[:, None]
+    ```
+
+    ## Use instead
+    ```python
+    hidden = hidden * (1.0 - first.float())[:, None]
+    ```
+
+    Where both branches compute something, `torch.where`; instead of `min()` and `max()`, `torch.minimum`,
+    `torch.maximum` or `clamp`.
+
+    ## What the fix may change
+    There is no automatic fix: what has to be computed without the branch depends on the branch.
+
+    ## When to ignore it
+    On the CPU, where reading the value costs little and the branch saves work: skipping a masked write when nothing
+    is done is the faster form there. Also where the branch saves much work on the device.
+
+    ## Measured
+    The wait exists on an accelerator only and has not been measured yet.
+
+    ## References
+    - PyTorch documentation, "CUDA semantics: asynchronous execution".
+    """
+
+    code = "TL208"
+    name = "tensor-condition"
+    summary = "Python decides on the value of a tensor, so the host waits for the device"
+    level = Level.NOTE
+    trigger = Trigger(tests=True, calls=_CHOICES | _MATH | {"builtins.bool"})
+    least = Frequency.UPDATE
+    yields_to = ("TL201", "TL202", "TL203")
+    cuda_only = True
+    examples = (
+        Example(
+            name="reset-hidden-state",
+            source=_SOURCE,
+            fixed=_BETTER,
+            setup="policy = Recurrent().to(device)\nobs, hidden, first = obs.to(device), hidden.to(device), first.to(device)",
+            workload="policy(obs, hidden, first)[0]",
+            inputs=(
+                Input("obs", Kind.TENSOR, (256, 17)),
+                Input("hidden", Kind.TENSOR, (256, 64)),
+                Input("first", Kind.TENSOR, (256,), "bool"),
+            ),
+            by_hand=True,
+        ),
+    )
+
+    def check(self, site: Site) -> Iterator[Report]:
+        """Report a tensor that Python has to read to go on, off the CPU; of one test the first such tensor."""
+        node = site.node
+        if not isinstance(node, cst.BaseExpression) or not site.may_use_cuda():
+            return
+        if isinstance(node, cst.Call) and (what := _read_by(site, node)):
+            better = "`torch.minimum`, `torch.maximum` or `clamp` work on the device" if what == _CHOSEN else _KEEP
+            yield Report(node, _MESSAGE.format(what=what, better=better))
+        elif _asked(site, node) and _reads(site, node) and _comes_first(site, node):
+            yield Report(node, _MESSAGE.format(what="which way to go", better="`torch.where` needs no branch"))
+
+
+_CHOSEN = "which value to take"
+_KEEP = "keep the value in a tensor"
+
+
+def _read_by(site: Site, call: cst.Call) -> str:
+    """What a builtin or a function of ``math`` makes the host learn of a tensor, empty where there is none."""
+    name = site.name(call.func)
+    if name not in _CHOICES and name not in _MATH and name != "builtins.bool":
+        return ""
+    if not any(_on_device(site, argument.value) for argument in call.args if not argument.star):
+        return ""
+    if name in _CHOICES:
+        return _CHOSEN
+    return "a truth value" if name == "builtins.bool" else "a number"
+
+
+def _on_device(site: Site, node: cst.CSTNode) -> bool:
+    """Whether an expression is a tensor that is not proven to be on the host."""
+    value = site.value(node)
+    return value.kind is Kind.TENSOR and value.device is not Device.CPU
+
+
+def _reads(site: Site, node: cst.CSTNode) -> bool:
+    """Whether the truth of an expression is that of a tensor, or of a search in one."""
+    if isinstance(node, cst.Comparison) and isinstance(node.comparisons[0].operator, (cst.In, cst.NotIn)):
+        return _on_device(site, node.comparisons[0].comparator)
+    return _on_device(site, node)
+
+
+def _asked(site: Site, node: cst.CSTNode) -> bool:
+    """Whether Python asks an expression for its truth."""
+    if isinstance(node, cst.Comparison) and isinstance(node.comparisons[0].operator, (cst.In, cst.NotIn)):
+        return True
+    match site.parent(node):
+        case cst.If(test=test) | cst.While(test=test) | cst.Assert(test=test) | cst.IfExp(test=test):
+            return test is node
+        case cst.CompFor(ifs=conditions):
+            return any(condition.test is node for condition in conditions)
+        case cst.UnaryOperation(operator=cst.Not()):
+            return True
+        case cst.BooleanOperation(left=left) as parent:
+            return left is node or _asked(site, parent)
+    return False
+
+
+def _comes_first(site: Site, node: cst.CSTNode) -> bool:
+    """Whether no other operand before this one, in the same ``and``, ``or`` and ``not``, reads a tensor."""
+    top, parent = node, site.parent(node)
+    while isinstance(parent, cst.BooleanOperation) or (
+        isinstance(parent, cst.UnaryOperation) and isinstance(parent.operator, cst.Not)
+    ):
+        top, parent = parent, site.parent(parent)
+    return next(leaf for leaf in _operands(top) if leaf is node or _reads(site, leaf)) is node
+
+
+def _operands(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    match node:
+        case cst.BooleanOperation(left=left, right=right):
+            yield from _operands(left)
+            yield from _operands(right)
+        case cst.UnaryOperation(operator=cst.Not(), expression=expression):
+            yield from _operands(expression)
+        case _:
+            yield node

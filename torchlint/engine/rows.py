@@ -1,0 +1,45 @@
+"""The rows that statements stand on: their indentation, and whether they share their rows with anything."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from torchlint.sources.lines import LineTable
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a file."""
+
+    utf8: bytes
+    table: LineTable
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        return self.table.rows
+
+    def text(self, row: int) -> str:
+        """A 1-based row without its newline."""
+        return self.table.line(row)
+
+    def after(self, row: int) -> int:
+        """The offset where the next row starts, or the end of the text."""
+        return self.table.offset(row + 1, 0) if row < self.count else len(self.utf8)
+
+    def indent(self, stmt: ast.stmt) -> str | None:
+        """The blanks before a statement; ``None`` where anything else stands there, or the row goes on from above."""
+        row = min([stmt.lineno, *(decorator.lineno for decorator in getattr(stmt, "decorator_list", []))])
+        text = self.text(row)
+        blanks = text[: len(text) - len(text.lstrip(" \t"))]
+        first = len(blanks) == stmt.col_offset or row < stmt.lineno
+        continued = row > 1 and self.text(row - 1).endswith("\\")
+        return blanks if first and not continued else None
+
+    def ends(self, stmt: ast.stmt) -> bool:
+        """Whether nothing but a comment follows a statement on its last row."""
+        row = stmt.end_lineno or stmt.lineno
+        end = self.table.offset(row, stmt.end_col_offset or 0)
+        rest = self.utf8[end : self.after(row)].strip()
+        return not rest or rest.startswith(b"#")
