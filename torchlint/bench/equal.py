@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torchlint.bench.hostile import Variant, variants
 from torchlint.bench.observe import Observation, differences, observe
-from torchlint.bench.program import build, ordinary
+from torchlint.bench.program import build, ordinary, seed
 from torchlint.rule import Change, Example
 
 
@@ -42,4 +42,11 @@ def _observed(example: Example, source: str, device: str, variant: Variant | Non
     inputs = ordinary(example)
     if variant is not None:
         inputs[variant.input] = variant.make()
-    return observe(build(example, source, device, inputs), inputs)
+
+    def whole() -> object:
+        # The set-up counts: with an awkward input it may be what raises.
+        program = build(example, source, device, inputs)
+        seed()
+        return program()
+
+    return observe(whole, inputs)
