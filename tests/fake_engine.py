@@ -10,6 +10,7 @@ from reporting import COST, STEP, finding_of, fix_of
 
 from torchlint.engine.result import FixedFile, Result
 from torchlint.rule import Level, Rule, Trigger
+from torchlint.rule.frequency import Why
 from torchlint.settings.model import Settings
 from torchlint.sources.text import Source
 
@@ -41,7 +42,7 @@ class Engine:
 
     result: Result = field(default_factory=Result)
     error: Exception | None = None
-    hot: list = field(default_factory=list)
+    why: Why = field(default_factory=Why)
     paths: tuple = ()
     settings: Settings | None = None
     stdin: Source | None = None
@@ -55,7 +56,9 @@ class Engine:
 
     def explain_hot(self, path, row, settings):
         self.asked = (path, row)
-        return self.hot
+        if self.error:
+            raise self.error
+        return self.why
 
     def finds(self, *findings, files=1, problems=(), fixed=None):
         source = source_at(Path.cwd() / "agent.py", "agent.py", TEXT)

@@ -24,7 +24,7 @@ def call(text: str) -> cst.Call:
         pytest.param("f(1, k=2, j=3)", "f(1, k=v, j=3)", id="in place of its own"),
         pytest.param("f(1,)", "f(1, k=v,)", id="trailing comma"),
         pytest.param("f(\n    1,\n    2,\n)", "f(\n    1,\n    2,\n    k=v,\n)", id="a row of its own"),
-        pytest.param("f(\n    1,  # one\n)", "f(\n    1,\n    k=v,  # one\n)", id="a comment stays"),
+        pytest.param("f(\n    1,  # one\n)", "f(\n    1,  # one\n    k=v,\n)", id="a comment stays"),
         pytest.param("f(\n    1, 2\n)", "f(\n    1, 2, k=v\n)", id="the row of the others"),
         pytest.param("f(*sizes)", "f(*sizes, k=v)", id="after a star argument"),
     ],

@@ -13,7 +13,9 @@ from fake_engine import CODE, FIXED, LINE, NOTE, TEXT, WARNING, feed, fixed_file
 from reporting import STEP, finding_of
 
 from torchlint.cli import main, progress
-from torchlint.rule import Hotness
+from torchlint.engine.result import NoCodeError
+from torchlint.rule import Frequency
+from torchlint.rule.frequency import Way, Why
 
 
 @pytest.fixture
@@ -221,22 +223,36 @@ def test_standard_input_that_is_no_text_exits_with_2(engine, monkeypatch, capsys
 
 
 def test_explain_hot(engine, capsys, tmp_path):
-    engine.hot = [STEP]
+    engine.why = Why(Frequency.STEP, (Way(STEP, "steps an environment"),))
     assert main(["check", "--explain-hot", "agent.py:1"]) == 0
     assert engine.asked == (tmp_path / "agent.py", 1)
     assert capsys.readouterr().out == (
         "agent.py:1 runs once per environment step.\n\n"
         "once per environment step:\n"
-        "    train.py:88 loop\n"
+        "    train.py:88 loop, steps an environment\n"
         "  → agent.py:9 Agent.act\n"
     )
 
 
-@pytest.mark.parametrize("answer", [[], [Hotness()]])
-def test_explain_hot_of_a_cold_line(engine, capsys, answer):
-    engine.hot = answer
+def test_explain_hot_in_colour(engine, capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    engine.why = Why(Frequency.STEP, (Way(STEP, "steps an environment"),))
     assert main(["check", "--explain-hot", "agent.py:1"]) == 0
-    assert capsys.readouterr().out.startswith("agent.py:1 is not hot.\n")
+    assert capsys.readouterr().out.startswith("\x1b[1magent.py:1 runs once per environment step.\x1b[0m\n\n")
+
+
+def test_explain_hot_of_a_cold_line(engine, capsys):
+    engine.why = Why(reasons=("no call of Agent.act was found in the project",))
+    assert main(["check", "--explain-hot", "agent.py:1"]) == 0
+    assert capsys.readouterr().out == "agent.py:1 is not hot.\n- no call of Agent.act was found in the project\n"
+
+
+def test_explain_hot_of_no_code(engine, capsys):
+    engine.error = NoCodeError("there is no statement on line 2 of agent.py")
+    assert main(["check", "--explain-hot", "agent.py:2"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == "torchlint: error: --explain-hot: there is no statement on line 2 of agent.py\n"
 
 
 @pytest.mark.parametrize("word", ["TL101", "tl101", "legacy-tensor-constructor"])

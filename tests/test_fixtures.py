@@ -1,4 +1,4 @@
-"""The files in ``fixtures/<CODE>/``: what the default rules find there, and what their fixes make of it.
+"""The files in ``fixtures/<CODE>/``: what that rule and those named in them find there, and what their fixes make.
 
 ``# expect: TL101`` at the end of a line says that a finding starts there (several codes with commas). ``NAME.fixed.py``
 is the text after ``--fix``, ``NAME.accepted.py`` the text after ``--unsafe-fixes`` where that differs; without a twin
@@ -35,9 +35,15 @@ def read(path: Path) -> tuple[str, Places]:
     return MARK.sub("", text), marked
 
 
-def places(folder: Path, text: str) -> Places:
-    """Codes and rows of what the default rules find in a text."""
-    return Counter((finding.code, finding.start.row) for finding in lint(folder, {"fixture.py": text}).findings)
+def asked(path: Path, marked: Places) -> tuple[str, ...]:
+    """The rules that a fixture is about: that of its folder and those that its marks name."""
+    return tuple(sorted({path.parent.name, *(code for code, _ in marked)}))
+
+
+def places(folder: Path, text: str, codes: tuple[str, ...]) -> Places:
+    """Codes and rows of what these rules find in a text."""
+    found = lint(folder, {"fixture.py": text}, select=codes).findings
+    return Counter((finding.code, finding.start.row) for finding in found)
 
 
 def twin(path: Path, kind: str, otherwise: str) -> str:
@@ -49,24 +55,26 @@ def twin(path: Path, kind: str, otherwise: str) -> str:
 @pytest.mark.parametrize("path", CASES)
 def test_the_marked_lines_are_found_and_no_others(path: Path, tmp_path: Path) -> None:
     text, marked = read(path)
-    assert places(tmp_path, text) == marked
+    assert places(tmp_path, text, asked(path, marked)) == marked
 
 
 @pytest.mark.parametrize("path", CASES)
 def test_fixes_make_the_twin_and_then_find_nothing_more(path: Path, tmp_path: Path) -> None:
-    text, _ = read(path)
-    safe = fixed_text(tmp_path / "safe", "fixture.py", text)
+    text, marked = read(path)
+    codes = asked(path, marked)
+    safe = fixed_text(tmp_path / "safe", "fixture.py", text, select=codes)
     assert safe == twin(path, "fixed", text)
-    assert fixed_text(tmp_path / "safe-again", "fixture.py", safe) == safe
-    everything = fixed_text(tmp_path / "all", "fixture.py", text, unsafe_fixes=True)
+    assert fixed_text(tmp_path / "safe-again", "fixture.py", safe, select=codes) == safe
+    everything = fixed_text(tmp_path / "all", "fixture.py", text, select=codes, unsafe_fixes=True)
     assert everything == twin(path, "accepted", safe)
-    assert fixed_text(tmp_path / "all-again", "fixture.py", everything, unsafe_fixes=True) == everything
+    again = fixed_text(tmp_path / "all-again", "fixture.py", everything, select=codes, unsafe_fixes=True)
+    assert again == everything
 
 
 @pytest.mark.parametrize("path", CASES)
 def test_other_names_for_torch_and_for_locals_change_nothing(path: Path, tmp_path: Path) -> None:
     text, marked = read(path)
-    assert places(tmp_path, renamed(text)) == marked
+    assert places(tmp_path, renamed(text), asked(path, marked)) == marked
 
 
 def test_every_twin_belongs_to_a_fixture() -> None:

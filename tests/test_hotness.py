@@ -211,6 +211,30 @@ GUARDS = {
     "if flag:\n    f(x)  # A\n    raise ValueError": O,
     "if flag:\n    pass\nelse:\n    f(x)  # A\n    raise ValueError": O,
     "if self.cache is None:\n    f(x)  # A": O,
+    "if self.mask is None or self.mask.shape[0] != n:\n    self.mask = f(x)  # A": O,
+    "if len(x) >= self.update_interval:\n    f(x)  # A": O,
+    "if n > warmup_period:\n    f(x)  # A": S,
+    "if self.t - self.t_start == self.t_max or done:\n    f(x)  # A": E,
+    "if self.t - self.t_start >= n:\n    f(x)  # A": S,
+    "if capture_video:\n    f(x)  # A": O,
+    "if episode_end:\n    f(x)  # A": E,
+    "for i, d in enumerate(done):\n    if d and y:\n        f(x)  # A": E,
+    "for i, d in enumerate(data):\n    if d and y:\n        f(x)  # A": I,
+    "for d in self.dones:\n    if d:\n        f(x)  # A": E,
+    "if logger.isEnabledFor(10):\n    f(x)  # A": O,
+    "if not DEV_MODE:\n    return x\nf(x)  # A": O,
+    "if x not in self.tables:\n    self.tables[x] = f(x)  # A": O,
+    "if y and not x in TABLES:\n    z = f(x)  # A\n    TABLES[x] = z": O,
+    "if x in self.tables:\n    return self.tables[x]\nz = f(x)  # A\nself.tables[x] = z": O,
+    "if x in self.tables:\n    return self.tables[x]\nz = f(x)  # A\nself.other[x] = z": S,
+    "groups = {}\nif x not in groups:\n    groups[x] = f(x)  # A": S,
+    "if x not in self.tables:\n    self.other[x] = f(x)  # A": S,
+    "if len(self.mask) < n:\n    self.mask = f(x)  # A": O,
+    "if n > store.mask.size(0):\n    store.mask = f(x)  # A": O,
+    "if self.mask.shape[0] != n:\n    self.other = f(x)  # A": S,
+    "if self.mask.shape[0] != n or x:\n    self.mask = f(x)  # A": S,
+    "if len(self.mask) > n:\n    self.mask = f(x)  # A": S,
+    "if y.shape[0] != n:\n    y = f(x)  # A": S,
     "if self.cache is not None:\n    pass\nelse:\n    f(x)  # A": O,
     "if not hasattr(self, 'cache'):\n    f(x)  # A": O,
     "if key not in self.cache:\n    f(x)  # A": O,
@@ -258,7 +282,7 @@ EXPRESSIONS = {
     "[i for j in y for i in f(x)]": I,
     "[i for i in y if f(x)]": I,
     "{i: f(x) for i in y}": I,
-    "(lambda: f(x))()": O,
+    "(lambda: f(x))()": S,
 }
 
 
@@ -328,7 +352,7 @@ def test_other_files_are_hot(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["save", "save_model", "setup", "init_weights", "build_net", "plot", "__repr__", "load"]
+    "name", ["save", "save_model", "setup", "init_weights", "reset_parameters", "plot", "__repr__", "load"]
 )
 def test_functions_for_set_up_are_cold(name: str) -> None:
     assert frequencies(AGENT.replace("act", name))["A"] is O

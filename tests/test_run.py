@@ -12,9 +12,10 @@ from linting import fixed_text, lint
 
 from torchlint import cst
 from torchlint.engine import run as engine
-from torchlint.engine.result import Result
+from torchlint.engine.result import NoCodeError, Result
 from torchlint.engine.run import check, explain_hot
 from torchlint.rule import Fix, Frequency, Report, Rule, Site, Trigger
+from torchlint.rule.frequency import Why
 from torchlint.settings.model import Settings
 from torchlint.sources.decode import decode
 
@@ -194,12 +195,57 @@ def test_fingerprints_do_not_move_with_the_lines(tmp_path: Path) -> None:
 def test_how_hot_a_line_is(tmp_path: Path) -> None:
     write(tmp_path, BOTH)
     settings = Settings(root=tmp_path, isolated=True)
-    [hot] = explain_hot(tmp_path / "agent.py", 6, settings)
-    assert hot.describe() == "once per environment step (train.py:4 loop → Agent.act)"
-    [cold] = explain_hot(tmp_path / "agent.py", 1, settings)
-    assert cold.frequency is Frequency.ONCE
-    assert explain_hot(tmp_path / "agent.py", 2, settings) == []
-    assert explain_hot(tmp_path / "absent.py", 1, settings) == []
+    why = explain_hot(tmp_path / "agent.py", 6, settings)
+    [way] = why.ways
+    assert way.hot.describe() == "once per environment step (train.py:4 loop → Agent.act)"
+    assert (why.frequency, why.more) == (Frequency.STEP, 0)
+    assert explain_hot(tmp_path / "agent.py", 1, settings).frequency is Frequency.ONCE
+
+
+def test_the_header_of_a_compound_statement_is_its_own_line(tmp_path: Path) -> None:
+    write(tmp_path, BOTH)
+    settings = Settings(root=tmp_path, isolated=True)
+    assert explain_hot(tmp_path / "train.py", 4, settings).frequency is Frequency.ONCE
+    assert explain_hot(tmp_path / "train.py", 5, settings).frequency is Frequency.STEP
+
+
+NO_CODE = {
+    "a blank line": (HOT, 2, "there is no statement on line 2 of agent.py"),
+    "after the end": (HOT, 99, "agent.py ends on line 7, before line 99"),
+    "a syntax error": ("import torch\ndef f(:\n", 1, "agent.py:2: invalid syntax"),
+}
+
+
+@pytest.mark.parametrize(("text", "row", "message"), NO_CODE.values(), ids=NO_CODE)
+def test_lines_without_code_are_not_explained(tmp_path: Path, text: str, row: int, message: str) -> None:
+    write(tmp_path, {"agent.py": text})
+    with pytest.raises(NoCodeError, match=f"^{message}$"):
+        explain_hot(tmp_path / "agent.py", row, Settings(root=tmp_path, isolated=True))
+
+
+def test_bytes_that_are_no_text_are_not_explained(tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_bytes(b"import torch\nx = '\xff'\n")
+    with pytest.raises(NoCodeError, match=r"^agent.py:2: .*not UTF-8"):
+        explain_hot(tmp_path / "agent.py", 1, Settings(root=tmp_path, isolated=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("a.py", "x = 1\n", "a.py neither uses torch nor imports a file of the project that does"),
+        ("tests/a.py", "import torch\n", "tests/a.py belongs to a test suite, and nothing in tests is hot"),
+    ],
+)
+def test_files_that_are_not_analysed_say_why(tmp_path: Path, name: str, text: str, reason: str) -> None:
+    write(tmp_path, {name: text})
+    assert explain_hot(tmp_path / name, 1, Settings(root=tmp_path, isolated=True)) == Why(reasons=(reason,))
+
+
+def test_many_ways_are_cut_short(tmp_path: Path) -> None:
+    loops = "".join(f"while True:\n    env.step(act({n}))\n" for n in range(5))
+    write(tmp_path, {"a.py": f"import torch\ndef act(x):\n    return f(x)\n{loops}"})
+    why = explain_hot(tmp_path / "a.py", 3, Settings(root=tmp_path, isolated=True), most=3)
+    assert (len(why.ways), why.more) == (3, 2)
 
 
 class Calls(Rule):
@@ -222,6 +268,32 @@ class Weaker(Calls):
     code = "TL802"
     name = "weaker"
     yields_to = ("TL801",)
+
+
+class Weakest(Calls):
+    """Gives way to what gives way."""
+
+    code = "TL806"
+    name = "weakest"
+    yields_to = ("TL802",)
+
+
+class Wide(Calls):
+    """Gives way to calls and reports the whole argument of ``len``; what stands in it gives way to it."""
+
+    code = "TL807"
+    name = "wide"
+    trigger = Trigger(calls=frozenset({"builtins.len"}))
+    yields_to = ("TL801",)
+
+
+class Inner(Calls):
+    """Gives way to wide findings and reports the calls of ``torch.ones``."""
+
+    code = "TL808"
+    name = "inner"
+    trigger = Trigger(calls=frozenset({"torch.ones"}))
+    yields_to = ("TL807",)
 
 
 class Failing(Calls):
@@ -259,7 +331,7 @@ class Changing(Calls):
 @pytest.fixture
 def rules(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs use the rules of this file."""
-    monkeypatch.setattr(engine, "load_rules", lambda: (Calls, Weaker, Failing, Built, Changing))
+    monkeypatch.setattr(engine, "load_rules", lambda: (Calls, Weaker, Failing, Built, Changing, Weakest, Wide, Inner))
 
 
 TWO = "import torch\nx = torch.zeros(1)\ny = torch.zeros(2)\n"
@@ -292,6 +364,51 @@ def test_a_finding_yields_to_another_rule_at_the_same_place(tmp_path: Path) -> N
     write(tmp_path, {"a.py": TWO})
     assert [code for code, _, _ in places(run(tmp_path, select=("TL801", "TL802")))] == ["TL801", "TL801"]
     assert [code for code, _, _ in places(run(tmp_path, select=("TL802",)))] == ["TL802", "TL802"]
+
+
+@pytest.mark.usefixtures("rules")
+@pytest.mark.parametrize(
+    "comment", ["# noqa: TL801", "# torchlint: ignore[TL801] it is meant", "# torchlint: ignore[calls]"]
+)
+def test_a_silenced_winner_lets_the_loser_show(tmp_path: Path, comment: str) -> None:
+    write(tmp_path, {"a.py": f"import torch\nx = torch.zeros(1)  {comment}\ny = torch.zeros(2)\n"})
+    found = places(run(tmp_path, select=("TL801", "TL802")))
+    assert found == [("TL802", "a.py", 2), ("TL801", "a.py", 3)]
+    assert places(run(tmp_path, select=("TL801",))) == [("TL801", "a.py", 3)]
+
+
+@pytest.mark.usefixtures("rules")
+def test_a_winner_that_the_settings_ignore_lets_the_loser_show(tmp_path: Path) -> None:
+    write(tmp_path, {"a.py": TWO, "b.py": TWO})
+    found = places(run(tmp_path, select=("TL801", "TL802"), per_file_ignores=(("a.py", ("TL801",)),)))
+    assert [(code, path) for code, path, _ in found] == [("TL802", "a.py")] * 2 + [("TL801", "b.py")] * 2
+    found = places(run(tmp_path, select=("TL801", "TL802"), ignore=("TL801",)))
+    assert {code for code, _, _ in found} == {"TL802"}
+
+
+@pytest.mark.usefixtures("rules")
+def test_what_yields_goes_on_to_yield(tmp_path: Path) -> None:
+    """One finding an expression: who yields to a rule yields to those that this one yields to, there or not."""
+    write(tmp_path, {"a.py": TWO})
+    everything = ("TL801", "TL802", "TL806")
+    assert {code for code, _, _ in places(run(tmp_path, select=everything))} == {"TL801"}
+    assert {code for code, _, _ in places(run(tmp_path, select=("TL801", "TL806")))} == {"TL801"}
+    assert {code for code, _, _ in places(run(tmp_path, select=("TL802", "TL806")))} == {"TL802"}
+    write(tmp_path, {"a.py": TWO.replace("(1)", "(1)  # noqa: TL802")})
+    assert {code for code, _, _ in places(run(tmp_path, select=("TL802", "TL806")))} == {"TL802", "TL806"}
+    write(tmp_path, {"a.py": TWO.replace("(1)", "(1)  # noqa: TL801")})
+    assert places(run(tmp_path, select=everything)) == [("TL802", "a.py", 2), ("TL801", "a.py", 3)]
+
+
+@pytest.mark.usefixtures("rules")
+def test_what_has_lost_beats_nothing(tmp_path: Path) -> None:
+    """The wide finding yields to one part of it, so the other part's finding is shown."""
+    write(tmp_path, {"a.py": "import torch\nx = len(torch.zeros(torch.ones(1)))\ny = len(torch.ones(2))\n"})
+    found = places(run(tmp_path, select=("TL801", "TL807", "TL808")))
+    assert found == [("TL801", "a.py", 2), ("TL807", "a.py", 3)]
+    write(tmp_path, {"a.py": "import torch\nx = len([torch.zeros(1), torch.ones(1)])\n"})
+    found = places(run(tmp_path, select=("TL801", "TL807", "TL808")))
+    assert found == [("TL801", "a.py", 2), ("TL808", "a.py", 2)]
 
 
 @pytest.mark.usefixtures("rules")

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+import click
+
 from torchlint.cli import FAILED, FOUND, OK
 from torchlint.cli.output import Look, append_file, complain, look_of, write, write_bytes, write_file
 from torchlint.cli.progress import waiting
-from torchlint.engine.result import Result
+from torchlint.engine.result import NoCodeError, Result
 from torchlint.report.context import Context
 from torchlint.report.summary import summary
 from torchlint.rule import Finding, Level
@@ -76,13 +78,22 @@ def _left_out(path: Path, settings: Settings) -> bool:
 
 
 def describe_hotness(path: Path, row: int, settings: Settings) -> int:
-    """Print how often a line of a file runs, and every path of calls that makes it so."""
+    """Print how often a line of a file runs, and every path of calls that makes it so.
+
+    Raises:
+        click.UsageError: there is no code on that line.
+    """
     from torchlint.engine.run import explain_hot
     from torchlint.report.hotness import render
 
     look = look_of(sys.stdout)
     name = f"{_name(path, settings.root)}:{row}"
-    write(sys.stdout, render(name, explain_hot(path, row, settings), unicode=look.unicode))
+    try:
+        with waiting("torchlint: reading the project"):
+            why = explain_hot(path, row, settings)
+    except NoCodeError as error:
+        raise click.UsageError(f"--explain-hot: {error}") from error
+    write(sys.stdout, render(name, why, color=look.color, unicode=look.unicode, width=look.width))
     return OK
 
 

@@ -7,16 +7,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torchlint.facts.autograd import Autograd
+from torchlint.facts.backward import Backwards
 from torchlint.facts.collect import collect
 from torchlint.facts.constant import Constants
+from torchlint.facts.effects import Sides
 from torchlint.facts.escape import Escapes
 from torchlint.facts.flow import Flow
 from torchlint.facts.graph import CallGraph, call_graph
+from torchlint.facts.growth import Growth
 from torchlint.facts.hotness import Heat, heat
+from torchlint.facts.loops import Loops
+from torchlint.facts.members import Members
 from torchlint.facts.model import FileFacts, decorators
 from torchlint.facts.networks import Networks
 from torchlint.facts.project import Project, link, module_name
+from torchlint.facts.provenance import Provenance
+from torchlint.facts.readers import Readers
 from torchlint.facts.roots import is_test
+from torchlint.facts.switching import Switching
 from torchlint.facts.uses import Uses
 from torchlint.facts.values import Values
 from torchlint.rule import Value
@@ -48,8 +56,15 @@ class Analysis:
     escapes: Escapes
     uses: Uses
     flow: Flow
+    readers: Readers
     networks: Networks
     autograd: Autograd
+    members: Members
+    switching: Switching
+    backwards: Backwards
+    provenance: Provenance
+    loops: Loops
+    growth: Growth
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
     _cuda: dict[frozenset[str], bool] = field(default_factory=dict)
@@ -150,6 +165,9 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
     project = link(files)
     graph, values = call_graph(project)
     found = heat(project, graph, values, frozenset(settings.hot), frozenset(settings.cold))
+    networks = Networks(project, graph, values)
+    autograd = Autograd(project, graph, values, found, networks)
+    flow = Flow(project, graph, values, autograd.records, found.seldom)
     return Analysis(
         settings=settings,
         project=project,
@@ -159,8 +177,15 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         constants=Constants(project, graph, values),
         escapes=Escapes(project, graph, values),
         uses=Uses(project, values, found),
-        flow=Flow(project, graph, values),
-        networks=Networks(project, graph, values),
-        autograd=Autograd(project, graph, values),
+        flow=flow,
+        readers=Readers(graph),
+        networks=networks,
+        autograd=autograd,
+        members=Members(project),
+        backwards=Backwards(project, graph, values, flow, autograd),
+        switching=Switching(project, graph, networks),
+        provenance=Provenance(project, values, found),
+        loops=Loops(values, Sides(project, graph, values)),
+        growth=Growth(project, graph, flow),
         groups=graph.groups,
     )

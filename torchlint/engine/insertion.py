@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from torchlint.engine.rows import Rows
 from torchlint.engine.site import place_of
 from torchlint.engine.wrapping import wrapped
+from torchlint.facts.members import own_init
 from torchlint.facts.model import FileFacts
 from torchlint.rule import Edit, Fix
 from torchlint.sources.lines import LineTable
@@ -74,18 +75,6 @@ def _setup_lines(facts: FileFacts, table: LineTable, node: ast.AST, setup: Seque
     at = rows.after(_with_comments(rows, last, indent))
     lines = [line for text in new for line in text.splitlines()]
     return [Edit(at, at, "".join(f"{indent}{line}\n" for line in lines))]
-
-
-def own_init(facts: FileFacts, node: ast.AST) -> ast.FunctionDef | None:
-    """The ``__init__`` in the body of the class whose method holds a node, if it always runs to its end."""
-    owner = facts.scope_of(node).owner
-    found = [inner for inner in owner.inner if inner.name == "__init__"] if owner is not None else []
-    if len(found) != 1 or found[0].returns or found[0].yields:
-        return None
-    init = found[0].node
-    if not isinstance(init, ast.FunctionDef) or isinstance(init.body[-1], ast.Raise):
-        return None
-    return init
 
 
 def _with_comments(rows: Rows, last: ast.stmt, indent: str) -> int:

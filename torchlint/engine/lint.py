@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -20,19 +20,29 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, slots=True)
 class Linter:
-    """The selected rules, ready to look at files."""
+    """The selected rules, ready to look at files; ``known`` are all rules, selected or not."""
 
     rules: Sequence[Rule]
     costs: dict[tuple[str, str], Cost] = field(default_factory=dict)
+    known: Sequence[type[Rule]] = ()
     problems: list[Problem] = field(default_factory=list)
     unpaired: int = 0
+    _stronger: dict[str, frozenset[str]] = field(init=False)
 
-    def lint(self, analysis: Analysis, facts: FileFacts) -> list[Finding]:
-        """The findings of one file, sorted by place; losers against other rules are left out."""
+    def __post_init__(self) -> None:
+        self._stronger = stronger_codes([*self.known, *(type(rule) for rule in self.rules)])
+
+    def lint(
+        self, analysis: Analysis, facts: FileFacts, shown: Callable[[Finding], bool] = lambda _: True
+    ) -> list[Finding]:
+        """The findings of one file that are to be shown, sorted by place; losers against other rules are left out.
+
+        A finding that is not shown wins against none.
+        """
         wanted = list(Triggers(self.rules).sites(analysis, facts))
         if not wanted:
             return []
-        drafts = list(self._drafts(analysis, facts, wanted))
+        drafts = [draft for draft in self._drafts(analysis, facts, wanted) if shown(draft.finding)]
         return finish(drafts, facts)
 
     def _drafts(
@@ -96,24 +106,40 @@ class Linter:
             cuda_only=rule.cuda_only,
         )
         function = site.facts.scope_of(site.twin).function.qualname
-        return Draft(finding, start, end, report.shared, function, rule.yields_to)
+        return Draft(finding, start, end, report.shared, function, self._stronger[rule.code])
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A finding before it is compared with the others of its file."""
+    """A finding before it is compared with the others of its file; findings of the codes in ``stronger`` beat it."""
 
     finding: Finding
     start: int
     end: int
     shared: str
     function: str
-    yields_to: tuple[str, ...]
+    stronger: frozenset[str]
+
+
+def stronger_codes(rules: Iterable[type[Rule]]) -> dict[str, frozenset[str]]:
+    """For each rule the codes of those that it yields to, and that these yield to in turn."""
+    yields = {rule.code: rule.yields_to for rule in rules}
+    found: dict[str, frozenset[str]] = {}
+    for code, direct in yields.items():
+        above: set[str] = set()
+        todo = [*direct]
+        while todo:
+            other = todo.pop()
+            if other not in above:
+                above.add(other)
+                todo.extend(yields.get(other, ()))
+        found[code] = frozenset(above - {code})
+    return found
 
 
 def finish(drafts: Sequence[Draft], facts: FileFacts) -> list[Finding]:
     """Drop what yields to another finding, count what shares a function, give fingerprints, and sort."""
-    kept = [draft for draft in drafts if not _yields(draft, drafts)]
+    kept = _winners(drafts)
     counts: dict[tuple[str, str], int] = {}
     for draft in kept:
         key = draft.finding.code, draft.function
@@ -128,12 +154,16 @@ def finish(drafts: Sequence[Draft], facts: FileFacts) -> list[Finding]:
     return _fingerprinted(sorted(found.values(), key=lambda finding: finding.order), facts)
 
 
-def _yields(draft: Draft, others: Sequence[Draft]) -> bool:
-    return any(
-        other.finding.code in draft.yields_to and other.start < draft.end and draft.start < other.end
-        for other in others
-        if other is not draft
-    )
+def _winners(drafts: Sequence[Draft]) -> list[Draft]:
+    """The findings that no stronger one beats at the same place; what is beaten itself beats none."""
+    kept: list[Draft] = []
+    for draft in sorted(drafts, key=lambda draft: (len(draft.stronger), draft.finding.code)):
+        if not any(
+            other.finding.code in draft.stronger and other.start < draft.end and draft.start < other.end
+            for other in kept
+        ):
+            kept.append(draft)
+    return kept
 
 
 def _fingerprinted(findings: Sequence[Finding], facts: FileFacts) -> list[Finding]:

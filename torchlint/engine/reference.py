@@ -44,8 +44,8 @@ def slow_findings(sources: Mapping[str, Source], settings: Settings, linter: Lin
     found: list[Finding] = []
     for facts in files:
         silenced = suppressions(facts.source)
-        drafts = list(_drafts(analysis, facts, linter))
-        found.extend(finding for finding in finish(drafts, facts) if not silenced.covers(finding))
+        drafts = [draft for draft in _drafts(analysis, facts, linter) if not silenced.covers(draft.finding)]
+        found.extend(finish(drafts, facts))
     return sorted(found, key=lambda finding: finding.order)
 
 

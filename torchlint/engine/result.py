@@ -8,6 +8,10 @@ from torchlint.rule import Finding
 from torchlint.sources.text import Source
 
 
+class NoCodeError(Exception):
+    """There is nothing on a line that could run; the message says why."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """Something that kept a file from being linted, or a crash inside torchlint (``internal``). Exit code 2."""

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import ast
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 from torchlint.engine.analysis import Analysis, Unparsed, analyse, parse
 from torchlint.engine.gate import passing
 from torchlint.engine.lint import Linter
-from torchlint.engine.result import FixedFile, Problem, Result
+from torchlint.engine.result import FixedFile, NoCodeError, Problem, Result
 from torchlint.engine.rules import figures_by_example, load_rules
 from torchlint.facts.model import FileFacts
-from torchlint.rule import Cost, Finding, Hotness, Level, PlainFix, Position, Rule
+from torchlint.facts.roots import is_test
+from torchlint.facts.why import explain, shortened
+from torchlint.rule import Cost, Finding, Level, PlainFix, Position, Rule
+from torchlint.rule.frequency import Why
 from torchlint.settings.model import Settings
 from torchlint.settings.root import is_root
 from torchlint.settings.select import check_options, matching, resolve
 from torchlint.sources.decode import UndecodableError, decode
 from torchlint.sources.globs import Globs
-from torchlint.sources.suppress import suppressions
+from torchlint.sources.suppress import Suppressions, suppressions
 from torchlint.sources.text import Source
 from torchlint.sources.walk import python_files, walk
 from torchlint.sources.write import ChangedMeanwhileError, UnencodableError, replace_file
@@ -40,18 +45,55 @@ def check(paths: Sequence[Path], settings: Settings, stdin: Source | None = None
     return run.result(findings)
 
 
-def explain_hot(path: Path, row: int, settings: Settings) -> list[Hotness]:
-    """How often each statement that starts on a row of a file runs, with the path that makes it so."""
+def explain_hot(path: Path, row: int, settings: Settings, most: int = 10) -> Why:
+    """Why the innermost statement on a row of a file runs as often as it does, with ``most`` ways at most.
+
+    Raises:
+        NoCodeError: no statement stands on that row, or the file cannot be read.
+    """
     run = _Run.prepare([path], settings, None)
-    analysis, _ = run.analysed(run.sources)
-    facts = analysis.project.files.get(_name(path.absolute(), settings.root))
+    name = _name(path.absolute(), settings.root)
+    _readable(run, path, name)
+    analysis, broken = run.analysed({**run.context, **run.sources})
+    if name in broken:
+        raise NoCodeError(f"{name}:{broken[name].row}: {broken[name].message}")
+    facts = analysis.project.files.get(name)
     if facts is None:
-        return []
+        return Why(reasons=(_unread(name),))
+    rows = facts.source.utf8.count(b"\n") + 1
+    if row > rows:
+        raise NoCodeError(f"{name} ends on line {rows}, before line {row}")
     nodes = [stmt for stmt in facts.places if stmt.lineno <= row <= (stmt.end_lineno or stmt.lineno)]
-    if not nodes:
-        return []
-    innermost = max(nodes, key=lambda stmt: (stmt.lineno, -(stmt.end_lineno or 0)))
-    return [analysis.heat.at(facts, innermost)]
+    own = [stmt for stmt in nodes if row in _rows(stmt)]
+    if not own:
+        raise NoCodeError(f"there is no statement on line {row} of {name}")
+    innermost = max(own, key=lambda stmt: (stmt.lineno, -(stmt.end_lineno or 0)))
+    return shortened(explain(analysis.heat, facts, innermost), most)
+
+
+def _readable(run: _Run, path: Path, name: str) -> None:
+    """Raise if a file that is to be explained could not be read."""
+    for problem in run.result_.problems:
+        if problem.path in (name, str(path)):
+            raise NoCodeError(f"{name}: {problem.message}")
+    for finding in run.result_.findings:
+        if finding.path == name:
+            raise NoCodeError(f"{name}:{finding.start.row}: {finding.message}")
+
+
+def _unread(name: str) -> str:
+    """Why there are no facts of a file that can be read."""
+    if is_test(name):
+        return f"{name} belongs to a test suite, and nothing in tests is hot"
+    return f"{name} neither uses torch nor imports a file of the project that does"
+
+
+def _rows(stmt: ast.stmt) -> range:
+    """The rows of a statement; of a compound one, those of its header alone."""
+    body = getattr(stmt, "body", None)
+    first = body[0] if isinstance(body, list) and body else None
+    last = first.lineno - 1 if isinstance(first, ast.stmt) and first.lineno > stmt.lineno else stmt.end_lineno
+    return range(stmt.lineno, (last or stmt.lineno) + 1)
 
 
 @dataclass(eq=False, slots=True)
@@ -81,7 +123,7 @@ class _Run:
         check_options(available, settings.rules)
         rules = tuple(rule() for rule in available if rule.code in codes)
         result = Result()
-        run = cls(settings, rules, {}, {}, stdin.name if stdin else "", result, Linter(rules, _costs()))
+        run = cls(settings, rules, {}, {}, stdin.name if stdin else "", result, Linter(rules, _costs(), available))
         run._read(paths, stdin)
         return run
 
@@ -152,20 +194,31 @@ class _Run:
                 found[name] = [_syntax_error(name, broken[name])]
                 continue
             facts = analysis.project.files.get(name)
-            findings = self.linter.lint(analysis, facts) if facts is not None else []
-            findings = self._not_ignored(name, findings)
-            if findings:
-                silenced = suppressions(source)
-                findings = [finding for finding in findings if not silenced.covers(finding)]
-            found[name] = findings
+            found[name] = self.linter.lint(analysis, facts, self._shown(source)) if facts is not None else []
         return found
 
-    def _not_ignored(self, name: str, findings: list[Finding]) -> list[Finding]:
-        for glob, selectors in self.settings.per_file_ignores:
-            if findings and Globs([glob], self.settings.root).match(str(self.settings.root / name)):
-                codes = matching(selectors, load_rules(), "per-file-ignores")
-                findings = [finding for finding in findings if finding.code not in codes]
-        return findings
+    def _shown(self, source: Source) -> Callable[[Finding], bool]:
+        """Whether a finding of a file is to be shown: no comment and no setting for the file silences it."""
+
+        @cache
+        def silenced() -> tuple[Suppressions, frozenset[str]]:
+            return suppressions(source), self._ignored(source.name)
+
+        def shown(finding: Finding) -> bool:
+            comments, codes = silenced()
+            return finding.code not in codes and not comments.covers(finding)
+
+        return shown
+
+    def _ignored(self, name: str) -> frozenset[str]:
+        """The codes that the settings ignore in a file."""
+        path = str(self.settings.root / name)
+        return frozenset(
+            code
+            for glob, selectors in self.settings.per_file_ignores
+            if Globs([glob], self.settings.root).match(path)
+            for code in matching(selectors, load_rules(), "per-file-ignores")
+        )
 
     def result(self, findings: Mapping[str, Sequence[Finding]]) -> Result:
         """The findings of all files in order, with the texts they point into."""

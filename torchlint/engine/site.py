@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from torchlint.facts.callers import stores_of
 from torchlint.facts.guards import raises
 from torchlint.facts.model import Bind, FileFacts, Scope, decorators
-from torchlint.rule import UNKNOWN, CallSite, Frequency, Hotness, Link, Network, Use, Value
+from torchlint.rule import UNKNOWN, CallSite, Frequency, Hotness, Link, Loop, Network, Run, Use, Value
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from torchlint.engine.analysis import Analysis
     from torchlint.engine.pair import Pairs
 
+_FEW_CALLS = 5
 _FLAG = re.compile(r"(^|_)(debug\w*|sanity\w*|check_nans?|check_finite|check_numerics|validate|validation)($|_)")
 
 
@@ -232,9 +233,12 @@ class PairedSite:
 
     def leaves_as_data(self) -> bool:
         """Whether nothing that leaves a ``with`` block or function can be a tensor."""
-        if not isinstance(self.twin, (ast.With, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef)):
+        twin = self.twin
+        if not isinstance(twin, (ast.With, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef)):
+            twin = self.facts.scope_of(twin).function.node
+        if not isinstance(twin, (ast.With, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef)):
             return False
-        return self.analysis.escapes.leaves_as_data(self.facts, self.twin)
+        return self.analysis.escapes.leaves_as_data(self.facts, twin)
 
     def calls_of(self, node: cst.CSTNode) -> Sequence[CallSite]:
         """All places that call what an expression is assigned to."""
@@ -251,14 +255,36 @@ class PairedSite:
         twin = self._expr(node)
         return self.analysis.flow.graph_uses(self.facts, twin) if twin is not None else frozenset({Use.PASSED})
 
+    def copies(self, node: cst.CSTNode) -> bool:
+        """Whether a call is one of a project function that only copies its argument to the host."""
+        twin = self._expr(node)
+        return isinstance(twin, ast.Call) and self.analysis.readers.called(twin)
+
+    def copying(self) -> bool:
+        """Whether the function that holds the node only copies its argument to the host."""
+        return self.analysis.readers.within(self.facts, place_of(self.twin))
+
+    def differentiated(self, node: cst.CSTNode) -> bool:
+        """Whether ``backward()`` runs through what a name or attribute holds."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.flow.differentiated(self.facts, twin)
+
     def records(self) -> bool | None:
         """Whether autograd records what runs at the node."""
         return self.analysis.autograd.records(self.facts, place_of(self.twin))
 
-    def has_graph(self, node: cst.CSTNode) -> bool | None:
+    def has_graph(self, node: cst.CSTNode, *, trained: bool = False) -> bool | None:
         """Whether a tensor hangs on a recorded graph."""
         twin = self._expr(node)
-        return self.analysis.autograd.has_graph(self.facts, twin) if twin is not None else None
+        return self.analysis.autograd.has_graph(self.facts, twin, trained=trained) if twin is not None else None
+
+    def run(self, node: cst.CSTNode) -> Run | None:
+        """What a call does that runs a network."""
+        twin = self._expr(node)
+        if not isinstance(twin, ast.Call) or not self.analysis.autograd.runs(self.facts, twin):
+            return None
+        keeps = not self.analysis.escapes.keep_nothing(self.analysis.graph.callees.get(twin, ()))
+        return self.analysis.autograd.run(self.facts, twin, keeps=keeps)
 
     def network(self, node: cst.CSTNode) -> Network:
         """What is known of a module."""
@@ -269,14 +295,96 @@ class PairedSite:
         """Whether the function that holds the node may run one of these."""
         return self.analysis.autograd.reaches(self.facts.scope_of(place_of(self.twin)).function, names)
 
+    def loops(self, node: cst.CSTNode) -> Sequence[Loop]:
+        """The loops around an expression, innermost first."""
+        twin = self._expr(node)
+        return self.analysis.loops.of(self.facts, twin) if twin is not None else ()
+
+    def grows(self, node: cst.CSTNode) -> str:
+        """What an expression is added to again and again."""
+        twin = self._expr(node)
+        return self.analysis.growth.of(self.facts, twin) if twin is not None else ""
+
+    def is_loss(self, node: cst.CSTNode) -> bool:
+        """Whether backward() is called on what an expression stands for."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.growth.is_loss(self.facts, twin)
+
+    def backpropagated(self, node: cst.CSTNode) -> bool:
+        """Whether backward() runs through what an expression is made of."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.growth.backpropagated(self.facts, twin)
+
     def project_calls(self, name: str) -> Sequence[Sequence[Value]]:
         """The positional arguments of every call of a qualified name in the project."""
         return self.analysis.calls_of(name)
 
     def nearby(self, names: frozenset[str]) -> bool:
-        """Whether the function that holds the node calls one of these."""
+        """Whether the function that holds the node calls one of these, or of a short helper all its callers do."""
         scope = self.facts.scope_of(place_of(self.twin)).function
-        return any(self.analysis.project.qualified(self.facts, call.func) in names for call in scope.calls)
+        if any(self._calls_one_of(function, names) for function in [scope, *_other_end(scope)]):
+            return True
+        callers = self.analysis.graph.callers.get(scope, ()) if len(scope.calls) <= _FEW_CALLS else ()
+        around = [caller.facts.scope_of(caller.call).function for caller in callers]
+        return bool(around) and all(self._calls_one_of(function, names) for function in around)
+
+    def _calls_one_of(self, function: Scope, names: frozenset[str]) -> bool:
+        return any(self.analysis.project.qualified(function.file, call.func) in names for call in function.calls)
+
+    def free_attribute(self, name: str) -> str | None:
+        """An attribute that the enclosing module could set at the end of its ``__init__``."""
+        return self.analysis.members.free_attribute(self.facts, self.twin, name)
+
+    def settled(self, node: cst.CSTNode) -> bool:
+        """Whether an expression means the same at the end of ``__init__``."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.members.settled(self.facts, twin)
+
+    def of_parameter(self, node: cst.CSTNode) -> bool:
+        """Whether an expression is a parameter of its function."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.members.of_parameter(self.facts, twin)
+
+    def loops_over(self, node: cst.CSTNode) -> str:
+        """What the loop runs over that binds a name."""
+        twin = self._expr(node)
+        return self.analysis.provenance.loops_over(self.facts, twin) if twin is not None else ""
+
+    def made_before(self, node: cst.CSTNode) -> bool:
+        """Whether what a name holds is made less often than the code at it runs."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.provenance.made_before(self.facts, twin)
+
+    def read_back(self, node: cst.CSTNode) -> bool:
+        """Whether an array is a tensor read back for nobody else."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.provenance.read_back(self.facts, twin)
+
+    def switches_mode(self, call: cst.Call) -> bool:
+        """Whether a call makes a context manager that switches modules."""
+        twin = self._expr(call)
+        return isinstance(twin, ast.Call) and self.analysis.switching.switches(self.facts, twin)
+
+    def hands_mode_on(self) -> bool:
+        """Whether the node stands where somebody else's switch is carried out."""
+        return self.analysis.switching.hands_on(self.facts, self.twin)
+
+    def mode_matters(self, node: cst.CSTNode) -> bool:
+        """Whether a module may compute something else in the other mode."""
+        twin = self._expr(node)
+        return twin is None or self.analysis.switching.matter(self.facts, twin)
+
+    def keeps_graph_for_nothing(self, call: cst.Call) -> bool:
+        """Whether a backward pass keeps a graph that no other runs through again."""
+        twin = self._expr(call)
+        return isinstance(twin, ast.Call) and self.analysis.backwards.kept_for_nothing(self.facts, twin)
+
+
+def _other_end(function: Scope) -> list[Scope]:
+    """Of a context manager's ``__exit__`` its ``__enter__``, and the other way round."""
+    other = {"__enter__": "__exit__", "__exit__": "__enter__"}.get(function.name)
+    bound = function.method_of.bindings.get(other, ()) if other is not None and function.method_of is not None else ()
+    return [binding.scope for binding in bound if binding.scope is not None]
 
 
 def place_of(twin: ast.AST) -> ast.AST:

@@ -24,7 +24,10 @@ class Triggers:
     methods: dict[str, list[Rule]] = field(default_factory=dict)
     statements: dict[str, list[Rule]] = field(default_factory=dict)
     subscripts: list[tuple[Rule, Match]] = field(default_factory=list)
+    copies: list[Rule] = field(default_factory=list)
     tests: list[Rule] = field(default_factory=list)
+    networks: list[Rule] = field(default_factory=list)
+    grown: list[Rule] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for rule in self.rules:
@@ -38,8 +41,14 @@ class Triggers:
                 self.subscripts.append((rule, masked))
             if rule.trigger.scalar_subscripts:
                 self.subscripts.append((rule, by_scalar))
+            if rule.trigger.copies:
+                self.copies.append(rule)
             if rule.trigger.tests:
                 self.tests.append(rule)
+            if rule.trigger.networks:
+                self.networks.append(rule)
+            if rule.trigger.grown:
+                self.grown.append(rule)
 
     def sites(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
         """The nodes of a file that match a trigger and are hot enough, each with the rules that want it."""
@@ -57,6 +66,10 @@ class Triggers:
                 yield stmt, rules
         yield from self._subscripts(analysis, facts)
         yield from self._tests(analysis, facts)
+        for node in analysis.growth.added(facts) if self.grown else ():
+            rules = [rule for rule in self.grown if hot_enough(analysis, facts, node, rule)]
+            if rules:
+                yield node, rules
 
     def _of_call(self, analysis: Analysis, facts: FileFacts, call: ast.Call) -> list[Rule]:
         rules: list[Rule] = []
@@ -67,7 +80,11 @@ class Triggers:
         for called in dict.fromkeys((name, built)):
             if called is not None:
                 rules.extend(rule for rule in self.calls.get(called, ()) if rule not in rules)
-        return [rule for rule in rules if hot_enough(analysis, facts, call, rule)]
+        if self.copies and analysis.readers.called(call):
+            rules.extend(rule for rule in self.copies if rule not in rules)
+        hot = [rule for rule in rules if hot_enough(analysis, facts, call, rule)]
+        runners = [rule for rule in self.networks if rule not in rules and hot_enough(analysis, facts, call, rule)]
+        return [*hot, *runners] if runners and analysis.autograd.runs(facts, call) else hot
 
     def _subscripts(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
         for node in facts.subscripts if self.subscripts else ():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from torchlint.facts import tensordicts
 from torchlint.facts.join import BOOL, FLOAT, INT, NDARRAY, NONE, STRING, TENSOR, join, list_of, tuple_of
 from torchlint.facts.model import FileFacts
 from torchlint.facts.project import Project, is_external_module
@@ -54,6 +55,10 @@ class Annotations:
             "builtins.list": Value(Kind.LIST),
             "builtins.dict": Value(Kind.DICT),
             "torch.optim.Optimizer": Value(Kind.OPTIMIZER),
+            "logging.Logger": Value(Kind.INSTANCE, name="logging.Logger"),
+            "torch.BoolTensor": Value(Kind.TENSOR, dtype="bool"),
+            "torch.LongTensor": Value(Kind.TENSOR, dtype="int64"),
+            "torch.FloatTensor": Value(Kind.TENSOR, dtype="float32"),
         }
         if name in plain:
             return plain[name]
@@ -63,6 +68,8 @@ class Annotations:
             return Value(Kind.ENV)
         if name in self.project.classes:
             return self.instance(name)
+        if tensordicts.is_class(name):
+            return tensordicts.TENSORDICT
         return Value(Kind.MODULE, name=name) if is_external_module(name) else UNKNOWN
 
     def _generic(self, facts: FileFacts, node: ast.Subscript) -> Value:

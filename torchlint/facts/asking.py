@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+from torchlint.facts import tensordicts
 from torchlint.facts.annotations import Annotations
 from torchlint.facts.callers import Caller
 from torchlint.facts.join import join
 from torchlint.facts.model import Binding, FileFacts, Scope
 from torchlint.facts.project import Project
 from torchlint.facts.solver import NotYetError, Solver
-from torchlint.rule import Kind, Value
+from torchlint.rule import UNKNOWN, Kind, Value
 
 Question = Scope | tuple[FileFacts, ast.expr | Binding] | tuple[str, str]
 """What a function returns, what an expression or a binding is, what an attribute of a class is."""
@@ -29,6 +30,7 @@ class Ask:
     callers: Mapping[Scope, list[Caller]]
     solver: Solver[Question, Value]
     annotations: Annotations = field(init=False)
+    _keyed: dict[str, list[tuple[FileFacts, ast.expr, bool]]] | None = None
 
     def __post_init__(self) -> None:
         self.annotations = Annotations(self.project, self.instance)
@@ -63,3 +65,71 @@ class Ask:
     def instance(self, cls: str) -> Value:
         """An instance of a class of the project or of a known library."""
         return Value(Kind.MODULE if self.project.is_module(cls) else Kind.INSTANCE, name=cls)
+
+    def arguments(self, facts: FileFacts, args: Sequence[ast.expr]) -> list[Value] | None:
+        """The values of positional arguments or elements, tuples behind a star spread out; ``None``: one is hidden."""
+        found: list[Value] = []
+        for arg in args:
+            value = self.known(facts, arg.value if isinstance(arg, ast.Starred) else arg)
+            if not isinstance(arg, ast.Starred):
+                found.append(value)
+            elif value.kind is Kind.TUPLE:
+                found.extend(value.items)
+            else:
+                return None
+        return found
+
+    def entry(self, key: str) -> Value:
+        """The tensor that the whole project keeps under a key of its TensorDicts, as far as that is known.
+
+        What a spec promises for the key counts; else all that is stored under it anywhere must agree.
+        """
+        promised = self.promised(key)
+        if promised.known:
+            return promised
+        found = join([self.value(facts, node) for facts, node, spec in self._places(key) if not spec]) or UNKNOWN
+        return replace(found, rank=None, pinned=None, widened="") if found.kind is Kind.TENSOR else UNKNOWN
+
+    def promised(self, key: str) -> Value:
+        """The tensor that the specs of the project promise under a key, of whatever it is read."""
+        specs = [tensordicts.promised(self.known(facts, node)) for facts, node, spec in self._places(key) if spec]
+        return join(specs) or UNKNOWN if all(specs) else UNKNOWN
+
+    def _places(self, key: str) -> Sequence[tuple[FileFacts, ast.expr, bool]]:
+        if self._keyed is None:
+            self._keyed = _keyed(self.project)
+        return self._keyed.get(key, ())
+
+
+def _keyed(project: Project) -> dict[str, list[tuple[FileFacts, ast.expr, bool]]]:
+    """By literal key all that is stored under it, and whether it is a spec of what is."""
+    found: dict[str, list[tuple[FileFacts, ast.expr, bool]]] = {}
+    for facts in project.files.values():
+        if b"ensordict" not in facts.source.utf8 and b"ensorDict" not in facts.source.utf8:
+            continue
+        for scope in facts.scopes:
+            for stored in scope.keyed.values():
+                for key, node in stored:
+                    found.setdefault(key, []).append((facts, node, False))
+            for call in scope.calls:
+                for key, node, spec in _entries(project, facts, call):
+                    found.setdefault(key, []).append((facts, node, spec))
+    return found
+
+
+def _entries(project: Project, facts: FileFacts, call: ast.Call) -> Iterator[tuple[str, ast.expr, bool]]:
+    """What a call stores in a TensorDict: ``td.set("a", x)``, ``TensorDict({"a": x})``, ``Composite(a=spec)``."""
+    first = call.args[0] if call.args else None
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "set" and len(call.args) == 2:
+        if isinstance(first, ast.Constant) and isinstance(first.value, str):
+            yield first.value, call.args[1], False
+    elif isinstance(first, ast.Dict) or call.keywords:
+        name = project.qualified(facts, call.func) or ""
+        if isinstance(first, ast.Dict) and tensordicts.is_class(name):
+            for key, node in zip(first.keys, first.values, strict=True):
+                if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                    yield key.value, node, False
+        if tensordicts.is_composite(name):
+            for option in call.keywords:
+                if option.arg is not None:
+                    yield option.arg, option.value, True

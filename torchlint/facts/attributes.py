@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from torchlint.facts import operators, signatures
+from torchlint.facts import operators, spaces
+from torchlint.facts.arrays import ndarray_attribute
 from torchlint.facts.asking import Ask
 from torchlint.facts.callers import methods, stores_of
+from torchlint.facts.containers import element_of
 from torchlint.facts.join import TENSOR, join
-from torchlint.facts.model import Bind, Binding, FileFacts, Store
+from torchlint.facts.model import Bind, Binding, FileFacts, Scope, Store
+from torchlint.facts.tensors import tensor_attribute
+from torchlint.facts.torch_objects import distribution_attribute
 from torchlint.rule import UNKNOWN, Kind, Value
 
 
@@ -23,12 +27,17 @@ class Attributes:
     def of(self, source: Value, attr: str) -> Value | None:
         """An attribute of a value."""
         if source.kind is Kind.TENSOR:
-            return signatures.tensor_attribute(attr, source)
+            return tensor_attribute(attr, source)
         if source.kind is Kind.NDARRAY:
-            return signatures.ndarray_attribute(attr, source)
+            return ndarray_attribute(attr, source)
         if source.kind is Kind.DISTRIBUTION:
-            tensors = signatures.table()["distribution_methods"]["tensor_attributes"]
-            return TENSOR if attr in tensors else UNKNOWN
+            return distribution_attribute(attr, source)
+        if source.kind is Kind.TUPLE and source.keys:
+            return source.item(attr) or UNKNOWN
+        if source.kind is Kind.ENV:
+            return spaces.env_attribute(source, attr)
+        if spaces.is_space(source):
+            return spaces.space_attribute(source, attr)
         if source.kind is Kind.MODULE and attr in ("weight", "bias"):
             return TENSOR
         if source.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and source.name:
@@ -42,12 +51,12 @@ class Attributes:
         if own:
             if "property" in own[0].decorator_names or "cached_property" in own[0].decorator_names:
                 return self.ask.returned(own)
-            return Value(Kind.FUNCTION, name=own[0].dotted)
+            return join([Value(Kind.FUNCTION, name=method.dotted) for method in own])
         stores = [*stores_of(project, cls, name), *self.outside(cls, name)]
         result = join([self._stored(store) for store in stores])
         if result is None:
             return None if stores else UNKNOWN
-        if result.kind is Kind.LIST:
+        if result.kind in (Kind.LIST, Kind.DICT):
             return self._grown(cls, name, result)
         return result
 
@@ -66,39 +75,62 @@ class Attributes:
             return None  # changes the number, hardly ever the kind
         return self.ask.solver.ask((store.scope.file, store.binding))
 
-    # lists that grow ------------------------------------------------------------------------------------------------
+    # lists and dicts that grow --------------------------------------------------------------------------------------
 
     def grown(self, facts: FileFacts, binding: Binding, value: Value) -> Value | None:
-        """A list with what the same function appends to it under the same name."""
+        """A list or dict with what the same function puts into it under the same name."""
         scope = facts.scope_of(binding.stmt).function
         names = [n for n, bound in scope.bindings.items() if binding in bound]
-        if not names:
-            return value
-        return self._filled(value, ((facts, how, node) for how, node in scope.appends.get(names[0], ())))
+        return self._filled(value, [(scope, names[0])]) if names else value
 
     def _grown(self, cls: str, name: str, value: Value) -> Value | None:
         project = self.ask.project
         classes = [*project.family(cls), *project.descendants(cls)]
-        return self._filled(
-            value,
-            (
-                (method.file, how, node)
-                for scope in classes
-                for method in methods(scope)
-                if method.self_name
-                for how, node in method.appends.get(f"{method.self_name}.{name}", ())
-            ),
-        )
+        found = [(method, f"{method.self_name}.{name}") for scope in classes for method in methods(scope)]
+        return self._filled(value, [(method, text) for method, text in found if not text.startswith(".")])
 
-    def _filled(self, value: Value, appended: Iterable[tuple[FileFacts, str, ast.expr]]) -> Value | None:
-        """A list with what is appended to it; each addition says how."""
+    def _filled(self, value: Value, places: Sequence[tuple[Scope, str]]) -> Value | None:
+        """A list or dict with what functions put into it under these names."""
+        if value.kind is Kind.DICT:
+            return self._keyed(value, places)
         elements: list[Value | None] = list(value.items)
-        for facts, how, node in appended:
-            item = self.ask.value(facts, node) if how != "unknown" else UNKNOWN
-            if item is not None and how == "extend":
-                item = signatures.element_of(item)
-            elements.append(item)
+        for scope, name in places:
+            elements.extend(self._added(scope, name))
         if not elements:
             return value
         element = join(elements)
         return replace(value, items=operators.items(element)) if element is not None else None
+
+    def _added(self, scope: Scope, name: str) -> Iterator[Value | None]:
+        for how, node in scope.appends.get(name, ()):
+            item = self.ask.value(scope.file, node) if how != "unknown" else UNKNOWN
+            yield element_of(item) if item is not None and how == "extend" else item
+
+    def _keyed(self, value: Value, places: Sequence[tuple[Scope, str]]) -> Value | None:
+        """A dict with what is stored in it: under literal keys there, under others under all keys."""
+        entries = dict(zip(value.keys, value.items, strict=True)) if value.keys else {}
+        anywhere: list[Value | None] = []
+        for scope, name in places:
+            keyed = scope.keyed.get(name, ())
+            literal = {node for _, node in keyed}
+            for key, node in keyed:
+                item = self._entry(scope.file, node)
+                known = join([entries.get(key), item])
+                if known is None:
+                    return None
+                entries[key] = known
+            others = [(how, node) for how, node in scope.appends.get(name, ()) if node not in literal]
+            anywhere.extend(self.ask.value(scope.file, node) if how == "item" else UNKNOWN for how, node in others)
+        if anywhere:
+            element = join([*entries.values(), *anywhere, *(() if value.keys else value.items)])
+            return Value(Kind.DICT, items=operators.items(element)) if element is not None else None
+        if value.items and not value.keys and entries:
+            return value
+        return Value(Kind.DICT, items=tuple(entries.values()), keys=tuple(entries)) if entries else value
+
+    def _entry(self, facts: FileFacts, node: ast.expr) -> Value | None:
+        """What is stored under a key; ``d["k"].append(x)`` is stored as the call and stands for a list."""
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node in facts.grows:
+            item = self.ask.value(facts, node.args[-1])
+            return None if item is None else Value(Kind.LIST, items=operators.items(item))
+        return self.ask.value(facts, node)

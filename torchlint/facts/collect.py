@@ -200,7 +200,9 @@ class _Collector:
             scope.bindings.setdefault(arg.arg, []).append(binding)
         for star in (args.vararg, args.kwarg):
             if star is not None:
-                scope.bindings.setdefault(star.arg, []).append(Binding(Bind.OTHER, node, target=star.arg))
+                how = Bind.REST if star is args.vararg else Bind.OTHER
+                binding = Binding(how, node, target=star.arg, scope=scope)
+                scope.bindings.setdefault(star.arg, []).append(binding)
 
     # bindings -------------------------------------------------------------------------------------------------------
 
@@ -266,6 +268,8 @@ class _Collector:
             elif isinstance(node, ast.Subscript) and value is not None and (name := dotted(node.value)):
                 whole = how is Bind.ASSIGN and not path and not isinstance(node.slice, ast.Slice)
                 scope.function.appends.setdefault(name, []).append(("item" if whole else "unknown", value))
+                if whole and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+                    scope.function.keyed.setdefault(name, []).append((node.slice.value, value))
 
     def _store(self, scope: Scope, node: ast.Attribute, binding: Binding) -> None:
         """Record ``self.x = ...`` with the class whose method it stands in, other objects' attributes with the file."""
@@ -365,6 +369,12 @@ class _Collector:
         func = node.func
         if isinstance(func, ast.Attribute) and func.attr in _GROWING and node.args and (name := dotted(func.value)):
             home.appends.setdefault(name, []).append((func.attr, node.args[-1]))
+        elif isinstance(func, ast.Attribute) and func.attr == "append" and isinstance(func.value, ast.Subscript):
+            key = func.value.slice
+            name = dotted(func.value.value)
+            if name and node.args and isinstance(key, ast.Constant) and isinstance(key.value, str):
+                home.keyed.setdefault(name, []).append((key.value, node))
+                self.facts.grows.add(node)
 
     def _subscript(self, node: ast.AST, _scope: Scope) -> None:
         assert isinstance(node, ast.Subscript)
@@ -403,15 +413,17 @@ class _Collector:
         if isinstance(node, ast.Compare):
             if not any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops):
                 self.facts.tests.append(node)
-        elif not isinstance(node, ast.Constant) and not (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
+        elif not isinstance(node, ast.Constant) and not (
+            isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+        ):
             self.facts.tests.append(node)
 
     def _return(self, node: ast.AST, scope: Scope) -> None:
         assert isinstance(node, ast.Return)
         scope.function.returns.append(node)
 
-    def _yield(self, _node: ast.AST, scope: Scope) -> None:
-        scope.function.yields = True
+    def _yield(self, node: ast.AST, scope: Scope) -> None:
+        scope.function.yields.append(node)
 
     def _global(self, node: ast.AST, scope: Scope) -> None:
         assert isinstance(node, (ast.Global, ast.Nonlocal))

@@ -186,6 +186,10 @@ class Escapes:
         """Whether none of the project's methods of a name keeps a tensor: one may be meant, and run a network."""
         return self._all_keep_none(self.project.methods.get(method, ()))
 
+    def keep_nothing(self, functions: Iterable[Scope]) -> bool:
+        """Whether functions of the project keep no tensor anywhere, in an object, a container or a global."""
+        return self._all_keep_none(functions)
+
     def _all_keep_none(self, functions: Iterable[Scope]) -> bool:
         return all(self._solver.ask(function) is not False for function in functions)
 
@@ -205,9 +209,12 @@ class Escapes:
 
     def _keeps_none(self, function: Scope) -> bool:
         """Whether a project function keeps no tensor anywhere; a recursive call adds nothing to what it does."""
-        if not isinstance(function.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        node = function.node
+        if isinstance(node, ast.Lambda):
+            return self._keeps_nothing(function.file, list(_nodes([node.body])))
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return False
-        return self._keeps_nothing(function.file, list(_nodes(function.node.body)))
+        return self._keeps_nothing(function.file, list(_nodes(node.body)))
 
 
 def _binds_names(target: ast.expr) -> bool:
@@ -215,7 +222,7 @@ def _binds_names(target: ast.expr) -> bool:
     return not any(isinstance(part, (ast.Attribute, ast.Subscript)) for part in ast.walk(target))
 
 
-def _nodes(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:
+def _nodes(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
     """All nodes of a block, without those of functions and classes defined in it."""
     todo: list[ast.AST] = list(reversed(body))
     while todo:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import enum
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from torchlint.facts.callers import Caller
+from torchlint.facts.callers import Caller, passed
+from torchlint.facts.calls import PARTIAL
 from torchlint.facts.model import Bind, FileFacts, Scope
 from torchlint.facts.project import Project, components
 from torchlint.facts.values import Values
@@ -88,13 +91,37 @@ _COMMON = frozenset(
 _MANY = 6
 
 
+class How(enum.Enum):
+    """How a place comes to run a function."""
+
+    CALL = "call"
+    HERE = "each time it runs itself"
+    EACH = "for each element of something"
+    ITEMS = "for each item that the function yields"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A place that runs a function without a call whose arguments are its own.
+
+    A property that is read, a generator that a loop draws from, a function that is given to somebody else's.
+    """
+
+    facts: FileFacts
+    node: ast.AST
+    target: Scope
+    how: How
+
+
 @dataclass(eq=False, slots=True)
 class CallGraph:
     """Edges between the project's functions.
 
     ``groups`` gives for each file those it is connected with by imports. ``callers`` maps a function to the calls that
     reach it; ``callees`` a call to what it reaches; ``weak`` holds calls that were linked by the method's name alone;
-    ``open`` the names of methods that too many have to link their calls.
+    ``open`` the names of methods that too many have to link their calls. ``via`` holds, for a call of a parameter and a
+    function that it reaches, the calls that pass this function. ``runs`` are the places that run a function
+    otherwise, by function; ``wrapped`` the calls in decorators of the project that run the function they decorate.
     """
 
     groups: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -103,12 +130,25 @@ class CallGraph:
     weak: set[ast.Call] = field(default_factory=set)
     built: set[str] = field(default_factory=set)
     open: set[str] = field(default_factory=set)
+    via: dict[tuple[ast.AST, Scope], list[Caller]] = field(default_factory=dict)
+    runs: dict[Scope, list[Run]] = field(default_factory=dict)
+    wrapped: dict[Scope, list[Caller]] = field(default_factory=dict)
 
     def add(self, facts: FileFacts, call: ast.Call, targets: list[tuple[Scope, int]]) -> None:
         """Record that a call reaches these functions; the number is how many parameters are filled already."""
         self.callees[call] = tuple(scope for scope, _ in targets)
         for scope, skip in targets:
             self.callers.setdefault(scope, []).append(Caller(facts, call, skip))
+
+    def run(self, facts: FileFacts, node: ast.AST, targets: Iterable[Scope], how: How = How.HERE) -> None:
+        """Record that a place runs these functions without calling them."""
+        for scope in targets:
+            self.runs.setdefault(scope, []).append(Run(facts, node, scope, how))
+
+    def places(self, scope: Scope) -> Iterator[tuple[FileFacts, ast.AST]]:
+        """All places known to run a function."""
+        yield from ((caller.facts, caller.call) for caller in self.callers.get(scope, ()))
+        yield from ((run.facts, run.node) for run in self.runs.get(scope, ()))
 
 
 def call_graph(project: Project) -> tuple[CallGraph, Values]:
@@ -124,6 +164,7 @@ def call_graph(project: Project) -> tuple[CallGraph, Values]:
     for _ in range(1):
         values = Values(project, graph.callers)
         resolver.values = values
+        resolver.linked = True
         still = resolver.again(pending)
         if len(still) == len(pending):
             break
@@ -142,6 +183,7 @@ class _Resolver:
         self.values = values
         self.groups = graph.groups
         self.names = _callable_names(project)
+        self.linked = False
 
     def first_round(self) -> list[tuple[FileFacts, ast.Call]]:
         pending = []
@@ -171,19 +213,37 @@ class _Resolver:
                 self.graph.add(facts, call, [(self.project.functions[name], 0)])
                 return True
             if name in self.project.classes:
-                self._construct(facts, call, name)
+                self._add(facts, call, self._constructed([name]))
                 return True
             if "." in name:
                 return True  # a function of a library
         if isinstance(func, ast.Attribute):
             return self._method(facts, call, func)
-        value = self.values.of(facts, func)
-        return self._called(facts, call, value)
+        return self._passed(facts, call, func) or self._called(facts, call, self.values.of(facts, func))
 
-    def _construct(self, facts: FileFacts, call: ast.Call, name: str) -> None:
-        self.graph.built.add(name)
-        init = self.project.method(name, "__init__")
-        self.graph.add(facts, call, [(init, 1)] if init is not None else [])
+    def _passed(self, facts: FileFacts, call: ast.Call, func: ast.expr) -> bool:
+        """A call of a parameter: what each caller passes for it, whatever the others do."""
+        targets: list[tuple[Scope, int]] = []
+        for value, caller in self._given(facts, func):
+            for target in self._reached(facts, call, value) or ():
+                targets.append(target)
+                self.graph.via.setdefault((call, target[0]), []).append(caller)
+        if targets:
+            self._add(facts, call, targets)
+        return bool(targets)
+
+    def _given(self, facts: FileFacts, node: ast.expr) -> Iterator[tuple[Value, Caller]]:
+        """What the callers known so far pass for a parameter."""
+        if not self.linked or not isinstance(node, ast.Name):
+            return
+        for binding in self.project.reaching(facts, node).bindings:
+            scope = binding.scope
+            if binding.how is not Bind.PARAM or scope is None or binding.target == scope.self_name:
+                continue
+            for caller in self.graph.callers.get(scope, ()):
+                given = passed(scope, binding.target, caller)
+                if given is not None:
+                    yield self.values.of(caller.facts, given), caller
 
     def _method(self, facts: FileFacts, call: ast.Call, func: ast.Attribute) -> bool:
         if isinstance(func.value, ast.Call) and isinstance(func.value.func, ast.Name) and func.value.func.id == "super":
@@ -198,23 +258,43 @@ class _Resolver:
         receiver = self.values.of(facts, func.value)
         if receiver.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and receiver.name:
             return self._bound(facts, call, receiver, func.attr)
+        if not receiver.known and self._bound_each(facts, call, func):
+            return True
         return receiver.known and receiver.kind is not Kind.ENV
 
-    def _bound(self, facts: FileFacts, call: ast.Call, receiver: Value, attr: str) -> bool:
-        """A method of a known class (or of one of several), and what its subclasses override."""
+    def _bound_each(self, facts: FileFacts, call: ast.Call, func: ast.Attribute) -> bool:
+        """A method of a parameter for which the callers pass objects of different kinds."""
         targets: list[tuple[Scope, int]] = []
+        for value, _ in self._given(facts, func.value):
+            if value.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and value.name:
+                targets += self._methods(facts, call, value, func.attr) or ()
+        if targets:
+            self._add(facts, call, targets)
+        return bool(targets)
+
+    def _bound(self, facts: FileFacts, call: ast.Call, receiver: Value, attr: str) -> bool:
+        targets = self._methods(facts, call, receiver, attr)
+        if targets:
+            self._add(facts, call, targets)
+        return targets is not None
+
+    def _methods(self, facts: FileFacts, call: ast.Call, receiver: Value, attr: str) -> list[tuple[Scope, int]] | None:
+        """A method of a known class (or of one of several), and what its subclasses override; or a called attribute."""
+        targets: list[tuple[Scope, int]] = []
+        known = False
         for name in receiver.name.split("|"):
             method = self.project.method(name, attr)
             skip = 0 if method is not None and "staticmethod" in method.decorator_names else 1
             if receiver.kind is Kind.CLASS and method is not None and "classmethod" not in method.decorator_names:
                 skip = 0
             found = [method] if method is not None else []
-            targets.extend((scope, skip) for scope in [*found, *self._overrides(facts, name, attr)])
-        if targets:
-            self._add(facts, call, targets)
-            return True
-        member = self.values.attribute(receiver.name.split("|")[0], attr)
-        return self._called(facts, call, member) or not self.project.is_ours(receiver.name.split("|")[0])
+            found += self._overrides(facts, name, attr)
+            reached: list[tuple[Scope, int]] | None = [(scope, skip) for scope in found]
+            if not found:
+                reached = self._reached(facts, call, self.values.attribute(name, attr))
+            known = known or reached is not None or not self.project.is_ours(name)
+            targets += reached or ()
+        return targets if known else None
 
     def _overrides(self, facts: FileFacts, cls: str, attr: str) -> list[Scope]:
         """What subclasses override; of a library's class (``nn.Module``) only in few files that this one is tied to."""
@@ -229,24 +309,40 @@ class _Resolver:
 
     def _called(self, facts: FileFacts, call: ast.Call, value: Value) -> bool:
         """A call of a value: a module, an instance, a function held in a variable."""
-        if value.kind is Kind.CLASS and value.name in self.project.classes:
-            self._construct(facts, call, value.name)
-            return True
-        if value.kind is Kind.FUNCTION and value.name in self.project.functions:
-            function = self.project.functions[value.name]
-            self.graph.add(facts, call, [(function, 1 if function.method_of is not None else 0)])
-            return True
+        targets = self._reached(facts, call, value)
+        if targets:
+            self._add(facts, call, targets)
+        return targets is not None
+
+    def _reached(self, facts: FileFacts, call: ast.Call, value: Value) -> list[tuple[Scope, int]] | None:
+        """What a call of a value reaches, with the parameters that are filled already; ``None`` if not known."""
+        names = value.name.split("|")
+        functions = self.project.functions
+        if value.kind is Kind.CLASS and names[0] in self.project.classes:
+            return self._constructed(names)
+        if value.kind is Kind.FUNCTION and names[0] in functions:
+            found = [functions[name] for name in names if name in functions]
+            return [(each, 1 if each.method_of is not None else 0) for each in found]
+        if value.name == PARTIAL:
+            filled = sorted({name for part in value.items for name in part.name.split("|")} & functions.keys())
+            self.graph.run(facts, call, [functions[name] for name in filled])
+            return [] if filled else None
         if value.kind in (Kind.MODULE, Kind.INSTANCE):
-            attr = "forward" if value.kind is Kind.MODULE else "__call__"
+            module = value.kind is Kind.MODULE
             targets: list[tuple[Scope, int]] = []
-            for name in value.name.split("|"):
+            for name in names:
+                attr = "forward" if module and self.project.method(name, "__call__") is None else "__call__"
                 method = self.project.method(name, attr)
-                found = [method] if method is not None else []
-                targets.extend((scope, 1) for scope in [*found, *self._overrides(facts, name, attr)])
-            if targets:
-                self._add(facts, call, targets)
-            return True
-        return value.known
+                own = [method] if method is not None else []
+                targets.extend((scope, 1) for scope in [*own, *self._overrides(facts, name, attr)])
+            return targets
+        return [] if value.known else None
+
+    def _constructed(self, names: Sequence[str]) -> list[tuple[Scope, int]]:
+        """The constructors of classes of the project."""
+        self.graph.built.update(names)
+        found = [self.project.method(name, "__init__") for name in names]
+        return [(init, 1) for init in found if init is not None]
 
     def by_name(self, pending: list[tuple[FileFacts, ast.Call]]) -> None:
         """Link calls on unknown receivers to the few methods of that name in files connected by imports."""
@@ -256,11 +352,21 @@ class _Resolver:
                 continue
             near = [m for m in self.project.methods.get(func.attr, ()) if m.file.path in self.groups[facts.path]]
             near = [m for m in near if _fits(m, call)]
-            if 0 < len(near) <= _MANY:
+            if 0 < len(near) <= _MANY or len({self._topmost(m) for m in near}) == 1:
                 self.graph.weak.add(call)
                 self.graph.add(facts, call, [(m, 1) for m in near])
             elif near:
                 self.graph.open.add(func.attr)
+
+    def _topmost(self, method: Scope) -> Scope:
+        """The method of the farthest ancestor that a method overrides, itself where it overrides none."""
+        owner = method.method_of
+        assert owner is not None
+        found = method
+        for family in self.project.family(owner.dotted):
+            for binding in family.bindings.get(method.name, ()):
+                found = binding.scope or found
+        return found
 
 
 def _fits(method: Scope, call: ast.Call) -> bool:

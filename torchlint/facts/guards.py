@@ -6,20 +6,36 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from torchlint.facts.model import FileFacts
+from torchlint.facts.model import Bind, FileFacts
 from torchlint.facts.reach import leaves
 from torchlint.rule import Frequency
 
 _DEBUG = re.compile(
     r"(^|_)(debug\w*|verbose\w*|verbosity|dev_mode|render\w*|plot\w*|visuali\w+|profil\w+|print\w*|dump\w*|trace|tracing"
     r"|return_stats|log_interval|logging|should_log|do_log|log_this\w*|to_log|tensorboard|wandb|writer|write|record_video"
-    r"|save\w*|should_save|checkpoint\w*|sanity\w*|check_nan\w*|detect_anomaly|validate_args|validat\w+|debugging|DEBUG\w*)($|_)"
+    r"|capture_video|isEnabledFor|save\w*|should_save|checkpoint\w*"
+    r"|sanity\w*|check_nan\w*|detect_anomaly|validate_args|validat\w+|debugging|DEBUG\w*)($|_)",
+    re.IGNORECASE,
 )
 _DONE = re.compile(
-    r"(^|_)(dones?|finished|terminated|truncated|terminations?|truncations?|episode_over|episode_done|game_over|reset)"
+    r"(^|_)(dones?|finished|terminated|truncated|terminations?|truncations?|episode_over|episode_done|episode_ends?|episode_ended|game_over|reset)"
     r"($|_|\d)"
 )
 
+# Keys that the info of an environment holds in the step that ends an episode.
+_EPISODE_KEYS = frozenset(
+    {"episode", "_episode", "final_info", "_final_info", "final_observation", "final_obs", "terminal_observation"}
+)
+_ALARM = re.compile(r"\W*(warning|warn|error|alert)\b", re.IGNORECASE)
+_SWITCH = re.compile(r"debug|verbos|dev_mode|render|plot|visuali|profil|sanity|video", re.IGNORECASE)
+_SINCE = re.compile(
+    r"(^|_)(last|prev|previous)_\w*(log|save|eval|print|test|video|histogram|record|checkpoint|dump|report)"
+)
+_START = re.compile(r"(^|_)start($|_)")
+_EVERY = re.compile(
+    r"(^|_)(interval|freq|frequency|every|period)($|_)|(log|eval|save|print|render|test)\w*(interval|freq|every|period)"
+)
+_DEBUG_MODES = frozenset({"debug", "dev", "test", "verbose"})
 _NONFINITE = frozenset({"isnan", "isinf", "isneginf", "isposinf"})
 _FINITE = frozenset({"isfinite"})
 _ANY = frozenset({"any"})
@@ -44,14 +60,22 @@ def is_debug_flag(node: ast.expr) -> bool:
     if isinstance(node, ast.Attribute):
         return bool(_DEBUG.search(node.attr))
     if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "isEnabledFor":
+            return True
         return is_debug_flag(node.func) or any(_DEBUG.search(word) for word in names_in(node.func))
     if isinstance(node, ast.Subscript):
         return is_debug_flag(node.value) or (isinstance(node.slice, ast.Constant) and is_text_flag(node.slice.value))
-    if isinstance(node, ast.Compare):
-        return is_debug_flag(node.left) and isinstance(
-            node.ops[0], (ast.Gt, ast.GtE, ast.Eq, ast.Is, ast.IsNot, ast.NotEq)
-        )
-    return False
+    return isinstance(node, ast.Compare) and _compares_flag(node)
+
+
+def _compares_flag(node: ast.Compare) -> bool:
+    """``verbose > 1``, ``mode == "debug"``; a logger that is there is no special case (``writer is not None``)."""
+    op, other = node.ops[0], node.comparators[0]
+    if isinstance(op, ast.Eq) and isinstance(other, ast.Constant) and other.value in _DEBUG_MODES:
+        return True
+    if isinstance(op, ast.IsNot) and is_none(other) and not _SWITCH.search(" ".join(names_in(node.left))):
+        return False
+    return is_debug_flag(node.left) and isinstance(op, (ast.Gt, ast.GtE, ast.Eq, ast.Is, ast.IsNot, ast.NotEq))
 
 
 def is_text_flag(value: object) -> bool:
@@ -74,21 +98,37 @@ def limit(test: ast.expr, facts: FileFacts, stmt: ast.stmt | None = None) -> Fre
         return Frequency.ONCE if seldom or _tests_for(test.operand, _FINITE) else None
     if is_debug_flag(test) or _is_interval(test) or _is_first_call(test, facts) or _tests_for(test, _NONFINITE):
         return Frequency.ONCE
-    if _is_reset(test):
+    if _is_reset(test) or _is_ended(test, facts):
         return Frequency.EPISODE
-    return None
+    asked = _predicate(test, facts)
+    return limit(asked, facts) if asked is not None else None
 
 
-def negated_limit(test: ast.expr) -> Frequency | None:
+def _predicate(test: ast.expr, facts: FileFacts) -> ast.expr | None:
+    """What a function of the same file gives: ``def is_dev(): return os.environ["MODE"] == "dev"``."""
+    if not isinstance(test, ast.Call) or test.args or test.keywords or not isinstance(test.func, ast.Name):
+        return None
+    bindings = facts.top.bindings.get(test.func.id, ())
+    scope = bindings[0].scope if len(bindings) == 1 else None
+    if scope is None or scope.kind != "function" or len(scope.returns) != 1:
+        return None
+    given = scope.returns[0].value
+    return None if isinstance(given, ast.Call) else given
+
+
+def negated_limit(test: ast.expr, facts: FileFacts) -> Frequency | None:
     """The most often that code runs where a condition is false (``else``, or after ``if not debug: return``)."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         if is_debug_flag(test.operand) or _is_interval(test.operand):
             return Frequency.ONCE
-        return Frequency.EPISODE if _is_reset(test.operand) else None
+        if _is_reset(test.operand):
+            return Frequency.EPISODE
+        asked = _predicate(test.operand, facts)
+        return limit(asked, facts) if asked is not None else None
     if _is_modulo(test):
         return Frequency.ONCE
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
-        known = [found for part in test.values if (found := negated_limit(part)) is not None]
+        known = [found for part in test.values if (found := negated_limit(part, facts)) is not None]
         return min(known, default=None)
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.NotEq, ast.Gt, ast.IsNot)):
         if isinstance(test.ops[0], ast.IsNot) and is_none(test.comparators[0]) and isinstance(test.left, ast.Attribute):
@@ -112,13 +152,20 @@ def _is_interval(test: ast.expr) -> bool:
         op = test.ops[0]
         if isinstance(op, (ast.Eq, ast.Lt, ast.LtE)) and _has_modulo(test.left):
             return True
-        words = [
-            word
-            for word in names_in(test)
-            if re.search(r"(log|eval|save|print|render|test)\w*(interval|freq|every|period)", word)
-        ]
+        if isinstance(op, (ast.Gt, ast.GtE)) and _is_elapsed(test.left, _SINCE):
+            return True
+        if isinstance(op, ast.Eq) and _is_elapsed(test.left, _START):
+            return True
+        words = [word for word in names_in(test) if _EVERY.search(word) and "warm" not in word]
         return bool(words) and isinstance(op, (ast.Gt, ast.GtE, ast.Eq, ast.Lt, ast.LtE))
     return False
+
+
+def _is_elapsed(node: ast.expr, words: re.Pattern[str]) -> bool:
+    """``step - last_log``: what has passed since something was done."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
+        return False
+    return any(words.search(word) for word in names_in(node.right))
 
 
 def _is_modulo(test: ast.expr) -> bool:
@@ -132,9 +179,29 @@ def _is_reset(test: ast.expr) -> bool:
         return _is_reset(inner)
     if isinstance(test, ast.Subscript):
         return _is_reset(test.value)
+    if isinstance(test, ast.Compare):
+        return isinstance(test.ops[0], ast.In) and getattr(test.left, "value", None) in _EPISODE_KEYS
     if isinstance(test, ast.Name):
         return bool(_DONE.search(test.id))
     return isinstance(test, ast.Attribute) and bool(_DONE.search(test.attr))
+
+
+def _is_ended(test: ast.expr, facts: FileFacts) -> bool:
+    """Whether a name is one of the flags for the end of an episode: ``for i, d in enumerate(done): if d:``."""
+    if not isinstance(test, ast.Name):
+        return False
+    bindings = facts.scope_of(test).function.bindings.get(test.id, ())
+    return bool(bindings) and all(b.how is Bind.ELEMENT and _are_ends(b.value, b.path) for b in bindings)
+
+
+def _are_ends(flags: ast.expr | None, path: tuple[int, ...]) -> bool:
+    """Whether the items of an iterable, or the second parts of its counted items, are the flags."""
+    match flags:
+        case ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
+            return path == (1,) and _is_reset(inner)
+        case ast.Name() | ast.Attribute():
+            return not path and _is_reset(flags)
+    return False
 
 
 def _tests_for(test: ast.expr, names: frozenset[str]) -> bool:
@@ -230,7 +297,19 @@ def _calls(block: Sequence[ast.stmt]) -> Iterator[ast.expr]:
 
 
 def _warns(block: Sequence[ast.stmt]) -> bool:
-    return any(isinstance(func, ast.Attribute) and func.attr in _WARNINGS for func in _calls(block))
+    if any(isinstance(func, ast.Attribute) and func.attr in _WARNINGS for func in _calls(block)):
+        return True
+    return _prints(block) and any(_ALARM.match(text) for text in _printed(block))
+
+
+def _printed(block: Sequence[ast.stmt]) -> Iterator[str]:
+    """How the texts begin that the call statements of a block are given."""
+    for stmt in block:
+        if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call) and stmt.value.args:
+            text = stmt.value.args[0]
+            first = text.values[0] if isinstance(text, ast.JoinedStr) and text.values else text
+            if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                yield first.value
 
 
 def _prints(block: Sequence[ast.stmt]) -> bool:
@@ -254,14 +333,12 @@ def _empties(block: Sequence[ast.stmt], test: ast.expr) -> bool:
     )
 
 
-def early_exit(block: Sequence[ast.stmt], index: int) -> Frequency | None:
-    """The limit that earlier ``if not debug: return`` statements of a block put on what follows them."""
-    found: Frequency | None = None
+def early_exits(block: Sequence[ast.stmt], index: int, facts: FileFacts) -> Iterator[tuple[ast.stmt, Frequency]]:
+    """The limits that earlier ``if not debug: return`` statements of a block put on what follows them."""
     for stmt in block[:index]:
         if isinstance(stmt, ast.If) and leaves(stmt.body) and not raises(stmt.body):
-            bound = negated_limit(stmt.test)
+            bound = negated_limit(stmt.test, facts)
             if isinstance(stmt.test, ast.UnaryOp) and _tests_for(stmt.test.operand, _ANY) and _prints(block):
                 bound = Frequency.ONCE
             if bound is not None:
-                found = bound if found is None else min(found, bound)
-    return found
+                yield stmt, bound

@@ -6,6 +6,9 @@ from collections.abc import Iterable
 
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
+CALLABLE = frozenset({Kind.FUNCTION, Kind.CLASS, Kind.INSTANCE, Kind.MODULE})
+"""What a value of several origins may be: their names are kept side by side."""
+
 _MOST_CLASSES = 8
 TENSOR = Value(Kind.TENSOR)
 NDARRAY = Value(Kind.NDARRAY)
@@ -26,6 +29,12 @@ def list_of(element: Value, *, nonempty: bool = False) -> Value:
 def tuple_of(*items: Value) -> Value:
     """A tuple of exactly these elements."""
     return Value(Kind.TUPLE, items=items, nonempty=bool(items))
+
+
+def registry(values: Iterable[Value]) -> Value:
+    """A dictionary of these values; they are remembered where all of them can be called."""
+    element = join(values) or UNKNOWN
+    return Value(Kind.DICT, items=(element,) if element.kind in CALLABLE and element.name else ())
 
 
 def join(values: Iterable[Value | None]) -> Value | None:
@@ -52,15 +61,11 @@ def _meet(one: Value, other: Value) -> Value:
         return one
     if one.kind is not other.kind:
         return _mixed(one, other)
-    items: tuple[Value, ...] = ()
     if one.kind is Kind.TUPLE and len(one.items) != len(other.items):
         return UNKNOWN
-    if one.kind is Kind.LIST and bool(one.items) != bool(other.items):
-        items = one.items or other.items  # an empty list literal beside a filled one
-    elif len(one.items) == len(other.items):
-        items = tuple(_meet(mine, theirs) for mine, theirs in zip(one.items, other.items, strict=True))
+    keys, items = _elements(one, other)
     name = one.name if one.name == other.name else ""
-    if not name and one.kind in (Kind.INSTANCE, Kind.MODULE) and one.name and other.name:
+    if not name and one.kind in CALLABLE and one.name and other.name:
         names = sorted({*one.name.split("|"), *other.name.split("|")})
         name = "|".join(names) if len(names) <= _MOST_CLASSES else ""
     if not name and one.kind in (Kind.INSTANCE, Kind.CLASS, Kind.FUNCTION, Kind.NAMESPACE):
@@ -68,12 +73,37 @@ def _meet(one: Value, other: Value) -> Value:
     return Value(
         one.kind,
         dtype=one.dtype if one.dtype == other.dtype else None,
-        device=one.device if one.device is other.device else Device.UNKNOWN,
+        device=_place(one.device, other.device),
         rank=one.rank if one.rank == other.rank else None,
         items=items,
+        keys=keys,
         nonempty=one.nonempty and other.nonempty,
         name=name,
+        pinned=one.pinned if one.pinned is other.pinned else None,
+        widened=one.widened if one.widened == other.widened else "",
     )
+
+
+def _place(one: Device, other: Device) -> Device:
+    """Where a value lies that lies in one of two places."""
+    if one is other:
+        return one
+    return Device.UNKNOWN if Device.UNKNOWN in (one, other) else Device.EITHER
+
+
+def _elements(one: Value, other: Value) -> tuple[tuple[str, ...], tuple[Value, ...]]:
+    """The keys and items of a container that is one of two."""
+    if one.kind is not Kind.TUPLE and bool(one.items) != bool(other.items):
+        filled = one if one.items else other  # an empty literal beside a filled one
+        return filled.keys, filled.items
+    if one.keys != other.keys and one.kind is Kind.DICT:
+        shared = tuple(key for key in one.keys if key in other.keys)
+        pairs = [(one.items[one.keys.index(key)], other.items[other.keys.index(key)]) for key in shared]
+        return shared, tuple(_meet(mine, theirs) for mine, theirs in pairs)
+    if len(one.items) != len(other.items):
+        return (), ()
+    keys = one.keys if one.keys == other.keys else ()
+    return keys, tuple(_meet(mine, theirs) for mine, theirs in zip(one.items, other.items, strict=True))
 
 
 def _mixed(one: Value, other: Value) -> Value:

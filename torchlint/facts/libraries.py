@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.facts import signatures
+from torchlint.facts import signatures, spaces, tensordicts
+from torchlint.facts.arrays import numpy_call
+from torchlint.facts.containers import builtin_call, element_of, named_tuple
 from torchlint.facts.join import FLOAT, NONE, NUMBER, list_of
+from torchlint.facts.tensors import torch_call
+from torchlint.facts.torch_objects import distribution
 from torchlint.rule import UNKNOWN, Kind, Value
 
 
@@ -13,27 +17,37 @@ def library_call(name: str, node: ast.Call, of: signatures.Of) -> Value | None:
     """Value of a call of a library's function, ``None`` when it is not known."""
     head, _, last = name.partition(".")
     if head == "torch":
-        return signatures.torch_call(name, node, of)
+        if ".distributions" in name:
+            kind = name.rpartition(".")[2]
+            return distribution(kind, node, of) if kind in signatures.table()["distributions"] else None
+        return torch_call(name, node, of)
     if head == "numpy":
-        return signatures.numpy_call(name, node, of)
+        return numpy_call(name, node, of)
     if head == "builtins":
         if last == "super":
             return UNKNOWN
-        return signatures.builtin_call(last, node, of)
-    if name in ("collections.deque",):
-        return signatures.builtin_call("deque", node, of)
+        return builtin_call(last, node, of)
+    if name == "collections.deque":
+        return builtin_call("deque", node, of)
     if name in ("random.sample", "random.choices"):
         source = of(node.args[0]) if node.args else UNKNOWN
-        return list_of(signatures.element_of(source))
+        return list_of(element_of(source))
     if name == "random.choice":
-        return signatures.element_of(of(node.args[0])) if node.args else UNKNOWN
+        return element_of(of(node.args[0])) if node.args else UNKNOWN
     if head in ("random", "math", "time"):
         return FLOAT if last in ("random", "uniform", "time", "perf_counter", "sqrt", "exp", "log") else NUMBER
     if name == "copy.deepcopy" and node.args:
         return of(node.args[0])
-    if head in ("gym", "gymnasium", "gymnax", "envpool") and last in ("make", "vector.make", "make_vec"):
-        return Value(Kind.ENV, name=head)
-    return None
+    if name == "logging.getLogger":
+        return Value(Kind.INSTANCE, name="logging.Logger")
+    if name in ("collections.namedtuple", "typing.NamedTuple"):
+        return named_tuple(node, of)
+    if name == "collections.defaultdict":
+        lists = bool(node.args) and of(node.args[0]).name == "builtins.list"
+        return Value(Kind.DICT, items=(Value(Kind.LIST),) if lists else ())
+    if name in ("collections.OrderedDict",):
+        return builtin_call("dict", node, of)
+    return spaces.made(name, node, of) or tensordicts.made(name, node, of)
 
 
 def library_name(name: str) -> Value | None:

@@ -29,6 +29,7 @@ class Bind(enum.Enum):
     ELEMENT = "element of"
     ENTER = "with"
     PARAM = "parameter"
+    REST = "positional arguments that no parameter takes"
     FUNCTION = "function"
     CLASS = "class"
     AUGMENT = "augmented"
@@ -52,7 +53,7 @@ class Binding:
         value: the assigned, iterated or entered expression; the default of a parameter.
         path: position inside an unpacked value, outermost first; -1 stands for a starred rest.
         target: qualified name for an import; name of the parameter.
-        scope: of a function or class binding, its scope; of a parameter, that of its function.
+        scope: of a function or class binding, its scope; of a parameter, also a starred one, that of its function.
         annotation: of the target, where there is one.
     """
 
@@ -77,7 +78,8 @@ class Store:
 class Scope:
     """A module, class, function, lambda or comprehension.
 
-    ``globals`` are the names that it declares global; ``shared`` those of its names that functions inside it rebind.
+    ``globals`` are the names that it declares global; ``shared`` those of its names that functions inside it rebind;
+    ``keyed`` what it stores under a literal key of what has a name: ``batch["obs"] = x``, ``rows["obs"].append(x)``.
     """
 
     node: ScopeNode
@@ -89,17 +91,20 @@ class Scope:
     bindings: dict[str, list[Binding]] = field(default_factory=dict)
     calls: list[ast.Call] = field(default_factory=list)
     returns: list[ast.Return] = field(default_factory=list)
-    yields: bool = False
+    yields: list[ast.AST] = field(default_factory=list)
     globals: set[str] = field(default_factory=set)
     shared: set[str] = field(default_factory=set)
     appends: dict[str, list[tuple[str, ast.expr]]] = field(default_factory=dict)
+    keyed: dict[str, list[tuple[str, ast.expr]]] = field(default_factory=dict)
     stores: dict[str, list[Store]] = field(default_factory=dict)
     params: list[str] = field(default_factory=list)
     inner: list[Scope] = field(default_factory=list)
 
     @property
     def dotted(self) -> str:
-        """Unique in the project: ``package.module.Class.method``."""
+        """Unique in the project: ``package.module.Class.method``; lambdas have their place behind the name."""
+        if isinstance(self.node, ast.Lambda):
+            return f"{self.file.module}.{self.qualname}:{self.node.lineno}:{self.node.col_offset}"
         return f"{self.file.module}.{self.qualname}" if self.qualname else self.file.module
 
     @property
@@ -157,9 +162,10 @@ class FileFacts:
         source: the text. module: dotted name, unique in the project. tree: the parsed module.
         scopes: all scopes, outer before inner. scope_of: the scope that a statement or scope node stands in.
         parent: the parent of every node. places: where a statement stands (block and index).
-        tests: expressions that Python asks for their truth, of ``and``, ``or`` and ``not`` the operands; comparisons with
-            ``in``, but not with ``is``.
+        tests: expressions that Python asks for their truth, of ``and``, ``or`` and ``not`` the operands; comparisons
+            with ``in``, but not with ``is``.
         imports: absolute dotted names of all imported modules and names, for linking files.
+        grows: calls that append to a list under a literal key, ``rows["obs"].append(x)``; ``keyed`` holds them too.
         marks: rows of ``def`` lines that a comment calls hot or cold.
         outside: by attribute, assignments to it that are not to ``self``: the object and what is stored.
     """
@@ -174,6 +180,7 @@ class FileFacts:
     places: dict[ast.stmt, tuple[list[ast.stmt], int]] = field(default_factory=dict)
     binders: dict[ast.AST, set[str]] = field(default_factory=dict)
     subscripts: list[ast.Subscript] = field(default_factory=list)
+    grows: set[ast.expr] = field(default_factory=set)
     tests: list[ast.expr] = field(default_factory=list)
     compounds: list[ast.stmt] = field(default_factory=list)
     star_imports: list[str] = field(default_factory=list)

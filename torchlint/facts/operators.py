@@ -6,13 +6,15 @@ import ast
 import re
 from dataclasses import replace
 
-from torchlint.facts import signatures
+from torchlint.facts import arrays, tensors
+from torchlint.facts.containers import element_of
+from torchlint.facts.dtypes import cast, floating, promoted
 from torchlint.facts.join import BOOL, FLOAT, INT, NDARRAY, NONE, NUMBER, STRING, TENSOR, join, tuple_of
+from torchlint.facts.signatures import device_called
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 _ENV_CLASS = re.compile(r"(Env|Envs|Environment|Wrapper|VecNormalize|VecFrameStack|VecMonitor|Monitor)$")
 _DEVICE_NAME = re.compile(r"_*(device|dev|dvc|torch_device|DEVICE)_*$")
-_OLD_RESET = frozenset({"reset"})
 
 
 def constant(value: object) -> Value:
@@ -24,7 +26,7 @@ def constant(value: object) -> Value:
     if isinstance(value, float):
         return Value(Kind.NUMBER, dtype="float", literal=value)
     if isinstance(value, str):
-        return Value(Kind.STRING, literal=value)
+        return Value(Kind.STRING, literal=value, device=device_called(value))
     return NONE if value is None else UNKNOWN
 
 
@@ -42,18 +44,14 @@ def unary(op: ast.unaryop, operand: Value) -> Value:
 def binary(op: ast.operator, left: Value, right: Value) -> Value:
     """The value of a binary operation."""
     kinds = {left.kind, right.kind}
-    bits = isinstance(op, (ast.BitAnd, ast.BitOr, ast.BitXor))
     if Kind.TENSOR in kinds:
-        tensors = [v for v in (left, right) if v.kind is Kind.TENSOR]
-        same = all(v.dtype == tensors[0].dtype for v in tensors)
-        dtype = tensors[0].dtype if same and (bits or not isinstance(op, ast.Div)) else None
-        if len(tensors) == 1 and dtype in ("bool", "int64", "int32", "uint8") and not bits:
-            dtype = None
-        return Value(Kind.TENSOR, dtype=dtype, device=signatures.meeting(tensors))
+        return _on_tensors(op, left, right)
     if Kind.NDARRAY in kinds:
         other = right if left.kind is Kind.NDARRAY else left
         fine = (Kind.NDARRAY, Kind.NUMBER, Kind.SCALAR, Kind.ITEM, Kind.LIST)
-        return Value(Kind.NDARRAY, dtype="bool" if bits else None) if other.kind in fine else UNKNOWN
+        if other.kind not in fine:
+            return UNKNOWN
+        return arrays.divided(left, right) if isinstance(op, ast.Div) else arrays.combined(left, right)
     if Kind.ITEM in kinds:
         return Value(Kind.ITEM) if kinds <= {Kind.ITEM, Kind.NUMBER, Kind.SCALAR} else UNKNOWN
     if kinds <= {Kind.NUMBER, Kind.SCALAR}:
@@ -67,7 +65,28 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
         return left
     if kinds == {Kind.LIST} and isinstance(op, ast.Add):
         return join([left, right]) or UNKNOWN
+    if kinds == {Kind.TUPLE} and isinstance(op, ast.Add):
+        return tuple_of(*left.items, *right.items)
     return UNKNOWN
+
+
+def _on_tensors(op: ast.operator, left: Value, right: Value) -> Value:
+    first = left if left.kind is Kind.TENSOR else right
+    known = all(v.kind in (Kind.TENSOR, Kind.NUMBER, Kind.SCALAR) for v in (left, right))
+    dtype = promoted(left, right) if known else None
+    rank = tensors.broadcast([left, right])
+    if isinstance(op, ast.MatMult):
+        rank = 2 if left.rank == right.rank == 2 else None
+    if isinstance(op, ast.Div):
+        dtype = floating(dtype) if known else None
+    result = Value(Kind.TENSOR, dtype, tensors.meeting([left, right]), rank)
+    number = (right if first is left else left).kind is Kind.NUMBER
+    return replace(tensors.fresh(result), widened=_still_widened(first, dtype) if number else "")
+
+
+def _still_widened(source: Value, dtype: str | None) -> str:
+    """The narrow dtype that a result on the host still comes from: of ``u8.float() / 255`` and of ``u8 / 255``."""
+    return cast(source, dtype).widened if source.device is Device.CPU else ""
 
 
 def unpack(value: Value, step: int) -> Value:
@@ -76,7 +95,7 @@ def unpack(value: Value, step: int) -> Value:
         return UNKNOWN
     if value.kind is Kind.TUPLE:
         return value.items[step] if step < len(value.items) else UNKNOWN
-    return signatures.element_of(value)
+    return element_of(value)
 
 
 def by_name(name: str) -> Value:
@@ -101,16 +120,6 @@ def last_name(node: ast.expr) -> str:
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""
-
-
-def environment(method: str, use: ast.AST | None) -> Value:
-    """What a Gym or Gymnasium environment returns: observations are arrays."""
-    if method == "step":
-        return tuple_of(NDARRAY, UNKNOWN, UNKNOWN, UNKNOWN, Value(Kind.DICT))
-    if method in _OLD_RESET:
-        unpacked = isinstance(use, ast.Assign) and isinstance(use.targets[0], (ast.Tuple, ast.List))
-        return tuple_of(NDARRAY, Value(Kind.DICT)) if unpacked or isinstance(use, ast.Subscript) else NDARRAY
-    return UNKNOWN
 
 
 def untyped_method(name: str, node: ast.Call) -> Value:
@@ -138,30 +147,39 @@ def untyped_method(name: str, node: ast.Call) -> Value:
     return UNKNOWN
 
 
-def array_item(source: Value, indices: list[Value | None]) -> Value:
-    """What indexing an array gives; ``None`` stands for a slice."""
-    integers = sum(1 for v in indices if v is not None and v.kind in (Kind.NUMBER, Kind.SCALAR))
-    if any(v is None or v.kind in (Kind.NDARRAY, Kind.LIST) for v in indices):
-        return Value(Kind.NDARRAY, dtype=source.dtype)
-    if not integers:
-        fresh = all(v is not None and v.kind is Kind.NONE for v in indices)
-        return Value(Kind.NDARRAY, dtype=source.dtype) if fresh else UNKNOWN
-    if source.rank is not None and integers == len(indices):
-        rank = source.rank - integers
-        return Value(Kind.NDARRAY, source.dtype, rank=rank) if rank > 0 else Value(Kind.SCALAR, source.dtype)
-    return Value(Kind.ITEM, dtype=source.dtype)
-
-
 def compare(node: ast.Compare, operands: list[Value]) -> Value:
     """The value of a comparison of these operands."""
     if any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops):
         return BOOL
     kinds = {v.kind for v in operands}
     if Kind.TENSOR in kinds:
-        return Value(Kind.TENSOR, dtype="bool", device=signatures.meeting(operands))
+        where = tensors.meeting(operands)
+        return tensors.fresh(Value(Kind.TENSOR, dtype="bool", device=where, rank=tensors.broadcast(operands)))
     if Kind.NDARRAY in kinds:
-        return Value(Kind.NDARRAY, dtype="bool")
+        ranks = {v.rank for v in operands if v.kind is Kind.NDARRAY}
+        plain = len(ranks) == 1 and kinds <= {Kind.NDARRAY, Kind.NUMBER}
+        return Value(Kind.NDARRAY, dtype="bool", rank=ranks.pop() if plain else None)
     return BOOL if kinds <= {Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.SCALAR} else UNKNOWN
+
+
+def mapping(node: ast.Dict, values: list[Value | None]) -> Value | None:
+    """A dict display: with literal keys one item each, else one for all elements."""
+    keys = [key.value for key in node.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
+    if len(keys) == len(node.keys) == len(set(keys)):
+        if any(value is None for value in values):
+            return None
+        return Value(Kind.DICT, items=tuple(value or UNKNOWN for value in values), keys=tuple(keys))
+    if any(key is None for key in node.keys):
+        return Value(Kind.DICT)
+    element = join(values)
+    return Value(Kind.DICT, items=items(element)) if element is not None else None
+
+
+def formatted(node: ast.JoinedStr) -> Value:
+    """An f-string; ``f"cuda:{index}"`` names an accelerator."""
+    first = node.values[0] if node.values else None
+    start = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
+    return replace(STRING, device=device_called(start) if ":" in start else Device.UNKNOWN)
 
 
 def items(element: Value) -> tuple[Value, ...]:

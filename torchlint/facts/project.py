@@ -240,6 +240,11 @@ class Project:
                 return cls
         return None
 
+    def called(self, cls: str, *, module: bool) -> list[Scope]:
+        """The functions that ``instance(...)`` may run; of an ``nn.Module`` ``forward``, unless it says otherwise."""
+        own = self.implementations(cls, "__call__")
+        return own or (self.implementations(cls, "forward") if module else [])
+
     def is_ours(self, cls: str) -> bool:
         """Whether all that a class inherits is known: it and its ancestors are the project's (or plain objects)."""
         return all(name in self.classes or name.startswith("builtins.") for name in self.ancestry(cls))

@@ -10,6 +10,7 @@ from typing import TypeGuard
 
 from torchlint.facts.model import Bind, Binding, FileFacts, Scope
 
+Loop = ast.For | ast.AsyncFor | ast.While
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _WITH = (ast.With, ast.AsyncWith)
 if sys.version_info >= (3, 11):
@@ -24,6 +25,14 @@ class Reaching:
 
     bindings: tuple[Binding, ...]
     scope: Scope | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """Bindings in a loop that may reach a use there: those of the same round, and those of the round before."""
+
+    same: tuple[Binding, ...]
+    before: tuple[Binding, ...]
 
 
 def reaching(facts: FileFacts, name: ast.Name) -> Reaching:
@@ -47,13 +56,35 @@ def _seen(facts: FileFacts, name: ast.Name, scope: Scope, bound: list[Binding]) 
         return bound
     if len(bound) == 1 and bound[0].how in (Bind.IMPORT, Bind.FUNCTION, Bind.CLASS, Bind.PARAM):
         return bound
-    found = _backwards(facts, name, name.id, scope)
+    found, _ = _backwards(facts, name, name.id, scope)
     # A class body reads the names outside as long as it has none of its own; a local name is never another one.
     return found if found or scope.kind == "class" else bound
 
 
-def _backwards(facts: FileFacts, use: ast.AST, name: str, scope: Scope) -> list[Binding]:
-    """Collect the bindings of a name that reach a use, walking back through the blocks that enclose it."""
+def rounds(facts: FileFacts, name: ast.Name, loop: Loop) -> Rounds:
+    """The bindings in a loop that may give a name its value where the loop reads it."""
+    scope = facts.scope_of(name).function
+    bound = scope.bindings.get(name.id, [])
+    if not bound:
+        return Rounds((), ())
+    finder = _Finder(facts, name.id, bound)
+    every: list[Binding] = []
+    finder.anywhere(loop.body, every)
+    if name.id in scope.shared:
+        return Rounds(tuple(every), tuple(every))
+    if facts.statement(name) is loop:  # the test of a while loop
+        return Rounds((), tuple(every))
+    same, definite = _backwards(facts, name, name.id, scope, loop)
+    return Rounds(tuple(dict.fromkeys(same)), () if definite else tuple(every))
+
+
+def _backwards(
+    facts: FileFacts, use: ast.AST, name: str, scope: Scope, loop: Loop | None = None
+) -> tuple[list[Binding], bool]:
+    """Collect the bindings of a name that reach a use, walking back through the blocks that enclose it.
+
+    It ends at the head of ``loop`` where one is given. The second value tells whether one of them always came before.
+    """
     finder = _Finder(facts, name, scope.bindings[name])
     found: list[Binding] = []
     stmt = facts.statement(use)
@@ -64,8 +95,11 @@ def _backwards(facts: FileFacts, use: ast.AST, name: str, scope: Scope) -> list[
     while stmt is not None and stmt is not scope.node:
         block, index = facts.places.get(stmt, ([], 0))
         if finder.block(block[:index], found):
-            return found
+            return found, True
         parent = facts.parent.get(stmt)
+        if parent is loop and loop is not None:
+            bound = finder.header(loop, found) if isinstance(loop, ast.While) else finder.own(loop, found)
+            return found, bound
         if parent is scope.node:
             break
         if isinstance(parent, (ast.ExceptHandler, ast.match_case)):
@@ -73,15 +107,14 @@ def _backwards(facts: FileFacts, use: ast.AST, name: str, scope: Scope) -> list[
             if _is_try(holder):
                 finder.anywhere(holder.body, found)
             if finder.own(parent, found):
-                return found
+                return found, True
             parent = holder
         elif parent is not None and finder.entered(parent, block, found):
-            return found
+            return found, True
         if isinstance(parent, (ast.If, ast.While, ast.Match)) and finder.header(parent, found):
-            return found
+            return found, True
         stmt = parent if isinstance(parent, ast.stmt) else None
-    finder.own(scope.node, found)
-    return found
+    return found, finder.own(scope.node, found)
 
 
 class _Finder:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -12,7 +12,8 @@ from typing import TypeGuard
 
 from torchlint.facts.graph import CallGraph, references
 from torchlint.facts.guards import limit
-from torchlint.facts.model import FileFacts, Scope
+from torchlint.facts.indirect import indirect
+from torchlint.facts.model import Bind, FileFacts, Scope
 from torchlint.facts.project import Project, exported
 from torchlint.facts.protocols import EntryPoint, entry_points
 from torchlint.facts.values import Values
@@ -61,11 +62,13 @@ _COLD_WORDS = frozenset(
         "docs",
     ]
 )
-_SETUP = re.compile(
-    r"_*(save\w*|load\w*|close|setup\w*|init_\w+|_?init|initialize\w*|initialise\w*|build\w*|make_model|render\w*|plot\w*|visuali\w+"
-    r"|export\w*|state_dict|load_state_dict|extra_repr|__repr__|__str__|__del__|__getstate__|__setstate__|test_\w+|reset_parameters"
-    r"|print_\w+|checkpoint\w*)$"
+_COLD_NAME = re.compile(
+    r"_*(save\w*|load\w*|close|setup|_?init|make_model|render\w*|plot\w*|visuali\w+|export\w*|state_dict|load_state_dict"
+    r"|extra_repr|__repr__|__str__|__del__|__getstate__|__setstate__|test_\w+|\w+_test|reset_parameters"
+    r"|init_(weights?|params|parameters|layers?)\w*|weights?_init\w*|print_\w+|checkpoint\w*)$"
 )
+# Names of functions that set something up, unless hot code is seen to call them.
+SETS_UP = re.compile(r"_*(setup\w*|init_\w+|initialize\w*|initialise\w*|build\w*)$")
 # Decorators that keep what a function gave: it runs once for each set of arguments.
 _CACHES = frozenset({"cache", "lru_cache", "cached_property"})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -75,7 +78,8 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 class Roots:
     """The roots: loops and functions, each with what makes it one (``step``, ``update``) or its protocol.
 
-    ``drivers`` are functions that contain or reach a root loop; ``cold`` functions never pass hotness on.
+    ``drivers`` are functions that contain or reach a root loop; ``episodes`` the loops around these; ``updating`` the
+    branches that hold a gradient update themselves.
     """
 
     loops: dict[ast.AST, set[str]] = field(default_factory=dict)
@@ -83,6 +87,7 @@ class Roots:
     protocols: dict[Scope, EntryPoint] = field(default_factory=dict)
     drivers: set[Scope] = field(default_factory=set)
     episodes: set[ast.AST] = field(default_factory=set)
+    updating: set[ast.AST] = field(default_factory=set)
 
 
 def is_test(path: str) -> bool:
@@ -101,18 +106,11 @@ def cold_file(path: str) -> bool:
 
 def cold_function(project: Project, scope: Scope) -> bool:
     """Whether a function is set-up, saving, printing or testing by its name, builds a module, or is cached."""
-    if scope.kind != "function" or _builds_distribution(project, scope):
+    if scope.kind != "function":
         return False
-    if _SETUP.match(scope.name) or _CACHES.intersection(scope.decorator_names):
+    if _COLD_NAME.match(scope.name) or _CACHES.intersection(scope.decorator_names):
         return True
     return scope.name == "__init__" and scope.method_of is not None and project.is_module(scope.method_of.dotted)
-
-
-def _builds_distribution(project: Project, scope: Scope) -> bool:
-    """Whether a function is the constructor of a distribution, which is built for each use."""
-    if scope.name != "__init__" or scope.method_of is None:
-        return False
-    return any(base.startswith("torch.distributions.") for base in project.ancestry(scope.method_of.dotted))
 
 
 def runs_each_time(node: ast.AST, child: ast.AST) -> TypeGuard[ast.For | ast.AsyncFor | ast.While]:
@@ -131,8 +129,8 @@ def enclosing_loop(facts: FileFacts, node: ast.AST, scope: Scope) -> ast.AST | N
 
 
 def find_roots(project: Project, graph: CallGraph, values: Values) -> Roots:
-    """Find all roots of a project."""
-    roots = Roots()
+    """Find all roots of a project, and the places that run functions without calling them."""
+    roots = Roots(protocols=indirect(project, graph, values))
     found: list[tuple[Scope, ast.Call, str]] = []
     for facts in project.files.values():
         if cold_file(facts.path):
@@ -142,6 +140,8 @@ def find_roots(project: Project, graph: CallGraph, values: Values) -> Roots:
                 kind = _kind(facts, call, values)
                 if kind and not _demo(facts, call, scope):
                     found.append((scope, call, kind))
+                    if kind == "update":
+                        roots.updating.update(_branches(facts, call, scope))
     _climb(roots, graph, found)
     _protocols(project, roots)
     _drive(project, graph, roots)
@@ -160,7 +160,7 @@ def _kind(facts: FileFacts, call: ast.Call, values: Values) -> str:
             return "update"
         if _NOT_ENV.search(name):
             return ""
-        if _ENV.search(name) or _unpacks(facts.parent.get(call)):
+        if _ENV.search(name) or _unpacks(facts.parent.get(call)) or _drawn_from_envs(facts, func.value):
             return "step" if call.args or call.keywords else ""
         receiver = values.of(facts, func.value)
         if receiver.kind is Kind.OPTIMIZER:
@@ -177,6 +177,21 @@ def _last(node: ast.expr) -> str:
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""
+
+
+def _drawn_from_envs(facts: FileFacts, node: ast.expr) -> bool:
+    """``e`` of ``for e, a in zip(envs, actions)``."""
+    bindings = facts.scope_of(node).bindings.get(node.id, ()) if isinstance(node, ast.Name) else ()
+    for binding in bindings:
+        source, path = binding.value, binding.path
+        while binding.how is Bind.ELEMENT and isinstance(source, ast.Call) and isinstance(source.func, ast.Name):
+            place = path[0] if path and source.func.id == "zip" else 0
+            if source.func.id not in ("zip", "enumerate", "reversed", "list") or not 0 <= place < len(source.args):
+                break
+            source, path = source.args[place], path[1:]
+        if binding.how is Bind.ELEMENT and source is not None and _ENV.search(_last(source)):
+            return True
+    return False
 
 
 def _unpacks(parent: ast.AST | None) -> bool:
@@ -199,7 +214,7 @@ def _demo(facts: FileFacts, call: ast.Call, scope: Scope) -> bool:
     return False
 
 
-def _climb(roots: Roots, graph: CallGraph, found: list[tuple[Scope, ast.Call, str]]) -> None:
+def _climb(roots: Roots, graph: CallGraph, found: Iterable[tuple[Scope, ast.AST, str]]) -> None:
     """Mark the innermost loop around each step or update, in the callers when the function itself has none."""
     todo = list(found)
     seen: set[tuple[Scope, str]] = set()
@@ -214,15 +229,24 @@ def _climb(roots: Roots, graph: CallGraph, found: list[tuple[Scope, ast.Call, st
             continue
         seen.add((scope, kind))
         roots.functions.setdefault(scope, set()).add(kind)
-        for caller in graph.callers.get(scope, ()):
-            if not cold_file(caller.facts.path) and not _gated(caller.facts, caller.call):
-                todo.append((caller.facts.scope_of(caller.call).function, caller.call, kind))
+        for where, node in graph.places(scope):
+            if not cold_file(where.path) and not _gated(where, node):
+                todo.append((where.scope_of(node).function, node, kind))
 
 
-def _gated(facts: FileFacts, call: ast.Call) -> bool:
-    """Whether a call stands under a condition that makes it seldom."""
-    child: ast.AST = call
-    current = facts.parent.get(call)
+def _branches(facts: FileFacts, node: ast.AST, scope: Scope) -> Iterator[ast.AST]:
+    """The conditions that a node of a function stands under."""
+    current = facts.parent.get(node)
+    while current is not None and current is not scope.node:
+        if isinstance(current, ast.If):
+            yield current
+        current = facts.parent.get(current)
+
+
+def _gated(facts: FileFacts, node: ast.AST) -> bool:
+    """Whether a node stands under a condition that makes it seldom."""
+    child = node
+    current = facts.parent.get(node)
     while current is not None and not isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef, *_LOOPS)):
         if isinstance(current, ast.If) and child in current.body and limit(current.test, facts) is not None:
             return True

@@ -6,16 +6,20 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from torchlint.facts import operators, signatures
+from torchlint.facts import operators, tensordicts
+from torchlint.facts.annotations import Annotations
+from torchlint.facts.arrays import array_item
 from torchlint.facts.asking import Ask, Question
 from torchlint.facts.attributes import Attributes
 from torchlint.facts.callers import Caller, opaque, passed
 from torchlint.facts.calls import Calls
-from torchlint.facts.join import INT, STRING, join, list_of, tuple_of
+from torchlint.facts.containers import element_of
+from torchlint.facts.join import INT, join, list_of, registry, tuple_of
 from torchlint.facts.libraries import library_name
 from torchlint.facts.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.project import Project
 from torchlint.facts.solver import NotYetError, Solver
+from torchlint.facts.tensors import tensor_item
 from torchlint.rule import UNKNOWN, Kind, Value
 
 
@@ -34,6 +38,11 @@ class Values:
         self._ask = Ask(self.project, self.callers, Solver(self._answer, UNKNOWN))
         self._attributes = Attributes(self._ask)
         self._calls = Calls(self._ask, self._envs_return_arrays)
+
+    @property
+    def annotations(self) -> Annotations:
+        """The reader of annotations."""
+        return self._ask.annotations
 
     def of(self, facts: FileFacts, node: ast.expr) -> Value:
         """What is known of an expression."""
@@ -87,32 +96,50 @@ class Values:
             return join([self._ask.value(facts, part) for part in node.values])
         if isinstance(node, ast.IfExp):
             return join([self._ask.value(facts, node.body), self._ask.value(facts, node.orelse)])
-        if isinstance(node, (ast.List, ast.Set)):
-            if any(isinstance(e, ast.Starred) for e in node.elts):
-                return Value(Kind.LIST)
-            return operators.listed([self._ask.value(facts, e) for e in node.elts])
-        if isinstance(node, ast.Tuple):
-            if any(isinstance(e, ast.Starred) for e in node.elts):
-                return UNKNOWN
-            return tuple_of(*(self._ask.known(facts, e) for e in node.elts))
+        if isinstance(node, (ast.List, ast.Set, ast.Tuple, ast.Dict)):
+            return self._display(facts, node)
         if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
             return list_of(self._ask.known(facts, node.elt))
-        if isinstance(node, (ast.Dict, ast.DictComp)):
-            return Value(Kind.DICT)
+        if isinstance(node, ast.DictComp):
+            element = self._ask.known(facts, node.value)
+            return Value(Kind.DICT, items=operators.items(element))
         if isinstance(node, ast.JoinedStr):
-            return STRING
+            return operators.formatted(node)
         if isinstance(node, (ast.NamedExpr, ast.Await)):
             return self._ask.value(facts, node.value)
-        return Value(Kind.FUNCTION) if isinstance(node, ast.Lambda) else UNKNOWN
+        return self._lambda(facts, node) if isinstance(node, ast.Lambda) else UNKNOWN
+
+    def _lambda(self, facts: FileFacts, node: ast.Lambda) -> Value:
+        own = next((scope for scope in facts.scope_of(node).inner if scope.node is node), None)
+        return Value(Kind.FUNCTION, name=own.dotted if own is not None else "")
+
+    def _display(self, facts: FileFacts, node: ast.List | ast.Set | ast.Tuple | ast.Dict) -> Value | None:
+        if isinstance(node, ast.Dict):
+            values = [self._ask.value(facts, part) for part in node.values]
+            table = registry(value or UNKNOWN for value in values)
+            return table if table.items else operators.mapping(node, values)
+        if isinstance(node, ast.Tuple):
+            parts = self._ask.arguments(facts, node.elts)
+            return tuple_of(*parts) if parts is not None else UNKNOWN
+        if any(isinstance(e, ast.Starred) for e in node.elts):
+            return Value(Kind.LIST)
+        return operators.listed([self._ask.value(facts, e) for e in node.elts])
 
     def _subscript(self, facts: FileFacts, node: ast.Subscript) -> Value | None:
         source, index = self._ask.known(facts, node.value), node.slice
-        if source.kind is Kind.TENSOR:
-            return Value(Kind.TENSOR, dtype=source.dtype, device=source.device)
-        if source.kind is Kind.NDARRAY:
+        if source.kind in (Kind.TENSOR, Kind.NDARRAY):
             parts = index.elts if isinstance(index, ast.Tuple) else [index]
-            known = [None if isinstance(part, ast.Slice) else self._ask.known(facts, part) for part in parts]
-            return operators.array_item(source, known)
+            known = [None if _is_slice(part) else self._ask.known(facts, part) for part in parts]
+            return (tensor_item if source.kind is Kind.TENSOR else array_item)(source, known)
+        key = index.value if isinstance(index, ast.Constant) else None
+        if source == tensordicts.TENSORDICT:
+            return self._ask.entry(key) if isinstance(key, str) else source
+        if not source.known and isinstance(key, str):
+            return self._ask.promised(key)
+        if source.kind is Kind.DICT and isinstance(key, str) and source.keys:
+            return source.item(key) or UNKNOWN
+        if source.kind is Kind.DICT:
+            return join(source.items) or UNKNOWN
         sliced = isinstance(index, ast.Slice)
         if source.kind is Kind.TUPLE and not sliced:
             position = self._ask.known(facts, index).literal
@@ -164,6 +191,8 @@ class Values:
             return Value(kind, name=binding.scope.dotted)
         if how is Bind.PARAM:
             return self._parameter(facts, binding)
+        if how is Bind.REST:
+            return self._rest(binding)
         if (
             binding.annotation is not None
             and (annotated := self._ask.annotations.read(facts, binding.annotation)).known
@@ -178,14 +207,14 @@ class Values:
         if value is None:
             return None
         if how is Bind.ELEMENT:
-            value = signatures.element_of(value)
+            value = element_of(value)
         elif how is Bind.ENTER:
             value = self._entered(value)
         elif how is Bind.OTHER:
             return UNKNOWN
         for step in binding.path:
             value = operators.unpack(value, step)
-        if value.kind is Kind.LIST and how is Bind.ASSIGN:
+        if value.kind in (Kind.LIST, Kind.DICT) and how is Bind.ASSIGN:
             return self._attributes.grown(facts, binding, value)
         return value
 
@@ -213,7 +242,7 @@ class Values:
 
     def _parameter(self, facts: FileFacts, binding: Binding) -> Value | None:
         annotated = self._ask.annotations.read(facts, binding.annotation) if binding.annotation is not None else UNKNOWN
-        if annotated.known and annotated.kind not in (Kind.LIST, Kind.TUPLE):
+        if annotated.known and annotated.kind not in (Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.TENSOR, Kind.NDARRAY):
             return annotated
         scope = binding.scope
         if scope is None:
@@ -225,6 +254,8 @@ class Values:
             return self._ask.instance(owner.dotted)
         given = [self._given(scope, binding, caller) for caller in self.callers.get(scope, ())]
         known = join(given)
+        if annotated.kind in (Kind.TENSOR, Kind.NDARRAY) and (known is None or known.kind is not annotated.kind):
+            return annotated
         if known is not None and known.known:
             items = known.items or (annotated.items if annotated.kind is known.kind else ())
             return replace(known, literal=None, items=items)
@@ -235,6 +266,18 @@ class Values:
             if default.kind in (Kind.DEVICE, Kind.DTYPE):
                 return default
         return operators.by_name(binding.target) if known is not None or not given else None
+
+    def _rest(self, binding: Binding) -> Value | None:
+        """``*args``: the tuple of what the calls give that no parameter takes."""
+        scope = binding.scope
+        if scope is None or not isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return UNKNOWN
+        taken = len(scope.node.args.posonlyargs) + len(scope.node.args.args)
+        given: list[Value | None] = []
+        for caller in self.callers.get(scope, ()):
+            values = self._ask.arguments(caller.facts, caller.call.args)
+            given.append(UNKNOWN if values is None else tuple_of(*values[max(taken - caller.skip, 0) :]))
+        return join(given) if given else UNKNOWN
 
     def _given(self, scope: Scope, binding: Binding, caller: Caller) -> Value | None:
         """What one call gives for a parameter."""
@@ -266,3 +309,8 @@ class Values:
             steps = [method for method in self.project.methods.get("step", ()) if len(method.params) > 1]
             self._arrays = not any(operators.first(apart.returned(method)).kind is Kind.TENSOR for method in steps)
         return self._arrays
+
+
+def _is_slice(index: ast.expr) -> bool:
+    """Whether one place of a subscript keeps its dimension: ``:``, ``1:3``, ``...``."""
+    return isinstance(index, ast.Slice) or (isinstance(index, ast.Constant) and index.value is ...)

@@ -2,29 +2,81 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from torchlint.report.escape import visible
-from torchlint.rule import Hotness
+from torchlint.report.style import ASCII, LABEL, QUIET, UNICODE
+from torchlint.rule.frequency import Frequency, Way, Why
 
-_NEVER = "No training or rollout loop that torchlint can follow, and no entry point of a framework, reaches this line."
+if TYPE_CHECKING:
+    from torchlint.report.explain import Pen
 
-
-def render(place: str, paths: Sequence[Hotness], *, unicode: bool) -> str:
-    """All ways that make a line hot, the most frequent first; a text that says so when there is none."""
-    hot = [path for path in paths if path != Hotness()]
-    if not hot:
-        return f"{visible(place)} is not hot.\n{_NEVER}\n"
-    ranked = sorted(hot, key=lambda each: -each.frequency)
-    lines = [f"{visible(place)} runs {ranked[0].frequency.phrase}."]
-    for each in ranked:
-        lines += _path(each, "→" if unicode else "->")
-    return "".join(f"{line}\n" for line in lines)
+_HEADING = "bold"
+_Line = tuple[str, str]
+"""A line of text and its style."""
 
 
-def _path(hot: Hotness, arrow: str) -> Iterator[str]:
-    yield ""
-    yield f"{hot.frequency.phrase}:"
-    for index, hop in enumerate(hot.path):
+def render(place: str, why: Why, *, color: bool, unicode: bool, width: int) -> str:
+    """All ways that make a line hot, the most frequent first, and what limits it; or why it is not hot.
+
+    No line is wider than ``width`` cells, but for a path or name that is.
+    """
+    arrow = (UNICODE if unicode else ASCII).arrow
+    lines = [*_title(visible(place), why), *_groups(why.ways, arrow, width), *_more(why)]
+    lines += [line for reason in why.reasons for line in _wrapped("- ", visible(reason), "", width)]
+    if color:
+        from torchlint.report.explain import Pen
+
+        return _painted(lines, Pen(color=True, signs=UNICODE if unicode else ASCII, width=width))
+    return "".join(f"{text}\n" for text, _ in lines)
+
+
+def _painted(lines: Sequence[_Line], pen: Pen) -> str:
+    from rich.text import Text
+
+    return "".join(f"{line}\n" for text, style in lines for line in pen.lines(Text(text, style)) or [""])
+
+
+def _title(place: str, why: Why) -> Iterator[_Line]:
+    if why.frequency is Frequency.ONCE:
+        yield f"{place} is not hot.", _HEADING
+    else:
+        yield f"{place} runs {why.frequency.phrase}.", _HEADING
+
+
+def _groups(ways: Sequence[Way], arrow: str, width: int) -> Iterator[_Line]:
+    """The ways under a heading for each frequency."""
+    heading = None
+    for way in ways:
+        yield "", ""
+        if way.hot.frequency is not heading:
+            heading = way.hot.frequency
+            yield f"{heading.phrase}:", LABEL
+        yield from _way(way, arrow, width)
+
+
+def _way(way: Way, arrow: str, width: int) -> Iterator[_Line]:
+    for index, hop in enumerate(way.hot.path):
         sign = arrow if index else " " * len(arrow)
-        yield f"  {sign} {visible(hop.path)}:{hop.row} {visible(hop.name)}"
+        origin = f", {way.origin}" if way.origin and not index else ""
+        yield from _wrapped(f"  {sign} ", f"{visible(hop.path)}:{hop.row} {visible(hop.name)}{origin}", "", width)
+    for limit in way.limits:
+        held = f"held to {limit.frequency.phrase} by {visible(limit.place.path)}:{limit.place.row} "
+        yield from _wrapped("      ", f"{held}{visible(limit.place.name)}", QUIET, width)
+
+
+def _more(why: Why) -> Iterator[_Line]:
+    if why.more:
+        yield "", ""
+        yield f"and {why.more} more", QUIET
+
+
+def _wrapped(indent: str, text: str, style: str, width: int) -> Iterator[_Line]:
+    """Text within the width; what does not fit goes on below, further in."""
+    rest = " " * (len(indent) + 2)
+    for line in textwrap.wrap(
+        text, width, initial_indent=indent, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
+    ):
+        yield line, style

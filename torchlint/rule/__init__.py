@@ -11,8 +11,9 @@ from torchlint.rule.finding import (
     PlainFix,
     Position,
 )
-from torchlint.rule.flow import Network, Use
+from torchlint.rule.flow import Network, Run, Use
 from torchlint.rule.frequency import Frequency, Hop, Hotness
+from torchlint.rule.loop import Loop
 from torchlint.rule.site import CallSite, Link, Site
 from torchlint.rule.value import UNKNOWN, Device, Kind, Value
 
@@ -34,12 +35,14 @@ __all__ = [
     "Kind",
     "Level",
     "Link",
+    "Loop",
     "Network",
     "PlainFix",
     "Position",
     "Report",
     "Rule",
     "RuleSet",
+    "Run",
     "Site",
     "Trigger",
     "Use",

@@ -41,10 +41,15 @@ class Trigger:
         raising: of these statements only asserts and those whose body exists to raise.
         bool_subscripts: subscripts whose index is proven a boolean tensor; the site's node is the subscript.
         scalar_subscripts: subscripts with an index that is proven a 0-d tensor; the site's node is the subscript.
-        networks: calls whose callee is proven a module (``self.net(x)``); the site's node is the call.
+        networks: calls that run a module with parameters (``self.net(x)``), also through a method or function of the
+            project that gives tensors of its graph (``model.policy(x)``); the site's node is the call.
+        copies: calls of project functions that do nothing but copy their argument to the host (``to_np(x)``); the
+            site's node is the call.
         tests: expressions that Python asks for their truth and that are proven tensors: of ``if``, ``while``,
             ``assert``, conditional expressions and comprehensions, operands of ``and``, ``or`` and ``not``; and
             comparisons ``x in t`` with a ``t`` that is proven a tensor. The site's node is the expression.
+        grown: expressions that are added to something again and again (see ``Site.grows``); the site's node is the
+            added expression.
     """
 
     calls: frozenset[str] = frozenset()
@@ -56,6 +61,8 @@ class Trigger:
     scalar_subscripts: bool = False
     networks: bool = False
     tests: bool = False
+    copies: bool = False
+    grown: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from torchlint import cst
 from torchlint.rule.site import Link
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from torchlint.rule.site import Site
 
@@ -68,14 +68,43 @@ def with_keyword(call: cst.Call, name: str, value: cst.BaseExpression) -> cst.Ca
     added = keyword(name, value)
     if not call.args:
         return call.with_changes(args=[added])
-    *others, last = call.args
-    own_lines = isinstance(last.comma, cst.Comma) and isinstance(
-        call.whitespace_before_args, cst.ParenthesizedWhitespace
-    )
-    gap = call.whitespace_before_args if own_lines else cst.SimpleWhitespace(" ")
-    added = added.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
-    last = last.with_changes(comma=cst.Comma(whitespace_after=gap), whitespace_after_arg=cst.SimpleWhitespace(""))
-    return call.with_changes(args=[*others, last, added])
+    return with_arguments(call, len(call.args) - 1, [added])
+
+
+def with_arguments(call: cst.Call, index: int, added: Sequence[cst.Arg]) -> cst.Call:
+    """The call with more arguments after the one at an index.
+
+    They go on lines of their own where the others do; a comment stays with its argument.
+    """
+    old, before = call.args[index], call.whitespace_before_args
+    comma = old.comma if isinstance(old.comma, cst.Comma) else None
+    after = comma.whitespace_after if comma is not None else old.whitespace_after_arg
+    gap: cst.BaseParenthesizableWhitespace = cst.SimpleWhitespace(" ")
+    first = gap
+    if isinstance(before, cst.ParenthesizedWhitespace) and (comma is not None or len(call.args) == 1):
+        gap = first = before.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=[])
+        if isinstance(after, cst.ParenthesizedWhitespace) and after.first_line.comment is not None:
+            first = before.with_changes(first_line=after.first_line, empty_lines=[])
+            after = after.with_changes(first_line=cst.TrailingWhitespace())
+    row = [old, *added]
+    for place, argument in enumerate(row[:-1]):
+        between = cst.Comma(whitespace_after=gap if place else first)
+        row[place] = argument.with_changes(comma=between, whitespace_after_arg=cst.SimpleWhitespace(""))
+    if comma is not None:
+        row[-1] = row[-1].with_changes(comma=comma.with_changes(whitespace_after=after))
+    else:
+        row[-1] = row[-1].with_changes(whitespace_after_arg=after)
+    return call.with_changes(args=[*call.args[:index], *row, *call.args[index + 1 :]])
+
+
+def without_keyword(call: cst.Call, name: str) -> cst.Call:
+    """The call without ``name=...``; the argument before a last one that goes takes over what stood after it."""
+    kept = [argument for argument in call.args if argument.keyword is None or argument.keyword.value != name]
+    if kept and len(kept) < len(call.args) and kept[-1] is not call.args[-1]:
+        last = call.args[-1]
+        kept[-1] = kept[-1].with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+    before = call.whitespace_before_args if kept else cst.SimpleWhitespace("")
+    return call.with_changes(args=kept, whitespace_before_args=before)
 
 
 def _renewed(argument: cst.Arg, name: str, value: cst.BaseExpression) -> cst.Arg:

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from torchlint import cst
 from torchlint.rule.build import expression
-from torchlint.rule.value import Kind
+from torchlint.rule.site import Link
+from torchlint.rule.value import Device, Kind
 
 if TYPE_CHECKING:
-    from torchlint.rule.site import Link, Site
+    from torchlint.rule.site import Site
+    from torchlint.rule.value import Value
 
 LEGACY_DTYPES = {
     "Tensor": "",
@@ -45,6 +47,13 @@ CAST_DTYPES = {
     "bool": "bool",
 }
 CONVERSIONS = frozenset({"to", "cuda", "cpu", *CAST_DTYPES})
+WIDTHS = {
+    **dict.fromkeys(("bool", "uint8", "int8"), 1),
+    **dict.fromkeys(("float16", "bfloat16", "int16"), 2),
+    **dict.fromkeys(("float32", "int32"), 4),
+    **dict.fromkeys(("float64", "int64"), 8),
+}
+"""Bytes of one element by dtype."""
 FLOATING = frozenset({"float16", "bfloat16", "float32", "float64"})
 
 _VIEWS = frozenset({"unsqueeze", "squeeze", "view", "reshape", "flatten", "permute", "transpose", "t"})
@@ -194,3 +203,34 @@ def move_after(site: Site, links: Sequence[Link], torch: str) -> Move | None:
             return None
         return Move(link.node, tuple(links[:count]), step.device)
     return None
+
+
+def beneath(node: cst.BaseExpression) -> tuple[cst.BaseExpression, list[Link]]:
+    """What a chain of method calls and subscripts stands on, and its links, innermost first."""
+    links: list[Link] = []
+    while True:
+        match node:
+            case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value=name))):
+                links.append(Link(name, node))
+            case cst.Subscript(value=inner):
+                links.append(Link("[]", node))
+            case _:
+                break
+        node = inner
+    links.reverse()
+    return node, links
+
+
+def host_to_device(site: Site, source: Value, device: cst.BaseExpression) -> bool:
+    """Whether a move goes from the host to what may be an accelerator."""
+    return source.device is Device.CPU and device_named(site, device) is not Device.CPU
+
+
+def device_named(site: Site, node: cst.BaseExpression) -> Device:
+    """The device that an expression names, also one that ``conversion`` wrote for ``.cuda()`` and ``.cpu()``."""
+    match node:
+        case cst.SimpleString(value='"cuda"'):
+            return Device.CUDA
+        case cst.SimpleString(value='"cpu"'):
+            return Device.CPU
+    return site.value(node).device

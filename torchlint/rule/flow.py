@@ -13,7 +13,7 @@ class Use(enum.Enum):
     """
 
     LOGGED = "printed, formatted, or handed to a logger or a writer"
-    CONDITION = "decides a branch"
+    CONDITION = "decides a branch, in code that runs at least once per update"
     INDEX = "an index or a key"
     SIZE = "a size, a shape, a range or a count"
     ENVIRONMENT = "handed to an environment"
@@ -43,3 +43,21 @@ class Network:
     frozen: bool = False
     target: bool = False
     parts: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A call that runs a network with parameters: a module, a method of one, or a function that gives its tensors.
+
+    Attributes:
+        returned: whether the function that holds the call hands the graph of the result on to its callers.
+        keeps: whether what it runs may keep a tensor somewhere, so that more than the result comes of it.
+        differentiates: whether what it runs may itself run ``backward`` or switch autograd on.
+        apart: whether one of its arguments hangs on the graph of another network that is trained by another
+            optimizer, and only that optimizer applies the gradients.
+    """
+
+    returned: bool = False
+    keeps: bool = False
+    differentiates: bool = False
+    apart: bool = False

@@ -61,3 +61,36 @@ class Hotness:
         first, *rest = self.path
         links = [f"{first.path}:{first.row} {first.name}", *(hop.name for hop in rest)]
         return f"{self.frequency.phrase} ({' → '.join(links)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Something that keeps code from running more often: a line of the source, and the most often it allows.
+
+    The name of ``place`` is the text of that line.
+    """
+
+    place: Hop
+    frequency: Frequency
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One path that makes a line hot, what its first hop does or who calls it, and the limits on the way."""
+
+    hot: Hotness
+    origin: str
+    limits: tuple[Limit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Why a line runs as often as it does: the ways that make it so, or the reasons why it is not hot.
+
+    ``more`` counts further ways that are left out.
+    """
+
+    frequency: Frequency = Frequency.ONCE
+    ways: tuple[Way, ...] = ()
+    reasons: tuple[str, ...] = ()
+    more: int = 0

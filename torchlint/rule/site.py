@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import libcst as cst
 
-    from torchlint.rule.flow import Network, Use
+    from torchlint.rule.flow import Network, Run, Use
     from torchlint.rule.frequency import Frequency, Hop, Hotness
+    from torchlint.rule.loop import Loop
     from torchlint.rule.value import Value
 
 
@@ -117,7 +118,7 @@ class Site(Protocol):
         """Of a ``with`` block or a decorated function: whether everything that leaves it is proven to hold no tensor.
 
         Nothing returned, stored on an object, appended or passed to an unknown function may be a tensor; callees are
-        followed, unknown ones make the answer false.
+        followed, unknown ones make the answer false. Of any other node: of the function that holds it.
         """
 
     def calls_of(self, node: cst.CSTNode) -> Sequence[CallSite]:
@@ -133,6 +134,15 @@ class Site(Protocol):
     def graph_uses(self, node: cst.CSTNode) -> frozenset[Use]:
         """Where the autograd graph of a tensor goes: like ``uses``, but it ends where the graph does."""
 
+    def copies(self, node: cst.CSTNode) -> bool:
+        """Whether a call is one of a project function that only copies its argument to the host: ``to_np``."""
+
+    def copying(self) -> bool:
+        """Whether the function that holds the node does nothing but copy its argument to the host."""
+
+    def differentiated(self, node: cst.CSTNode) -> bool:
+        """Whether ``backward()`` runs through what a name or attribute holds, wherever that is read: it is a tensor."""
+
     def records(self) -> bool | None:
         """Whether autograd records what runs at the node.
 
@@ -140,8 +150,14 @@ class Site(Protocol):
         across files; true where a known way holds none; ``None`` where the callers are not known.
         """
 
-    def has_graph(self, node: cst.CSTNode) -> bool | None:
-        """Whether a tensor hangs on a recorded graph: computed from trained parameters, not detached."""
+    def has_graph(self, node: cst.CSTNode, *, trained: bool = False) -> bool | None:
+        """Whether a tensor hangs on a recorded graph: computed from parameters that ask for gradients, not detached.
+
+        ``trained``: a graph of target networks alone does not count.
+        """
+
+    def run(self, node: cst.CSTNode) -> Run | None:
+        """What a call does that runs a network with parameters, ``None`` where it is not known to run one."""
 
     def network(self, node: cst.CSTNode) -> Network:
         """What is known of a module: whether it is trained, frozen, a target network, and its parts."""
@@ -152,8 +168,78 @@ class Site(Protocol):
         ``names`` are qualified names (``torch.autograd.grad``) or names of methods (``backward``).
         """
 
+    def loops(self, node: cst.CSTNode) -> Sequence[Loop]:
+        """The loops and comprehensions of the function that run an expression over and over, innermost first."""
+
+    def grows(self, node: cst.CSTNode) -> str:
+        """What an expression is added to again and again, as source; empty when nothing outlives the round.
+
+        ``total`` of ``total += x`` and ``total = total + x``, ``items`` of ``items.append(x)`` and of
+        ``items.append((x, y))``, ``self.memory`` where a project function adds its parameter to its own ``memory``.
+        """
+
+    def is_loss(self, node: cst.CSTNode) -> bool:
+        """Whether backward() is called on what an expression stands for, elsewhere in the function or by a callee.
+
+        A sum of such values is one too.
+        """
+
+    def backpropagated(self, node: cst.CSTNode) -> bool:
+        """Whether backward() runs through what an expression is made of, by another way than the expression itself.
+
+        Of the second ``loss`` in ``loss.backward(); losses.append(loss)``, and of ``a`` with ``(a + b).backward()``.
+        """
+
     def project_calls(self, name: str) -> Sequence[Sequence[Value]]:
         """The values of the positional arguments of every call of a qualified name in the project."""
 
     def nearby(self, names: frozenset[str]) -> bool:
-        """Whether the function that holds the node calls one of these qualified names itself."""
+        """Whether the function that holds the node calls one of these qualified names itself.
+
+        Of a helper that makes few calls, also whether all functions known to call it do; of one end of a context
+        manager also whether the other end does.
+        """
+
+    def free_attribute(self, name: str) -> str | None:
+        """An attribute, as source (``self.support``), that the enclosing module could set at the end of ``__init__``.
+
+        ``name`` itself or with a number after it, never one that the class or its relatives use. ``None`` where the
+        class has no ``__init__`` of its own that calls the next one, or the attribute might not be there at the node.
+        """
+
+    def settled(self, node: cst.CSTNode) -> bool:
+        """Whether an expression means the same at the end of the enclosing class's own ``__init__``."""
+
+    def of_parameter(self, node: cst.CSTNode) -> bool:
+        """Whether an expression is a parameter of the function that holds it."""
+
+    def loops_over(self, node: cst.CSTNode) -> str:
+        """Of a name that a loop binds, the last word of what the loop runs over, else empty.
+
+        ``parameters`` in ``for p in net.parameters()`` and ``for n, p in net.named_parameters()``, ``params`` in
+        ``for p in group["params"]``.
+        """
+
+    def made_before(self, node: cst.CSTNode) -> bool:
+        """Whether what a name or attribute holds was there before the code at the node ran: it is made less often."""
+
+    def read_back(self, node: cst.CSTNode) -> bool:
+        """Whether an array is nothing but a tensor read back (``t.cpu().numpy()``) that nobody else looks at.
+
+        Also after NumPy functions that torch has too.
+        """
+
+    def switches_mode(self, call: cst.Call) -> bool:
+        """Whether a call makes a context manager of the project that puts modules into evaluation mode and back."""
+
+    def hands_mode_on(self) -> bool:
+        """Whether the node stands in a context manager, or in a module's own ``train`` or ``eval``."""
+
+    def mode_matters(self, node: cst.CSTNode) -> bool:
+        """Whether a module may compute something else in the other mode; true where its parts are not known."""
+
+    def keeps_graph_for_nothing(self, call: cst.Call) -> bool:
+        """Whether ``x.backward(retain_graph=...)`` keeps its graph and no backward pass runs through it again.
+
+        Proven in the function, in its callers and over the rounds of loops; false when unsure.
+        """

@@ -35,11 +35,12 @@ class Kind(enum.Enum):
 
 
 class Device(enum.Enum):
-    """Where a tensor lives: proven on the host, proven on an accelerator, or not known."""
+    """Where a tensor lives: on the host, on an accelerator, on one where there is one, or not known."""
 
     UNKNOWN = "unknown"
     CPU = "cpu"
     CUDA = "cuda"
+    EITHER = "cuda or cpu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +53,12 @@ class Value:
             numbers ``int``, ``float`` or ``bool``; for a dtype the dtype it names. ``None``: not known.
         device: where it lives (tensors, modules), or which device it names (devices).
         rank: number of dimensions, ``None`` when not known.
-        items: of a tuple its elements in order; of a list or dict one value, that of all elements (empty: not known).
+        items: of a tuple its elements in order; of a list or dict one value, that of all elements (empty: not known);
+            of a ``functools.partial`` the function.
+        keys: names of the ``items``, of a named tuple and of a dict whose keys are literal: then one item each.
         nonempty: a list or tuple that is proven to hold at least one element.
-        name: qualified name of a class, function, imported module, or of an instance's class; of an instance of one of
-            several classes, their names separated by ``|``.
+        name: qualified name of a class, function, imported module, or of an instance's class; of one of several classes
+            or functions, or an instance of one of several classes, their names separated by ``|``.
         literal: the value of a literal number, string or bool, else ``None``.
         pinned: whether a tensor's memory is page-locked (``pin_memory``), ``None`` when not known.
         widened: of a tensor or array the narrower dtype that it was cast or divided from where it lies, such as
@@ -67,6 +70,7 @@ class Value:
     device: Device = Device.UNKNOWN
     rank: int | None = None
     items: tuple[Value, ...] = ()
+    keys: tuple[str, ...] = ()
     nonempty: bool = False
     name: str = ""
     literal: int | float | bool | str | None = None
@@ -77,6 +81,10 @@ class Value:
     def known(self) -> bool:
         """Whether anything at all is known."""
         return self.kind is not Kind.UNKNOWN
+
+    def item(self, key: str) -> Value | None:
+        """Of a named tuple, or a dict with literal keys, the value under a key; ``None``: it has none of that name."""
+        return self.items[self.keys.index(key)] if key in self.keys else None
 
     @property
     def element(self) -> Value:

@@ -139,7 +139,10 @@ def _call(site: Site, call: cst.Call) -> str:
 
 def _is_masked(site: Site, node: cst.CSTNode) -> bool:
     """Whether a node is a subscript by a boolean tensor, of something not proven to be on the host."""
-    if not isinstance(node, cst.Subscript) or site.value(node.value).kind not in (Kind.TENSOR, Kind.UNKNOWN):
+    if not isinstance(node, cst.Subscript):
+        return False
+    held = site.value(node.value)
+    if held.kind not in (Kind.TENSOR, Kind.UNKNOWN) and held.name != "tensordict.TensorDict":
         return False
     indices = [element.slice.value for element in node.slice if isinstance(element.slice, cst.Index)]
     masks = [value for value in map(site.value, indices) if value.kind is Kind.TENSOR and value.dtype == "bool"]

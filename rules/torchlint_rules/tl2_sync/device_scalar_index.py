@@ -8,7 +8,7 @@ from torchlint import cst
 from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
 
 _MESSAGE = (
-    "the host waits to learn the number in a 0-d index (on CUDA; not measured here); `index_select` takes it as a tensor"
+    "the host waits for the number in a 0-d index (on CUDA; not measured here); `index_select` takes a tensor there"
 )
 
 _SOURCE = """\
@@ -39,7 +39,7 @@ class DeviceScalarIndex(Rule):
     """Indexing with a 0-d tensor reads the number on the host.
 
     ## What it does
-    Finds hot subscripts `x[i]` of tensors with an index `i` that is proven a 0-d tensor and not proven to be on the CPU.
+    Finds hot subscripts `x[i]` of tensors with an index `i` that is proven a 0-d tensor and may be on a device.
 
     ## Why is this slow
     An index of a single integer becomes a view at an offset, and the offset has to be known on the host: Python waits
@@ -104,6 +104,4 @@ class DeviceScalarIndex(Rule):
 def _is_device_scalar(site: Site, index: cst.BaseExpression) -> bool:
     """Whether an index is proven a 0-d tensor of numbers, off the host. A 0-d bool is a mask and not a number."""
     value = site.value(index)
-    return (
-        value.kind is Kind.TENSOR and value.rank == 0 and value.dtype != "bool" and value.device is not Device.CPU
-    )
+    return value.kind is Kind.TENSOR and value.rank == 0 and value.dtype != "bool" and value.device is not Device.CPU

@@ -158,14 +158,16 @@ class DistributionValidation(Rule):
         if not isinstance(call, cst.Call) or not site.plain(call):
             return
         built = site.constructor(call) or ""
-        if built not in _BEFORE or _says(call, _BEFORE[built]) or _off_by_default(site):
+        if built not in _BEFORE or _says(site, call, _BEFORE[built]) or _off_by_default(site):
             return
         figure = "categorical-act" if "ategorical" in built else "normal-act"
         yield Report(call, _MESSAGE, None if site.scripted() else _fix(call), figure=figure)
 
 
-def _says(call: cst.Call, before: int) -> bool:
+def _says(site: Site, call: cst.Call, before: int) -> bool:
     """Whether a call gives ``validate_args``, by name or after the ``before`` arguments that precede it."""
+    if (site.name(call.func) or "").endswith(".__init__"):
+        before += 1  # Normal.__init__(self, ...)
     positional = sum(argument.keyword is None for argument in call.args)
     return keyword_of(call, "validate_args") is not None or positional > before
 

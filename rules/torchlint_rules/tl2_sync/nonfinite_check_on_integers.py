@@ -30,11 +30,19 @@ class MaskedPolicy(nn.Module):
         return self.head(obs).masked_fill(~legal, float("-inf"))
 
 
-def collect(policy, envs, steps):
+class Agent:
+    def __init__(self):
+        self.policy = MaskedPolicy()
+
+    def act(self, obs, legal):
+        with torch.inference_mode():
+            return self.policy(obs, legal).argmax(dim=1).cpu().numpy()
+
+
+def collect(agent, envs, steps):
     obs, info = envs.reset()
     for _ in range(steps):
-        logits = policy(obs, info["legal"])
-        obs, reward, terminated, truncated, info = envs.step(logits.argmax(dim=1))
+        obs, reward, terminated, truncated, info = envs.step(agent.act(obs, info["legal"]))
 """
 
 
@@ -87,8 +95,8 @@ class NonfiniteCheckOnIntegers(Rule):
 """,
                 "",
             ),
-            setup="policy = MaskedPolicy().to(device)\nobs, legal = obs.to(device), legal.to(device)",
-            workload="policy(obs, legal)",
+            setup="agent = Agent()\nagent.policy.to(device)\nobs, legal = obs.to(device), legal.to(device)",
+            workload="agent.act(obs, legal)",
             inputs=(Input("obs", Kind.TENSOR, (256, 17)), Input("legal", Kind.TENSOR, (256, 18), "bool")),
             by_hand=True,
         ),

@@ -39,13 +39,22 @@ class Recurrent(nn.Module):
         return self.head(hidden), hidden
 
 
-def update(policy, optimizer, batches):
-    for obs, hidden, first, goal in batches:
-        values, _ = policy(obs, hidden, first)
+class Learner:
+    def __init__(self):
+        self.policy = Recurrent().to(device)
+        self.optimizer = torch.optim.Adam(self.policy.parameters())
+
+    def update(self, obs, hidden, first, goal):
+        values, _ = self.policy(obs, hidden, first)
         loss = (values - goal).square().mean()
-        optimizer.zero_grad()
+        self.optimizer.zero_grad()
         loss.backward()
-        optimizer.step()
+        self.optimizer.step()
+
+
+def train(learner, replay, updates):
+    for _ in range(updates):
+        learner.update(*replay.sample(256))
 """
 _BETTER = _SOURCE.replace(
     """\
@@ -111,7 +120,7 @@ class TensorCondition(Rule):
             name="reset-hidden-state",
             source=_SOURCE,
             fixed=_BETTER,
-            setup="policy = Recurrent().to(device)\nobs, hidden, first = obs.to(device), hidden.to(device), first.to(device)",
+            setup="policy = Learner().policy\nobs, hidden, first = obs.to(device), hidden.to(device), first.to(device)",
             workload="policy(obs, hidden, first)[0]",
             inputs=(
                 Input("obs", Kind.TENSOR, (256, 17)),

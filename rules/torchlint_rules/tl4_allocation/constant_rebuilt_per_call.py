@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Change, Device, Example, Fix, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule.build import keyword_of, source, without_keyword
 
 _COPIES = frozenset({"torch.tensor", "torch.as_tensor"})
 _RANGES = frozenset({"torch.linspace", "torch.logspace", "torch.arange", "torch.eye"})
@@ -15,6 +17,17 @@ _OF_A_TABLE = {
     "torch.nn.functional.one_hot": _COPIES | _RANGES,
 }
 _PLACEMENT = frozenset({"dtype", "device", "layout", "pin_memory"})
+_NAMES = {
+    "arange": "indices",
+    "linspace": "grid",
+    "logspace": "grid",
+    "eye": "identity",
+    "tril": "lower_mask",
+    "triu": "upper_mask",
+    "one_hot": "one_hot",
+}
+_ROWS = re.compile(r"\s*\n\s*")
+_ASSUMES = "what the tensor meets is on the device of the module's parameters"
 _CHANGEABLE = frozenset({Kind.LIST, Kind.DICT, Kind.SET, Kind.NDARRAY, Kind.TENSOR})
 
 _SOURCE = """\
@@ -49,13 +62,9 @@ def train(agent, env, steps):
     for _ in range(steps):
         obs, reward, terminated, truncated, _ = env.step(agent.act(obs))
 """
-_BETTER = (
-    _SOURCE.replace("        support = torch.linspace(-10.0, 10.0, 51, device=logits.device)\n", "")
-    .replace("softmax(-1) * support", "softmax(-1) * self.support")
-    .replace(
-        "6 * 51))\n",
-        '6 * 51))\n        self.register_buffer("support", torch.linspace(-10.0, 10.0, 51), persistent=False)\n',
-    )
+_BETTER = _SOURCE.replace("torch.linspace(-10.0, 10.0, 51, device=logits.device)", "self.support").replace(
+    "6 * 51))\n",
+    '6 * 51))\n        self.register_buffer("support", torch.linspace(-10.0, 10.0, 51), persistent=False)\n',
 )
 
 
@@ -88,8 +97,9 @@ class ConstantRebuiltPerCall(Rule):
     ```
 
     ## What the fix may change
-    There is no automatic fix. A tensor that is kept is shared by all calls: writing into it in place changes it for
-    all of them.
+    A tensor that is kept is shared by all calls: writing into it in place changes it for all of them (`aliasing`). The
+    fix makes it a buffer that is in no state dict. It is offered in a module whose own `__init__` calls
+    `super().__init__()`, for arguments that are there at its end.
 
     ## When to ignore it
     Where the tensor is written into, or where a few microseconds do not matter.
@@ -108,6 +118,8 @@ class ConstantRebuiltPerCall(Rule):
     trigger = Trigger(calls=_COPIES | _RANGES | _OF_A_TABLE.keys())
     least = Frequency.UPDATE
     yields_to = ("TL209", "TL102")
+    fixable = True
+    may_change = (Change.ALIASING,)
     examples = (
         Example(
             name="51-atoms",
@@ -116,7 +128,6 @@ class ConstantRebuiltPerCall(Rule):
             setup="critic = Critic().to(device)\nlogits = logits.to(device)",
             workload="critic.expectation(logits)",
             inputs=(Input("logits", Kind.TENSOR, (1, 6, 51)),),
-            by_hand=True,
         ),
     )
 
@@ -132,14 +143,87 @@ class ConstantRebuiltPerCall(Rule):
         fill = _fill(site, node)
         if copied and fill:
             message = f"the same number is copied to the device on every call, which waits for it; use `{fill}`"
-            yield Report(node, message, level=Level.WARNING)
+            yield Report(node, message, None if site.mutated(node) else _fix(site, node), level=Level.WARNING)
         elif site.mutated(node):
             return
         elif copied:
             message = "the same constant is copied to the device on every call, which waits for it; keep it in a buffer"
-            yield Report(node, message, level=Level.WARNING)
+            yield Report(node, message, _fix(site, node), level=Level.WARNING)
         else:
-            yield Report(node, f"`{name}` builds the same tensor on every call; build it once and keep it in a buffer")
+            message = f"`{name}` builds the same tensor on every call; build it once and keep it in a buffer"
+            yield Report(node, message, _fix(site, node))
+
+
+def _fix(site: Site, call: cst.Call) -> Fix | None:
+    """The constant as a buffer of the module; ``None`` where it cannot be built in ``__init__``."""
+    name = _buffer_name(site, call)
+    attribute = site.free_attribute(name) if name is not None else None
+    built = _built_once(site, call)
+    if attribute is None or built is None:
+        return None
+    this, _, found = attribute.partition(".")
+    made, anywhere = built
+    return Fix(
+        f"keep it in the buffer `{attribute}`",
+        ((call, attribute),),
+        may_change=(Change.ALIASING,),
+        assumes=_ASSUMES if anywhere and site.may_use_cuda() else "",
+        setup=(f'{this}.register_buffer("{found}", {made}, persistent=False)',),
+    )
+
+
+def _buffer_name(site: Site, call: cst.Call) -> str | None:
+    """A name for the buffer: that of the variable, else one for what it holds; ``None`` where it is stored."""
+    match site.parent(call):
+        case cst.Assign(targets=[cst.AssignTarget(target=target)]):
+            return target.value if isinstance(target, cst.Name) else None
+        case cst.AnnAssign(target=target):
+            return target.value if isinstance(target, cst.Name) else None
+    return _NAMES.get((site.name(call.func) or "").rpartition(".")[2], "constant")
+
+
+def _built_once(site: Site, call: cst.Call) -> tuple[str, bool] | None:
+    """The call as it reads in ``__init__``, on one row, and whether nothing said on which device.
+
+    ``None`` where an argument is not there, or the device is not that of what the method was given.
+    """
+    table = call.args[0].value if (site.name(call.func) or "") in _OF_A_TABLE else None
+    inner = table if isinstance(table, cst.Call) else None
+    anywhere = True
+    for made in (call, inner):
+        if made is None:
+            continue
+        if not site.settled(made.func) or any(keyword_of(made, word) for word in ("layout", "pin_memory")):
+            return None
+        device = keyword_of(made, "device")
+        if device is not None and not _is_own_device(site, device):
+            return None
+        anywhere = anywhere and device is None
+        if not all(site.settled(argument.value) for argument in made.args if argument.value not in (device, inner)):
+            return None
+    text = source(_anywhere(call, inner))
+    return None if "#" in text or '"""' in text else (_on_one_row(text), anywhere)
+
+
+def _is_own_device(site: Site, device: cst.BaseExpression) -> bool:
+    """Whether a device is that of a tensor that the method was given: ``x.device``."""
+    match device:
+        case cst.Attribute(value=tensor, attr=cst.Name(value="device")):
+            return site.of_parameter(tensor)
+    return False
+
+
+def _anywhere(call: cst.Call, inner: cst.Call | None) -> cst.Call:
+    """The call without the device; the module takes its buffers along."""
+    bare = without_keyword(call, "device")
+    if inner is None:
+        return bare
+    first = bare.args[0].with_changes(value=without_keyword(inner, "device"))
+    return bare.with_changes(args=[first, *bare.args[1:]])
+
+
+def _on_one_row(text: str) -> str:
+    return _ROWS.sub(" ", text).replace("( ", "(").replace(", )", ")").replace(" )", ")")
 
 
 def _is_constant(site: Site, call: cst.Call) -> bool:

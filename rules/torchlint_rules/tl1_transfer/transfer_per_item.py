@@ -1,0 +1,199 @@
+"""TL107: tensors are moved between host and device one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint import cst
+from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Loop, Report, Rule, Site, Trigger
+from torchlint.rule.build import keyword_of
+
+_METHODS = frozenset({"to", "cuda", "cpu"})
+_CREATORS = frozenset({"torch.as_tensor", "torch.tensor", "torch.asarray"})
+_WRAPPERS = frozenset({"numpy.array", "numpy.asarray", "numpy.squeeze", "builtins.float", "builtins.int"})
+_SURELY_TENSOR = frozenset({"detach", "unsqueeze", "squeeze", "clone"})
+
+_TOGETHER = (
+    "each item is moved by itself, one copy per round of the loop (on CUDA; not measured here); put them together "
+    "first and move the whole once"
+)
+_BEFORE = (
+    "one row at a time is moved, and the host waits for each (on CUDA; not measured here); move the whole tensor once "
+    "before the loop"
+)
+
+_SOURCE = """\
+import torch
+from torch import nn
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+class Learner:
+    def __init__(self):
+        self.net = nn.Sequential(nn.Linear(17, 64), nn.ReLU(), nn.Linear(64, 1)).to(device)
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+
+    def collate(self, rows):
+        return torch.stack([row.to(device) for row in rows])
+
+    def update(self, rows):
+        loss = self.net(self.collate(rows)).square().mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+
+def train(learner, replay, updates):
+    for _ in range(updates):
+        learner.update(replay.sample(256))
+"""
+_BETTER = _SOURCE.replace(
+    "torch.stack([row.to(device) for row in rows])",
+    "torch.stack(list(rows)).to(device)",
+)
+
+
+class TransferPerItem(Rule):
+    """Many small tensors are moved between host and device one by one.
+
+    ## What it does
+    Finds `.to(device)`, `.cuda()`, `.cpu()` and `torch.as_tensor(..., device=)` of each item in a loop or
+    comprehension in hot code, where the results are stacked afterwards, and `.cpu()` of one row of a tensor at a time.
+
+    ## Why is this slow
+    Every copy between host and device has a fixed cost, whatever its size, and a copy to the host waits for the
+    device. One copy of the whole costs about as much as one copy of a row.
+
+    ## Example
+    ```python
+    batch = torch.stack([row.to(device) for row in rows])
+    ```
+
+    ## Use instead
+    ```python
+    batch = torch.stack(rows).to(device)
+    ```
+
+    ## What the fix may change
+    There is no automatic fix.
+
+    ## When to ignore it
+    For a handful of tensors of different shapes. The values of a dict and the fields of a batch are not reported.
+
+    ## Measured
+    The cost exists on an accelerator only and has not been measured yet.
+
+    ## References
+    - PyTorch documentation, "CUDA semantics": copies between host and device.
+    """
+
+    code = "TL107"
+    name = "transfer-per-item"
+    summary = "tensors are moved between host and device one by one"
+    level = Level.NOTE
+    trigger = Trigger(calls=_CREATORS, methods=_METHODS)
+    least = Frequency.UPDATE
+    yields_to = ("TL104",)
+    cuda_only = True
+    examples = (
+        Example(
+            name="256-rows",
+            source=_SOURCE,
+            fixed=_BETTER,
+            setup="learner = Learner()\nrows = list(rows)",
+            workload="learner.collate(rows)",
+            inputs=(Input("rows", Kind.TENSOR, (256, 17)),),
+            by_hand=True,
+        ),
+    )
+
+    def check(self, site: Site) -> Iterator[Report]:
+        """Report a move of one item of many, if it could be one move of all."""
+        call = site.node
+        if not isinstance(call, cst.Call) or not site.may_use_cuda() or not site.plain(call):
+            return
+        source = _moved(site, call)
+        if source is None:
+            return
+        place, loop = _loop(site, source)
+        if loop is None:
+            return
+        known = site.value(source).kind
+        if loop.joined and known in (Kind.TENSOR, Kind.UNKNOWN) and _is_element(site, call):
+            yield Report(call, _TOGETHER)
+        elif _is_row(site, source, place) and _to_host(call):
+            yield Report(call, _BEFORE)
+
+
+def _moved(site: Site, call: cst.Call) -> cst.BaseExpression | None:
+    """What a call moves to another device; ``None`` where it may move nothing."""
+    func = call.func
+    if site.name(func) in _CREATORS:
+        device, source = keyword_of(call, "device"), site.argument(call, 0, "data")
+        return source if device is not None and site.value(device).device is not Device.CPU else None
+    if not isinstance(func, cst.Attribute) or func.attr.value not in _METHODS:
+        return None
+    known = site.value(func.value)
+    if known.kind not in (Kind.TENSOR, Kind.UNKNOWN):
+        return None
+    if _to_host(call):
+        return func.value if known.device is not Device.CPU else None
+    if func.attr.value == "cuda":
+        return func.value
+    target = site.argument(call, 0, "device")
+    value = site.value(target) if target is not None else None
+    if value is None or value.kind not in (Kind.DEVICE, Kind.STRING) or value.device is Device.CPU:
+        return None
+    return func.value if known.device is not Device.CUDA else None
+
+
+def _to_host(call: cst.Call) -> bool:
+    """Whether a move is to the host: ``.cpu()``, ``.to("cpu")``."""
+    match call:
+        case cst.Call(func=cst.Attribute(attr=cst.Name(value="cpu")), args=[]):
+            return True
+        case cst.Call(func=cst.Attribute(attr=cst.Name(value="to")), args=[cst.Arg(value=cst.SimpleString() as text)]):
+            return text.evaluated_value == "cpu"
+    return False
+
+
+def _loop(site: Site, source: cst.BaseExpression) -> tuple[int, Loop | None]:
+    """The innermost loop over many items of which the source is one, or is drawn anew for each; and its place."""
+    for place, loop in enumerate(site.loops(source)):
+        if not loop.few:
+            of_item = loop.item and loop.carried is not True
+            return place, loop if (of_item or loop.draws) and not loop.learns else None
+    return 0, None
+
+
+def _is_element(site: Site, call: cst.Call) -> bool:
+    """Whether what is moved is, as it is or converted further, an element of a comprehension or appended to a list."""
+    links = site.chain(call)
+    node: cst.CSTNode = links[-1].node if links else call
+    parent = site.parent(node)
+    while isinstance(parent, cst.Call) and site.name(parent.func) in _WRAPPERS:
+        node, parent = parent, site.parent(parent)
+    if isinstance(parent, (cst.ListComp, cst.GeneratorExp)):
+        return parent.elt is node
+    return bool(site.grows(node))
+
+
+def _is_row(site: Site, source: cst.BaseExpression, place: int) -> bool:
+    """Whether an expression is one row of a tensor, by a number that a loop counts, of a tensor that stays the same."""
+    surely = False
+    while isinstance(source, cst.Call) and isinstance(source.func, cst.Attribute):
+        surely = surely or source.func.attr.value in _SURELY_TENSOR
+        source = source.func.value
+    if not isinstance(source, cst.Subscript):
+        return False
+    match source.slice[0].slice:
+        case cst.Index(value=index) if site.value(index).kind is Kind.NUMBER:
+            pass
+        case _:
+            return False
+    base = source.value
+    if not (surely or site.value(base).kind is Kind.TENSOR):
+        return False
+    same, turns = site.loops(base)[place], site.loops(index)[place]
+    return turns.item and not same.item and not same.carried

@@ -1,0 +1,143 @@
+"""TL204: a tensor copied to the host in every update, where only a log reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint import cst
+from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger, Use
+
+_COPIES = frozenset({"cpu", "numpy"})
+_SAME = frozenset({"cpu", "to", "detach", "clone"})
+_FURTHER = frozenset({"item", "numpy", "tolist"})
+_ENDS = frozenset({Use.LOGGED, Use.RETURNED, Use.PASSED, Use.STORED})
+
+_MESSAGE = (
+    "`{what}` waits for the device, for a value that only logs and seldom code need (on CUDA; not measured here); "
+    "keep it detached and copy it where it is needed"
+)
+
+_SOURCE = """\
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+class Critic:
+    def __init__(self):
+        self.net = nn.Sequential(nn.Linear(17, 64), nn.ReLU(), nn.Linear(64, 1)).to(device)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=1e-3)
+
+    def update(self, obs, goal):
+        value = self.net(obs).squeeze(-1)
+        loss = F.mse_loss(value, goal)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        return {"loss": loss.detach().cpu().numpy(), "value": value.mean().detach().cpu().numpy()}
+
+
+def train(critic: Critic, replay, updates):
+    for step in range(updates):
+        metrics = critic.update(*replay.sample(256))
+        if step % 1000 == 0:
+            print({name: float(value) for name, value in metrics.items()})
+"""
+_BETTER = _SOURCE.replace(".detach().cpu().numpy()", ".detach()")
+
+
+class HostCopyInUpdate(Rule):
+    """Every update copies a tensor to the host that is only logged now and then.
+
+    ## What it does
+    Finds `.cpu()` and `.numpy()` of tensors, and calls of functions that do nothing else (`to_np(x)`), in code that
+    runs at least once per gradient update, when the value is followed through names, containers, attributes, returns
+    and calls, and all it comes to is logging.
+
+    ## Why is this slow
+    The copy has to wait until the device has finished all work queued so far, Python queues nothing meanwhile, and the
+    device idles afterwards. Most of the values are thrown away: a log reads them every thousand updates.
+
+    ## Example
+    ```python
+    metrics["loss"] = loss.detach().cpu().numpy()
+    ```
+
+    ## Use instead
+    ```python
+    metrics["loss"] = loss.detach()
+    ```
+
+    and copy the metrics where they are logged.
+
+    ## What the fix may change
+    There is no automatic fix: the code that logs has to make the copy.
+
+    ## When to ignore it
+    On the CPU, where nothing is copied. Where the host computes with the value in each update, which torchlint takes
+    for granted when it sees NumPy, a sum tree, an environment or code that it does not know.
+
+    ## Measured
+    The wait exists on an accelerator only and has not been measured yet.
+
+    ## References
+    - PyTorch documentation, "Performance Tuning Guide": avoid unnecessary CPU-GPU synchronization.
+    """
+
+    code = "TL204"
+    name = "host-copy-in-update"
+    summary = "a tensor is copied to the host in every update for a value that is only logged"
+    level = Level.NOTE
+    trigger = Trigger(methods=_COPIES, copies=True)
+    least = Frequency.UPDATE
+    yields_to = ("TL203",)
+    cuda_only = True
+    examples = (
+        Example(
+            name="metrics-of-an-update",
+            source=_SOURCE,
+            fixed=_BETTER,
+            setup="critic = Critic()\nobs, goal = obs.to(device), goal.to(device)",
+            workload="round(float(critic.update(obs, goal)['loss']), 3)",
+            inputs=(Input("obs", Kind.TENSOR, (256, 17)), Input("goal", Kind.TENSOR, (256,))),
+            by_hand=True,
+        ),
+    )
+
+    def check(self, site: Site) -> Iterator[Report]:
+        """Report a copy of a tensor to the host, off the CPU, that only a log needs."""
+        call = site.node
+        if not isinstance(call, cst.Call) or not site.may_use_cuda():
+            return
+        what = _copy(site, call)
+        if what and not site.copying():
+            uses = site.uses(call)
+            if Use.LOGGED in uses and uses <= _ENDS:
+                yield Report(call, _MESSAGE.format(what=what))
+
+
+def _copy(site: Site, call: cst.Call) -> str:
+    """How a call copies a tensor to the host, empty for any other call and for one that a later one completes."""
+    if any(link.name in _FURTHER for link in site.chain(call)):
+        return ""
+    if site.copies(call):
+        given = call.args[0].value if call.args else None
+        return f"{_name(call.func)}()" if given is not None and site.value(given).device is not Device.CPU else ""
+    func = call.func
+    if not isinstance(func, cst.Attribute) or func.attr.value not in _COPIES or call.args:
+        return ""
+    source = func.value
+    if site.value(source).kind is not Kind.TENSOR:
+        return ""
+    while isinstance(source, cst.Call) and isinstance(source.func, cst.Attribute) and source.func.attr.value in _SAME:
+        source = source.func.value
+    return f".{func.attr.value}()" if site.value(source).device is not Device.CPU else ""
+
+
+def _name(func: cst.BaseExpression) -> str:
+    """The last part of a function's name."""
+    if isinstance(func, cst.Attribute):
+        return func.attr.value
+    return func.value if isinstance(func, cst.Name) else "the function"

@@ -1,0 +1,170 @@
+"""TL203: one number of a tensor read back to the host, where the host does not need it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint import cst
+from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger, Use
+
+_NUMBERS = frozenset({"builtins.float", "builtins.int"})
+_TO_HOST = frozenset({"cpu", "to", "detach"})
+_ELSEWHERE = frozenset({Use.RETURNED, Use.PASSED, Use.STORED})
+_ENOUGH = frozenset({Use.LOGGED, Use.TENSOR})
+
+_MESSAGE = "`{what}` waits for the device, {why} (on CUDA; not measured here); {better}"
+_SHARED = "; {count} such reads in this function, `torch.stack([...]).tolist()` would be one"
+
+_SOURCE = """\
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+class Critic:
+    def __init__(self):
+        self.net = nn.Sequential(nn.Linear(17, 64), nn.ReLU(), nn.Linear(64, 1)).to(device)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=1e-3)
+
+    def update(self, batches):
+        total = 0.0
+        for obs, goal in batches:
+            loss = F.mse_loss(self.net(obs).squeeze(-1), goal)
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            total += loss.item()
+        return total / len(batches)
+
+
+def train(critic: Critic, replay, updates):
+    for _ in range(updates):
+        print(critic.update(replay.sample(8)))
+"""
+_BETTER = _SOURCE.replace("total = 0.0", "total = torch.zeros((), device=device, dtype=torch.float64)")
+_BETTER = _BETTER.replace("total += loss.item()", "total += loss.detach()")
+_BETTER = _BETTER.replace("return total / len(batches)", "return (total / len(batches)).item()")
+
+
+class ScalarReadback(Rule):
+    """Python reads a number back from the device in every update, and only a log, a sum or a tensor takes it.
+
+    ## What it does
+    Finds `.item()`, `float(t)` and `int(t)` of a tensor in code that runs at least once per gradient update, when the
+    number is followed through names, containers, attributes, returns and calls, and all it comes to are loggers, sums,
+    or further tensor operations.
+
+    ## Why is this slow
+    The number is not there before the device has finished all work queued so far. Python waits for it, queues nothing
+    meanwhile, and the device idles afterwards. Several numbers read one by one wait several times.
+
+    ## Example
+    ```python
+    loss.backward()
+    optimizer.step()
+    total += loss.item()
+    ```
+
+    ## Use instead
+    ```python
+    loss.backward()
+    optimizer.step()
+    total += loss.detach()
+    ```
+
+    Read the sum once, where it is logged; several numbers at once with `torch.stack([...]).tolist()`. A number that
+    goes back into tensor operations can stay a tensor: `self.alpha = self.log_alpha.exp().detach()`.
+
+    ## What the fix may change
+    There is no automatic fix: a sum of float32 tensors is rounded otherwise than a sum of Python numbers, which have
+    64 bits.
+
+    ## When to ignore it
+    On the CPU, where nothing waits and adding Python numbers is faster than adding small tensors. Where the host needs
+    the number at once for something that torchlint does not see.
+
+    ## Measured
+    The wait exists on an accelerator only and has not been measured yet.
+
+    ## References
+    - PyTorch documentation, "Performance Tuning Guide": avoid unnecessary CPU-GPU synchronization.
+    """
+
+    code = "TL203"
+    name = "scalar-readback"
+    summary = "a number is read back from the device in every update for a log, a sum or more tensor operations"
+    level = Level.NOTE
+    trigger = Trigger(calls=_NUMBERS, methods=frozenset({"item"}))
+    least = Frequency.UPDATE
+    yields_to = ("TL201", "TL206")
+    cuda_only = True
+    examples = (
+        Example(
+            name="loss-of-each-batch",
+            source=_SOURCE,
+            fixed=_BETTER,
+            setup="critic = Critic()\nbatches = [(obs.to(device), goal.to(device))] * 8",
+            workload="round(critic.update(batches), 3)",
+            inputs=(Input("obs", Kind.TENSOR, (256, 17)), Input("goal", Kind.TENSOR, (256,))),
+            by_hand=True,
+        ),
+    )
+
+    def check(self, site: Site) -> Iterator[Report]:
+        """Report a number that is read from a tensor, off the CPU, and that the host does not need."""
+        call = site.node
+        if not isinstance(call, cst.Call) or not site.may_use_cuda():
+            return
+        read = _read(site, call)
+        if read is None or not _on_device(site, read[1]):
+            return
+        uses = site.uses(call)
+        if uses <= _ENOUGH | _ELSEWHERE and (not uses or uses & _ENOUGH):
+            why, better = _advice(uses)
+            yield Report(call, _MESSAGE.format(what=read[0], why=why, better=better), shared=_SHARED)
+
+
+def _read(site: Site, call: cst.Call) -> tuple[str, cst.BaseExpression] | None:
+    """How a call reads a number, and the expression that it reads; ``None`` for any other call."""
+    func = call.func
+    if isinstance(func, cst.Attribute) and func.attr.value == "item":
+        return (".item()", func.value) if not call.args else None
+    name = site.name(func)
+    if name in _NUMBERS and len(call.args) == 1 and site.plain(call):
+        return f"{name.removeprefix('builtins.')}()", call.args[0].value
+    return None
+
+
+def _on_device(site: Site, node: cst.BaseExpression) -> bool:
+    """Whether what is read is a tensor that was not on the host before this very expression."""
+    if not _is_tensor(site, node):
+        return False
+    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in _TO_HOST:
+        node = node.func.value
+    return site.value(node).device is not Device.CPU
+
+
+def _is_tensor(site: Site, node: cst.BaseExpression) -> bool:
+    """Whether an expression is proven a tensor: by its value, or since backward runs through what it is made of."""
+    kind = site.value(node).kind
+    if kind is not Kind.UNKNOWN:
+        return kind is Kind.TENSOR
+    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        node = node.func.value
+    return isinstance(node, (cst.Name, cst.Attribute)) and site.differentiated(node)
+
+
+def _advice(uses: frozenset[Use]) -> tuple[str, str]:
+    """Why the number is not needed there, and what to do instead."""
+    if {Use.LOGGED, Use.TENSOR} <= uses:
+        return "for a number that only logs and tensor operations need", "keep the tensor, read it where it is logged"
+    if Use.LOGGED in uses:
+        return (
+            "for a number that only logs and seldom code need",
+            "keep detached tensors and read them where they are needed",
+        )
+    if Use.TENSOR in uses:
+        return "for a number that only tensor operations need", "keep the detached tensor"
+    return "for a number that nobody uses", "leave the read out"

@@ -1,0 +1,360 @@
+"""Where the number ``x.item()``, or the graph of ``net(x)``, goes in small programs: all ends, and no others."""
+
+from __future__ import annotations
+
+import pytest
+from projects import Code
+
+from torchlint.rule import Use
+
+HEAD = """\
+import logging
+import math
+
+import numpy as np
+import torch
+import wandb
+from torch import nn
+
+net = nn.Linear(3, 3)
+table = torch.zeros(3)
+array = np.zeros(3)
+x = torch.ones(())
+"""
+
+
+def ends(text: str, expression: str = "x.item()") -> set[str]:
+    code = Code(HEAD + text)
+    return {use.name for use in code.analysis.flow.uses(code.file(), code.node(expression))}
+
+
+def graph_ends(text: str, expression: str = "net(x)") -> set[str]:
+    code = Code(HEAD + text)
+    return {use.name for use in code.analysis.flow.graph_uses(code.file(), code.node(expression))}
+
+
+ONE_EXPRESSION = {
+    "x.item()": set(),
+    "print(x.item())": {"LOGGED"},
+    "print(f'loss {x.item():.3f}')": {"LOGGED"},
+    "print('loss %f' % x.item())": {"LOGGED"},
+    "print('loss {}'.format(x.item()))": {"LOGGED"},
+    "logging.info('loss %f', x.item())": {"LOGGED"},
+    "wandb.log({'loss': x.item()}, step=3)": {"LOGGED"},
+    "writer.add_scalar('loss', x.item(), 3)": {"LOGGED"},
+    "self.logger.record('loss', x.item())": {"LOGGED"},
+    "bar.set_postfix(loss=x.item())": {"LOGGED"},
+    "torch.save({'loss': x.item()}, 'file')": {"LOGGED"},
+    "f(x.item())": {"PASSED"},
+    "f(*[x.item()])": {"PASSED"},
+    "f(**{'a': x.item()})": {"PASSED"},
+    "table[0] = x.item()": {"TENSOR"},
+    "array[0] = x.item()": {"HOST"},
+    "table * x.item()": {"TENSOR"},
+    "table > x.item()": {"TENSOR"},
+    "array * x.item()": {"HOST"},
+    "table.mul_(x.item())": {"TENSOR"},
+    "table.view(x.item(), 1)": {"SIZE"},
+    "torch.zeros(x.item())": {"SIZE"},
+    "np.zeros(x.item())": {"SIZE"},
+    "torch.arange(x.item())": {"SIZE"},
+    "torch.full((3,), 0.0) + x.item()": {"TENSOR"},
+    "torch.tensor(x.item())": {"TENSOR"},
+    "torch.tensor([x.item()])": {"TENSOR", "COLLECTED"},
+    "range(x.item())": {"SIZE"},
+    "table[x.item()]": {"INDEX"},
+    "table[x.item():]": {"INDEX"},
+    "table[x.item(), 0]": {"INDEX"},
+    "{x.item(): 1}": {"INDEX"},
+    "sorted([x.item(), 1])": {"HOST"},
+    "math.sqrt(x.item())": set(),
+    "print(math.sqrt(abs(-float(x.item()))))": {"LOGGED"},
+    "print(np.mean([x.item(), 2]))": {"LOGGED"},
+    "print(sum([x.item() for _ in range(3)]))": {"LOGGED"},
+    "print(max(x.item(), 2))": {"LOGGED"},
+    "print(1 if x.item() else 2)": {"LOGGED"},
+    "print(x.item() if a else 2)": {"LOGGED"},
+    "print(x.item() == 3)": {"LOGGED"},
+    "isinstance(x.item(), float)": set(),
+    "len([x.item()])": set(),
+    "print(*(x.item(), 3))": {"LOGGED"},
+    "raise ValueError(x.item())": {"LOGGED"},
+    "env.step(x.item())": {"ENVIRONMENT"},
+    "np.random.seed(x.item())": {"HOST"},
+}
+
+
+@pytest.mark.parametrize("text", ONE_EXPRESSION)
+def test_one_expression(text: str) -> None:
+    assert ends(text) == ONE_EXPRESSION[text]
+
+
+BRANCHES = ["if x.item(): pass", "while x.item() > 2: pass", "y = 1 if x.item() else 2", "assert x.item() < 3"]
+
+
+@pytest.mark.parametrize("text", BRANCHES)
+def test_decisions_in_code_that_often_runs(text: str) -> None:
+    loop = "def f(optimizer):\n    for _ in range(9):\n        optimizer.zero_grad()\n        net(x).backward()\n"
+    assert ends(f"{loop}        optimizer.step()\n        {text}\nf(torch.optim.SGD(net.parameters()))\n") == {
+        "CONDITION"
+    }
+
+
+def test_decisions_that_are_seldom_taken_are_like_a_log() -> None:
+    assert ends("if x.item() > 3:\n    print('large')\n") == {"LOGGED"}
+
+
+NAMES = {
+    "rebound": ("y = x.item()\ny = 3\nprint(y)", set()),
+    "arithmetic": ("y = x.item()\nz = 2 * y + 1\nprint(z)", {"LOGGED"}),
+    "one of two names": ("y, z = x.item(), 3\ntable[z]", set()),
+    "the other": ("y, z = 3, x.item()\ntable[z]", {"INDEX"}),
+    "nested unpacking": ("(a, b), c = (1, x.item()), 2\ntable[b]\nprint(c)", {"INDEX"}),
+    "starred": ("a, *b = 1, 2, x.item()\nprint(b)", {"LOGGED"}),
+    "augmented": ("y = 0\nfor _ in range(3):\n    y += x.item()\ny /= 3\nprint(y)", {"LOGGED"}),
+    "augmented tensor": ("y = torch.zeros(3)\ny += x.item()", {"TENSOR"}),
+    "walrus": ("print(y := x.item())\ntable[y]", {"LOGGED", "INDEX"}),
+    "in a nested function": ("y = x.item()\ndef f():\n    print(y)", {"LOGGED"}),
+    "only its length": ("y = [x.item()]\nrange(len(y))", set()),
+    "only whether it is there": ("y = x.item()\nif y is None: pass", set()),
+}
+CONTAINERS = {
+    "a list": ("y = []\ny.append(x.item())\nprint(y[0])", {"LOGGED"}),
+    "a list that is not read": ("y = []\ny.append(x.item())", set()),
+    "appended with +=": ("y = []\ny += [x.item()]\nprint(y)", {"LOGGED"}),
+    "extended": ("y = []\ny.extend([x.item()])\nfor z in y:\n    table[z]", {"INDEX"}),
+    "extended by an array": ("y = []\ny.extend(x.item())\nif y: pass\nprint(y[0])", {"LOGGED"}),
+    "a key": ("d = {}\nd['a'] = x.item()\nprint(d['a'])", {"LOGGED"}),
+    "another key": ("d = {}\nd['a'] = x.item()\nprint(d['b'])", set()),
+    "an unknown key": ("d = {}\nd[k] = x.item()\nprint(d['b'])", {"LOGGED"}),
+    "looked up": ("d = {}\nd['a'] = x.item()\nprint(d.get('a', 0))", {"LOGGED"}),
+    "another looked up": ("d = {}\nd['a'] = x.item()\nprint(d.get('b', 0))", set()),
+    "its keys": ("d = {'a': x.item()}\nfor k in d:\n    print(k)", set()),
+    "its items": ("d = {'a': x.item()}\nfor k, v in d.items():\n    print(k)\n    table[v]", {"INDEX"}),
+    "its values": ("d = {'a': x.item()}\nprint(sum(d.values()))", {"LOGGED"}),
+    "membership of keys": ("d = {'a': x.item()}\nif 'a' in d: pass", set()),
+    "merged": ("d, e = {}, {'a': x.item()}\nd.update(e)\nprint(d['a'])", {"LOGGED"}),
+    "merged by keyword": ("d = {}\nd.update(a=x.item())\nprint(d['a'])", {"LOGGED"}),
+    "spread": ("d = {'a': x.item()}\ne = {**d, 'b': 2}\nprint(e['a'])", {"LOGGED"}),
+    "built by dict": ("d = dict(a=x.item(), b=2)\nprint(d['a'])", {"LOGGED"}),
+    "another of dict": ("d = dict(a=x.item(), b=2)\nprint(d['b'])", set()),
+    "a comprehension": ("d = {k: x.item() for k in 'ab'}\nprint([v for v in d.values()])", {"LOGGED"}),
+    "lists in a dict": (
+        "from collections import defaultdict\nd = defaultdict(list)\nd['a'].append(x.item())\n"
+        "for k, v in d.items():\n    print(np.mean(v))",
+        {"LOGGED"},
+    ),
+    "setdefault": ("d = {}\nd.setdefault('a', []).append(x.item())\ntable[d['a'][0]]", {"INDEX"}),
+    "zipped": ("for a, b in zip([x.item()], [2]):\n    print(a)\n    table[b]", {"LOGGED"}),
+    "numbered": ("for a, b in enumerate([x.item()]):\n    table[a]\n    print(b)", {"LOGGED"}),
+    "a slice": ("y = [x.item()]\nprint(y[1:][0])", {"LOGGED"}),
+    "an alias": ("y = []\nz = y\nz.append(x.item())\nprint(y)", {"LOGGED"}),
+    "somebody's container": ("y = make()\ny.append(x.item())", {"COLLECTED"}),
+    "a container from outside": ("def f(y):\n    y.append(x.item())", {"COLLECTED"}),
+    "a container of a caller": ("def f(y):\n    y.append(x.item())\nz = []\nf(z)\nprint(z)", {"LOGGED"}),
+    "the container of another caller": (
+        "def f(y):\n    y.append(x.item())\nz, w = [], []\nf(z)\nprint(w)",
+        set(),
+    ),
+    "a list turned into a tensor": ("y = []\ny.append(x.item())\ntorch.tensor(y)", {"TENSOR", "COLLECTED"}),
+}
+CALLS = {
+    "returned to a caller": ("def f():\n    return x.item()\nprint(f())", {"LOGGED"}),
+    "returned and dropped": ("def f():\n    return x.item()\nf()", set()),
+    "returned to nobody": ("def f():\n    return x.item()", {"RETURNED"}),
+    "the first of a tuple": ("def f():\n    return x.item(), 2\na, b = f()\nprint(a)\ntable[b]", {"LOGGED"}),
+    "a returned key": (
+        "def f():\n    return {'a': x.item(), 'b': 2}\nd = f()\nprint(d['a'])\ntable[d['b']]",
+        {"LOGGED"},
+    ),
+    "through an argument": ("def f(a, b):\n    print(a)\n    table[b]\nf(x.item(), 2)", {"LOGGED"}),
+    "through a keyword": ("def f(a, *, b):\n    print(a)\n    table[b]\nf(1, b=x.item())", {"INDEX"}),
+    "through *args": ("def f(*args):\n    print(args[0])\n    table[args[1]]\nf(x.item(), 2)", {"LOGGED"}),
+    "through **kwargs": ("def f(**kw):\n    print(kw['a'])\n    table[kw['b']]\nf(a=1, b=x.item())", {"INDEX"}),
+    "back to the same caller": (
+        "def same(a):\n    return a\nprint(same(x.item()))\ntable[same(2)]",
+        {"LOGGED"},
+    ),
+    "recursion": ("def f(a, n):\n    return a if n == 0 else f(a, n - 1)\nprint(f(x.item(), 3))", {"LOGGED"}),
+    "a generator": ("def f():\n    yield x.item()\nfor y in f():\n    print(y)", {"LOGGED"}),
+    "a lambda": ("f = lambda a: a + 1\nprint(f(x.item()))", {"LOGGED"}),
+}
+OBJECTS = {
+    "an attribute": (
+        "class A:\n    def f(self):\n        self.a = x.item()\n    def g(self):\n"
+        "        return torch.zeros(3) * self.a\n"
+        "A().g()",
+        {"TENSOR"},
+    ),
+    "an attribute nobody reads": ("class A:\n    def f(self):\n        self.a = x.item()", {"STORED"}),
+    "of the same name in another class": (
+        "class A:\n    def f(self):\n        self.a = x.item()\nclass B:\n    def __init__(self):\n        self.a = 1\n"
+        "    def g(self):\n        print(self.a)\nB().g()",
+        {"STORED"},
+    ),
+    "read in a subclass": (
+        "class A:\n    def f(self):\n        self.a = x.item()\nclass B(A):\n    def g(self):\n        print(self.a)",
+        {"LOGGED"},
+    ),
+    "summed up in an attribute": (
+        "class A:\n    def __init__(self):\n        self.a = 0\n    def f(self):\n        self.a += x.item()\n"
+        "    def g(self):\n        print(self.a)",
+        {"LOGGED"},
+    ),
+    "a list in an attribute": (
+        "class A:\n    def __init__(self):\n        self.a = []\n    def f(self):\n        self.a.append(x.item())\n"
+        "    def g(self):\n        print(sum(self.a) / len(self.a))",
+        {"LOGGED"},
+    ),
+    "read by a property": (
+        "class A:\n    def f(self):\n        self._a = x.item()\n    @property\n    def a(self):\n"
+        "        return self._a\n"
+        "b = A()\nprint(b.a)",
+        {"LOGGED"},
+    ),
+    "given to a constructor": (
+        "class A:\n    def __init__(self, a):\n        self.a = a\nb = A(x.item())\nprint(b.a)",
+        {"LOGGED"},
+    ),
+    "a field of a dataclass": (
+        "from dataclasses import dataclass\n@dataclass\nclass A:\n    a: float\n    b: int\n"
+        "c = A(x.item(), 2)\nprint(c.a)\ntable[c.b]",
+        {"LOGGED"},
+    ),
+    "a list of an owner": (
+        "class A:\n    def __init__(self, log):\n        self.log = log\n    def f(self):\n"
+        "        self.log.append(x.item())\n"
+        "history = []\nA(history).f()\nprint(history)",
+        {"LOGGED", "STORED"},
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [*NAMES.values(), *CONTAINERS.values(), *CALLS.values(), *OBJECTS.values()]
+)
+def test_through_the_program(text: str, expected: set[str]) -> None:
+    assert ends(text) == expected
+
+
+def test_across_files() -> None:
+    code = Code(
+        {
+            "agent.py": "import torch\nclass Agent:\n    def update(self, x: torch.Tensor):\n"
+            "        return {'loss': x.item(), 'kl': 2}\n",
+            "train.py": "from agent import Agent\nagent = Agent()\n"
+            "for key, value in agent.update(1).items():\n    print(key, value)\n",
+        }
+    )
+    assert code.analysis.flow.uses(code.file("agent.py"), code.node("x.item()", "agent.py")) == {Use.LOGGED}
+
+
+TENSORS = {
+    "read back": ("y = net(x).argmax()\ny.item()", "net(x).argmax()", {"READ"}),
+    "copied and read back": ("y = net(x).detach().cpu()\ny.numpy()", "net(x)", {"READ"}),
+    "only its shape": ("y = net(x)\nprint(y.shape, y.dtype, len(y), y.numel())", "net(x)", set()),
+    "an operand": ("y = net(x)\ny + 1", "net(x)", {"TENSOR"}),
+    "differentiated": ("net(x).backward()", "net(x)", {"BACKWARD"}),
+    "an array that is averaged": ("y = net(x).numpy()\nprint(y.mean())", "net(x).numpy()", {"LOGGED"}),
+    "an array that is computed with": ("y = net(x).numpy()\nz = y + 1", "net(x).numpy()", {"HOST"}),
+}
+
+
+@pytest.mark.parametrize(("text", "expression", "expected"), TENSORS.values(), ids=TENSORS)
+def test_tensors_and_arrays(text: str, expression: str, expected: set[str]) -> None:
+    assert ends(text, expression) == expected
+
+
+GRAPHS = {
+    "nothing": ("net(x)", set()),
+    "detached": ("y = net(x).detach()\nprint(y)", {"DETACHED"}),
+    "its data": ("y = net(x).data", {"DETACHED"}),
+    "read back": ("net(x).item()", {"DETACHED"}),
+    "an index of the best": ("net(x).argmax(1)", {"DETACHED"}),
+    "compared": ("y = net(x) > 3", {"DETACHED"}),
+    "turned into data": ("torch.tensor(net(x))", {"DETACHED"}),
+    "a tensor like it": ("torch.zeros_like(net(x))", {"DETACHED"}),
+    "decided on": ("if net(x).sum(): pass", {"DETACHED"}),
+    "backward": ("net(x).sum().backward()", {"BACKWARD"}),
+    "backward of a sum": (
+        "loss = 0\nfor _ in range(3):\n    loss = loss + net(x).mean()\nloss.backward()",
+        {"BACKWARD"},
+    ),
+    "backward of an augmented sum": (
+        "loss = 0\nfor _ in range(3):\n    loss += net(x).mean()\nloss.backward()",
+        {"BACKWARD"},
+    ),
+    "backward of a list": ("y = []\ny.append(net(x))\ntorch.stack(y).mean().backward()", {"BACKWARD"}),
+    "autograd.grad": ("torch.autograd.grad(net(x).sum(), x)", {"BACKWARD"}),
+    "scaled": ("scaler.scale(net(x).mean()).backward()", {"BACKWARD"}),
+    "accelerator": ("accelerator.backward(net(x).mean())", {"BACKWARD"}),
+    "a maximum by its name": ("y = net(x).max(1)\ny.values.sum().backward()", {"BACKWARD"}),
+    "the places of a maximum": ("y = net(x).max(1)\nprint(y.indices)", set()),
+    "an item of unknown name": ("y = (net(x), x)\nprint(y.first)", {"PASSED"}),
+    "the values of a maximum": ("y, i = net(x).max(1)\ny.sum().backward()", {"BACKWARD"}),
+    "the positions of a maximum": ("y, i = net(x).max(1)\ni.sum().backward()", set()),
+    "another network": ("other = nn.Linear(3, 1)\nother(net(x)).sum().backward()", {"BACKWARD"}),
+    "log_prob of a distribution": (
+        "dist = torch.distributions.Normal(net(x), 1)\n(-dist.log_prob(x)).mean().backward()",
+        {"BACKWARD"},
+    ),
+    "sample of a distribution": ("a = torch.distributions.Normal(net(x), 1).sample()\nprint(a)", {"DETACHED"}),
+    "log_prob of it": (
+        "dist = torch.distributions.Normal(table, 1)\ndist.log_prob(net(x)).sum().backward()",
+        {"BACKWARD"},
+    ),
+    "written into a tensor": ("y = torch.zeros(3)\ny[0] = net(x)\ny.sum().backward()", {"BACKWARD"}),
+    "copied into a tensor": ("y = torch.zeros(3)\ny.copy_(net(x))\ny.sum().backward()", {"BACKWARD"}),
+    "copied into its data": ("table.data.copy_(net(x))\ntable.sum().backward()", set()),
+    "written into an array": ("array[0] = net(x)", {"DETACHED"}),
+    "printed": ("print(net(x))", {"LOGGED"}),
+    "returned to a loss": ("def f():\n    return net(x)\nf().mean().backward()", {"BACKWARD"}),
+    "returned to nobody": ("def f():\n    return net(x)", {"RETURNED"}),
+    "kept": ("class A:\n    def f(self):\n        self.y = net(x)", {"STORED"}),
+    "passed": ("unknown(net(x))", {"PASSED"}),
+    "only its shape": ("print(net(x).shape[0], net(x).size(0))", set()),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), GRAPHS.values(), ids=GRAPHS)
+def test_graphs(text: str, expected: set[str]) -> None:
+    assert graph_ends(text) == expected
+
+
+def test_an_operation_without_autograd_ends_the_graph() -> None:
+    text = "def f():\n    y = net(x)\n    with torch.no_grad():\n        z = y * 2\n    z.mean().backward()\nf()\n"
+    assert graph_ends(text) == {"DETACHED"}
+
+
+def test_a_container_filled_without_autograd_keeps_the_graph() -> None:
+    text = (
+        "def put(y, rows):\n    rows.append(y)\n"
+        "def f():\n    rows = []\n    y = net(x)\n    with torch.no_grad():\n        put(y, rows)\n"
+        "    torch.stack(rows).mean().backward()\nf()\n"
+    )
+    assert graph_ends(text) == {"BACKWARD"}
+
+
+DIFFERENTIATED = {
+    "in a sum": "def f(a, b):\n    loss = a + b\n    show(a)\n    loss.backward()\nf(1, 2)",
+    "by a caller": "def f(a):\n    show(a)\n    return a\ndef g(a):\n    (2 * f(a)).backward()\n",
+    "an attribute": "class A:\n    def __init__(self, a):\n        self.a = a\n    def f(self):\n"
+    "        (self.a * 2).backward()\n"
+    "        show(self.a)",
+}
+
+
+@pytest.mark.parametrize("text", DIFFERENTIATED.values(), ids=DIFFERENTIATED)
+def test_backward_runs_through_a_name(text: str) -> None:
+    code = Code(HEAD + text)
+    assert code.analysis.flow.differentiated(code.file(), code.shown())
+
+
+def test_backward_through_another_name_says_nothing() -> None:
+    code = Code(HEAD + "def f(a, b):\n    b.backward()\n    show(a)\n    a = b\nf(1, 2)")
+    assert not code.analysis.flow.differentiated(code.file(), code.shown())
+
+
+def test_the_way_of_a_value_that_grows_for_ever_ends() -> None:
+    text = "d = {}\ny = x.item()\nwhile True:\n    y = [y]\n    d = {'a': y, 'b': d}\nprint(y)\n"
+    assert ends(text) == {"LOGGED", "COLLECTED"}

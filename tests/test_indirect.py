@@ -1,0 +1,629 @@
+"""Hotness through what runs a function without calling it by its name.
+
+The first letter of a mark says how often its row runs: inner, step, update, episode or once.
+"""
+
+from __future__ import annotations
+
+import pytest
+from test_hotness import frequencies
+
+from torchlint.rule import Frequency
+
+CASES: dict[str, str] = {
+    "a function that is passed": """
+def run(f):
+    while True:
+        env.step(f(1))
+def act(x):
+    return g(x)  # S0
+run(act)
+""",
+    "a method that is passed by keyword": """
+class A:
+    def go(self):
+        run(callback=self._on_step)
+    def _on_step(self, x):
+        return g(x)  # S0
+def run(callback):
+    while True:
+        env.step(callback(1))
+A().go()
+""",
+    "two functions that are passed": """
+def run(f):
+    while True:
+        env.step(f(1))
+def act(x):
+    return g(x)  # S0
+def act2(x):
+    return g(x)  # S2
+run(act)
+run(act2)
+""",
+    "a function that is stored": """
+class Runner:
+    def __init__(self, policy):
+        self.policy = policy
+    def run(self):
+        while True:
+            env.step(self.policy(1))
+def act(x):
+    return g(x)  # S0
+Runner(act).run()
+""",
+    "a partial": """
+from functools import partial
+def act(net, x):
+    return g(x)  # S0
+f = partial(act, 1)
+while True:
+    env.step(f(1))
+""",
+    "a partial that is stored": """
+import functools
+class A:
+    def __init__(self):
+        self.f = functools.partial(self.inner, 3)
+    def inner(self, a, x):
+        return g(x)  # S0
+    def act(self, x):
+        return self.f(x)  # S1
+a = A()
+while True:
+    env.step(a.act(1))
+""",
+    "a decorator of the project": """
+import functools
+def timed(f):
+    @functools.wraps(f)
+    def wrapper(*args, **kw):
+        log(1)  # SW
+        return f(*args, **kw)
+    return wrapper
+@timed
+def act(x):
+    return g(x)  # S0
+while True:
+    env.step(act(1))
+""",
+    "a decorator with arguments, on a method": """
+import functools
+def retry(n):
+    def deco(f):
+        @functools.wraps(f)
+        def wrapper(*args, **kw):
+            log(1)  # SW
+            return f(*args, **kw)
+        return wrapper
+    return deco
+class A:
+    @retry(3)
+    def act(self, x):
+        return g(x)  # S0
+a = A()
+while True:
+    env.step(a.act(1))
+""",
+    "a property": """
+class A:
+    @property
+    def obs(self):
+        return g(1)  # S0
+    def act(self):
+        return self.obs  # S1
+a = A()
+while True:
+    env.step(a.act())
+""",
+    "an object that is called": """
+class A:
+    def __call__(self, x):
+        return g(x)  # S0
+a = A()
+while True:
+    env.step(a(1))
+""",
+    "a closure": """
+def make(n):
+    def act(x):
+        return g(x)  # S0
+    return act
+act = make(3)
+while True:
+    env.step(act(1))
+""",
+    "a lambda": """
+act = lambda x: (
+    g(x)
+)
+f = lambda x: helper(x)
+def helper(x):
+    return g(x)  # S0
+while True:
+    env.step(f(1))
+""",
+    "a lambda that is passed": """
+def helper(x):
+    return g(x)  # S0
+def run(f):
+    while True:
+        env.step(f(1))
+run(lambda x: helper(x))
+""",
+    "super": """
+class B:
+    def act(self, x):
+        return g(x)  # S0
+class A(B):
+    def act(self, x):
+        return super().act(x)
+a = A()
+while True:
+    env.step(a.act(1))
+""",
+    "super with arguments": """
+class B:
+    def act(self, x):
+        return g(x)  # S0
+class A(B):
+    def act(self, x):
+        return super(A, self).act(x)
+a = A()
+while True:
+    env.step(a.act(1))
+""",
+    "a generator": """
+class A:
+    def batches(self):
+        for i in range(3):
+            x = g(i)  # U0
+            yield x
+    def train(self):
+        for b in self.batches():
+            loss(b).backward()
+A().train()
+""",
+    "an object whose iterator is a generator": """
+class Loader:
+    def __iter__(self):
+        for i in range(3):
+            x = g(i)  # U0
+            yield x
+loader = Loader()
+for b in loader:
+    loss(b).backward()
+""",
+    "an iterator": """
+class Loader:
+    def __iter__(self):
+        return self
+    def __next__(self):
+        return g(1)  # U0
+loader = Loader()
+for b in loader:
+    loss(b).backward()
+""",
+    "a context manager": """
+class T:
+    def __enter__(self):
+        g(1)  # S0
+    def __exit__(self, *a):
+        g(1)  # S2
+t = T()
+while True:
+    with t:
+        env.step(1)
+""",
+    "a context manager that is a function": """
+import contextlib
+@contextlib.contextmanager
+def timer():
+    g(1)  # S0
+    yield
+while True:
+    with timer():
+        env.step(1)
+""",
+    "map": """
+def f(x):
+    return g(x)  # I0
+while True:
+    env.step(list(map(f, y)))
+""",
+    "the function of a process": """
+import multiprocessing as mp
+def helper(x):
+    return g(x)  # S0
+def worker(q):
+    while True:
+        env.step(helper(1))
+p = mp.Process(target=worker, args=(1,))
+""",
+    "getattr with a literal": """
+class A:
+    def act(self, x):
+        return g(x)  # S0
+a = A()
+while True:
+    env.step(getattr(a, 'act')(1))
+""",
+    "a bound method in a variable": """
+class A:
+    def act(self, x):
+        return g(x)  # S0
+a = A()
+f = a.act
+while True:
+    env.step(f(1))
+""",
+    "a dictionary of functions": """
+def f1(x):
+    return g(x)  # S0
+def f2(x):
+    return g(x)  # S2
+T = {'a': f1, 'b': f2}
+while True:
+    env.step(T[k](1))
+""",
+    "a list of callbacks": """
+class C1:
+    def on_step(self, x):
+        return g(x)  # I0
+class C2:
+    def on_step(self, x):
+        return g(x)  # I2
+cbs = [C1(), C2()]
+while True:
+    env.step(1)
+    for c in cbs:
+        c.on_step(1)
+""",
+    "static methods and class methods": """
+class A:
+    @staticmethod
+    def f(x):
+        return g(x)  # S0
+    @classmethod
+    def h(cls, x):
+        return cls.f(x)  # S1
+while True:
+    env.step(A.h(1))
+""",
+    "a compiled module": """
+class Net(nn.Module):
+    def forward(self, x):
+        return self.go(x)  # S0
+    def go(self, x):
+        return g(x)  # S1
+net = torch.compile(Net())
+while True:
+    env.step(net(1))
+""",
+    "compiled functions": """
+def upd(x):
+    return g(x)  # S1
+class A:
+    def __init__(self):
+        self.upd = torch.compile(self._upd)
+    def _upd(self, x):
+        return g(x)  # S0
+f = torch.compile(upd)
+a = A()
+while True:
+    env.step(f(1))
+    a.upd(3)
+""",
+    "a part of a Sequential": """
+class Net(nn.Module):
+    def forward(self, x):
+        return g(x)  # S0
+class Big(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(Net(), nn.ReLU())
+    def forward(self, x):
+        return self.net(x)
+net = Big()
+while True:
+    env.step(net(1))
+""",
+    "parts of a ModuleList": """
+class Net(nn.Module):
+    def forward(self, x):
+        return g(x)  # S0
+class Big(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.nets = nn.ModuleList([Net() for _ in range(3)])
+    def forward(self, x):
+        for n in self.nets:
+            x = n(x)
+        return x
+net = Big()
+while True:
+    env.step(net(1))
+""",
+    "a data set": """
+from torch.utils.data import Dataset, DataLoader
+class D(Dataset):
+    def __getitem__(self, i):
+        return g(i)  # U0
+for b in DataLoader(D(), batch_size=3):
+    loss(b).backward()
+""",
+    "a subscript": """
+class D:
+    def __getitem__(self, i):
+        return g(i)  # S0
+d = D()
+while True:
+    env.step(d[i])
+""",
+    "a function given to a library, for each leaf": """
+import torch.utils._pytree as pytree
+def f(x):
+    return g(x)  # I0
+while True:
+    env.step(pytree.tree_map(f, y))
+""",
+    "an autograd function": """
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return g(x)  # S0
+    @staticmethod
+    def backward(ctx, x):
+        return g(x)  # U2
+while True:
+    env.step(F.apply(3))
+""",
+    "a factory of objects": """
+class A:
+    def act(self, x):
+        return g(x)  # S0
+class B:
+    def act(self, x):
+        return g(x)  # S2
+def make(name):
+    if name == 'a':
+        return A()
+    return B()
+a = make(3)
+while True:
+    env.step(a.act(1))
+""",
+    "a dictionary of classes": """
+class A:
+    def act(self, x):
+        return g(x)  # S0
+class B:
+    def act(self, x):
+        return g(x)  # S2
+R = {'a': A, 'b': B}
+a = R[name](1)
+while True:
+    env.step(a.act(1))
+""",
+    "a forward hook is not run": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_forward_hook(self.hook)
+    def hook(self, m, i, o):
+        return g(i)  # O0
+    def forward(self, x):
+        return x
+net = Net()
+while True:
+    env.step(net(1))
+""",
+    "the constructor of an object that is built for each use": """
+class D:
+    def __init__(self, x):
+        self.x = g(x)  # S0
+class Net(nn.Module):
+    def forward(self, x):
+        return D(x)
+net = Net()
+while True:
+    env.step(net(1))
+""",
+    "a nested function that is passed": """
+def scan(f, xs):
+    for x in xs:
+        f(x)
+class A:
+    def upd(self, x):
+        def step(y):
+            return g(y)  # I0
+        scan(step, x)
+a = A()
+while True:
+    env.step(a.upd(1))
+""",
+    "an evaluation under an interval": """
+def evaluate(env):
+    for i in range(10):
+        while True:
+            env.step(act(1))
+def act(x):
+    return g(x)  # S0
+for i in range(100):
+    loss(b).backward()
+    if i % 1000 == 0:
+        evaluate(env)
+""",
+    "a function by another name": """
+def act(x):
+    return g(x)  # S0
+select = act
+while True:
+    env.step(select(1))
+""",
+    "a generator: what stands outside its loop runs once a call": """
+def batches(n):
+    order = shuffle(n)  # E0
+    for i in order:
+        yield g(i)  # U0
+    g(1)  # E1
+for epoch in range(9):
+    for b in batches(3):
+        loss(b).backward()
+""",
+    "a generator that is drawn from by next": """
+def batches():
+    while True:
+        yield g(1)  # S0
+source = batches()
+while True:
+    env.step(next(source))
+""",
+    "a generator in zip": """
+def batches():
+    while True:
+        yield g(1)  # U0
+for i, b in zip(y, batches()):
+    loss(b).backward()
+""",
+    "a function that only one of the callers of its caller passes": """
+def locked(f):
+    return f()
+def often():
+    return g(1)  # S0
+def seldom():
+    return g(2)  # O0
+while True:
+    env.step(locked(often))
+locked(seldom)
+""",
+    "callers that pass objects of different kinds": """
+class Net(nn.Module):
+    def forward(self, x):
+        return g(x)  # S0
+def act(x):
+    return g(x)  # S1
+def run(policy):
+    while True:
+        env.step(policy(1))
+run(Net())
+run(act)
+run(unknown)
+""",
+    "a module with a __call__ of its own": """
+class Agent(nn.Module):
+    def __call__(self, x):
+        return g(x)  # S0
+agent = Agent()
+while True:
+    env.step(agent(1))
+""",
+    "methods by the beginning of their names": """
+class Agent:
+    def act(self, x, kind):
+        return getattr(self, f"act_{kind}")(x)
+    def act_greedy(self, x):
+        return g(x)  # S0
+    def other(self, x):
+        return g(x)  # O0
+agent = Agent()
+while True:
+    env.step(agent.act(1, "greedy"))
+""",
+    "environments in a list": """
+def run(envs, actions):
+    while True:
+        results = [e.step(a) for e, a in zip(envs, actions)]
+        g(results)  # S0
+""",
+    "a list of other things": """
+def run(clocks, actions):
+    while True:
+        results = [c.step(a) for c, a in zip(clocks, actions)]
+        g(results)  # O0
+""",
+    "gradient updates every so many batches": """
+for i, b in enumerate(loader):
+    loss(b).backward()
+    if (i + 1) % accumulate == 0:
+        optimizer.step()
+        g(1)  # U0
+    if i % 100 == 0:
+        g(2)  # O0
+""",
+    "a guard that asks a function": """
+import os
+def is_dev():
+    return os.environ.get("MODE") == "dev"
+def checked(f):
+    def wrapper(*args):
+        if not is_dev():
+            return f(*args)
+        g(1)  # O0
+        return f(*args)
+    return wrapper
+@checked
+def act(x):
+    return g(x)  # S0
+while True:
+    env.step(act(1))
+""",
+    "a writer that is there is no guard": """
+for b in loader:
+    loss(b).backward()
+    if writer is not None:
+        g(1)  # U0
+    if debugger is not None:
+        g(2)  # O0
+""",
+    "a function named like set-up that hot code calls": """
+def init_distribution(x):
+    return g(x)  # S0
+def init_weights(x):
+    return g(x)  # O0
+while True:
+    env.step(init_distribution(1))
+    init_weights(2)
+""",
+    "a call of a property on an unknown object is not linked": """
+class A:
+    @property
+    def state(self):
+        return g(1)  # O0
+def run(a):
+    while True:
+        env.step(a.state)
+""",
+}
+FREQUENCIES = {
+    "O": Frequency.ONCE,
+    "E": Frequency.EPISODE,
+    "U": Frequency.UPDATE,
+    "S": Frequency.STEP,
+    "I": Frequency.INNER,
+}
+
+
+@pytest.mark.parametrize("text", CASES.values(), ids=CASES)
+def test_what_runs_a_function(text: str) -> None:
+    found = frequencies(text)
+    assert found
+    assert found == {mark: FREQUENCIES[mark[0]] for mark in found}
+
+
+def test_functions_of_a_module_that_are_looked_up_by_a_name_in_the_settings() -> None:
+    files = {
+        "policies.py": "def greedy(x):\n    return g(x)  # S\ndef helper(x):\n    return g(x)  # O\n",
+        "train.py": "import policies\nact = getattr(policies, config.policy)\nDEFAULT = 'greedy'\n"
+        "while True:\n    env.step(act(1))\n",
+    }
+    assert frequencies(files) == {"S": Frequency.STEP, "O": Frequency.ONCE}
+
+
+def test_many_methods_of_one_family_are_linked_to_calls_on_unknown_objects() -> None:
+    base = "class Base:\n    def choose(self, x):\n        return g(x)  # S0\n"
+    classes = "".join(
+        f"class A{n}(Base):\n    def choose(self, x):\n        return g(x)  # S{n}\n" for n in range(1, 10)
+    )
+    train = "def train(agent):\n    while True:\n        env.step(agent.choose(1))\n"
+    assert set(frequencies(base + classes + train).values()) == {Frequency.STEP}

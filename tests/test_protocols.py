@@ -1,0 +1,130 @@
+"""The table of framework protocols: which methods frameworks call, and how often."""
+
+from __future__ import annotations
+
+import pytest
+from test_hotness import frequencies
+
+from torchlint.facts import protocols
+from torchlint.facts.project import is_external_module
+from torchlint.rule import Frequency
+
+FREQUENCIES = {"O": Frequency.ONCE, "E": Frequency.EPISODE, "U": Frequency.UPDATE, "S": Frequency.STEP}
+
+# What a class derives from, and the first letters of how often its methods run.
+CLASSES: dict[str, tuple[str, str, dict[str, str]]] = {
+    "Stable-Baselines3 algorithm": (
+        "from stable_baselines3 import SAC",
+        "SAC",
+        {"_sample_action": "S", "train": "U", "learn": "O"},
+    ),
+    "Stable-Baselines3 on-policy algorithm": (
+        "from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm",
+        "OnPolicyAlgorithm",
+        {"collect_rollouts": "E", "predict": "S"},
+    ),
+    "Stable-Baselines3 buffer": (
+        "from stable_baselines3.common.buffers import ReplayBuffer",
+        "ReplayBuffer",
+        {"add": "S", "sample": "U", "size": "O"},
+    ),
+    "Stable-Baselines3 VecEnv wrapper": (
+        "from stable_baselines3.common.vec_env import VecEnvWrapper",
+        "VecEnvWrapper",
+        {"step_wait": "S", "reset": "E"},
+    ),
+    "TorchRL loss": ("from torchrl.objectives import PPOLoss", "PPOLoss", {"forward": "U"}),
+    "TorchRL environment": (
+        "from torchrl.envs import EnvBase",
+        "EnvBase",
+        {"_step": "S", "_reset": "E", "_set_seed": "O"},
+    ),
+    "TorchRL transform": ("from torchrl.envs.transforms import Transform", "Transform", {"_call": "S"}),
+    "TensorDict module": ("from tensordict.nn import TensorDictModuleBase", "TensorDictModuleBase", {"forward": "S"}),
+    "Gymnasium environment": ("import gymnasium", "gymnasium.Env", {"step": "S", "reset": "E", "render": "O"}),
+    "Gymnasium vector wrapper": (
+        "from gymnasium.vector import VectorObservationWrapper",
+        "VectorObservationWrapper",
+        {"observations": "S"},
+    ),
+    "PettingZoo": ("from pettingzoo import AECEnv", "AECEnv", {"step": "S", "observe": "S"}),
+    "Lightning": (
+        "import pytorch_lightning as pl",
+        "pl.LightningModule",
+        {"training_step": "U", "configure_optimizers": "O"},
+    ),
+    "Tianshou 1": (
+        "from tianshou.policy import BasePolicy",
+        "BasePolicy",
+        {"forward": "S", "learn": "U", "process_fn": "U"},
+    ),
+    "Tianshou 2": ("from tianshou.algorithm import PPO", "PPO", {"_update_with_batch": "U"}),
+    "RLlib model": (
+        "from ray.rllib.models.torch.torch_modelv2 import TorchModelV2",
+        "TorchModelV2",
+        {"forward": "S", "value_function": "S"},
+    ),
+    "RLlib module": (
+        "from ray.rllib.core.rl_module.torch import TorchRLModule",
+        "TorchRLModule",
+        {"_forward_train": "S", "setup": "O"},
+    ),
+    "RLlib policy": ("from ray.rllib.policy.torch_policy_v2 import TorchPolicyV2", "TorchPolicyV2", {"loss": "U"}),
+    "RLlib learner": (
+        "from ray.rllib.core.learner.torch.torch_learner import TorchLearner",
+        "TorchLearner",
+        {"compute_loss_for_module": "U"},
+    ),
+    "skrl agent": (
+        "from skrl.agents.torch import Agent",
+        "Agent",
+        {"act": "S", "_update": "U", "record_transition": "S"},
+    ),
+    "skrl model": ("from skrl.models.torch import GaussianMixin", "GaussianMixin", {"compute": "S"}),
+    "Acme": ("from acme import core", "core.Actor", {"select_action": "S", "observe": "S", "observe_first": "E"}),
+    "PFRL": ("from pfrl.agent import BatchAgent", "BatchAgent", {"batch_act": "S", "batch_observe": "S"}),
+    "PyTorch optimizer": ("import torch", "torch.optim.Optimizer", {"step": "U"}),
+    "somebody's Agent": ("from mylib import Agent", "Agent", {"act": "O"}),
+    "somebody's Wrapper": ("from mylib import Wrapper", "Wrapper", {"step": "O"}),
+}
+
+
+@pytest.mark.parametrize(("line", "base", "methods"), CLASSES.values(), ids=CLASSES)
+def test_methods_that_frameworks_call(line: str, base: str, methods: dict[str, str]) -> None:
+    bodies = "".join(f"    def {name}(self, x):\n        return g(x)  # {name}.\n" for name in methods)
+    text = f"import torch\n{line}\nclass Mine({base}):\n{bodies}"
+    found = frequencies({"code.py": text})
+    assert found == {f"{name}.": FREQUENCIES[letter] for name, letter in methods.items()}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "from torchrl.collectors import SyncDataCollector\nSyncDataCollector(make, policy=act)",
+        "from torchrl.collectors import SyncDataCollector\nSyncDataCollector(make, act)",
+        "from gymnasium.wrappers import TransformObservation\nTransformObservation(e, act)",
+        "from stable_baselines3 import PPO\nPPO('a', 'b').learn(9, callback=act)",
+    ],
+)
+def test_functions_given_to_frameworks_run_each_step(call: str) -> None:
+    assert frequencies(f"def act(x):\n    return g(x)  # A\n{call}\n") == {"A": Frequency.STEP}
+
+
+def test_a_collate_function_runs_for_each_batch() -> None:
+    text = (
+        "from torch.utils.data import DataLoader\ndef join(x):\n    return g(x)  # A\nDataLoader(d, collate_fn=join)\n"
+    )
+    assert frequencies(text) == {"A": Frequency.UPDATE}
+
+
+def test_a_name_alone_means_a_framework_only_where_no_other_project_has_it() -> None:
+    assert protocols.entry_points("somewhere.BaseFeaturesExtractor")["forward"].framework == "Stable-Baselines3"
+    assert protocols.entry_points("somewhere.Agent") == {}
+    assert protocols.entry_points("BaseFeaturesExtractor") == {}
+
+
+def test_modules_of_frameworks() -> None:
+    assert is_external_module("stable_baselines3.common.policies.BasePolicy")
+    assert is_external_module("torchrl.objectives.SACLoss")
+    assert not is_external_module("pydantic.BaseModel")
+    assert not is_external_module("stable_baselines3.common.callbacks.BaseCallback")

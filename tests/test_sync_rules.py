@@ -1,0 +1,113 @@
+"""What the fixtures of TL205 and TL206 cannot hold: settings of the whole project, and what a message says."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+from linting import fixed_text, lint
+
+POLICY = """\
+import torch
+from torch import nn
+from torch.distributions import Normal
+
+
+class Policy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(3, 1)
+
+    def act(self, obs):
+        return Normal(self.net(obs), 1.0).sample().numpy()
+
+
+def collect(env, steps):
+    policy = Policy()
+    obs, _ = env.reset()
+    for _ in range(steps):
+        obs, reward, terminated, truncated, _ = env.step(policy.act(obs))
+"""
+
+MESSAGES = '''\
+import logging
+
+import torch
+
+logger = logging.getLogger("messages")
+
+
+class Learner:
+    def __init__(self):
+        self.net = torch.nn.Linear(2, 1)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        self.name = "first"
+
+    def update(self, x: torch.Tensor):
+        loss = self.net(x).square().mean()
+        share, count, row = 0.25, 3, x[0]
+        logger.debug(f"{x}")
+        logger.debug(f"{share:.1f}% {{braces}} of {x!r} \\n{count:3f}|{loss:8.3e}|{loss:g}")
+        logger.debug(rf"\\d+ {self.name} {x!s} 100%", stacklevel=1)
+        logger.info(
+            f"{count:5.2f} of "  # the first half
+            "100% {plain} "
+            f"""and {row}"""
+        )
+        logger.debug("%s at %.2f%% of %r" % (x, share, self.name))
+        logger.debug("all of %s" % x)
+        logger.log(logging.WARNING, f"x: {(row if count else x)} {x.shape}")
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+
+def train(batches):
+    learner = Learner()
+    for x in batches:
+        learner.update(x)
+'''
+
+
+@pytest.mark.parametrize(
+    ("statement", "found"),
+    [
+        ("torch.distributions.Distribution.set_default_validate_args(False)", 0),
+        ("torch.distributions.distribution.Distribution.set_default_validate_args(value=False)", 0),
+        ("torch.distributions.Beta.set_default_validate_args(False)", 0),
+        ("torch.distributions.Distribution.set_default_validate_args(SETTING)", 0),
+        ("torch.distributions.Distribution.set_default_validate_args(True)", 1),
+        ("torch.autograd.set_detect_anomaly(False)", 1),
+    ],
+)
+def test_the_default_for_validation_counts_wherever_the_project_sets_it(
+    statement: str, found: int, tmp_path: Path
+) -> None:
+    texts = {"policy.py": POLICY, "setup_run.py": f"import torch\nfrom settings import SETTING\n\n{statement}\n"}
+    assert len(lint(tmp_path, texts, select=("TL205",)).findings) == found
+
+
+def said(text: str) -> list[str]:
+    """The messages that one update of the program logs."""
+    import torch
+
+    names: dict[str, object] = {"__name__": "messages"}
+    exec(compile(text, "messages.py", "exec"), names)
+    messages: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
+    logger = logging.getLogger("messages")
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    torch.manual_seed(0)
+    names["train"]([torch.linspace(-1.0, 1.0, 6).reshape(3, 2)])  # type: ignore[operator]
+    logger.removeHandler(handler)
+    return messages
+
+
+@pytest.mark.torch
+def test_a_message_that_is_formatted_later_says_the_same(tmp_path: Path) -> None:
+    fixed = fixed_text(tmp_path, "messages.py", MESSAGES, select=("TL206",), unsafe_fixes=True)
+    assert 'f"' not in fixed and '" %' not in fixed
+    assert said(fixed) == said(MESSAGES)

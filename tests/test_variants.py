@@ -1,0 +1,152 @@
+"""Every rule's examples written otherwise: found as often, fixed as well, and computing the same.
+
+How a program is written otherwise is in ``variants.py``.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from linting import lint
+from running import assert_same, run
+from variants import MAIN, VARIANTS, Program, beside
+
+from torchlint.engine.rules import load_rules
+from torchlint.rule import Change, Example, Finding, Rule
+
+EXAMPLES = [(rule, example) for rule in load_rules() for example in rule.examples]
+
+# Variants that are another program for a rule: it rightly finds less there.
+NOT_FOUND = {
+    "TL212": {
+        "in_lambda": "a function inside the function sees a name that is bound twice, once to an unknown dtype",
+        "in_closure": "a function inside the function sees a name that is bound twice, once to an unknown dtype",
+    },
+    "TL501": dict.fromkeys(
+        ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
+        "follows a compiled module from the assignment that holds the call of compile",
+    ),
+}
+# Variants that a rule finds but rightly does not fix.
+NOT_FIXED = {
+    "TL201": {"behind_walrus": "behind a flag, the name would not be bound"},
+    "TL401": {
+        "methods_in_base": "the buffer belongs into the constructor of the class itself",
+        "constructor_in_base": "the buffer belongs into the constructor of the class itself",
+        "in_lambda": "the lambda may be called with another self",
+        "in_closure": "the function may be called with another self",
+    },
+}
+
+
+def plain(example: Example) -> Program:
+    """An example as ``ast.unparse`` writes it."""
+    return Program({MAIN: ast.unparse(ast.parse(example.source)) + "\n"}, example.setup, example.workload)
+
+
+@cache
+def found_in(rule: type[Rule], source: str) -> tuple[Finding, ...]:
+    """What a rule finds in a file."""
+    with TemporaryDirectory() as folder:
+        return tuple(lint(Path(folder), {MAIN: source}, select=(rule.code,)).findings)
+
+
+def codes(findings: tuple[Finding, ...] | list[Finding]) -> list[str]:
+    return [finding.code for finding in findings]
+
+
+def fixed(folder: Path, texts: Mapping[str, str], *rules: type[Rule]) -> tuple[dict[str, str], list[Finding]]:
+    """What all fixes of some rules make of files, and what these rules still find there."""
+    names = tuple(rule.code for rule in rules)
+    result = lint(folder, texts, select=names, fix=True, unsafe_fixes=True)
+    new = {name: result.fixed[name].after.text if name in result.fixed else text for name, text in texts.items()}
+    return new, result.findings
+
+
+def value(program: Program, example: Example, texts: Mapping[str, str] | None = None) -> object:
+    """The value of a program's workload, of other texts of its files where they are given."""
+    return run(texts or program.texts, example, program.setup, program.workload, program.renamed)
+
+
+@cache
+def first_value(example: Example) -> object:
+    """The value of an example as it stands."""
+    return run({MAIN: example.source}, example)
+
+
+def cases() -> Iterator[object]:
+    for rule, example in EXAMPLES:
+        program = plain(example)
+        for name, variant in VARIANTS.items():
+            made = variant(program, found_in(rule, program.text))
+            if made is not None and name not in NOT_FOUND.get(rule.code, {}):
+                yield pytest.param(rule, example, name, made, id=f"{rule.code}-{example.name}-{name}")
+
+
+CASES = list(cases())
+FIXABLE = [case for case in CASES if case.values[0].fixable]
+
+
+@pytest.mark.parametrize(("rule", "example", "name", "program"), CASES)
+def test_a_variant_is_found_as_often(
+    rule: type[Rule], example: Example, name: str, program: Program, tmp_path: Path
+) -> None:
+    expected = found_in(rule, plain(example).text)
+    found = lint(tmp_path, program.texts, select=(rule.code,)).findings
+    assert codes(found) == codes(expected)
+    with_fix = [finding.fix is not None for finding in expected]
+    assert [finding.fix is not None for finding in found] == (
+        [False] * len(found) if name in NOT_FIXED.get(rule.code, {}) else with_fix
+    )
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("rule", "example", "name", "program"), FIXABLE)
+def test_the_fixed_variant_settles_and_computes_the_same(
+    rule: type[Rule], example: Example, name: str, program: Program, tmp_path: Path
+) -> None:
+    before = value(program, example)
+    assert_same(before, first_value(example), exact=True)
+    texts, left = fixed(tmp_path / "once", program.texts, rule)
+    if not example.by_hand and name not in NOT_FIXED.get(rule.code, {}):
+        assert codes(left) == []
+    assert fixed(tmp_path / "again", texts, rule) == (texts, left)
+    assert_same(value(program, example, texts), before, exact=Change.ROUNDING not in rule.may_change)
+
+
+def pairs(step: int) -> Iterator[tuple[tuple[type[Rule], Example], tuple[type[Rule], Example]]]:
+    """Each example with the one that stands some places after it."""
+    return zip(EXAMPLES, [*EXAMPLES[step:], *EXAMPLES[:step]], strict=True)
+
+
+def beside_cases() -> Iterator[object]:
+    usual = len(EXAMPLES) // 2
+    for step in (usual, 1, 2, 3, 5, 8, 13, 21):
+        for one, other in pairs(step):
+            if one[0] is not other[0] and step <= usual:
+                marks = () if step == usual else (pytest.mark.long,)
+                names = [f"{rule.code}-{example.name}" for rule, example in (one, other)]
+                yield pytest.param(one, other, id="-".join(names), marks=marks)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("one", "other"), beside_cases())
+def test_two_examples_in_one_file(
+    one: tuple[type[Rule], Example], other: tuple[type[Rule], Example], tmp_path: Path
+) -> None:
+    """All that is found in each is found and fixed in both together, and both compute what they did."""
+    rules, first, second = (one[0], other[0]), plain(one[1]), plain(other[1])
+    text, renamed = beside(first, second)
+    found = lint(tmp_path / "both", {MAIN: text}, select=tuple(rule.code for rule in rules)).findings
+    assert set(codes(found)) == {rule.code for rule in rules}
+    texts, left = fixed(tmp_path / "fixed", {MAIN: text}, *rules)
+    assert {rule.code for rule, example in (one, other) if not example.by_hand}.isdisjoint(codes(left))
+    assert fixed(tmp_path / "again", texts, *rules) == (texts, left)
+    exact = all(Change.ROUNDING not in rule.may_change for rule in rules)
+    assert_same(value(first, one[1], texts), first_value(one[1]), exact)
+    assert_same(value(renamed, other[1], texts), first_value(other[1]), exact)
