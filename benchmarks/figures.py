@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from torchlint.bench import Unsteady, figure
+from torchlint.bench.measure import Unsteady, figure
 from torchlint.engine.rules import load_rules
 from torchlint.rule import Example, Rule
 

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from torchlint.bench import Difference, Disagreement, Round, Unsteady, build, difference, figure, measure, summarise
+from torchlint.bench.agree import Difference, difference
+from torchlint.bench.measure import Disagreement, Round, Unsteady, figure, measure, summarise
+from torchlint.bench.program import build
 from torchlint.rule import Change, Example, Input, Kind, Rule
 
 

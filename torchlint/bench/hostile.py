@@ -90,7 +90,8 @@ def _tensors(declared: Input) -> Iterator[Variant]:
     yield variant("bfloat16", lambda t: t.to(torch.bfloat16))
     if floating:
         yield variant("nan and inf", lambda t: torch.from_numpy(_poisoned(t.numpy())))
-        yield variant("asks for gradients", lambda t: t.requires_grad_())
+        if declared.grad:
+            yield variant("asks for gradients", lambda t: t.requires_grad_())
     yield variant("0-d", lambda t: t.reshape(-1)[0].clone())
     if declared.shape:
         yield variant("empty", lambda t: t[:0])

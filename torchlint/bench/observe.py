@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from torchlint.bench.agree import Difference, difference
+from torchlint.bench.caught import Caught
 from torchlint.bench.program import Program, seed
 from torchlint.rule import Change
 
@@ -22,7 +23,8 @@ class Observation:
     Attributes:
         value: what the workload gave, ``None`` when it raised.
         raised: class of the exception, ``None`` when there was none.
-        layout: of every tensor in the value its strides, and whether it asks for gradients or is an inference tensor.
+        strides: of every tensor and array in the value; none where one or no element leaves them open.
+        flags: of every tensor whether it asks for gradients, is a leaf of the graph, is an inference tensor.
         shared: for every tensor and array in the value the inputs whose memory it shares.
         inputs: the inputs after the run.
         streams: states of all random generators after the run.
@@ -30,7 +32,8 @@ class Observation:
 
     value: object
     raised: type[BaseException] | None
-    layout: tuple[object, ...]
+    strides: tuple[tuple[int, ...], ...]
+    flags: tuple[tuple[bool, ...], ...]
     shared: tuple[tuple[str, ...], ...]
     inputs: Mapping[str, object]
     streams: tuple[bytes, ...]
@@ -40,29 +43,29 @@ def observe(program: Program, inputs: Mapping[str, object]) -> Observation:
     """Run a program once from fresh random streams; ``inputs`` are the very objects it was built with."""
     seed()
     value: object = None
-    raised: type[BaseException] | None = None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            value = program()
-    except Exception as error:  # noqa: BLE001  what an example raises is what is observed
-        raised = type(error)
+    with Caught() as caught, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        value = program()
     parts = list(_parts(value))
     return Observation(
         value=value,
-        raised=raised,
-        layout=tuple(_layout(part) for part in parts),
+        raised=type(caught.error) if caught.error is not None else None,
+        strides=tuple(_strides(part) for part in parts),
+        flags=tuple(_flags(part) for part in parts),
         shared=tuple(_shared(part, inputs) for part in parts),
         inputs=inputs,
         streams=_streams(),
     )
 
 
-def differences(before: Observation, after: Observation, nonfinite: bool = False) -> tuple[frozenset[Change], str]:
+def differences(
+    before: Observation, after: Observation, *, nonfinite: bool = False, layout_only: bool = False
+) -> tuple[frozenset[Change], str]:
     """How two runs differ: the changes that have a name, and in words what has none (empty: nothing).
 
     A run that raised before promises nothing but that the exception is kept where it was a check's: one that was a
-    ``TypeError`` may disappear, any other is ``validation``. ``nonfinite`` says that the inputs held NaN or infinity.
+    ``TypeError`` may disappear, any other is ``validation``. ``nonfinite`` says that the inputs held NaN or infinity,
+    ``layout_only`` that values mean nothing: memory that nobody wrote to.
     """
     if after.raised is not None and after.raised is not before.raised:
         if before.raised is None:
@@ -73,7 +76,7 @@ def differences(before: Observation, after: Observation, nonfinite: bool = False
         return frozenset() if kept else frozenset({Change.VALIDATION}), ""
     found: set[Change] = set()
     unnamed: list[str] = []
-    apart = difference(before.value, after.value)
+    apart = difference(before.value, after.value, layout_only=layout_only)
     if apart is Difference.ROUNDING:
         found.add(Change.ROUNDING)
     elif apart is Difference.OTHER:
@@ -81,10 +84,13 @@ def differences(before: Observation, after: Observation, nonfinite: bool = False
         if nonfinite or _is_nonfinite(before.value) or _is_nonfinite(after.value):
             found.add(Change.NONFINITE)
             unnamed.clear()
-    if not unnamed and before.layout != after.layout:
-        unnamed.append(f"other strides or flags: {before.layout} and {after.layout}")
     if before.shared != after.shared:
         found.add(Change.ALIASING)
+    # What shares an array's memory has its strides, too: that is part of the aliasing.
+    elif not unnamed and before.strides != after.strides:
+        unnamed.append(f"other strides: {before.strides} and {after.strides}")
+    if not unnamed and before.flags != after.flags:
+        unnamed.append(f"other flags: {before.flags} and {after.flags}")
     if before.streams != after.streams:
         found.add(Change.RNG)
     if difference(dict(before.inputs), dict(after.inputs)) is Difference.OTHER:
@@ -104,11 +110,14 @@ def _parts(value: object) -> Iterator[torch.Tensor | np.ndarray]:
             yield from _parts(part)
 
 
-def _layout(part: torch.Tensor | np.ndarray) -> object:
-    """Strides (none where one or no element leaves them open) and what autograd knows."""
+def _strides(part: torch.Tensor | np.ndarray) -> tuple[int, ...]:
     if isinstance(part, np.ndarray):
         return part.strides if part.size > 1 else ()
-    return (part.stride() if part.numel() > 1 else (), part.requires_grad, part.is_leaf, part.is_inference())
+    return tuple(part.stride()) if part.numel() > 1 else ()
+
+
+def _flags(part: torch.Tensor | np.ndarray) -> tuple[bool, ...]:
+    return () if isinstance(part, np.ndarray) else (part.requires_grad, part.is_leaf, part.is_inference())
 
 
 def _shared(part: torch.Tensor | np.ndarray, inputs: Mapping[str, object]) -> tuple[str, ...]:

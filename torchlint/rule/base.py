@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -114,13 +114,15 @@ class Report:
 class Input:
     """The proven kind of one input of an example, for the generator of test values.
 
-    ``kind`` with ``dtype`` (``float32``; empty: any), ``shape`` (of the measured size) and ``name`` of the variable.
+    ``kind``, with ``dtype`` and ``shape`` as measured, and ``name`` of the variable. Other dtypes and shapes are tried,
+    too. ``grad``: whether a tensor may ask for gradients; false where the rule demands a proof that it does not.
     """
 
     name: str
     kind: Kind
     shape: tuple[int, ...] = ()
     dtype: str = "float32"
+    grad: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,7 @@ class Example:
         workload: the expression that is timed and whose value is compared.
         inputs: the inputs with their proven kinds.
         by_hand: ``fixed`` was written by hand.
+        uninitialised: the workload gives memory that nobody wrote to (``torch.empty``), so its values mean nothing.
     """
 
     name: str
@@ -146,6 +149,7 @@ class Example:
     workload: str
     inputs: tuple[Input, ...] = ()
     by_hand: bool = False
+    uninitialised: bool = False
 
 
 class Rule:
@@ -157,6 +161,8 @@ class Rule:
         yields_to: codes of rules that win over this one on the same expression.
         cuda_only: the gain exists on an accelerator only.
         may_change: everything that any of its fixes may change.
+        exceptions: kinds of awkward inputs with which the fixed code does otherwise although no ``Change`` names how
+            (``negative strides``), each with words that say so and that stand in the documentation, too.
         gate: words of which a file must hold one to be of interest (defaults to ``torch``).
         examples: programs that hold the smell.
     """
@@ -172,6 +178,7 @@ class Rule:
     cuda_only: ClassVar[bool] = False
     fixable: ClassVar[bool] = False
     may_change: ClassVar[tuple[Change, ...]] = ()
+    exceptions: ClassVar[Mapping[str, str]] = {}
     gate: ClassVar[tuple[str, ...]] = ("torch",)
     examples: ClassVar[tuple[Example, ...]] = ()
 
