@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from torchlint.facts.callers import passed, stores_of
@@ -39,6 +39,7 @@ class Autograd:
     graphs: Graphs = field(init=False)
     _names: dict[Scope, frozenset[str]] = field(default_factory=dict)
     _handed: dict[Scope, frozenset[ast.AST]] = field(default_factory=dict)
+    _reaching: dict[frozenset[str], dict[Scope, bool]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.modes = Modes(self.project, self.graph, self.heat)
@@ -172,17 +173,28 @@ class Autograd:
 
         Modules and functions that are not the project's are taken to run none of them.
         """
-        todo, seen = [function], {function}
+        known = self._reaching.setdefault(names, {})
+        if function not in known:
+            seen = {function}
+            known[function] = any(
+                known.get(scope) or names & self._called(scope) for scope in self._reached(seen, known)
+            )
+            if not known[function]:
+                known.update(dict.fromkeys(seen, False))
+        return known[function]
+
+    def _reached(self, seen: set[Scope], known: Mapping[Scope, bool]) -> Iterator[Scope]:
+        """The functions of a set and, added to it, all that they call; not what those call of which it is known."""
+        todo = list(seen)
         while todo:
             scope = todo.pop()
-            if names & self._called(scope):
-                return True
-            for inner in (scope, *_comprehensions(scope)):
-                for call in inner.calls:
-                    new = [target for target in self.graph.callees.get(call, ()) if target not in seen]
-                    seen.update(new)
-                    todo.extend(new)
-        return False
+            yield scope
+            if scope not in known:
+                for inner in (scope, *_comprehensions(scope)):
+                    for call in inner.calls:
+                        new = [target for target in self.graph.callees.get(call, ()) if target not in seen]
+                        seen.update(new)
+                        todo.extend(new)
 
     def _called(self, scope: Scope) -> frozenset[str]:
         """Qualified names and names of methods that a function calls itself."""

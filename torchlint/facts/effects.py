@@ -106,6 +106,7 @@ class Sides:
     graph: CallGraph
     values: Values
     _solver: Solver[Scope, Effects] = field(init=False)
+    _calls: dict[ast.Call, Effects] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._solver = Solver(self._function, _UNKNOWN)
@@ -125,6 +126,14 @@ class Sides:
 
     def call(self, facts: FileFacts, call: ast.Call) -> Effects:
         """What a call itself reads and writes; its arguments are not looked into."""
+        if not self._solver.idle:  # it may be a guess
+            return self._called(facts, call)
+        found = self._calls.get(call)
+        if found is None:
+            found = self._calls[call] = self._called(facts, call)
+        return found
+
+    def _called(self, facts: FileFacts, call: ast.Call) -> Effects:
         targets = self.graph.callees.get(call)
         if targets is not None:
             return together(
@@ -226,19 +235,25 @@ class Sides:
 
     def _translated(self, facts: FileFacts, call: ast.Call, target: Scope, effects: Effects) -> Effects:
         """The effects of a project function in names of its caller."""
-        reads, writes = (
-            frozenset(name for text in texts for name in self._given(facts, call, target, text))
-            for texts in _both(effects)
-        )
-        return Effects(reads, writes, effects.known, effects.draws)
+        bases: dict[str, frozenset[str] | None] = {}
+        found: list[frozenset[str]] = []
+        for texts in _both(effects):
+            names: set[str] = set()
+            for text in texts:
+                root, dot, rest = text.partition(".")
+                if root not in bases:
+                    bases[root] = self._given(facts, call, target, root)
+                given = bases[root]
+                names.update((text,) if given is None else (_shortened(f"{base}{dot}{rest}") for base in given))
+            found.append(frozenset(names))
+        return Effects(found[0], found[1], effects.known, effects.draws)
 
-    def _given(self, facts: FileFacts, call: ast.Call, target: Scope, text: str) -> frozenset[str]:
-        """The state that a caller knows by other names than its callee."""
-        root, dot, rest = text.partition(".")
+    def _given(self, facts: FileFacts, call: ast.Call, target: Scope, root: str) -> frozenset[str] | None:
+        """The state that a caller hands to a callee's parameter; ``None`` for names that are none of them."""
         if root not in target.params:
-            return frozenset({text})
-        skip = 1 if target.self_name else 0
-        if root == target.self_name:
+            return None
+        own = target.self_name
+        if root == own:
             if target.name == "__init__" or not isinstance(call.func, (ast.Attribute, ast.Name)):
                 return frozenset()  # a new object, or one without a name
             is_call_of_object = target.name in ("forward", "__call__")
@@ -247,10 +262,8 @@ class Sides:
             if method or not is_call_of_object:
                 node = call.func.value if isinstance(call.func, ast.Attribute) else None
         else:
-            node = passed(target, root, Caller(facts, call, skip))
-        if node is None:
-            return frozenset()
-        return frozenset(_shortened(f"{base}{dot}{rest}") for base in self._texts(facts, node))
+            node = passed(target, root, Caller(facts, call, 1 if own else 0))
+        return self._texts(facts, node) if node is not None else frozenset()
 
 
 def _owning_method(facts: FileFacts, node: ast.AST) -> Scope | None:

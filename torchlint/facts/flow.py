@@ -42,52 +42,55 @@ class Flow:
     values: Values
     records: Records = _unknown
     seldom: Seldom = _often
-    _ground: Ground = field(init=False)
-    _found: dict[tuple[ast.expr, bool | None], frozenset[Use]] = field(default_factory=dict)
+    _data: _Steps = field(init=False)
+    _graph: _Steps = field(init=False)
 
     def __post_init__(self) -> None:
         mentions = Mentions(self.project, self.graph, self.values)
-        self._ground = Ground(self.project, self.graph, self.values, mentions)
+        ground = Ground(self.project, self.graph, self.values, mentions)
+        self._data = _Steps(ground, Data(ground, self.seldom))
+        self._graph = _Steps(ground, Graph(ground, self.records))
 
     def uses(self, facts: FileFacts, node: ast.expr) -> frozenset[Use]:
         """All ends that the value of an expression comes to."""
-        return self._remembered(facts, node, Data(self._ground, self.seldom), graph=False)
+        return self._data.ends(Spot(facts, node))
 
     def graph_uses(self, facts: FileFacts, node: ast.expr) -> frozenset[Use]:
         """All ends that the autograd graph of a tensor comes to."""
-        return self._remembered(facts, node, Graph(self._ground, self.records), graph=True)
+        return self._graph.ends(Spot(facts, node))
 
     def differentiated(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether ``backward()`` runs through what a name or attribute holds, wherever else that is read."""
         if isinstance(node, ast.Attribute) and not self.values.of(facts, node.value).name:
             return False  # it may be an attribute of anything
-        key = (node, None)
-        if key not in self._found:
-            carrier = Graph(self._ground, self.records)
-            self._found[key] = _Steps(self._ground, carrier).ends(Spot(facts, node, put=True))
-        return Use.BACKWARD in self._found[key]
-
-    def _remembered(self, facts: FileFacts, node: ast.expr, carrier: Carrier, *, graph: bool) -> frozenset[Use]:
-        found = self._found.get((node, graph))
-        if found is None:
-            found = self._found[node, graph] = _Steps(self._ground, carrier).ends(Spot(facts, node))
-        return found
+        return Use.BACKWARD in self._graph.ends(Spot(facts, node, put=True))
 
 
 class _Steps:
-    """Follows one value: from an expression to the expressions around it, and to wherever it is kept."""
+    """Follows values from an expression to the expressions around it, and to wherever they are kept; with a memory."""
 
     def __init__(self, ground: Ground, carrier: Carrier) -> None:
         self.ground = ground
         self.carrier = carrier
         self.calls = Calls(ground, carrier)
+        self._found: dict[Spot, frozenset[Use]] = {}
+        self._after: dict[Spot, tuple[Spot | Use, ...]] = {}
 
     def ends(self, start: Spot) -> frozenset[Use]:
         """All ends of a value; one that goes too many ways is handed to code that is not known."""
+        found = self._found.get(start)
+        if found is None:
+            found = self._found[start] = self._followed(start)
+        return found
+
+    def _followed(self, start: Spot) -> frozenset[Use]:
         todo, seen, found = [start], {start}, set[Use]()
         while todo:
             spot = todo.pop()
-            for after in self._next(spot):
+            ways = self._after.get(spot)
+            if ways is None:
+                ways = self._after[spot] = tuple(self._next(spot))
+            for after in ways:
                 if isinstance(after, Use):
                     found.add(after)
                 elif after.deep:

@@ -13,6 +13,7 @@ from torchlint.facts.values import Values
 from torchlint.rule import Kind
 
 _SETTINGS = frozenset({"args", "arg", "cfg", "config", "conf", "opt", "opts", "hparams", "hp", "FLAGS", "params"})
+Read = tuple[FileFacts, ast.Attribute]
 _OBJECTS = (Kind.INSTANCE, Kind.MODULE, Kind.CLASS)
 
 
@@ -32,6 +33,7 @@ class Mentions:
     graph: CallGraph
     values: Values
     _indices: dict[str, _Index] = field(default_factory=dict)
+    _fields: dict[tuple[frozenset[str], str, str], tuple[Read, ...]] = field(default_factory=dict)
 
     def of_binding(self, facts: FileFacts, name: str, stmt: ast.AST) -> Iterator[ast.Name]:
         """The places that may read what a statement binds to a name."""
@@ -39,10 +41,17 @@ class Mentions:
             if any(binding.stmt is stmt for binding in self.project.reaching(facts, node).bindings):
                 yield node
 
-    def of_field(self, facts: FileFacts, classes: str, attr: str) -> Iterator[tuple[FileFacts, ast.Attribute]]:
+    def of_field(self, facts: FileFacts, classes: str, attr: str) -> tuple[Read, ...]:
         """The places that may read an attribute of instances of classes (empty: of whatever it is)."""
+        group = self.graph.groups[facts.path]
+        found = self._fields.get((group, classes, attr))
+        if found is None:
+            found = self._fields[group, classes, attr] = tuple(self._reads(group, classes, attr))
+        return found
+
+    def _reads(self, group: frozenset[str], classes: str, attr: str) -> Iterator[Read]:
         word = attr.encode()
-        for path in sorted(self.graph.groups[facts.path]):
+        for path in sorted(group):
             file = self.project.files[path]
             if word not in file.source.utf8:
                 continue

@@ -99,10 +99,16 @@ class Scope:
     stores: dict[str, list[Store]] = field(default_factory=dict)
     params: list[str] = field(default_factory=list)
     inner: list[Scope] = field(default_factory=list)
+    _dotted: str = ""
 
     @property
     def dotted(self) -> str:
         """Unique in the project: ``package.module.Class.method``; lambdas have their place behind the name."""
+        if not self._dotted:
+            self._dotted = self._full_name()
+        return self._dotted
+
+    def _full_name(self) -> str:
         if isinstance(self.node, ast.Lambda):
             return f"{self.file.module}.{self.qualname}:{self.node.lineno}:{self.node.col_offset}"
         return f"{self.file.module}.{self.qualname}" if self.qualname else self.file.module

@@ -42,6 +42,8 @@ class Project:
     _canonical: dict[tuple[str, str], str] = field(default_factory=dict)
     _names: dict[ast.AST, str | None] = field(default_factory=dict)
     _mro: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _derived: dict[str, tuple[Scope, ...]] = field(default_factory=dict)
+    _overrides: dict[tuple[str, str], tuple[Scope, ...]] = field(default_factory=dict)
     _reach: dict[ast.Name, Reaching] = field(default_factory=dict)
 
     # names ----------------------------------------------------------------------------------------------------------
@@ -188,15 +190,18 @@ class Project:
             if cls is not None:
                 yield cls
 
-    def descendants(self, name: str) -> Iterator[Scope]:
+    def descendants(self, name: str) -> tuple[Scope, ...]:
         """The project's classes that derive from a class, at any depth."""
-        todo, seen = [name], {name}
-        while todo:
-            for child in self.children.get(todo.pop(), ()):
-                if child.dotted not in seen:
-                    seen.add(child.dotted)
-                    todo.append(child.dotted)
-                    yield child
+        found = self._derived.get(name)
+        if found is None:
+            todo, seen = [name], dict[str, Scope]()
+            while todo:
+                for child in self.children.get(todo.pop(), ()):
+                    if child.dotted not in seen and child.dotted != name:
+                        seen[child.dotted] = child
+                        todo.append(child.dotted)
+            found = self._derived[name] = tuple(seen.values())
+        return found
 
     def method(self, cls: str, name: str) -> Scope | None:
         """The function that ``instance.name`` means for an instance of exactly this class."""
@@ -206,12 +211,14 @@ class Project:
                     return binding.scope
         return None
 
-    def overrides(self, cls: str, name: str) -> Iterator[Scope]:
+    def overrides(self, cls: str, name: str) -> tuple[Scope, ...]:
         """The methods of that name in classes that derive from this one."""
-        for child in self.descendants(cls):
-            for binding in child.bindings.get(name, ()):
-                if binding.how is Bind.FUNCTION and binding.scope is not None:
-                    yield binding.scope
+        found = self._overrides.get((cls, name))
+        if found is None:
+            bindings = (binding for child in self.descendants(cls) for binding in child.bindings.get(name, ()))
+            scopes = [binding.scope for binding in bindings if binding.how is Bind.FUNCTION]
+            found = self._overrides[cls, name] = tuple(scope for scope in scopes if scope is not None)
+        return found
 
     def implementations(self, cls: str, name: str) -> list[Scope]:
         """The functions that ``instance.name`` may mean for an instance of a class or of one derived from it."""

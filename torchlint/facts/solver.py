@@ -52,6 +52,11 @@ class Solver(Generic[Key, Answer]):
             return found
         return self._inner(key) if self._open else self._first(key)
 
+    @property
+    def idle(self) -> bool:
+        """Whether no question is open, so that all answers are final."""
+        return not self._open
+
     def _first(self, key: Key) -> Answer:
         """Answer a question that no other one waits for; chains that are too long are worked off from their ends."""
         waiting = [key]
