@@ -160,6 +160,7 @@ class Rule:
         level: warning or note. set: when it runs. trigger: where to look. least: the least frequency that matters.
         yields_to: codes of rules that win over this one on the same expression.
         cuda_only: the gain exists on an accelerator only.
+        about_memory: the smell costs memory, whatever it does to the time.
         may_change: everything that any of its fixes may change.
         exceptions: kinds of awkward inputs with which the fixed code does otherwise although no ``Change`` names how
             (``negative strides``), each with words that say so and that stand in the documentation, too.
@@ -176,6 +177,7 @@ class Rule:
     least: ClassVar[Frequency] = Frequency.UPDATE
     yields_to: ClassVar[tuple[str, ...]] = ()
     cuda_only: ClassVar[bool] = False
+    about_memory: ClassVar[bool] = False
     fixable: ClassVar[bool] = False
     may_change: ClassVar[tuple[Change, ...]] = ()
     exceptions: ClassVar[Mapping[str, str]] = {}
