@@ -17,6 +17,7 @@ from typing import Protocol, TypedDict
 import numpy as np
 import torch
 
+from torchlint.bench.host import processor
 from torchlint.bench.program import Program
 from torchlint.bench.result import Machine
 
@@ -161,20 +162,10 @@ def machine(device: str) -> Machine:
     """This machine, with the name of the device that was measured."""
     return Machine(
         device=device,
-        processor=_processor(),
+        processor=processor(),
         threads=1,
         system=platform.system(),
         python=platform.python_version(),
         torch=str(torch.__version__),
         numpy=np.__version__,
     )
-
-
-def _processor() -> str:
-    """The processor's name, where the system tells."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from torchlint.bench.result import BrokenResultsError, Machine, Results, Row, Status, from_json, to_json
-from torchlint.rule import Cost, Finding
+from torchlint.bench.host import processor
+from torchlint.bench.result import BrokenResultsError, Results, Row, Status, from_json, to_json
+from torchlint.rule import Cost
 
 DEVICES = ("cpu", "cuda")
 LOCAL = "local"
@@ -37,7 +38,7 @@ def merged(old: Results | None, new: Results) -> Results:
     if old is None or old.machine != new.machine:
         return replace(new, rows=tuple(filter(_measured, new.rows)))
     rows = {(row.code, row.example): row for row in (*old.rows, *new.rows) if _measured(row)}
-    return replace(new, rows=tuple(rows[key] for key in sorted(rows)))
+    return replace(new, rows=tuple(sorted(rows.values(), key=lambda row: row.code)))
 
 
 def _measured(row: Row) -> bool:
@@ -81,33 +82,15 @@ def load(path: Path) -> Results | None:
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """The user's own figures, and the files that could not be read, each with the reason."""
+    """The user's own figures by code, the rule's first example first; and the files that could not be read, and why."""
 
     costs: Mapping[str, tuple[Cost, ...]]
-    machines: tuple[Machine, ...] = ()
     broken: tuple[str, ...] = ()
-
-    def of_rule(self, code: str) -> tuple[Cost, ...]:
-        """What was measured for a rule, the rule's first example first."""
-        return self.costs.get(code, ())
-
-    def of(self, finding: Finding) -> Cost | None:
-        """The figure for a finding: on the device and at the size of the shipped one, else the rule's first."""
-        own = self.of_rule(finding.code)
-        if finding.cost is None:
-            return own[0] if own else None
-        alike = [cost for cost in own if cost.size == finding.cost.size]
-        on_device = [cost for cost in alike if cost.device == finding.cost.device]
-        return next(iter((*on_device, *alike)), None)
-
-
-NONE = Own({})
 
 
 def own() -> Own:
-    """Read the user's own results of all devices."""
+    """Read the user's own results of all devices; those of another machine (a shared home folder) do not count."""
     costs: dict[str, list[Cost]] = {}
-    machines: list[Machine] = []
     broken: list[str] = []
     for device in DEVICES:
         path = path_of(device)
@@ -116,11 +99,10 @@ def own() -> Own:
         except BrokenResultsError as error:
             broken.append(f"{path}: {error}")
             continue
-        if results is None:
+        if results is None or results.machine.processor != processor():
             continue
-        machines.append(results.machine)
         for row in results.rows:
             cost = row.cost(LOCAL)
             if cost is not None:
                 costs.setdefault(row.code, []).append(cost)
-    return Own({code: tuple(found) for code, found in costs.items()}, tuple(machines), tuple(broken))
+    return Own({code: tuple(found) for code, found in costs.items()}, tuple(broken))

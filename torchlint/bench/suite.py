@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
 
 import torch
@@ -33,19 +37,23 @@ def examples_of(rules: Sequence[type[Rule]]) -> list[tuple[type[Rule], Example]]
     return [(rule, example) for rule in rules for example in rule.examples]
 
 
-def run(rules: Sequence[type[Rule]], device: Device, plan: Plan) -> Iterator[Row]:
-    """Run the examples one by one on one thread; a failing one becomes a row and the others go on."""
+@contextmanager
+def running() -> Iterator[None]:
+    """The state that programs run in: one thread, nothing on standard output, no warnings, also none of compilers."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
+    torch._logging.set_logs(all=logging.ERROR)
     try:
-        for rule, example in examples_of(rules):
-            yield row_of(rule, example, device, plan)
+        with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
     finally:
         torch.set_num_threads(threads)
+        torch._logging.set_logs()
 
 
 def row_of(rule: type[Rule], example: Example, device: Device, plan: Plan) -> Row:
-    """Compare and measure one example."""
+    """Compare and measure one example; one that fails is a row, too."""
     blank = Row(
         code=rule.code,
         name=rule.name,

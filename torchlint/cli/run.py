@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from torchlint.cli import FAILED, FOUND, OK
-from torchlint.cli.output import Look, append_file, complain, look_of, write, write_bytes, write_file
+from torchlint.cli.output import Look, append_file, complain, look_of, own_costs, write, write_bytes, write_file
 from torchlint.cli.progress import waiting
 from torchlint.engine.result import NoCodeError, Result
 from torchlint.report.context import Context
@@ -130,8 +130,10 @@ class _Printer:
             kind = "internal error" if problem.internal else "error"
             complain(f"{kind}: {problem.path}: {problem.message}")
         look = _FILE if self.settings.output_file else look_of(self.stream)
-        context = self._context(result, look)
         format_name = "diff" if self.settings.diff else self._format(look)
+        context = self._context(result, look)
+        if format_name == "full" and not self.settings.isolated:
+            context = dataclasses.replace(context, own=own_costs())
         text = _rendered(format_name, context)
         if self.settings.output_file:
             write_file(self.settings.output_file, text)
