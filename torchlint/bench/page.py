@@ -59,8 +59,8 @@ def as_html(results: Results, shipped: Shipped) -> str:
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>",
         f"<h1>{escape(title)}</h1>",
         f'<p class="quiet">{escape(_of(results))}</p>',
-        f"<p>{escape(summary(results))} The program after is what the fixer makes of the one before. Their results were "
-        "compared on ordinary and on awkward inputs before anything was timed.</p>",
+        f"<p>{escape(summary(results))} The program after is what the fixer makes of the one before. Their "
+        "results were compared on ordinary and on awkward inputs before anything was timed.</p>",
     ]
     if bars:
         parts += [

@@ -42,14 +42,14 @@ def running() -> Iterator[None]:
     """The state that programs run in: one thread, nothing on standard output, no warnings, also none of compilers."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    torch._logging.set_logs(all=logging.ERROR)
+    torch._logging.set_logs(all=logging.ERROR)  # type: ignore[attr-defined]  # documented by torch, but not typed
     try:
         with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
         torch.set_num_threads(threads)
-        torch._logging.set_logs()
+        torch._logging.set_logs()  # type: ignore[attr-defined]  # as above
 
 
 def row_of(rule: type[Rule], example: Example, device: Device, plan: Plan) -> Row:
