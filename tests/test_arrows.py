@@ -219,3 +219,9 @@ def test_the_checks_see_what_they_look_for() -> None:
     assert len(list(mutations(sample))) == 3
     assert len([node for node in ast.walk(sample) if catches_everything(node)]) == 2
     assert len([node for node in ast.walk(sample) if prints(node)]) == 2
+
+
+def test_the_architecture_names_every_fact_module(root: Path) -> None:
+    page = (root / "docs" / "architecture.md").read_text(encoding="utf-8")
+    modules = {path.stem for path in (root / "torchlint" / "facts").glob("*.py")} - {"__init__"}
+    assert {name for name in modules if f"`{name}`" not in page} == set()

@@ -82,6 +82,8 @@ class Triggers:
                 rules.extend(rule for rule in self.calls.get(called, ()) if rule not in rules)
         if self.copies and analysis.readers.called(call):
             rules.extend(rule for rule in self.copies if rule not in rules)
+        if not rules and not self.networks:
+            return []
         hot = [rule for rule in rules if hot_enough(analysis, facts, call, rule)]
         runners = [rule for rule in self.networks if rule not in rules and hot_enough(analysis, facts, call, rule)]
         return [*hot, *runners] if runners and analysis.autograd.runs(facts, call) else hot

@@ -73,9 +73,11 @@ def together(parts: Iterable[Effects]) -> Effects:
     return Effects(frozenset(reads), frozenset(writes), known, draws)
 
 
-def overlaps(one: str, others: Iterable[str]) -> bool:
-    """Whether a piece of state is, holds, or is part of one of others."""
-    return any(one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.") for other in others)
+def _wholes(text: str) -> Iterator[str]:
+    """A piece of state and all that it is part of: ``a.b``, ``a``."""
+    while text:
+        yield text
+        text = text.rpartition(".")[0]
 
 
 def nodes_of(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
@@ -107,9 +109,17 @@ class Sides:
     values: Values
     _solver: Solver[Scope, Effects] = field(init=False)
     _calls: dict[ast.Call, Effects] = field(default_factory=dict)
+    _holding: dict[frozenset[str], frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._solver = Solver(self._function, _UNKNOWN)
+
+    def overlaps(self, one: str, others: frozenset[str]) -> bool:
+        """Whether a piece of state is, holds, or is part of one of others."""
+        holding = self._holding.get(others)
+        if holding is None:
+            holding = self._holding[others] = frozenset(whole for text in others for whole in _wholes(text))
+        return one in holding or any(whole in others for whole in _wholes(one))
 
     def of(self, facts: FileFacts, body: Iterable[ast.AST]) -> Effects:
         """What some code of one function reads and writes, in names of that function."""

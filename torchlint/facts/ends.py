@@ -7,7 +7,7 @@ import enum
 from collections.abc import Iterator, Set
 
 from torchlint.facts.collect import dotted
-from torchlint.facts.effects import Sides, code_of, nodes_of, overlaps
+from torchlint.facts.effects import Sides, code_of, nodes_of
 from torchlint.facts.model import Binding, FileFacts
 from torchlint.facts.nesting import COMPREHENSIONS, LoopNode, stored_before
 from torchlint.facts.reach import rounds
@@ -93,7 +93,9 @@ class Follower:
             same = [part for part in self._calls() if ast.unparse(part.func) == ast.unparse(func)]
             within = {part for one in same for part in ast.walk(one)}
             read = any(part not in within for part in self._readers(text))
-            answered = overlaps(text, effects.reads) and not isinstance(self.facts.parent.get(call), ast.Expr)
+            answered = self.sides.overlaps(text, effects.reads) and not isinstance(
+                self.facts.parent.get(call), ast.Expr
+            )
             self.ends.add(Ends.UNKNOWN if read or answered else Ends.COLLECTED)
 
     def _is_container(self, call: ast.Call, func: ast.Attribute) -> bool:
@@ -214,10 +216,14 @@ class Follower:
             if isinstance(part, (ast.Attribute, ast.Name)) and isinstance(part.ctx, ast.Load):
                 found = dotted(part)
                 if found and not isinstance(self.facts.parent.get(part), ast.Attribute):
-                    if overlaps(self.sides.canonical(self.facts, part, found), (text,)) and not self._is_callee(part):
+                    if self._overlaps(part, found, text) and not self._is_callee(part):
                         yield part
-            elif isinstance(part, ast.Call) and overlaps(text, self.sides.call(self.facts, part).reads):
+            elif isinstance(part, ast.Call) and self.sides.overlaps(text, self.sides.call(self.facts, part).reads):
                 yield part
+
+    def _overlaps(self, part: ast.expr, chain: str, text: str) -> bool:
+        whole, other = f"{self.sides.canonical(self.facts, part, chain)}.", f"{text}."
+        return whole.startswith(other) or other.startswith(whole)
 
     def _is_callee(self, node: ast.AST) -> bool:
         above = self.facts.parent.get(node)

@@ -56,6 +56,8 @@ class Heat:
     edges: dict[Scope, list[Edge]] = field(default_factory=dict)
     places: Places = field(init=False)
     paths: Paths = field(init=False)
+    _settled: dict[ast.AST, Frequency] | None = None
+    _cold: dict[Scope, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.places = Places(self.project, self.graph, self.roots)
@@ -71,7 +73,12 @@ class Heat:
 
     def frequency(self, facts: FileFacts, node: ast.AST) -> Frequency:
         """How often a node runs."""
-        return self._frequency(facts, node, facts.scope_of(node).function)
+        if self._settled is None:  # hotness still spreads
+            return self._frequency(facts, node, facts.scope_of(node).function)
+        found = self._settled.get(node)
+        if found is None:
+            found = self._settled[node] = self._frequency(facts, node, facts.scope_of(node).function)
+        return found
 
     def seldom(self, facts: FileFacts, node: ast.AST) -> bool:
         """Whether a node runs less often than once per gradient update."""
@@ -124,6 +131,12 @@ class Heat:
 
     def is_cold(self, scope: Scope) -> bool:
         """Whether a function never counts as hot: set-up, tests, demos, or because the user says so."""
+        found = self._cold.get(scope)
+        if found is None:
+            found = self._cold[scope] = self._judge(scope)
+        return found
+
+    def _judge(self, scope: Scope) -> bool:
         key = f"{scope.file.module}:{scope.qualname}"
         if key in self.hot or scope.file.marks.get(scope.row) == "hot":
             return False
@@ -147,6 +160,7 @@ class Heat:
                     waiting.add(target)
                     work.append(target)
         self._modules()
+        self._settled = {}
 
     def _link(self) -> None:
         """Sort the edges of the graph by the function that they leave."""

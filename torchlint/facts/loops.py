@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 
 from torchlint.facts.collect import dotted
-from torchlint.facts.effects import PARAMETERS, Effects, Sides, nodes_of, overlaps
+from torchlint.facts.effects import PARAMETERS, Effects, Sides, nodes_of
 from torchlint.facts.ends import Ends, Follower
 from torchlint.facts.joining import Joining
 from torchlint.facts.model import Bind, Binding, FileFacts
@@ -215,11 +215,13 @@ class _Needing:
         set_before = stored_before(self.facts, node, text, self.loop)
         if set_before is not None:
             return self.of(set_before)
-        return Needs(carried=overlaps(self.loops.sides.canonical(self.facts, node, text), self.writes))
+        return Needs(carried=self.loops.sides.overlaps(self.loops.sides.canonical(self.facts, node, text), self.writes))
 
     def _call(self, call: ast.Call) -> Needs:
         effects = self.loops.sides.call(self.facts, call)
-        changing = any(overlaps(text, self.writes) and not self._is_own(text, call) for text in effects.reads)
+        changing = any(
+            self.loops.sides.overlaps(text, self.writes) and not self._is_own(text, call) for text in effects.reads
+        )
         return Needs(carried=True if changing else False if effects.known else None, draws=effects.draws)
 
     def _is_own(self, text: str, call: ast.Call) -> bool:

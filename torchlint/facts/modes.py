@@ -236,11 +236,8 @@ class Modes:
 
     def _references(self, function: Scope) -> Iterator[tuple[FileFacts, ast.expr]]:
         """Where a function is an argument of a call into a library: ``Process(target=f)``, ``fire.Fire(f)``."""
-        name = function.name.encode()
         for path in sorted(self.graph.groups[function.file.path]):
             facts = self.project.files[path]
-            if name not in facts.source.utf8:
-                continue
             for node in self._arguments(facts).get(function.name, ()):
                 if self._name(facts, node) == function.dotted:
                     yield facts, node

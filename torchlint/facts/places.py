@@ -68,8 +68,6 @@ class Places:
                     local.limit(Frequency.ONCE, child)
                 for stmt, least in early_exits(block, index, facts):
                     local.limit(least, stmt)
-                if kept_already(block, index, facts):
-                    local.limit(Frequency.ONCE, child)
             if current is None or current is scope.node:
                 break
             if runs_each_time(current, child):
