@@ -56,7 +56,7 @@ class Stand:
         return 7
 
     def machine(self):
-        return Machine("cpu", "stand-in", 1, "", "", "", "")
+        return Machine("cpu", "stand-in", 1, "", "", "")
 
 
 def test_a_steady_example_is_measured():

@@ -164,7 +164,6 @@ def machine(device: str) -> Machine:
         device=device,
         processor=processor(),
         threads=1,
-        system=platform.system(),
         python=platform.python_version(),
         torch=str(torch.__version__),
         numpy=np.__version__,

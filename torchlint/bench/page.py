@@ -78,7 +78,7 @@ def as_html(results: Results, shipped: Shipped) -> str:
 def _of(results: Results) -> str:
     machine = results.machine
     return (
-        f"torchlint {results.version}, {machine.processor}, {machine.threads} thread, {machine.system}, "
+        f"torchlint {results.version}, {machine.processor}, {machine.threads} thread, "
         f"Python {machine.python}, torch {machine.torch}, numpy {machine.numpy}"
     )
 

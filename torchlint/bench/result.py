@@ -113,7 +113,6 @@ class Machine:
     device: str
     processor: str
     threads: int
-    system: str
     python: str
     torch: str
     numpy: str
