@@ -53,9 +53,9 @@ def page(found: Sequence[tuple[Claim, Sequence[Answer]]], machine: Machine) -> s
     lines = [
         "# Claims",
         "",
-        "What is often said of these smells, beside what was measured. Each claim is a program in `benchmarks/claims/`; the",
-        "program after is what the fix of the rule makes of it, or, where there is no fix, written by hand. Ratios are time",
-        "before by time after.",
+        "What is often said of these smells, beside what was measured. Each claim is a program in",
+        "`benchmarks/claims/`; the program after is what the fix of the rule makes of it, or, where there is no fix,",
+        "written by hand. Ratios are time before by time after.",
         "",
         f"Machine: {machine.device}, {machine.processor}, {machine.threads} thread, Python {machine.python}, "
         f"torch {machine.torch}.",
@@ -85,7 +85,7 @@ def _partly(found: Sequence[tuple[Claim, Sequence[Answer]]]) -> str:
 
 
 def _listed(claims: Iterable[Claim]) -> str:
-    return ", ".join(claim.title[0].lower() + claim.title[1:] for claim in claims) or "none"
+    return "; ".join(claim.title for claim in claims) or "none"
 
 
 if __name__ == "__main__":
