@@ -59,8 +59,8 @@ CLAIM = Claim(
     examples=(example("first-calls-with-12-batch-sizes", FIRST), example("later-calls-with-12-batch-sizes", LATER)),
     remark=(
         'Without code generation (`backend="eager"`), so the first calls count tracing alone; a generating backend '
-        "takes seconds for each graph. With the default `dynamic=None` two or three graphs serve all sizes, so TL501 reports "
-        "`dynamic=False` and CUDA-graph modes only."
+        "takes seconds for each graph. With the default `dynamic=None` two or three graphs serve all sizes, so TL501 "
+        "reports `dynamic=False` and CUDA-graph modes only."
     ),
 )
 
