@@ -3,7 +3,7 @@ PYTHON ?= python3
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test test-long demo bench-peers accuracy format clean
+.PHONY: help test test-long test-packages demo bench-peers accuracy format clean
 
 SOURCES := $(shell find torchlint rules -name '*.py' -o -name '*.json')
 CONSTRAINTS := requirements/constraints.txt
@@ -17,6 +17,9 @@ test: .venv/made ## style, types and tests, here and on the other Pythons of thi
 
 test-long: .venv/made ## the tests that take minutes
 	.venv/bin/python -m pytest -m long
+
+test-packages: .venv/made ## fix Stable-Baselines3, train with it and run its own tests, before and after
+	.venv/bin/python -m pytest tests/packages -rP
 
 demo: .venv-demo/made ## lint and fix a copy of the agent in examples/
 	@sh examples/demo.sh .venv-demo/bin/python
