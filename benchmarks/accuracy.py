@@ -1,16 +1,18 @@
-"""Score torchlint against labelled lines, count what was read, and write both tables into docs/accuracy.md.
+"""Score torchlint against labelled lines, count what was read, and write the tables of docs/accuracy.md.
 
     accuracy.py [SCORE LABELS CHECKOUTS]
 
 SCORE is a script that takes LABELS and CHECKOUTS, and the options ``--torchlint COMMAND``, ``--codes REGEX`` and
 ``--args ARGUMENTS`` (more arguments for ``torchlint check``); it prints a table: a header line, then one line per rule
 and a line ``all``, in columns parted by blanks; then a summary. It runs once over the rules that are on by default and
-once over those in preview. Without arguments only the second table is written: the verdicts of docs/accuracy.csv.
+once over those in preview. Without arguments only the other tables are
+written: the verdicts of docs/accuracy.csv, and the traps that fixtures hold.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import csv
 import shlex
 import subprocess
@@ -72,6 +74,16 @@ def verdicts() -> str:
     return markdown(["rule", "right", "wrong, gone since", "wrong, still there"], cells)
 
 
+def traps() -> str:
+    """What looks like a smell and must stay silent: the first lines of the fixtures that hold such code."""
+    cells = []
+    for path in sorted((ROOT / "tests" / "fixtures").glob("TL*/trap_*.py")):
+        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        name = path.relative_to(PAGE.parent.parent).as_posix()
+        cells.append([path.parent.name, text.splitlines()[0], f"[{path.name}](../{name})"])
+    return markdown(["rule", "what must stay silent", "fixture"], cells)
+
+
 def written(page: str, name: str, text: str) -> str:
     """The page with a text between the markers of that name."""
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
@@ -88,6 +100,7 @@ def main() -> None:
     if len(inputs) not in (0, 3):
         parser.error("give SCORE, LABELS and CHECKOUTS, or nothing")
     page = written(PAGE.read_text(encoding="utf-8"), "reading", verdicts())
+    page = written(page, "traps", traps())
     if inputs:
         default = score(inputs, codes(RuleSet.DEFAULT))
         preview = score(inputs, codes(RuleSet.PREVIEW), "--args=--preview")

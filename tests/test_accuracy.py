@@ -26,6 +26,11 @@ def test_the_table_of_read_findings_is_that_of_the_list(accuracy: ModuleType, ro
     assert accuracy.written(page, "reading", accuracy.verdicts()) == page
 
 
+def test_the_table_of_traps_is_that_of_the_fixtures(accuracy: ModuleType, root: Path) -> None:
+    page = (root / "docs" / "accuracy.md").read_text(encoding="utf-8")
+    assert accuracy.written(page, "traps", accuracy.traps()) == page
+
+
 def test_every_verdict_is_one_of_two_and_says_why(root: Path) -> None:
     with (root / "docs" / "accuracy.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))

@@ -15,6 +15,7 @@ from torchlint.facts.escape import Escapes
 from torchlint.facts.flow import Flow
 from torchlint.facts.graph import CallGraph, call_graph
 from torchlint.facts.growth import Growth
+from torchlint.facts.host_only import HostOnly
 from torchlint.facts.hotness import Heat, heat
 from torchlint.facts.loops import Loops
 from torchlint.facts.members import Members
@@ -24,6 +25,7 @@ from torchlint.facts.project import Project, link, module_name
 from torchlint.facts.provenance import Provenance
 from torchlint.facts.readers import Readers
 from torchlint.facts.roots import is_test
+from torchlint.facts.sequel import Sequel
 from torchlint.facts.switching import Switching
 from torchlint.facts.uses import Uses
 from torchlint.facts.values import Values
@@ -63,8 +65,10 @@ class Analysis:
     switching: Switching
     backwards: Backwards
     provenance: Provenance
+    sequel: Sequel
     loops: Loops
     growth: Growth
+    host_only: HostOnly
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
     _cuda: dict[frozenset[str], bool] = field(default_factory=dict)
@@ -78,10 +82,12 @@ class Analysis:
             found = self.tables[facts.path] = LineTable(facts.source.utf8)
         return found
 
-    def may_use_cuda(self, facts: FileFacts) -> bool:
-        """Whether the files that a file is connected with may ever leave the CPU."""
+    def may_use_cuda(self, facts: FileFacts, node: ast.AST) -> bool:
+        """Whether the files that a file is connected with may ever leave the CPU, and the function of a node too."""
         if self.settings.device != "auto":
             return self.settings.device == "cuda"
+        if self.host_only.is_host_only(facts.scope_of(node).function):
+            return False
         group = self.groups[facts.path]
         if group not in self._cuda:
             self._cuda[group] = any(_speaks_of_devices(self.project.files[path]) for path in group)
@@ -167,7 +173,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
     found = heat(project, graph, values, frozenset(settings.hot), frozenset(settings.cold))
     networks = Networks(project, graph, values)
     autograd = Autograd(project, graph, values, found, networks)
-    flow = Flow(project, graph, values, autograd.records, found.seldom)
+    flow = Flow(project, graph, values, autograd.records, found.seldom, autograd.updates)
     return Analysis(
         settings=settings,
         project=project,
@@ -185,7 +191,9 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         backwards=Backwards(project, graph, values, flow, autograd),
         switching=Switching(project, graph, networks),
         provenance=Provenance(project, values, found),
+        sequel=Sequel(project, graph),
         loops=Loops(values, Sides(project, graph, values)),
         growth=Growth(project, graph, flow),
+        host_only=HostOnly(project, graph, values),
         groups=graph.groups,
     )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from torchlint.facts.callers import stores_of
-from torchlint.facts.guards import raises
+from torchlint.facts.guards import ancestors, names_in, raises
 from torchlint.facts.model import Bind, FileFacts, Scope, decorators
 from torchlint.rule import UNKNOWN, CallSite, Frequency, Hotness, Link, Loop, Network, Run, Use, Value
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from torchlint.engine.pair import Pairs
 
 _FEW_CALLS = 5
+_TIMER = re.compile(r"(^|_)(profil\w*|timers?|timing|timeit|stopwatch|record_function|nvtx)($|_)", re.IGNORECASE)
 _FLAG = re.compile(r"(^|_)(debug\w*|sanity\w*|check_nans?|check_finite|check_numerics|validate|validation)($|_)")
 
 
@@ -224,7 +225,7 @@ class PairedSite:
 
     def may_use_cuda(self) -> bool:
         """Whether the project may run on an accelerator."""
-        return self.analysis.may_use_cuda(self.facts)
+        return self.analysis.may_use_cuda(self.facts, place_of(self.twin))
 
     def mutated(self, node: cst.CSTNode) -> bool:
         """Whether what an expression is assigned to is changed in place later."""
@@ -300,10 +301,10 @@ class PairedSite:
         twin = self._expr(node)
         return self.analysis.loops.of(self.facts, twin) if twin is not None else ()
 
-    def grows(self, node: cst.CSTNode) -> str:
+    def grows(self, node: cst.CSTNode, *, anew: bool = False) -> str:
         """What an expression is added to again and again."""
         twin = self._expr(node)
-        return self.analysis.growth.of(self.facts, twin) if twin is not None else ""
+        return self.analysis.growth.of(self.facts, twin, anew=anew) if twin is not None else ""
 
     def is_loss(self, node: cst.CSTNode) -> bool:
         """Whether backward() is called on what an expression stands for."""
@@ -331,6 +332,17 @@ class PairedSite:
     def _calls_one_of(self, function: Scope, names: frozenset[str]) -> bool:
         return any(self.analysis.project.qualified(function.file, call.func) in names for call in function.calls)
 
+    def timed(self) -> bool:
+        """Whether a ``with`` block around the node times it."""
+        around = (node for node in ancestors(self.facts, place_of(self.twin)) if isinstance(node, ast.With))
+        words = (word for node in around for item in node.items for word in names_in(item.context_expr))
+        return any(_TIMER.search(word) for word in words)
+
+    def shares_memory(self) -> bool:
+        """Whether the files tied to this one share tensors with other processes."""
+        files = self.analysis.project.files
+        return any(b"share_memory" in files[path].source.utf8 for path in self.analysis.groups[self.facts.path])
+
     def free_attribute(self, name: str) -> str | None:
         """An attribute that the enclosing module could set at the end of its ``__init__``."""
         return self.analysis.members.free_attribute(self.facts, self.twin, name)
@@ -355,10 +367,25 @@ class PairedSite:
         twin = self._expr(node)
         return twin is not None and self.analysis.provenance.made_before(self.facts, twin)
 
+    def gathered(self, node: cst.CSTNode) -> bool:
+        """Whether an array is picked by rows out of one that an object keeps."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.provenance.gathered(self.facts, twin)
+
     def read_back(self, node: cst.CSTNode) -> bool:
         """Whether an array is a tensor read back for nobody else."""
         twin = self._expr(node)
         return twin is not None and self.analysis.provenance.read_back(self.facts, twin)
+
+    def scaled(self, node: cst.CSTNode) -> bool:
+        """Whether a tensor is divided by 255 further on."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.sequel.scaled(self.facts, twin)
+
+    def moved_later(self, node: cst.CSTNode) -> str:
+        """The move of a fresh tensor in the next statement that speaks of it."""
+        twin = self._expr(node)
+        return self.analysis.sequel.moved(self.facts, twin) if twin is not None else ""
 
     def switches_mode(self, call: cst.Call) -> bool:
         """Whether a call makes a context manager that switches modules."""

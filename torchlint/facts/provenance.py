@@ -28,6 +28,8 @@ _METHODS = frozenset(
     }
 )
 
+_DEPTH = 8
+
 
 @dataclass(eq=False, slots=True)
 class Provenance:
@@ -104,6 +106,37 @@ class Provenance:
             value = bindings[0].value
             return value is not None and self._read_once(facts, node) and self.read_back(facts, value)
         return False
+
+    def gathered(self, facts: FileFacts, node: ast.expr, depth: int = 0) -> bool:
+        """Whether an array is picked by an array of rows out of one that an object keeps, as from a replay.
+
+        Followed through names, unpacking, and what functions of the project return.
+        """
+        if isinstance(node, ast.Subscript):
+            rows = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+            kept = node.value.value if isinstance(node.value, ast.Subscript) else node.value
+            arrays = self._kind(facts, rows) is self._kind(facts, node.value) is Kind.NDARRAY
+            return arrays and isinstance(kept, ast.Attribute)
+        if isinstance(node, ast.Name):
+            bindings = self._bindings(facts, node)
+            if len(bindings) != 1 or bindings[0].how is not Bind.ASSIGN or bindings[0].value is None:
+                return False
+            return self._gathered_at(facts, bindings[0].value, bindings[0].path, depth)
+        return isinstance(node, ast.Call) and self._gathered_at(facts, node, (), depth)
+
+    def _gathered_at(self, facts: FileFacts, node: ast.expr, path: tuple[int, ...], depth: int) -> bool:
+        """The same for one part of what an expression gives."""
+        if depth > _DEPTH:
+            return False
+        if isinstance(node, ast.Call):
+            callees = self.heat.graph.callees.get(node, ()) if node not in self.heat.graph.weak else ()
+            given = [(callee.file, back.value) for callee in callees for back in callee.returns]
+            return bool(given) and all(
+                value is not None and self._gathered_at(file, value, path, depth + 1) for file, value in given
+            )
+        if path and isinstance(node, ast.Tuple) and 0 <= path[0] < len(node.elts):
+            return self._gathered_at(facts, node.elts[path[0]], path[1:], depth + 1)
+        return not path and self.gathered(facts, node, depth + 1)
 
     def _call(self, facts: FileFacts, call: ast.Call) -> bool:
         func = call.func

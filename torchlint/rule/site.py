@@ -109,7 +109,7 @@ class Site(Protocol):
         """Whether the node stands in a function this project compiles with ``torch.compile``."""
 
     def may_use_cuda(self) -> bool:
-        """Whether the project may run on an accelerator: false where it provably never leaves the CPU."""
+        """Whether the node may run on an accelerator: false where the project, or its class, never leaves the CPU."""
 
     def mutated(self, node: cst.CSTNode) -> bool:
         """Whether the name an expression is assigned to is changed in place later (``+=``, ``x[i] =``, ``add_``)."""
@@ -171,11 +171,12 @@ class Site(Protocol):
     def loops(self, node: cst.CSTNode) -> Sequence[Loop]:
         """The loops and comprehensions of the function that run an expression over and over, innermost first."""
 
-    def grows(self, node: cst.CSTNode) -> str:
+    def grows(self, node: cst.CSTNode, *, anew: bool = False) -> str:
         """What an expression is added to again and again, as source; empty when nothing outlives the round.
 
         ``total`` of ``total += x`` and ``total = total + x``, ``items`` of ``items.append(x)`` and of
         ``items.append((x, y))``, ``self.memory`` where a project function adds its parameter to its own ``memory``.
+        ``anew``: only where each round makes a graph of its own for the expression, not a few nodes on an older one.
         """
 
     def is_loss(self, node: cst.CSTNode) -> bool:
@@ -200,6 +201,12 @@ class Site(Protocol):
         manager also whether the other end does.
         """
 
+    def timed(self) -> bool:
+        """Whether a ``with`` block around the node times it: one whose name speaks of a timer or a profile."""
+
+    def shares_memory(self) -> bool:
+        """Whether the files tied to this one put tensors into memory that other processes read (``share_memory_``)."""
+
     def free_attribute(self, name: str) -> str | None:
         """An attribute, as source (``self.support``), that the enclosing module could set at the end of ``__init__``.
 
@@ -223,10 +230,25 @@ class Site(Protocol):
     def made_before(self, node: cst.CSTNode) -> bool:
         """Whether what a name or attribute holds was there before the code at the node ran: it is made less often."""
 
+    def gathered(self, node: cst.CSTNode) -> bool:
+        """Whether an array is picked by an array of rows out of one that an object keeps: a batch of a replay.
+
+        Followed through names and what functions of the project return.
+        """
+
     def read_back(self, node: cst.CSTNode) -> bool:
         """Whether an array is nothing but a tensor read back (``t.cpu().numpy()``) that nobody else looks at.
 
         Also after NumPy functions that torch has too.
+        """
+
+    def scaled(self, node: cst.CSTNode) -> bool:
+        """Whether a tensor is divided by 255 further on, in its function or in one that it is passed to."""
+
+    def moved_later(self, node: cst.CSTNode) -> str:
+        """The move of a fresh tensor in the next statement that speaks of it, as source: ``x.cuda()``; else empty.
+
+        ``x = x.to(device)`` right after it, or as all that an ``if use_cuda:`` holds.
         """
 
     def switches_mode(self, call: cst.Call) -> bool:

@@ -28,6 +28,7 @@ _MAKERS = _CONSTRUCTORS | {"torch.from_numpy"} | set(LEGACY_CONSTRUCTORS)
 _ARRAYS = frozenset({"numpy.array", "numpy.asarray", "numpy.ascontiguousarray", "numpy.float32", "numpy.float64"})
 _KEYWORDS = frozenset({"dtype", "device", "data"})
 _LARGEST_BYTE = 255
+_DEFAULT = "get_default_dtype()"
 
 _AGENT = """\
 import numpy as np
@@ -233,7 +234,7 @@ def _peeled(
         node = below
     if isinstance(node, cst.Call) and _is_maker(site, node) and len(node.args) >= 1 and not node.args[0].star:
         name = site.name(node.func) or ""
-        dtype = tensor.dtype or LEGACY_CONSTRUCTORS.get(name, "")
+        dtype = tensor.dtype or LEGACY_CONSTRUCTORS.get(name, "") or (_DEFAULT if name == "torch.Tensor" else "")
         bytes_ = bytes_ or (divisor is not None and _is_255(site, divisor))
         found_ = _from_host(site, node.args[0].value, device, dtype, bytes_, not asynchronous)
         if found_ is not None:
@@ -275,9 +276,9 @@ def _from_host(
     value = site.value(node)
     if value.kind in (Kind.LIST, Kind.TUPLE, Kind.NUMBER, Kind.SCALAR, Kind.TENSOR, Kind.STRING):
         return None
-    if target not in FLOATING:
+    if target not in FLOATING and target != _DEFAULT:
         return None
-    proven = value.kind is Kind.NDARRAY and _is_narrower(value.dtype, target)
+    proven = value.kind is Kind.NDARRAY and _is_narrower(value.dtype, "float32" if target == _DEFAULT else target)
     in_bytes = bytes_ or (divisor is not None and _is_255(site, divisor))
     if not proven and not (in_bytes and value.dtype is None and _may_be_frames(node, value)):
         widened = site.value(data).widened
@@ -318,7 +319,7 @@ def _is_255(site: Site, node: cst.BaseExpression) -> bool:
 
 
 def _divided_later(site: Site, call: cst.Call) -> bool:
-    """Whether the moved tensor is divided by 255 in the same expression."""
+    """Whether the moved tensor is divided by 255, in the same expression or further on."""
     links = list(site.chain(call))
     top: cst.CSTNode = call
     for link in links:
@@ -330,7 +331,7 @@ def _divided_later(site: Site, call: cst.Call) -> bool:
     match site.parent(top):
         case cst.BinaryOperation(left=left, operator=cst.Divide(), right=right) if left is top:
             return _is_255(site, right)
-    return False
+    return site.scaled(top)
 
 
 def _is_narrower(old: str | None, new: str | None) -> bool:
@@ -366,7 +367,7 @@ def _enclosed(site: Site, old: cst.BaseExpression, new: cst.BaseExpression) -> c
 def _message(found: _Upcast) -> str:
     """The smell and the better form in one line."""
     data = f"`{source(found.narrow)}`" if isinstance(found.narrow, (cst.Name, cst.Attribute)) else "narrow data"
-    done = "divided" if found.divisor is not None else f"cast to {found.wide}"
+    done = "divided" if found.divisor is not None else f"cast to {found.wide.replace(_DEFAULT, 'the default dtype')}"
     if not found.whole:
         done = "widened"
     return f"{data} is {done} on the host and then moved: move the narrow data and do that on the device"
