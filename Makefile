@@ -10,7 +10,7 @@ CONSTRAINTS := requirements/constraints.txt
 MIN_PYTHON := import sys; sys.exit("torchlint needs Python 3.10 or newer" if sys.version_info < (3, 10) else 0)
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 
 test: .venv/made ## style, types and tests, here and on the other Pythons of this machine
 	@.venv/bin/python tests/run_all.py

@@ -11,7 +11,7 @@ from libraries import Copy, copies, run
 
 pytestmark = [pytest.mark.packages, pytest.mark.torch, pytest.mark.long]
 
-SUBSET = ("tests/test_distributions.py", "tests/test_sde.py", "tests/test_predict.py", "tests/test_spaces.py")
+SUBSET = ("tests/test_distributions.py", "tests/test_sde.py", "tests/test_predict.py")
 OUTCOME = re.compile(r"^(PASSED|FAILED|ERROR) (\S+)", re.MULTILINE)
 
 
@@ -19,10 +19,10 @@ OUTCOME = re.compile(r"^(PASSED|FAILED|ERROR) (\S+)", re.MULTILINE)
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Copy, dict[str, str], list[str]]]:
     """For each kind of fix: the copy, the outcome of every test, and the changed lines that ran."""
     folder = tmp_path_factory.mktemp("suite")
-    return {name: (copy, *tested(copy, folder / f"{name}.json")) for name, copy in copies(folder).items()}
+    return {name: (copy, *_outcomes_of(copy, folder / f"{name}.json")) for name, copy in copies(folder).items()}
 
 
-def tested(copy: Copy, place: Path) -> tuple[dict[str, str], list[str]]:
+def _outcomes_of(copy: Copy, place: Path) -> tuple[dict[str, str], list[str]]:
     """Run the subset of the library's tests in a copy."""
     place.write_text(json.dumps(copy.changed), encoding="utf-8")
     options = ("-q", "-rA", "-p", "no:cacheprovider", "-p", "executed")

@@ -1,4 +1,4 @@
-"""Training with Stable-Baselines3 from a fixed seed ends with the same parameters, bit by bit, before and after fixes."""
+"""Training with Stable-Baselines3 from a fixed seed ends with the same parameters, to the bit, after fixes."""
 
 from __future__ import annotations
 

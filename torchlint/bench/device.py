@@ -21,8 +21,6 @@ from torchlint.bench.host import processor
 from torchlint.bench.program import Program
 from torchlint.bench.result import Machine
 
-# The profiler reads it when it is first used, and else tells its comings and goings on standard error.
-_SILENT = "99"
 _SYNCHRONISING = "synchronizing CUDA operation"
 
 
@@ -91,7 +89,7 @@ class Cpu:
 
     def peak(self, program: Program) -> int:
         """The most bytes allocated at once, as torch's profiler tells."""
-        os.environ.setdefault("KINETO_LOG_LEVEL", _SILENT)
+        silence_profiler()
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
             program()
         with tempfile.TemporaryDirectory() as folder:
@@ -150,6 +148,11 @@ class Cuda:
     def machine(self) -> Machine:
         """This accelerator and the processor that drives it."""
         return machine(str(self._cuda.get_device_name()))
+
+
+def silence_profiler() -> None:
+    """Keep torch's profiler from telling its comings and goings on standard error; before it is first used."""
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")
 
 
 def peak_of(events: Iterable[Event]) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from torchlint.bench.caught import Caught
-from torchlint.bench.device import Device
+from torchlint.bench.device import Device, silence_profiler
 from torchlint.bench.equal import judge
 from torchlint.bench.fixed import Fixed, UnfixableError, fixed
 from torchlint.bench.measure import measure, summarise
@@ -42,6 +42,7 @@ def running() -> Iterator[None]:
     """The state that programs run in: one thread, nothing on standard output, no warnings, also none of compilers."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
+    silence_profiler()
     torch._logging.set_logs(all=logging.ERROR)  # type: ignore[attr-defined]  # documented by torch, but not typed
     try:
         with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere), warnings.catch_warnings():
