@@ -180,6 +180,12 @@ def test_no_line_is_wider_than_the_terminal(width):
     assert max(map(cell_len, lines)) <= width
 
 
+def test_a_narrow_terminal_gets_fewer_columns():
+    lines = [line.split() for line in table(50).splitlines()]
+    assert ["Rule,", "example", "Ratio", "Saves", "Waits"] in lines
+    assert ["first", "2.5x", "15", "us"] in lines
+
+
 def test_plain_ascii_without_colours():
     assert table(unicode=False).isascii()
 

@@ -26,6 +26,11 @@ _LEGEND = (
     "with its 10th to 90th percentile. Shipped: the ratio that came with the rule."
 )
 
+_HEADINGS = ("Rule, example", "Inputs", "Ratio", "10-90 %", "Saves", "Waits", "Shipped")
+# On a terminal narrower than this only so many columns are shown.
+_ROOM = 70
+_NARROW = (0, 2, 4, 5)
+
 Shipped = Mapping[tuple[str, str], Cost]
 """The figures that came with the rules, by code and name of the example."""
 
@@ -33,11 +38,14 @@ Shipped = Mapping[tuple[str, str], Cost]
 def as_text(
     results: Results, shipped: Shipped, rules: Sequence[type[Rule]], *, color: bool, unicode: bool, width: int
 ) -> str:
-    """The table, notes, and a line that sums up; no line is wider than ``width`` cells."""
+    """The table, notes, and a line that sums up; no line is wider than ``width`` cells.
+
+    A narrow terminal gets fewer columns.
+    """
     pen = Pen(color, UNICODE if unicode else ASCII, width)
     lines: list[str] = []
     if any(row.status is not Status.SKIPPED for row in results.rows):
-        lines += [*pen.lines(_table(results, shipped)), "", *pen.lines(Text(_LEGEND, QUIET)), ""]
+        lines += [*pen.lines(_table(results, shipped, width)), "", *pen.lines(Text(_LEGEND, QUIET)), ""]
     for note in _notes(results, rules):
         lines += [*pen.lines(note), ""]
     lines += pen.lines(Text(summary(results)))
@@ -71,20 +79,21 @@ def is_faster(row: Row) -> bool:
     return row.status is Status.MEASURED and row.figure is not None and row.figure.low > NOISE
 
 
-def _table(results: Results, shipped: Shipped) -> Table:
+def _table(results: Results, shipped: Shipped, width: int) -> Table:
     from rich.table import Table
 
-    waits = any(row.syncs is not None for row in results.rows)
+    shown = set(range(len(_HEADINGS))) if width >= _ROOM else set(_NARROW)
+    if not any(row.syncs is not None for row in results.rows):
+        shown.discard(_HEADINGS.index("Waits"))
     table = Table(box=None, padding=(0, 1, 0, 0), header_style=QUIET)
-    table.add_column("Rule, example", overflow="fold")
-    for heading in ("Inputs", "Ratio", "10-90 %", "Saves", *(["Waits"] if waits else []), "Shipped"):
-        table.add_column(heading, justify="right", overflow="fold")
+    for index in sorted(shown):
+        table.add_column(_HEADINGS[index], justify="right" if index else "left", overflow="fold")
     run = [row for row in results.rows if row.status is not Status.SKIPPED]
     for (code, name), rows in groupby(run, lambda row: (row.code, row.name)):
-        table.add_row(Text.assemble((code, LABEL), f" {name}"))
+        table.add_row(Text.assemble((code, LABEL), f" {name}" if width >= _ROOM else ""))
         for row in rows:
             cells = _cells(row, shipped.get((row.code, row.example)))
-            table.add_row(*(cell for index, cell in enumerate(cells) if waits or index != 5))
+            table.add_row(*(cells[index] for index in sorted(shown)))
     return table
 
 
