@@ -8,11 +8,9 @@ import click
 
 from torchlint import __version__
 from torchlint.cli import FAILED
-from torchlint.cli.bench import bench
 from torchlint.cli.check import check
 from torchlint.cli.nearest import Group
 from torchlint.cli.output import write
-from torchlint.cli.rule import rule
 
 
 @click.group(cls=Group, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
@@ -34,5 +32,10 @@ def application(context: click.Context) -> None:
 
 
 application.add_command(check)
-application.add_command(rule)
-application.add_command(bench)
+application.lazy = {
+    "rule": "torchlint.cli.rule",
+    "bench": "torchlint.cli.bench",
+    "baseline": "torchlint.cli.baseline",
+    "config": "torchlint.cli.config",
+    "clean": "torchlint.cli.clean",
+}

@@ -13,7 +13,7 @@ import click
 
 from torchlint import __version__
 from torchlint.cli import FOUND, INTERRUPTED, OK
-from torchlint.cli.nearest import choice_option
+from torchlint.cli.nearest import SELECTORS, Words, choice_option
 from torchlint.cli.output import complain, look_of, write, write_bytes, write_file
 from torchlint.settings.select import matching
 
@@ -26,15 +26,23 @@ if TYPE_CHECKING:
     from torchlint.rule import Rule
 
 
+_SELECTORS = Words(SELECTORS)
+
+
 @click.command(short_help="Prove the fixes on this machine: equal outputs, then time.")
-@click.argument("codes", nargs=-1)
-@click.option("--rule", "more", multiple=True, metavar="CODE", help="A rule to run: a code, a prefix or a name.")
+@click.argument("codes", nargs=-1, type=_SELECTORS)
+@click.option("--rule", "more", type=_SELECTORS, multiple=True, help="Rules to run: codes, prefixes, names, or ALL.")
 @choice_option("--device", choices=("cpu", "cuda"), default="cpu", text="Where to run (default: cpu).")
 @click.option("--quick", is_flag=True, help="A rough picture in a fraction of the time; nothing is kept.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a page with plots to this file.")
 def bench(
-    codes: tuple[str, ...], more: tuple[str, ...], device: str, quick: bool, as_json: bool, html: Path | None
+    codes: tuple[tuple[str, ...], ...],
+    more: tuple[tuple[str, ...], ...],
+    device: str,
+    quick: bool,
+    as_json: bool,
+    html: Path | None,
 ) -> int:
     """Run the examples of rules (default: of all) before and after their fix.
 
@@ -56,7 +64,7 @@ def bench(
     from torchlint.engine.rules import load_rules
 
     available = load_rules()
-    wanted = (*codes, *more)
+    wanted = [word for words in (*codes, *more) for word in words]
     chosen = [rule for rule in available if not wanted or rule.code in matching(wanted, available, "bench")]
     place, plan = _prepared(device, quick)
     gc.enable()  # the run is long, and programs may make cycles
