@@ -10,7 +10,7 @@ from torchlint.facts.flow_calls import Calls
 from torchlint.facts.flow_data import Data, Seldom
 from torchlint.facts.flow_graph import Graph, Records
 from torchlint.facts.flow_spots import Carrier, Next, Spot, iterated, key_of, picked
-from torchlint.facts.flow_store import Ground
+from torchlint.facts.flow_store import Ground, fields_of
 from torchlint.facts.graph import CallGraph
 from torchlint.facts.mentions import Mentions
 from torchlint.facts.model import FileFacts, Scope
@@ -145,7 +145,9 @@ class _Steps:
         if key == parent.attr or (key == 0 and parent.attr == "values"):
             yield replace(spot.same(parent), path=spot.path[1:])
         elif isinstance(key, int) and parent.attr != "indices":
-            yield Use.PASSED
+            holder = self.ground.values.of(spot.facts, spot.node).name
+            if parent.attr not in fields_of(self.ground.project, holder):
+                yield Use.PASSED  # the fields of a project's class are followed from where it is made
 
     def _method(self, spot: Spot, call: ast.Call, name: str) -> Next:
         if not spot.path:

@@ -36,6 +36,8 @@ _START = re.compile(r"(^|_)start($|_)")
 _EVERY = re.compile(
     r"(^|_)(interval|freq|frequency|every|period)($|_)|(log|eval|save|print|render|test)\w*(interval|freq|every|period)"
 )
+_DUE = re.compile(r"(^|_)(maybe|try)_|_(if|when)_(necessary|needed|due|required|ready)$")
+_REPORTED = re.compile(r"(^|[_.])(eval\w*|log\w*|stat\w*|report\w*|record\w*|plot\w*|summar\w+)($|_)")
 _DEBUG_MODES = frozenset({"debug", "dev", "test", "verbose"})
 _NONFINITE = frozenset({"isnan", "isinf", "isneginf", "isposinf"})
 _FINITE = frozenset({"isfinite"})
@@ -98,7 +100,10 @@ def limit(test: ast.expr, facts: FileFacts, stmt: ast.stmt | None = None) -> Fre
         if _is_out_of_range(test.values):
             return Frequency.ONCE
         limits = [Frequency.ONCE if _is_last(part) else found for part, found in zip(test.values, limits, strict=True)]
-        return max(known) if known and None not in limits else None
+        unlimited = [part for part, found in zip(test.values, limits, strict=True) if found is None]
+        if any(_is_reset(part) for part in test.values) and all(_is_over(part) for part in unlimited):
+            return max(*known, Frequency.EPISODE)
+        return max(known) if known and not unlimited else None
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         seldom = _is_missing(test.operand) or _is_modulo(test.operand)
         return Frequency.ONCE if seldom or _tests_for(test.operand, _FINITE) else None
@@ -106,6 +111,8 @@ def limit(test: ast.expr, facts: FileFacts, stmt: ast.stmt | None = None) -> Fre
         return Frequency.ONCE
     if _is_reset(test) or _is_ended(test, facts) or _is_full(test, facts):
         return Frequency.EPISODE
+    if _was_due(test, facts):
+        return Frequency.ONCE
     asked = _predicate(test, facts)
     return limit(asked, facts) if asked is not None else None
 
@@ -216,6 +223,13 @@ def _is_reset(test: ast.expr) -> bool:
     return isinstance(test, ast.Attribute) and bool(_DONE.search(test.attr))
 
 
+def _is_over(test: ast.expr) -> bool:
+    """Beside ``done or``: ``t >= max_steps``, ``stop.is_set()``, what else ends an episode or the training."""
+    if isinstance(test, ast.Call):
+        return isinstance(test.func, ast.Attribute) and test.func.attr == "is_set"
+    return isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Gt, ast.GtE, ast.Eq))
+
+
 def _is_ended(test: ast.expr, facts: FileFacts) -> bool:
     """Whether a name is one of the flags for the end of an episode: ``for i, d in enumerate(done): if d:``."""
     if not isinstance(test, ast.Name):
@@ -232,6 +246,18 @@ def ancestors(facts: FileFacts, node: ast.AST) -> Iterator[ast.AST]:
     while parent is not None:
         yield parent
         parent = facts.parent.get(parent)
+
+
+def _was_due(test: ast.expr, facts: FileFacts) -> bool:
+    """``score = evaluator.evaluate_if_necessary(step)`` and then ``if score is not None``."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.IsNot) or not is_none(test.comparators[0]):
+        return False
+    if not isinstance(test.left, ast.Name):
+        return False
+    bindings = facts.scope_of(test).function.bindings.get(test.left.id, ())
+    made = [b.value.func for b in bindings if isinstance(b.value, ast.Call)]
+    words = [func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "") for func in made]
+    return bool(words) and len(words) == len(bindings) and all(_DUE.search(word) for word in words)
 
 
 def _are_ends(flags: ast.expr | None, path: tuple[int, ...]) -> bool:
@@ -330,7 +356,7 @@ def branch_limit(branch: Sequence[ast.stmt], test: ast.expr | None = None) -> Fr
         return Frequency.ONCE
     if _sets_up(branch, test):
         return Frequency.ONCE
-    return Frequency.EPISODE if _empties(branch, test) or _restarts(branch, test) else None
+    return Frequency.EPISODE if _empties(branch, test) or _clears(branch, test) or _restarts(branch, test) else None
 
 
 def _sets_up(block: Sequence[ast.stmt], test: ast.expr) -> bool:
@@ -405,6 +431,18 @@ def _empties(block: Sequence[ast.stmt], test: ast.expr) -> bool:
     return any(
         isinstance(f, ast.Attribute) and f.attr == "clear" and ast.unparse(f.value) in full for f in _calls(block)
     )
+
+
+def _clears(block: Sequence[ast.stmt], test: ast.expr) -> bool:
+    """``if self.need_eval:`` and in the branch ``self.need_eval = False``: a report that somebody asks for."""
+    if not isinstance(test, (ast.Name, ast.Attribute)) or not _REPORTED.search(ast.unparse(test)):
+        return False
+    flag = ast.unparse(test)
+    for stmt in block:
+        if isinstance(stmt, ast.Assign) and isinstance(stmt.value, ast.Constant) and stmt.value.value is False:
+            if any(ast.unparse(target) == flag for target in stmt.targets):
+                return True
+    return False
 
 
 def early_exits(block: Sequence[ast.stmt], index: int, facts: FileFacts) -> Iterator[tuple[ast.stmt, Frequency]]:

@@ -171,11 +171,12 @@ class Site(Protocol):
     def loops(self, node: cst.CSTNode) -> Sequence[Loop]:
         """The loops and comprehensions of the function that run an expression over and over, innermost first."""
 
-    def grows(self, node: cst.CSTNode) -> str:
+    def grows(self, node: cst.CSTNode, *, anew: bool = False) -> str:
         """What an expression is added to again and again, as source; empty when nothing outlives the round.
 
         ``total`` of ``total += x`` and ``total = total + x``, ``items`` of ``items.append(x)`` and of
         ``items.append((x, y))``, ``self.memory`` where a project function adds its parameter to its own ``memory``.
+        ``anew``: only where each round makes a graph of its own for the expression, not a few nodes on an older one.
         """
 
     def is_loss(self, node: cst.CSTNode) -> bool:
@@ -264,3 +265,48 @@ class Site(Protocol):
 
         Proven in the function, in its callers and over the rounds of loops; false when unsure.
         """
+
+    def runs_anyway(self) -> bool:
+        """Whether nothing but the machine decides that the node runs: no flag, in its function and on one way to it.
+
+        False in tests, demos, profiling scripts, and in functions that nobody is known to call.
+        """
+
+    def strings(self, node: cst.CSTNode) -> frozenset[str]:
+        """All texts that an expression may be, as far as literals say; a name may be an item of a literal list."""
+
+    def stored_value(self) -> cst.BaseExpression | None:
+        """Of a target of an assignment the expression that is stored there; ``None`` for unpacked tuples."""
+
+    def torch_before(self) -> str:
+        """Where torch was imported, as ``path:row``, whenever the node runs; empty where it may not have been."""
+
+    def cuda_before(self) -> int:
+        """The row of a call before the node, in the same function, that starts CUDA; 0 where there is none."""
+
+    def backend_has(self, name: str) -> bool | None:
+        """Whether a supported torch has an attribute of ``torch.backends``; ``None``: its module is not known."""
+
+    def handled(self, node: cst.CSTNode, idle: frozenset[str]) -> bool:
+        """Whether anything is done with what an expression is assigned to, besides asking whether it is there.
+
+        Methods of the names in ``idle`` do not count. True when unsure.
+        """
+
+    def function_reaches(self, node: cst.CSTNode, names: frozenset[str]) -> bool:
+        """Whether a function given as a value may run one of these, itself or through known callees."""
+
+    def covers_training(self) -> bool:
+        """Whether a ``with`` block, or what follows the node in its function, runs a training or rollout loop."""
+
+    def mentioned(self, word: str) -> bool:
+        """Whether the text of a file that this one is connected with by imports holds a word."""
+
+    def calls_method(self, node: cst.CSTNode, name: str) -> bool:
+        """Whether a method of what an expression is assigned or entered to is known to be called."""
+
+    def file_mentions(self, word: str) -> bool:
+        """Whether the text of the file itself holds a word."""
+
+    def first(self, names: frozenset[str]) -> bool:
+        """Whether no call of one of these qualified names stands before the node in the connected files."""

@@ -111,7 +111,7 @@ class GraphKeptAlive(Rule):
         node = site.node
         if not isinstance(node, cst.BaseExpression):
             return
-        where = site.grows(node)
+        where = site.grows(node, anew=True)
         if not where or site.value(node).kind not in _MAY_HOLD or _follows_another(site, node):
             return
         graph = site.has_graph(node)
