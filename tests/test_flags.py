@@ -83,7 +83,7 @@ class Agent:
 def act(env, net):
     while True:
         {calls}
-        env.step(net(1))
+        env.step(1)
 """
 
 

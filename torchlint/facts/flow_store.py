@@ -189,7 +189,8 @@ class Ground:
         for function in functions:
             calls = spot.entering(node)
             for stmt in function.returns:
-                if stmt.value is not None and not isinstance(stmt.value, _FRESH):
+                inside = bool(spot.path) and isinstance(stmt.value, (ast.Tuple, ast.List))
+                if stmt.value is not None and (inside or not isinstance(stmt.value, _FRESH)):
                     yield Spot(function.file, stmt.value, spot.path, calls, put=True)
         if not functions:
             yield Use.COLLECTED

@@ -15,23 +15,7 @@ from torchlint.facts.reach import Reaching, reaching
 
 # Packages that a file or folder of the same name in a package (``agents/torch/``) does not hide: ``import torch``.
 _LIBRARIES = frozenset(
-    (
-        *(
-            "torch",
-            "numpy",
-            "jax",
-            "flax",
-            "tensorflow",
-            "keras",
-            "gym",
-            "gymnasium",
-            "ray",
-            "scipy",
-            "pandas",
-            "wandb",
-        ),
-        *("math", "random", "copy", "time", "collections", "types", "logging", "typing", "json", "abc", "wandb"),
-    )
+    ("torch", "numpy", "jax", "flax", "tensorflow", "keras", "gym", "gymnasium", "ray", "scipy", "pandas", "wandb")
 )
 
 
@@ -91,7 +75,7 @@ class Project:
             return exact
         candidates = self.by_suffix.get(dotted, [])
         here = PurePosixPath(facts.path).parent.parts
-        foreign = dotted.partition(".")[0] in _LIBRARIES
+        foreign = dotted in sys.stdlib_module_names or dotted.partition(".")[0] in _LIBRARIES
         best: tuple[int, int, str] | None = None
         found = None
         for candidate in candidates:
@@ -102,8 +86,6 @@ class Project:
                 if mine.replace(".", "·") != theirs:
                     break
                 common += 1
-            if above and dotted in _LIBRARIES:
-                continue
             outside = len(above) - common
             if foreign and above:
                 continue
@@ -313,8 +295,6 @@ def is_external_module(name: str) -> bool:
 
 
 _BUILTINS = frozenset(dir(builtins))
-# What a file of the same name in a folder of the project does not hide.
-_LIBRARIES = frozenset({"torch", "numpy", "gym", "gymnasium", *sys.stdlib_module_names})
 _PLAIN_BASES = ("builtins.", "typing.", "abc.")
 
 
