@@ -11,7 +11,6 @@ from torchlint.cli import FAILED
 from torchlint.cli.check import check
 from torchlint.cli.nearest import Group
 from torchlint.cli.output import write
-from torchlint.cli.rule import rule
 
 
 @click.group(cls=Group, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
@@ -32,4 +31,9 @@ def application(context: click.Context) -> None:
 
 
 application.add_command(check)
-application.add_command(rule)
+application.lazy = {
+    "rule": "torchlint.cli.rule",
+    "baseline": "torchlint.cli.baseline",
+    "config": "torchlint.cli.config",
+    "clean": "torchlint.cli.clean",
+}

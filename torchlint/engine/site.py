@@ -7,10 +7,13 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from torchlint.facts import torch_table
 from torchlint.facts.callers import stores_of
 from torchlint.facts.guards import ancestors, names_in, raises
+from torchlint.facts.literals import strings
 from torchlint.facts.model import Bind, FileFacts, Scope, decorators
-from torchlint.rule import UNKNOWN, CallSite, Frequency, Hotness, Link, Loop, Network, Run, Use, Value
+from torchlint.facts.nesting import in_handler
+from torchlint.rule import UNKNOWN, Average, CallSite, Frequency, Hotness, Link, Loop, Network, Run, Use, Value
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -296,6 +299,16 @@ class PairedSite:
         """Whether the function that holds the node may run one of these."""
         return self.analysis.autograd.reaches(self.facts.scope_of(place_of(self.twin)).function, names)
 
+    def average(self, node: cst.CSTNode) -> Average | None:
+        """The average of two networks that an expression keeps up."""
+        twin = self._expr(node)
+        return self.analysis.averages.of(self.facts, twin) if twin is not None else None
+
+    def made_by(self, node: cst.CSTNode) -> str:
+        """The function that made a tensor."""
+        twin = self._expr(node)
+        return self.analysis.makers.of(self.facts, twin) if twin is not None else ""
+
     def loops(self, node: cst.CSTNode) -> Sequence[Loop]:
         """The loops around an expression, innermost first."""
         twin = self._expr(node)
@@ -405,6 +418,101 @@ class PairedSite:
         """Whether a backward pass keeps a graph that no other runs through again."""
         twin = self._expr(call)
         return isinstance(twin, ast.Call) and self.analysis.backwards.kept_for_nothing(self.facts, twin)
+
+    def runs_anyway(self) -> bool:
+        """Whether nothing but the machine decides that the node runs."""
+        return self.analysis.switches.runs_anyway(self.facts, self.twin)
+
+    def strings(self, node: cst.CSTNode) -> frozenset[str]:
+        """All texts that an expression may be."""
+        twin = self._expr(node)
+        return strings(self.analysis.project, self.facts, twin) if twin is not None else frozenset()
+
+    def stored_value(self) -> cst.BaseExpression | None:
+        """What an assignment stores in its target."""
+        import libcst as cst
+
+        whole = self.pairs.statement(self.node)
+        if not isinstance(whole, cst.Assign) or all(target.target is not self.node for target in whole.targets):
+            return None
+        return whole.value
+
+    def torch_before(self) -> str:
+        """Where torch was imported before the node runs."""
+        place = self.analysis.importing.torch_before(self.facts, self.twin)
+        return f"{place[0].path}:{place[1]}" if place is not None else ""
+
+    def cuda_before(self) -> int:
+        """The row of a call before the node that starts CUDA."""
+        return self.analysis.importing.cuda_before(self.facts, self.twin)
+
+    def backend_has(self, name: str) -> bool | None:
+        """Whether a supported torch has an attribute of a backend."""
+        return torch_table.backend_has(name)
+
+    def handled(self, node: cst.CSTNode, idle: frozenset[str]) -> bool:
+        """Whether anything is done with what an expression is assigned to."""
+        twin = self._expr(node)
+        return twin is None or self.analysis.idle.handled(self.facts, twin, idle)
+
+    def function_reaches(self, node: cst.CSTNode, names: frozenset[str]) -> bool:
+        """Whether a function given as a value may run one of these."""
+        function = self.analysis.project.functions.get(self.value(node).name)
+        return function is not None and self.analysis.autograd.reaches(function, names)
+
+    def covers_training(self) -> bool:
+        """Whether a block, or what follows the node, runs a training or rollout loop."""
+        return self.analysis.covering.trains(self.facts, self.twin)
+
+    def mentioned(self, word: str) -> bool:
+        """Whether a connected file's text holds a word."""
+        return self.analysis.mentioned(self.facts, word)
+
+    def calls_method(self, node: cst.CSTNode, name: str) -> bool:
+        """Whether a method of what an expression is assigned or entered to is called."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.idle.calls(self.facts, twin, name)
+
+    def file_mentions(self, word: str) -> bool:
+        """Whether the file's text holds a word."""
+        return word.encode() in self.facts.source.utf8
+
+    def first(self, names: frozenset[str]) -> bool:
+        """Whether the node is the first call of one of these names."""
+        return not self.analysis.before(self.facts, self.twin, names)
+
+    def handles_error(self) -> bool:
+        """Whether the node stands in the ``except`` part of a ``try``."""
+        return in_handler(self.facts, self.twin)
+
+    def regrown(self, call: cst.Call) -> str:
+        """What a concatenation copies again in every round of a loop."""
+        twin = self._expr(call)
+        return self.analysis.regrowth.of(self.facts, twin) if isinstance(twin, ast.Call) else ""
+
+    def is_deque(self, node: cst.CSTNode) -> bool:
+        """Whether a name or attribute is always a deque."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.queues.is_deque(self.facts, twin)
+
+    def many(self, node: cst.CSTNode) -> bool:
+        """Whether a deque may hold, or a number counts, very many things."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.queues.many(self.facts, twin)
+
+    def long_list(self, call: cst.Call) -> bool:
+        """Whether a call takes from or adds to the front of a list that may be long."""
+        twin = self._expr(call)
+        return isinstance(twin, ast.Call) and self.analysis.queues.long_list(self.facts, twin)
+
+    def polls(self) -> bool:
+        """Whether a ``while`` only asks whether something has happened."""
+        return isinstance(self.twin, ast.While) and self.analysis.waiting.polls(self.facts, self.twin)
+
+    def only_indexes(self, node: cst.CSTNode) -> bool:
+        """Whether the elements that a ``for`` goes over only index tensors and arrays."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.indexing.only(self.facts, twin)
 
 
 def _other_end(function: Scope) -> list[Scope]:

@@ -109,7 +109,7 @@ def _finding(finding: Finding, context: Context, canvas: Canvas) -> Iterator[Tex
         if table is not None:
             for hunk in hunks(context.sources[finding.path].utf8, table, finding.fix.edits):
                 yield from _hunk(hunk, canvas)
-        yield from _labelled("", _wrapped(acceptance(finding.fix, context), width, QUIET))
+        yield from _labelled("", _wrapped(acceptance(finding.fix, context.takes(finding)), width, QUIET))
 
 
 def _header(finding: Finding, canvas: Canvas) -> Iterator[Text]:

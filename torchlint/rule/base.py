@@ -50,6 +50,11 @@ class Trigger:
             comparisons ``x in t`` with a ``t`` that is proven a tensor. The site's node is the expression.
         grown: expressions that are added to something again and again (see ``Site.grows``); the site's node is the
             added expression.
+        imports: qualified names that an import statement binds; the site's node is the statement.
+        stored: qualified names of objects that an assignment stores into, itself or a part of it: ``os.environ`` of
+            ``os.environ["KEY"] = x``, ``torch.backends`` of ``torch.backends.cudnn.benchmark = x``; the site's node is
+            the target.
+        assigned: attributes; the site's node is the value that is assigned to one of an object other than ``self``.
     """
 
     calls: frozenset[str] = frozenset()
@@ -63,6 +68,9 @@ class Trigger:
     tests: bool = False
     copies: bool = False
     grown: bool = False
+    imports: frozenset[str] = frozenset()
+    stored: frozenset[str] = frozenset()
+    assigned: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ _MAKERS = _CONSTRUCTORS | {"torch.from_numpy"} | set(LEGACY_CONSTRUCTORS)
 _ARRAYS = frozenset({"numpy.array", "numpy.asarray", "numpy.ascontiguousarray", "numpy.float32", "numpy.float64"})
 _KEYWORDS = frozenset({"dtype", "device", "data"})
 _LARGEST_BYTE = 255
+_FLAGS = frozenset({"done", "dones", "end", "ends", "ended", "terminal", "terminals", "nonterminal", "mask", "masks"})
 _DEFAULT = "get_default_dtype()"
 
 _AGENT = """\
@@ -227,6 +228,8 @@ def _peeled(
             break
         node = below
     if isinstance(node, cst.Call) and _is_maker(site, node) and len(node.args) >= 1 and not node.args[0].star:
+        if divisor is None and _is_short(site, node.args[0].value):
+            return None
         name = site.name(node.func) or ""
         dtype = tensor.dtype or LEGACY_CONSTRUCTORS.get(name, "") or (_DEFAULT if name == "torch.Tensor" else "")
         bytes_ = bytes_ or (divisor is not None and _is_255(site, divisor))
@@ -274,12 +277,30 @@ def _from_host(
         return None
     proven = value.kind is Kind.NDARRAY and _is_narrower(value.dtype, "float32" if target == _DEFAULT else target)
     in_bytes = bytes_ or (divisor is not None and _is_255(site, divisor))
+    if divisor is None and _is_short(site, node):
+        return None
     if not proven and not (in_bytes and value.dtype is None and _may_be_frames(node, value)):
         widened = site.value(data).widened
         if divisor is None and node is data and widened:
             return _Upcast(data, device, target, target, proven=True, whole=False)
         return None
     return _Upcast(node, device, target, wide, proven, divisor, whole=whole)
+
+
+def _is_short(site: Site, node: cst.BaseExpression) -> bool:
+    """Whether an array has one number for each of a batch: a handful of bytes."""
+    rank = site.value(node).rank
+    return rank in (0, 1) or (rank is None and _sounds_like_flags(node))
+
+
+def _sounds_like_flags(node: cst.BaseExpression) -> bool:
+    """Whether an array is called flags or labels: ``dones``, ``self.terminal_memory[rows]``."""
+    match node:
+        case cst.Name(value=word) | cst.Attribute(attr=cst.Name(value=word)):
+            return not _FLAGS.isdisjoint(word.lower().split("_"))
+        case cst.Subscript(value=inner):
+            return _sounds_like_flags(inner)
+    return False
 
 
 def _may_be_frames(node: cst.BaseExpression, value: Value) -> bool:
