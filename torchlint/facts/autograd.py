@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from torchlint.facts.callers import passed, stores_of
+from torchlint.facts.callers import passed, stores_of, unpacked
 from torchlint.facts.graph import CallGraph
 from torchlint.facts.graphs import ENDING, Graph, Graphs
 from torchlint.facts.hotness import Heat
@@ -190,13 +190,14 @@ class Autograd:
                         if given is not None:
                             yield from self._constructors(caller.facts, given, depth + 1)
                 elif binding.value is not None:
-                    yield from self._constructors(facts, binding.value, depth + 1)
+                    yield from self._constructors(facts, unpacked(binding.value, binding.path), depth + 1)
         elif isinstance(node, ast.Attribute):
             owner = self.values.of(facts, node.value).name
             for cls in owner.split("|") if owner else ():
                 for store in stores_of(self.project, cls, node.attr):
                     if store.binding.value is not None:
-                        yield from self._constructors(store.scope.file, store.binding.value, depth + 1)
+                        made = unpacked(store.binding.value, store.binding.path)
+                        yield from self._constructors(store.scope.file, made, depth + 1)
         else:
             yield node
 

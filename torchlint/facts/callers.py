@@ -74,6 +74,14 @@ def opaque(call: ast.Call) -> bool:
     return any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
 
 
+def unpacked(node: ast.expr, path: tuple[int, ...]) -> ast.expr:
+    """The element of a tuple display that an unpacked name gets; the whole where it is no display."""
+    for step in path:
+        if isinstance(node, (ast.Tuple, ast.List)) and -1 < step < len(node.elts):
+            node = node.elts[step]
+    return node
+
+
 def stores_of(project: Project, cls: str, name: str) -> Iterator[Store]:
     """All assignments to an attribute in a class, its ancestors and its descendants."""
     for scope in [*project.family(cls), *project.descendants(cls)]:
