@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from torchlint.engine.analysis import Analysis
-from torchlint.engine.site import place_of
+from torchlint.engine.place import place_of
 from torchlint.facts.guards import raises
 from torchlint.facts.model import Bind, FileFacts
 from torchlint.rule import Frequency, Kind, Rule, Value

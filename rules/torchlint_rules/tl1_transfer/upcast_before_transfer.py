@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from torchlint import cst
 from torchlint.rule import Change, Device, Example, Fix, Input, Kind, Report, Rule, Trigger
@@ -98,7 +98,9 @@ class UpcastBeforeTransfer(Rule):
     ## What the fix may change
     The last bit (`rounding`): a quotient that was rounded twice, in float64 and in float32, is rounded once. Where only
     the value 255 says that the data are bytes, the fix is unsafe. No fix is offered where cast and move stand in
-    different statements.
+    different statements. A tensor cannot be made of a view that runs backwards (`frames[::-1]`) or of an array of
+    objects, where a cast or a quotient of it was made first: views that run backwards are refused, and
+    arrays of objects are refused.
 
     ## When to ignore it
     For a handful of numbers. Data that is float32 or wider already is never reported.
@@ -117,6 +119,10 @@ class UpcastBeforeTransfer(Rule):
     trigger = Trigger(methods=frozenset({"to", "cuda"}), calls=_CONSTRUCTORS)
     fixable = True
     may_change = (Change.ROUNDING,)
+    exceptions: ClassVar[Mapping[str, str]] = {
+        "negative strides": "views that run backwards are refused",
+        "objects": "arrays of objects are refused",
+    }
     examples = (
         Example(
             name="frames-32x4x84x84-divided",
