@@ -286,6 +286,11 @@ GUARDS = {
     "if step % 100:\n    return\nf(x)  # A": O,
     "if not flag:\n    raise ValueError\nf(x)  # A": S,
     "if flag:\n    if not debug:\n        return\nf(x)  # A": S,
+    "score = judge.evaluate_if_necessary(i)\nif score is not None:\n    f(x)  # A": O,
+    "score = judge.evaluate(i)\nif score is not None:\n    f(x)  # A": S,
+    "if done or i >= last or key.is_set():\n    f(x)  # A": E,
+    "if flag or i >= last:\n    f(x)  # A": S,
+    "if self.eval_wanted:\n    self.eval_wanted = False\n    f(x)  # A": E,
 }
 
 

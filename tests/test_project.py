@@ -14,6 +14,10 @@ NET = "class Net:\n    def forward(self):\n        return 1\n\ndef head():\n    
 # The files of a project, one of which shows a name, and the qualified name that it leads to.
 IMPORTS: dict[str, tuple[Mapping[str, str], str | None]] = {
     "absolute": ({"a.py": "from lib.net import Net\nshow(Net)", "lib/net.py": NET}, "lib.net.Net"),
+    "a library, next to a file of its name": (
+        {"lib/a.py": "from lib.torch import *\nshow(torch.no_grad)", "lib/torch.py": "import torch"},
+        "torch.no_grad",
+    ),
     "a module": ({"a.py": "import lib.net\nshow(lib.net.Net)", "lib/net.py": NET}, "lib.net.Net"),
     "a module by another name": ({"a.py": "import lib.net as n\nshow(n.Net)", "lib/net.py": NET}, "lib.net.Net"),
     "a module from its package": ({"a.py": "from lib import net\nshow(net.Net)", "lib/net.py": NET}, "lib.net.Net"),

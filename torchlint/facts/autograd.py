@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from torchlint.facts.callers import passed, stores_of
+from torchlint.facts.callers import passed, stores_of, unpacked
 from torchlint.facts.graph import CallGraph
 from torchlint.facts.graphs import ENDING, Graph, Graphs
 from torchlint.facts.hotness import Heat
@@ -25,6 +25,7 @@ _GRADIENTS = frozenset(
     )
 )
 _BACKWARD = frozenset({"backward", "manual_backward", "torch.autograd.backward"})
+_DEEPEST = 5
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
@@ -178,22 +179,27 @@ class Autograd:
         return frozenset(made)
 
     def _constructors(self, facts: FileFacts, node: ast.expr, depth: int) -> Iterator[ast.AST]:
-        """The calls that may have made an optimizer."""
+        """The calls that may have made an optimizer, through names, attributes and parameters."""
+        if depth > _DEEPEST:
+            return
         if isinstance(node, ast.Name):
             for binding in self.project.reaching(facts, node).bindings:
-                if binding.how is Bind.PARAM and binding.scope is not None and depth < 4:
+                if binding.how is Bind.PARAM and binding.scope is not None:
                     for caller in self.graph.callers.get(binding.scope, ()):
                         given = passed(binding.scope, binding.target, caller)
                         if given is not None:
                             yield from self._constructors(caller.facts, given, depth + 1)
                 elif binding.value is not None:
-                    yield binding.value
+                    yield from self._constructors(facts, unpacked(binding.value, binding.path), depth + 1)
         elif isinstance(node, ast.Attribute):
             owner = self.values.of(facts, node.value).name
             for cls in owner.split("|") if owner else ():
                 for store in stores_of(self.project, cls, node.attr):
                     if store.binding.value is not None:
-                        yield store.binding.value
+                        made = unpacked(store.binding.value, store.binding.path)
+                        yield from self._constructors(store.scope.file, made, depth + 1)
+        else:
+            yield node
 
     # what functions run ---------------------------------------------------------------------------------------------
 

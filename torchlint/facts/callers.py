@@ -25,7 +25,7 @@ class Caller:
 
 def passed(function: Scope, name: str, caller: Caller) -> ast.expr | None:
     """The argument expression that a call passes for a parameter, ``None`` when the call leaves it out."""
-    args, named = _handed_over(caller.call) if caller.starts else (caller.call.args, _named(caller.call))
+    args, named = _handed_over(caller.call) if caller.starts else (caller.call.args, _named(caller.facts, caller.call))
     if name in named:
         return named[name]
     position = function.params.index(name) - caller.skip if name in function.params else -1
@@ -34,25 +34,52 @@ def passed(function: Scope, name: str, caller: Caller) -> ast.expr | None:
     return None
 
 
-def _named(call: ast.Call) -> dict[str, ast.expr]:
-    return {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None}
+def _named(facts: FileFacts, call: ast.Call) -> dict[str, ast.expr]:
+    """The keyword arguments of a call, also those of ``f(**settings)`` where ``settings`` is one dict display."""
+    found: dict[str, ast.expr] = {}
+    for keyword in call.keywords:
+        if keyword.arg is not None:
+            found[keyword.arg] = keyword.value
+        else:
+            found.update(_entries(_display(facts, call, keyword.value)))
+    return found
+
+
+def _display(facts: FileFacts, call: ast.Call, node: ast.expr) -> ast.expr:
+    """What a name is bound to, where a function binds it once."""
+    if isinstance(node, ast.Name):
+        bindings = facts.scope_of(call).function.bindings.get(node.id, ())
+        if len(bindings) == 1 and bindings[0].value is not None and not bindings[0].path:
+            return bindings[0].value
+    return node
+
+
+def _entries(node: ast.expr | None) -> dict[str, ast.expr]:
+    """The values of a dict display under its literal keys."""
+    if not isinstance(node, ast.Dict):
+        return {}
+    pairs = zip(node.keys, node.values, strict=True)
+    return {key.value: value for key, value in pairs if isinstance(key, ast.Constant) and isinstance(key.value, str)}
 
 
 def _handed_over(call: ast.Call) -> tuple[list[ast.expr], dict[str, ast.expr]]:
     """The arguments in ``Process(target=f, args=(x, y), kwargs={"z": z})`` and ``spawn(f, args=(x, y))``."""
-    given = _named(call)
-    args, kwargs = given.get("args"), given.get("kwargs")
-    found: dict[str, ast.expr] = {}
-    if isinstance(kwargs, ast.Dict):
-        for key, value in zip(kwargs.keys, kwargs.values, strict=True):
-            if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                found[key.value] = value
-    return args.elts if isinstance(args, (ast.Tuple, ast.List)) else [], found
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    args = given.get("args")
+    return args.elts if isinstance(args, (ast.Tuple, ast.List)) else [], _entries(given.get("kwargs"))
 
 
 def opaque(call: ast.Call) -> bool:
     """Whether star arguments hide what a call passes."""
     return any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
+
+
+def unpacked(node: ast.expr, path: tuple[int, ...]) -> ast.expr:
+    """The element of a tuple display that an unpacked name gets; the whole where it is no display."""
+    for step in path:
+        if isinstance(node, (ast.Tuple, ast.List)) and -1 < step < len(node.elts):
+            node = node.elts[step]
+    return node
 
 
 def stores_of(project: Project, cls: str, name: str) -> Iterator[Store]:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from torchlint.facts.callers import passed, stores_of
+from torchlint.facts.callers import passed, stores_of, unpacked
 from torchlint.facts.graph import CallGraph
 from torchlint.facts.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.project import Project
@@ -210,8 +210,9 @@ class Tracer:
         """What an attribute holds that was made elsewhere: handed to the class, or given by a property."""
         for store in stores_of(self.project, cls, attr):
             value, scope = store.binding.value, store.scope
-            if value is None or store.binding.how is not Bind.ASSIGN or store.binding.path:
+            if value is None or store.binding.how is not Bind.ASSIGN:
                 continue
+            value = unpacked(value, store.binding.path)
             if isinstance(_unwrapped(value), (ast.Name, ast.Attribute, ast.Subscript)) or _wraps(value):
                 yield from self.of(scope.file, value)
         for method in self.project.implementations(cls, attr):
