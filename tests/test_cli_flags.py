@@ -9,11 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, in_this_process
 from jsonschema import Draft7Validator
 from test_cli_whole import AGENT, NEW, OLD
 
-from torchlint.cli import main
 from torchlint.settings.check import _KEYS
 from torchlint.settings.describe import KEYS, schema_text
 from torchlint.settings.toml import read_toml
@@ -21,21 +20,11 @@ from torchlint.settings.toml import read_toml
 
 @pytest.fixture
 def torchlint(torchlint, capsys, monkeypatch):
-    """The command line in this process, which is faster; completion ends the process, so it needs one of its own."""
-
-    def run(*arguments, cwd, env=None):
-        if env and "_TORCHLINT_COMPLETE" in env:
-            return torchlint(*arguments, cwd=cwd, env=env)
-        with monkeypatch.context() as patch:
-            patch.chdir(cwd)
-            patch.delenv("GITHUB_STEP_SUMMARY", raising=False)
-            for name, value in {"NO_COLOR": "1", "COLUMNS": "80", **(env or {})}.items():
-                patch.setenv(name, value)
-            code = main([str(argument) for argument in arguments])
-            out, err = capsys.readouterr()
-        return subprocess.CompletedProcess(arguments, code, out, err)
-
-    return run
+    """The command line in this process; completion ends the process, so it needs one of its own."""
+    here = in_this_process(capsys, monkeypatch)
+    return lambda *words, cwd, env=None: (torchlint if "_TORCHLINT_COMPLETE" in (env or {}) else here)(
+        *words, cwd=cwd, env=env
+    )
 
 
 @pytest.fixture
