@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TextIO
 
 from torchlint import __version__
-from torchlint.cli.output import Look, append_file, complain, look_of, write, write_bytes, write_file
+from torchlint.cli.output import Look, append_file, complain, look_of, own_costs, write, write_bytes, write_file
 from torchlint.engine.result import Result
 from torchlint.report.context import Context
 from torchlint.report.escape import visible
@@ -82,8 +82,10 @@ class Printer:
 
     def _print(self, result: Result) -> None:
         look = _FILE if self.settings.output_file else look_of(self.stream)
-        context = self._context(result, look)
         format_name = self._format(look)
+        context = self._context(result, look)
+        if format_name == "full" and not self.settings.isolated:
+            context = dataclasses.replace(context, own=own_costs())
         text = renderer(format_name)(context)
         if self.settings.output_file:
             write_file(self.settings.output_file, text)

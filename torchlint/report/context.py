@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from torchlint.engine.result import Accepts, FixedFile, Problem, Result
-from torchlint.rule import Change, Finding, Level, Rule
+from torchlint.rule import Change, Cost, Finding, Level, Rule
 from torchlint.sources.lines import LineTable
 from torchlint.sources.text import Source
 
@@ -26,6 +26,7 @@ class Context:
         fixed: by name, the files that were changed (or would be, with ``diff``).
         files: how many files were looked at.
         unsafe_fixes, accept: what the user takes besides the safe fixes; ``accepts``: by name, where files differ.
+        own: what the user measured, by code of the rule; for people, never for programs.
         diff: fixes are only shown, not written.
         color: write ANSI colours. terminal: the text goes to one, so control characters must not get there.
         unicode: box drawing and arrows can be written. width: of the lines, in terminal cells.
@@ -46,6 +47,7 @@ class Context:
     unsafe_fixes: bool = False
     accept: frozenset[Change] = frozenset()
     accepts: Mapping[str, Accepts] = field(default_factory=dict)
+    own: Mapping[str, tuple[Cost, ...]] = field(default_factory=dict)
     diff: bool = False
     color: bool = False
     terminal: bool = False
