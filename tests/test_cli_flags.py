@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -166,6 +167,15 @@ def test_refreshing_a_folder_keeps_the_entries_of_others(torchlint, project):
     assert before.splitlines() == sorted(before.splitlines())
 
 
+def test_no_baseline_is_written_from_half_a_project(torchlint, project):
+    torchlint("baseline", cwd=project)
+    before = (project / "torchlint-baseline.jsonl").read_bytes()
+    done = torchlint("baseline", "gone", cwd=project)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "gone: no such file or folder" in done.stderr
+    assert (project / "torchlint-baseline.jsonl").read_bytes() == before
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -290,6 +300,21 @@ def test_add_noqa_finds_the_place(torchlint, project, code, silenced):
     assert done.returncode == 0, done.stderr
     assert (project / "agent.py").read_text() == text.replace(code, silenced)
     assert torchlint("check", cwd=project).returncode == 0
+
+
+def test_add_noqa_goes_on_where_a_finding_hid_another(torchlint, tmp_path):
+    shutil.copytree(ROOT / "examples" / "agent", tmp_path, dirs_exist_ok=True)
+    (tmp_path / "pyproject.toml").write_text("[tool.torchlint]\n")
+    done = torchlint("check", "--add-noqa", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    clean = torchlint("check", cwd=tmp_path)
+    assert (clean.returncode, clean.stdout) == (0, "")
+
+
+def test_explain_hot_asks_for_no_baseline(torchlint, project):
+    (project / "pyproject.toml").write_text('[tool.torchlint]\nbaseline = "gone.jsonl"\n')
+    done = torchlint("check", "--explain-hot", "agent.py:12", "--since", "no-such", cwd=project)
+    assert (done.returncode, done.stdout[:18]) == (0, "agent.py:12 runs o")
 
 
 def test_add_noqa_leaves_broken_files_alone(torchlint, project):

@@ -67,7 +67,7 @@ def explain_hot(path: Path, row: int, settings: Settings, most: int = 10) -> Why
     Raises:
         NoCodeError: no statement stands on that row, or the file cannot be read.
     """
-    run = _Run.prepare([path], settings, None, None)
+    run = _Run.prepare([path], replace(settings, baseline=None, since=None), None, None)
     name = _name(path.absolute(), settings.root)
     _readable(run, path, name)
     analysis, broken = run.analysed({**run.context, **run.sources})
