@@ -1,10 +1,13 @@
 """Notebooks: their code cells are linted and fixed in place, and nothing else in the file changes."""
 
 import json
+import re
 
 import nbformat
 import pytest
 from conftest import in_this_process
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from sarif_pydantic import Sarif
 from test_cli_flags import git
 from test_cli_whole import AGENT, NEW, OLD
@@ -259,6 +262,28 @@ def test_magics_are_masked_and_come_back(line):
 def test_python_is_not_taken_for_magic(line):
     ((_, text),) = split_cells(parse_notebook(text_of(line)).text)
     assert text == line
+
+
+PIECES = ("a", "\n", "\r\n", "%", "!", "?", " ", '"', "\\", "é", "😀", "\t", "x = 1\n", "%ls\n", "\u2028", "\x0c")
+SOURCES = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
+
+
+# A busy machine is no fault of the test.
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(SOURCES, max_size=4), st.sampled_from([None, 1, "\t"]), st.booleans(), st.booleans())
+def test_whatever_a_cell_holds_comes_back(sources, indent, as_lines, ascii_only):
+    cells = [
+        {"cell_type": "code", "source": re.findall(r"[^\n]*\n|[^\n]+", source) if as_lines else source, "outputs": [{}]}
+        for source in sources
+    ]
+    before = json.dumps({"cells": cells}, indent=indent, ensure_ascii=ascii_only)
+    notebook = parse_notebook(before)
+    assert notebook.with_text(notebook.text).json_text == before
+    longer = re.sub(r"^(# %% torchlint cell \d+)$", r"\1\nNEW = 1", notebook.text, flags=re.MULTILINE)
+    kept = {number for number, _ in split_cells(notebook.text)}
+    after = json.loads(notebook.with_text(longer).json_text)["cells"]
+    for number, (source, cell) in enumerate(zip(sources, after, strict=True), 1):
+        assert "".join(cell["source"]) == ("NEW = 1\n" if number in kept else "") + source
 
 
 def test_rows_are_counted_in_cells():

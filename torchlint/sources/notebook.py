@@ -17,6 +17,7 @@ _BLANK = re.compile(r"[ \t\r\n]*")
 _PYTHON_MAGICS = frozenset({"time", "timeit", "capture", "prun"})
 _MAGIC = re.compile(r"[ \t]*(?:[%!?]|[^#'\"\n]*[\w)\]]\?{1,2}[ \t]*$|[\w.,\[\] \t]+=[ \t]*[%!])")
 _MASKED = "pass  # "
+_CONTINUED = "pass  #: "
 
 
 class NotebookError(Exception):
@@ -216,16 +217,18 @@ def _python(source: str) -> str:
 
 
 def _masked_lines(lines: Sequence[str]) -> Iterator[str]:
+    """The lines with magics masked, each differently, so that each comes back as it was."""
     continued, indent = False, ""
     for line in lines:
-        if not continued and not _MAGIC.match(line):
+        if continued:
+            yield f"{indent}{_CONTINUED}{line}"
+        elif _MAGIC.match(line):
+            indent = line[: len(line) - len(line.lstrip(" \t"))]
+            yield f"{indent}{_MASKED}{line[len(indent) :]}"
+        else:
             yield line
             continue
-        if not continued:
-            indent = line[: len(line) - len(line.lstrip())]
-        ending = "\r" if line.endswith("\r") else ""
         continued = line.rstrip("\r").endswith("\\")
-        yield f"{indent}{_MASKED}{line.strip()}{ending}"
 
 
 def _unmasked(before: str, after: str) -> str:
