@@ -425,6 +425,7 @@ def test_watch_lints_again_when_a_file_changes(project):
     finally:
         process.kill()
     assert "Traceback" not in err.read_text()
+    assert err.read_text().splitlines()[-1] == "torchlint: interrupted"
 
 
 def wait_for(condition, seconds=30):
