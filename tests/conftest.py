@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from torchlint.cli import main
+
 ROOT = Path(__file__).resolve().parent.parent
 CommandLine = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -60,5 +62,21 @@ def torchlint() -> CommandLine:
             encoding="utf-8",
             check=False,
         )
+
+    return run
+
+
+def in_this_process(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+    """The same as ``torchlint`` without a process of its own, which is much faster."""
+
+    def run(*arguments: str | Path, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+        with monkeypatch.context() as patch:
+            patch.chdir(cwd)
+            patch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+            for name, value in {"NO_COLOR": "1", "COLUMNS": "80", **(env or {})}.items():
+                patch.setenv(name, value)
+            code = main(list(map(str, arguments)))
+            out, err = capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, code, out, err)
 
     return run

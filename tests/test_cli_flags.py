@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,11 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, in_this_process
 from jsonschema import Draft7Validator
 from test_cli_whole import AGENT, NEW, OLD
 
-from torchlint.cli import main
 from torchlint.settings.check import _KEYS
 from torchlint.settings.describe import KEYS, schema_text
 from torchlint.settings.toml import read_toml
@@ -21,21 +21,11 @@ from torchlint.settings.toml import read_toml
 
 @pytest.fixture
 def torchlint(torchlint, capsys, monkeypatch):
-    """The command line in this process, which is faster; completion ends the process, so it needs one of its own."""
-
-    def run(*arguments, cwd, env=None):
-        if env and "_TORCHLINT_COMPLETE" in env:
-            return torchlint(*arguments, cwd=cwd, env=env)
-        with monkeypatch.context() as patch:
-            patch.chdir(cwd)
-            patch.delenv("GITHUB_STEP_SUMMARY", raising=False)
-            for name, value in {"NO_COLOR": "1", "COLUMNS": "80", **(env or {})}.items():
-                patch.setenv(name, value)
-            code = main([str(argument) for argument in arguments])
-            out, err = capsys.readouterr()
-        return subprocess.CompletedProcess(arguments, code, out, err)
-
-    return run
+    """The command line in this process; completion ends the process, so it needs one of its own."""
+    here = in_this_process(capsys, monkeypatch)
+    return lambda *words, cwd, env=None: (torchlint if "_TORCHLINT_COMPLETE" in (env or {}) else here)(
+        *words, cwd=cwd, env=env
+    )
 
 
 @pytest.fixture
@@ -177,6 +167,15 @@ def test_refreshing_a_folder_keeps_the_entries_of_others(torchlint, project):
     assert before.splitlines() == sorted(before.splitlines())
 
 
+def test_no_baseline_is_written_from_half_a_project(torchlint, project):
+    torchlint("baseline", cwd=project)
+    before = (project / "torchlint-baseline.jsonl").read_bytes()
+    done = torchlint("baseline", "gone", cwd=project)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "gone: no such file or folder" in done.stderr
+    assert (project / "torchlint-baseline.jsonl").read_bytes() == before
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -303,6 +302,21 @@ def test_add_noqa_finds_the_place(torchlint, project, code, silenced):
     assert torchlint("check", cwd=project).returncode == 0
 
 
+def test_add_noqa_goes_on_where_a_finding_hid_another(torchlint, tmp_path):
+    shutil.copytree(ROOT / "examples" / "agent", tmp_path, dirs_exist_ok=True)
+    (tmp_path / "pyproject.toml").write_text("[tool.torchlint]\n")
+    done = torchlint("check", "--add-noqa", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    clean = torchlint("check", cwd=tmp_path)
+    assert (clean.returncode, clean.stdout) == (0, "")
+
+
+def test_explain_hot_asks_for_no_baseline(torchlint, project):
+    (project / "pyproject.toml").write_text('[tool.torchlint]\nbaseline = "gone.jsonl"\n')
+    done = torchlint("check", "--explain-hot", "agent.py:12", "--since", "no-such", cwd=project)
+    assert (done.returncode, done.stdout[:18]) == (0, "agent.py:12 runs o")
+
+
 def test_add_noqa_leaves_broken_files_alone(torchlint, project):
     (project / "broken.py").write_text("import torch\ndef f(:\n")
     done = torchlint("check", "--add-noqa", cwd=project)
@@ -411,6 +425,7 @@ def test_watch_lints_again_when_a_file_changes(project):
     finally:
         process.kill()
     assert "Traceback" not in err.read_text()
+    assert err.read_text().splitlines()[-1] == "torchlint: interrupted"
 
 
 def wait_for(condition, seconds=30):

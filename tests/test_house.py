@@ -160,6 +160,19 @@ def test_links_between_documents_lead_somewhere(root: Path) -> None:
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
+def test_the_comparison_names_tests_that_exist(root: Path) -> None:
+    """Each cell of torchlint in the comparison links to a file that defines the test it names, or says not yet."""
+    page = root / "docs" / "comparison.md"
+    rows = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("| ")][1:]
+    assert rows
+    for row in rows:
+        cell = row.strip("| ").split(" | ")[-1]
+        links = re.findall(r"\[(test_\w+)\]\(([^)]+)\)", cell)
+        assert links or cell == "not yet", row
+        for name, target in links:
+            assert f"def {name}(" in (page.parent / target).read_text(encoding="utf-8"), name
+
+
 CODES = ("TL101", "TL102", "TL104", "TL201", "TL202", "TL209", "TL301", "TL401", "TL501")
 
 

@@ -39,10 +39,11 @@ def ignore(root, *patterns, folder="."):
     (root / folder / ".gitignore").write_text("\n".join(patterns) + "\n")
 
 
-def test_a_given_notebook_is_passed_over(tmp_path: Path) -> None:
+def test_notebooks_are_files_to_lint(tmp_path: Path) -> None:
     notebook = tmp_path / "agent.ipynb"
-    notebook.write_text('{"cells": ["import torch"]}')
-    assert walk([notebook], Settings(root=tmp_path)) == Walk(())
+    notebook.write_text("{}")
+    assert walk([notebook], Settings(root=tmp_path)) == Walk((notebook,))
+    assert walk([tmp_path], Settings(root=tmp_path)) == Walk((notebook,))
 
 
 def test_python_files_of_a_folder_sorted(tree):

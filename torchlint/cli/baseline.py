@@ -48,6 +48,9 @@ def baseline(paths: tuple[str, ...], file: Path | None, config: tuple[str, ...],
     result = Run(given, plain, Nested(plain, overrides, config), Volume.NORMAL).lint()
     for problem in result.problems:
         complain(f"error: {problem.path}: {problem.message}")
+    if result.problems:
+        complain("no baseline is written, because it would lack what was not read")
+        return FAILED
     for finding in result.findings:
         if finding.level is Level.ERROR:
             complain(f"warning: {finding.path}:{finding.start.row}: not in the baseline: {finding.message}")
@@ -58,7 +61,7 @@ def baseline(paths: tuple[str, ...], file: Path | None, config: tuple[str, ...],
     write(sys.stdout, f"{count(text.count(chr(10)), 'known finding')} in {shown}\n")
     if settings.baseline is None:
         write(sys.stdout, f'To use it: torchlint check --baseline {shown}, or baseline = "{_NAME}" in the settings\n')
-    return FAILED if result.problems else OK
+    return OK
 
 
 def _kept(target: Path, given: tuple[Path, ...], settings: Settings) -> set[Entry]:

@@ -166,18 +166,7 @@ def check(
 
     The exit code is 0 when nothing was found, 1 when something was, and 2 when something went wrong.
     """
-    _not_both(
-        {
-            "-": _STDIN in paths,
-            "--watch": watch,
-            "--show-files": show_files,
-            "--explain-hot": explain_hot is not None,
-            "--add-noqa": add_noqa is not None,
-        }
-    )
-    for fixing in ("fix", "diff"):
-        _not_both({"--add-noqa": add_noqa is not None, f"--{fixing}": overrides[fixing]})
-    _not_both({"--quiet": quiet, "--silent": silent, "--verbose": verbose})
+    _check_combination(click.get_current_context().params)
     if explain_hot is not None:
         path, row = _place(explain_hot)
         return describe_hotness(path, row, settings_of(path, config, isolated, overrides))
@@ -196,11 +185,27 @@ def check(
     return run.watch() if watch else run.check()
 
 
-def _not_both(given: Mapping[str, object]) -> None:
-    """Raise if more than one of some options are given that exclude each other."""
-    names = [name for name, value in given.items() if value]
-    if len(names) > 1:
-        raise click.UsageError(f"{names[0]} and {names[1]} cannot be given together")
+# Options of which at most one makes sense.
+_ONE_OF = (
+    ("watch", "show_files", "show_settings", "explain_hot", "add_noqa"),
+    ("add_noqa", "fix"),
+    ("add_noqa", "diff"),
+    ("quiet", "silent", "verbose"),
+)
+
+
+def _check_combination(given: Mapping[str, object]) -> None:
+    """Raise if options are given that exclude each other."""
+    names = {name for name, value in given.items() if value or (name in ("add_noqa", "explain_hot") and value == "")}
+    for group in _ONE_OF:
+        both = [f"--{name.replace('_', '-')}" for name in group if name in names]
+        if len(both) > 1:
+            raise click.UsageError(f"{both[0]} and {both[1]} cannot be given together")
+    paths = given["paths"]
+    if isinstance(paths, tuple) and _STDIN in paths:
+        for name in ("watch", "add_noqa", "show_files"):
+            if name in names:
+                raise click.UsageError(f"- (standard input) and --{name.replace('_', '-')} cannot be given together")
 
 
 def start_of(paths: Sequence[str], stdin_filename: Path | None) -> Path:
@@ -220,6 +225,8 @@ def _place(text: str) -> tuple[Path, int]:
         raise click.UsageError(f"--explain-hot takes FILE:LINE, e.g. agent.py:88, not {text!r}")
     if not Path(path).is_file():
         raise click.UsageError(f"--explain-hot: no such file: {path}")
+    if path.endswith(".ipynb"):
+        raise click.UsageError("--explain-hot is for Python files, not for notebooks")
     return Path(os.path.abspath(path)), int(row)
 
 

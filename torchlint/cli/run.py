@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import os
 import sys
 from collections.abc import Sequence
@@ -24,7 +23,6 @@ from torchlint.sources.globs import Globs
 
 if TYPE_CHECKING:
     from torchlint.settings.load import Nested
-    from torchlint.sources.text import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +76,12 @@ class Run:
         Raises: as ``check``.
         """
         from torchlint.engine.run import check
-        from torchlint.sources.decode import UndecodableError, decode
+        from torchlint.sources.decode import UndecodableError, read_any, to_bytes
 
         settings = self.settings
         name = _name(filename, settings.root)
         try:
-            source = decode(sys.stdin.buffer.read(), filename or Path(name), name)
+            source = read_any(sys.stdin.buffer.read(), filename or Path(name), name)
             result = Result() if _left_out(source.path, settings) else check((), settings, source, self.own)
         except UndecodableError as error:
             complain(f"error: {name}:{error.row}:{error.column}: {error.message}")
@@ -92,7 +90,7 @@ class Run:
             raise click.ClickException(str(error)) from error
         if settings.fix:
             fixed = result.fixed.get(name)
-            write_bytes(sys.stdout, _bytes(fixed.after if fixed else source))
+            write_bytes(sys.stdout, to_bytes(fixed.after if fixed else source))
         stream = sys.stderr if settings.fix else sys.stdout
         Printer(settings, stream, self.volume, self.statistics).show(result)
         return exit_code(result, settings)
@@ -186,8 +184,3 @@ def _name(path: Path | None, root: Path) -> str:
         return "-"
     absolute = Path(os.path.abspath(path))
     return Path(os.path.relpath(absolute, root)).as_posix()
-
-
-def _bytes(source: Source) -> bytes:
-    mark = codecs.BOM_UTF8 if source.bom else b""
-    return mark + source.text.encode(source.encoding)

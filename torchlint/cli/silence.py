@@ -18,6 +18,8 @@ from torchlint.sources.write import ChangedMeanwhileError, UnencodableError, rep
 
 if TYPE_CHECKING:
     from torchlint.cli.run import Run
+    from torchlint.engine.result import Result
+    from torchlint.sources.text import Source
 
 
 def silence(run: Run, reason: str) -> int:
@@ -31,29 +33,44 @@ def silence(run: Run, reason: str) -> int:
         raise click.UsageError("--add-noqa: a reason is one line without #")
     settings = dataclasses.replace(run.settings, fix=False, diff=False)
     result = run.lint(settings)
+    tried: set[tuple[str, int, str]] = set()
+    silenced, files, failed = 0, set(), bool(result.problems)
     for problem in result.problems:
         complain(f"error: {problem.path}: {problem.message}")
-    by_file: dict[str, list[Finding]] = {}
-    for finding in result.findings:
-        if finding.level is not Level.ERROR:
-            by_file.setdefault(finding.path, []).append(finding)
-    failed = bool(result.problems)
-    silenced = 0
-    for name, findings in sorted(by_file.items()):
-        before = result.sources[name]
-        after, left = with_noqa(before, findings, reason)
-        try:
-            replace_file(before, after)
-        except (ChangedMeanwhileError, UnencodableError, OSError) as error:
-            told = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            complain(f"error: {name}: not changed: {told}")
-            failed = True
-            continue
-        silenced += len(findings) - len(left)
-        for finding in left:
-            complain(f"error: {name}:{finding.start.row}: no comment can silence {finding.code} here")
-        failed = failed or bool(left)
+    # A silenced finding no longer hides others at its place, so it goes on until nothing new is found.
+    while by_file := _new(result, tried):
+        for name, findings in sorted(by_file.items()):
+            left = _write(result.sources[name], findings, reason)
+            silenced += len(findings) - left
+            files.add(name)
+            failed = failed or left > 0
+        result = run.lint(settings)
     if run.volume >= Volume.NORMAL:
-        write(sys.stderr, f"Silenced {count(silenced, 'finding')} in {count(len(by_file), 'file')}\n")
+        write(sys.stderr, f"Silenced {count(silenced, 'finding')} in {count(len(files), 'file')}\n")
     run.warn_of_nothing(result)
     return FAILED if failed else OK
+
+
+def _new(result: Result, tried: set[tuple[str, int, str]]) -> dict[str, list[Finding]]:
+    """The findings by file that no comment was tried for yet; no comment silences a syntax error."""
+    found: dict[str, list[Finding]] = {}
+    for finding in result.findings:
+        key = finding.path, finding.start.row, finding.code
+        if finding.level is not Level.ERROR and key not in tried:
+            tried.add(key)
+            found.setdefault(finding.path, []).append(finding)
+    return found
+
+
+def _write(before: Source, findings: list[Finding], reason: str) -> int:
+    """Write the comments into one file; how many findings are not silenced."""
+    after, left = with_noqa(before, findings, reason)
+    try:
+        replace_file(before, after)
+    except (ChangedMeanwhileError, UnencodableError, OSError) as error:
+        told = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        complain(f"error: {before.name}: not changed: {told}")
+        return len(findings)
+    for finding in left:
+        complain(f"error: {before.name}:{finding.start.row}: no comment can silence {finding.code} here")
+    return len(left)

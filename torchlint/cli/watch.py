@@ -11,7 +11,7 @@ import click
 from watchfiles import Change
 from watchfiles import watch as changes
 
-from torchlint.cli import INTERRUPTED
+from torchlint.cli import OK
 from torchlint.cli.output import complain, write
 from torchlint.cli.printing import Volume
 from torchlint.settings.check import SettingsError
@@ -36,11 +36,11 @@ def watch(run: Run) -> int:
 
     _turn(run)
     # A step in milliseconds: an editor writes a file in several strokes.
-    for _ in changes(run.settings.root, watch_filter=matters, step=100, raise_interrupt=False):
+    for _ in changes(run.settings.root, watch_filter=matters, step=100):
         if sys.stdout.isatty():
             write(sys.stdout, _CLEAR)
         _turn(run)
-    return INTERRUPTED
+    return OK
 
 
 def _turn(run: Run) -> None:

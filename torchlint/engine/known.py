@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from torchlint.engine.result import UnusableError
 from torchlint.engine.scope import Scope
 from torchlint.rule import Finding
 from torchlint.settings.model import Settings
-from torchlint.sources.baseline import BaselineError, Entry, read_baseline
-from torchlint.sources.since import GitError, Since
 from torchlint.sources.text import Source
+
+if TYPE_CHECKING:
+    from torchlint.sources.baseline import Entry
+    from torchlint.sources.since import Since
 
 
 @dataclass(eq=False, slots=True)
@@ -30,22 +34,22 @@ class Known:
         Raises:
             UnusableError: one of them is not there.
         """
-        try:
-            entries = read_baseline(settings.baseline) if settings.baseline else frozenset()
-            since = Since(settings.since, settings.root) if settings.since is not None else None
-        except (BaselineError, GitError) as error:
-            key = "--since: " if isinstance(error, GitError) else ""
-            raise UnusableError(f"{key}{error}") from error
+        entries = _entries(settings.baseline) if settings.baseline else frozenset()
+        since = _since(settings.since, settings.root) if settings.since is not None else None
         return cls(settings, entries, since)
 
     def unknown(self, findings: Iterable[Finding], source: Source) -> list[Finding]:
         """The findings of a file that the baseline does not hold, on lines that changed."""
         found = list(findings)
         if self.entries:
+            from torchlint.sources.baseline import Entry
+
             self.met.update(map(Entry.of, found))
             found = [finding for finding in found if Entry.of(finding) not in self.entries]
         if not found or self.since is None:
             return found
+        from torchlint.sources.since import GitError
+
         try:
             changed = self.since.changed(source)
         except GitError as error:
@@ -62,6 +66,27 @@ class Known:
             return not (self.settings.root / entry.path).exists()
         # What a rule that did not run would say is not known.
         return any(rule.code == entry.code for rule in scope.linter.rules)
+
+
+# What few runs need is imported when it is: a run of git brings modules that take longer to load than a small lint.
+
+
+def _entries(file: Path) -> frozenset[Entry]:
+    from torchlint.sources.baseline import BaselineError, read_baseline
+
+    try:
+        return read_baseline(file)
+    except BaselineError as error:
+        raise UnusableError(str(error)) from error
+
+
+def _since(revision: str, folder: Path) -> Since:
+    from torchlint.sources.since import GitError, Since
+
+    try:
+        return Since(revision, folder)
+    except GitError as error:
+        raise UnusableError(f"--since: {error}") from error
 
 
 def _rows(finding: Finding) -> range:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from torchlint.rule import Finding, PlainFix
-from torchlint.sources.baseline import Entry
 from torchlint.sources.text import Source
+
+if TYPE_CHECKING:
+    from torchlint.sources.baseline import Entry
 
 Accepts = Callable[[PlainFix], bool]
 """Whether ``--fix`` applies a fix."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from torchlint.engine.analysis import Analysis, Unparsed, analyse, parse
 from torchlint.engine.gate import passing
 from torchlint.engine.known import Known
+from torchlint.engine.notebooks import inner_name, notebook_codes, outside
 from torchlint.engine.result import FixedFile, NoCodeError, Problem, Result
 from torchlint.engine.rules import figures_by_example, load_rules
 from torchlint.engine.scope import Scope, Scopes, SettingsOf
@@ -22,7 +23,7 @@ from torchlint.rule import Cost, Finding, Level, PlainFix, Position
 from torchlint.rule.frequency import Why
 from torchlint.settings.model import Settings
 from torchlint.settings.root import is_root
-from torchlint.sources.decode import UndecodableError, decode
+from torchlint.sources.decode import UndecodableError, read_any
 from torchlint.sources.suppress import Suppressions, suppressions
 from torchlint.sources.text import Source
 from torchlint.sources.walk import python_files, walk
@@ -66,7 +67,7 @@ def explain_hot(path: Path, row: int, settings: Settings, most: int = 10) -> Why
     Raises:
         NoCodeError: no statement stands on that row, or the file cannot be read.
     """
-    run = _Run.prepare([path], settings, None, None)
+    run = _Run.prepare([path], replace(settings, baseline=None, since=None), None, None)
     name = _name(path.absolute(), settings.root)
     _readable(run, path, name)
     analysis, broken = run.analysed({**run.context, **run.sources})
@@ -151,13 +152,14 @@ class _Run:
         if stdin is not None:
             texts[stdin.name] = stdin.utf8
         self.result_.files = len(wanted) + (stdin is not None)
-        for name in sorted(passing(texts, {word.encode() for rule in load_rules() for word in rule.gate})):
+        gate = {word.encode() for rule in load_rules() for word in rule.gate}
+        for name in sorted(passing({**texts, **notebook_codes(texts, broken)}, gate)):
             target = self.sources if name in wanted or name == self.stdin else self.context
             if stdin is not None and name == stdin.name:
                 target[name] = stdin
                 continue
             try:
-                target[name] = decode(texts[name], broken[name], name)
+                target[name] = read_any(texts[name], broken[name], name)
             except UndecodableError as error:
                 if name in wanted:
                     self.result_.findings.append(_syntax_error(name, Unparsed(str(error), error.row, error.column)))
@@ -183,8 +185,9 @@ class _Run:
             source = everything[name]
             key = name, source.utf8
             if key not in self.parsed:
-                good, bad = parse({name: source})
-                self.parsed[key] = good[0] if good else bad.get(name)
+                inner = inner_name(name)
+                good, bad = parse({inner: replace(source, name=inner)})
+                self.parsed[key] = good[0] if good else bad.get(inner)
             facts = self.parsed[key]
             if isinstance(facts, FileFacts):
                 files.append(facts)
@@ -200,12 +203,12 @@ class _Run:
             if name in broken:
                 found[name] = [_syntax_error(name, broken[name])]
                 continue
-            facts = analysis.project.files.get(name)
+            facts = analysis.project.files.get(inner_name(name))
             if facts is None:
                 found[name] = []
                 continue
             scope = self.scopes.of(source.path)
-            drafts = scope.linter.lint(analysis, facts, self._shown(source, scope))
+            drafts = map(outside, scope.linter.lint(analysis, facts, self._shown(source, scope)))
             found[name] = [scope.offered(finding) for finding in self.known.unknown(drafts, source)]
         return found
 

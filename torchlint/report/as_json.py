@@ -21,6 +21,7 @@ def as_object(context: Context, finding: Finding) -> dict[str, object]:
         "message": finding.message,
         "severity": finding.level.value,
         "filename": context.absolute(finding.path),
+        **({"cell": context.cells[finding.path][1]} if finding.path in context.cells else {}),
         "location": _place(finding.start),
         "end_location": _place(finding.end),
         # A comment at the end of a statement's last row is always possible; inside it a string may be in the way.

@@ -33,6 +33,7 @@ class Context:
         quiet: nothing but findings.
         fail_level: ``note``, ``warning`` or ``never``: the least level that fails a run.
         rules: by code, the rules that a finding may be of.
+        cells: by name of a cell that stands for a file, its notebook and its number.
         version: of torchlint.
         repository: the folder that a service which shows the findings knows paths of; ``None``: the root.
     """
@@ -55,6 +56,7 @@ class Context:
     quiet: bool = False
     fail_level: str = "warning"
     rules: Mapping[str, type[Rule]] = field(default_factory=dict)
+    cells: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     version: str = "0"
     repository: Path | None = None
 

@@ -16,15 +16,27 @@ _UNFINISHED = "\\ No newline at end of file\n"
 def render(context: Context) -> str:
     """The diffs of all fixed files by name, fit for ``patch -p0``; for a terminal controls are made visible."""
     files = sorted(context.fixed.items())
-    lines = (line for name, file in files for line in _diff(name, file))
+    lines = (line for name, file in files for line in _diffs(name, file))
     if not context.terminal:
         return "".join(lines)
     return "".join(_for_terminal(line, context.color) for line in lines)
 
 
-def _diff(name: str, file: FixedFile) -> Iterator[str]:
+def _diffs(name: str, file: FixedFile) -> Iterator[str]:
+    """The diff of a file, or of each cell of a notebook."""
+    if file.before.notebook is None:
+        yield from _diff(name, file.before.text, file.after.text)
+        return
+    from torchlint.sources.notebook import split_cells
+
+    after = dict(split_cells(file.after.text))
+    for number, text in split_cells(file.before.text):
+        yield from _diff(f"{name}:cell {number}", text, after.get(number, ""))
+
+
+def _diff(name: str, text: str, other: str) -> Iterator[str]:
     shown = _quoted(name)
-    before, after = _lines(file.before.text), _lines(file.after.text)
+    before, after = _lines(text), _lines(other)
     for line in unified_diff(before, after, shown, shown):
         if line.endswith("\n"):
             yield line

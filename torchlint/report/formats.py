@@ -32,6 +32,7 @@ FORMATS: Mapping[str, str] = MappingProxyType(
 )
 # For people, in the encoding of their terminal; the others are for programs, which read UTF-8 whatever the locale says.
 FOR_PEOPLE = frozenset({"full", "concise", "grouped", "pylint", "statistics"})
+_BY_CELL = frozenset({"full", "concise", "grouped", "pylint", "json", "json-lines", "markdown"})
 IN_PLACE_OF_FINDINGS = frozenset({"diff", "statistics", "statistics-json"})
 
 
@@ -46,4 +47,13 @@ def renderer(name: str) -> Renderer:
     """The function of a format; only its module is imported, because that of ``full`` brings rich."""
     module = import_module(f"torchlint.report.{FORMATS[name]}")
     render: Renderer = module.render_json if name == "statistics-json" else module.render
-    return render
+    return lambda context: render(_placed(name, context))
+
+
+def _placed(name: str, context: Context) -> Context:
+    """The context with findings in notebooks where a reader of the format looks for them."""
+    if all(source.notebook is None for source in context.sources.values()):
+        return context
+    from torchlint.report.notebooks import in_cells, on_disk
+
+    return in_cells(context) if name in _BY_CELL else on_disk(context)

@@ -61,6 +61,40 @@ def decode(raw: bytes, path: Path, name: str) -> Source:
     return Source(path.absolute(), name, text, utf8, encoding, bom, raw)
 
 
+def read_any(raw: bytes, path: Path, name: str) -> Source:
+    """The text of a file's bytes, of a notebook that of its code cells.
+
+    Raises:
+        UndecodableError: the bytes are no text, or no notebook.
+    """
+    if not name.endswith(".ipynb"):
+        return decode(raw, path, name)
+    from torchlint.sources.notebook import NotebookError, read_notebook
+
+    try:
+        return read_notebook(raw, path, name)
+    except NotebookError as error:
+        raise UndecodableError(str(error)) from error
+
+
+def to_bytes(source: Source) -> bytes:
+    """The bytes of a text as its file has them, of a notebook the whole notebook.
+
+    Raises:
+        UnicodeError: the encoding has no bytes for the text.
+        ValueError: the text has not the cells of its notebook.
+    """
+    mark = codecs.BOM_UTF8 if source.bom else b""
+    if source.notebook is None:
+        return mark + source.text.encode(source.encoding)
+    from torchlint.sources.notebook import NotebookError
+
+    try:
+        return mark + source.notebook.with_text(source.text).json_text.encode("utf-8", "surrogatepass")
+    except NotebookError as error:
+        raise ValueError(str(error)) from error
+
+
 def _encoding(body: bytes, bom: bool) -> str:
     """The normalised name of the encoding that the first two lines declare, ``utf-8`` where they declare none."""
     for mark, kind in _OTHER_MARKS:

@@ -8,6 +8,7 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from pathlib import Path
 
+from torchlint.sources.decode import UndecodableError, read_any, to_bytes
 from torchlint.sources.text import Source
 
 
@@ -42,7 +43,7 @@ class Since:
     def changed(self, source: Source) -> frozenset[int]:
         """The 1-based rows of a text that are not as they were at the revision; all of a file that is new."""
         rows = source.utf8.splitlines()
-        if source.path not in self._touched and source.raw == source.utf8:
+        if source.path not in self._touched and source.raw == to_bytes(source):
             return frozenset()
         before = self._before(source)
         if before is None:
@@ -72,7 +73,10 @@ class Since:
         raw = self._git("show", f"{self._base}:{name}", fails=True)
         if raw is None:
             return None
-        return raw.decode(source.encoding, "replace").encode()
+        try:
+            return read_any(raw, source.path, source.name).utf8
+        except UndecodableError:
+            return None
 
     def _git(self, *words: str, fails: bool = False) -> bytes | None:
         """What a git command prints; ``None`` where it may fail and does."""

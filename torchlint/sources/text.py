@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torchlint.sources.notebook import Notebook
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +22,7 @@ class Source:
         encoding: of the file on disk.
         bom: whether the file starts with a byte order mark.
         raw: the bytes of the file on disk.
+        notebook: the notebook whose code cells ``text`` holds, where the file is one.
     """
 
     path: Path
@@ -27,3 +32,4 @@ class Source:
     encoding: str = "utf-8"
     bom: bool = False
     raw: bytes = b""
+    notebook: Notebook | None = None

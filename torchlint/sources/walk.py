@@ -22,7 +22,7 @@ class Walk:
 
 
 def walk(paths: Sequence[Path], settings: Settings) -> Walk:
-    """The files to lint: given files whatever their suffix, of given folders all ``*.py`` that nothing excludes.
+    """The files to lint: given files whatever their suffix, of folders all ``*.py`` and ``*.ipynb`` not excluded.
 
     Links to folders are not followed, except where they are given; of several links to one file one is kept.
     """
@@ -64,8 +64,6 @@ class _Walker:
             return
         if stat.S_ISDIR(mode):
             self._descend(path)
-        elif path.suffix == ".ipynb":
-            return  # the hooks are given notebooks too, and a notebook is no Python source
         elif stat.S_ISREG(mode):
             self._keep(str(path), os.path.realpath(path))
         else:
@@ -102,7 +100,7 @@ class _Walker:
     def _look(self, entry: os.DirEntry[str], real: str, ignores: Ignores | None) -> str | None:
         """Keep an entry that is a Python file; of a folder to descend into, the real path."""
         is_folder = entry.is_dir(follow_symlinks=False)
-        if not (is_folder or entry.name.endswith(".py")) or self._excluded.match(entry.path):
+        if not (is_folder or entry.name.endswith((".py", ".ipynb"))) or self._excluded.match(entry.path):
             return None
         if ignores is not None and ignores.match(entry.path, is_folder):
             return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import os
 import stat
 import sys
@@ -10,7 +9,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from torchlint.sources.decode import UndecodableError, decode
+from torchlint.sources.decode import UndecodableError, read_any, to_bytes
 from torchlint.sources.text import Source
 
 
@@ -55,7 +54,7 @@ def _encoded(before: Source, after: Source) -> bytes:
         raise UnencodableError(f"{before.name} cannot be written back byte for byte in its encoding {before.encoding}")
     raw = _bytes(after)
     try:
-        same = decode(raw, after.path, after.name).text == after.text
+        same = read_any(raw, after.path, after.name).text == after.text
     except UndecodableError:
         same = False
     if not same:
@@ -65,10 +64,11 @@ def _encoded(before: Source, after: Source) -> bytes:
 
 def _bytes(source: Source) -> bytes:
     try:
-        body = source.text.encode(source.encoding)
+        return to_bytes(source)
     except UnicodeError as error:
         raise UnencodableError(f"the new text of {source.name} does not fit its encoding {source.encoding}") from error
-    return codecs.BOM_UTF8 + body if source.bom else body
+    except ValueError as error:
+        raise UnencodableError(str(error)) from error
 
 
 def _check_unchanged(target: Path, before: Source) -> None:

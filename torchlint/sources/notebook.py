@@ -1,0 +1,238 @@
+"""Notebooks: their code cells as one Python text, and the text back into the cells."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from torchlint.sources.text import Source
+
+_MARK = "# %% torchlint cell "
+_MARKED = re.compile(rf"^{_MARK}(\d+)$", re.MULTILINE)
+_BLANK = re.compile(r"[ \t\r\n]*")
+# Cell magics whose body is Python that runs in the notebook's own names.
+_PYTHON_MAGICS = frozenset({"time", "timeit", "capture", "prun"})
+_MAGIC = re.compile(r"[ \t]*(?:[%!?]|[^#'\"\n]*[\w)\]]\?{1,2}[ \t]*$|[\w.,\[\] \t]+=[ \t]*[%!])")
+_MASKED = "pass  # "
+_CONTINUED = "pass  #: "
+
+
+class NotebookError(Exception):
+    """The bytes of a file are no notebook with Python cells; the message says why, in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """A code cell: its number among all cells, and where the value of its ``source`` stands in the JSON text."""
+
+    number: int
+    start: int
+    end: int
+    pieces: tuple[tuple[int, int], ...]
+
+    def lines(self, json_text: str) -> list[str]:
+        """The strings of the value: the lines of the cell, newlines kept."""
+        return [json.loads(json_text[start:end]) for start, end in self.pieces]
+
+
+@dataclass(frozen=True, slots=True)
+class Notebook:
+    """A notebook as it lies on disk: its JSON text, and its code cells in order."""
+
+    json_text: str
+    cells: tuple[_Cell, ...]
+
+    @property
+    def text(self) -> str:
+        """The code cells as one text, each under a comment that marks it; what is no Python is masked."""
+        return "".join(f"{_MARK}{cell.number}\n{_python(''.join(cell.lines(self.json_text)))}\n" for cell in self.cells)
+
+    def with_text(self, text: str) -> Notebook:
+        """The notebook with the cells of another text; what did not change keeps every byte.
+
+        Raises:
+            NotebookError: the text has not the same cells.
+        """
+        after = dict(split_cells(text))
+        if list(after) != [cell.number for cell in self.cells]:
+            raise NotebookError("a fix moved code out of its cell")
+        json_text, shift = self.json_text, 0
+        for cell in self.cells:
+            lines = cell.lines(self.json_text)
+            source = "".join(lines)
+            if _python(source) == after[cell.number]:
+                continue
+            value = self._value(cell, _unmasked(source, after[cell.number]))
+            json_text = json_text[: cell.start + shift] + value + json_text[cell.end + shift :]
+            shift += len(value) - (cell.end - cell.start)
+        return parse_notebook(json_text)
+
+    def _value(self, cell: _Cell, source: str) -> str:
+        """The JSON of a cell's new source, in the form of the old one; lines that stay keep their bytes."""
+        known = {json.loads(self.json_text[start:end]): self.json_text[start:end] for start, end in cell.pieces}
+        ascii_only = self.json_text.isascii()
+        if self.json_text[cell.start] != "[":
+            return json.dumps(source, ensure_ascii=ascii_only)
+        rows = re.split(r"(?<=\n)(?!$)", source)
+        parts = [known.get(row) or json.dumps(row, ensure_ascii=ascii_only) for row in rows]
+        first, last = cell.pieces[0], cell.pieces[-1]
+        between = self.json_text[first[1] : cell.pieces[1][0]] if len(cell.pieces) > 1 else ", "
+        if len(cell.pieces) == 1 and "\n" in self.json_text[cell.start : first[0]]:
+            between = "," + self.json_text[cell.start + 1 : first[0]]
+        return self.json_text[cell.start : first[0]] + between.join(parts) + self.json_text[last[1] : cell.end]
+
+    def row_on_disk(self, text: str, row: int) -> int:
+        """The 1-based row of the file where a row of the text stands: that of its string, or of its cell."""
+        number, inside = place_in_cells(text, row)
+        cell = next((cell for cell in self.cells if cell.number == number), None)
+        if cell is None:
+            return 1
+        start = cell.start if not 1 <= inside <= len(cell.pieces) else cell.pieces[inside - 1][0]
+        return self.json_text.count("\n", 0, start) + 1
+
+
+def read_notebook(raw: bytes, path: Path, name: str) -> Source:
+    """The code cells of a notebook as one source; a notebook of another language has none.
+
+    Raises:
+        NotebookError: the bytes are no notebook.
+    """
+    try:
+        json_text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise NotebookError("the notebook is not UTF-8") from error
+    notebook = parse_notebook(json_text)
+    text = notebook.text
+    try:
+        utf8 = text.encode()
+    except UnicodeEncodeError as error:
+        raise NotebookError("a cell holds a lone surrogate") from error
+    return Source(path.absolute(), name, text, utf8, bom=raw.startswith(b"\xef\xbb\xbf"), raw=raw, notebook=notebook)
+
+
+def parse_notebook(json_text: str) -> Notebook:
+    """The cells of a notebook's JSON.
+
+    Raises:
+        NotebookError: it is no notebook, or a cell holds what would be taken for a mark.
+    """
+    try:
+        document = json.loads(json_text)
+        cells = tuple(_cells(json_text)) if _is_python(document) else ()
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise NotebookError(f"not a notebook: {error}") from error
+    if any(_MARKED.search("".join(cell.lines(json_text))) for cell in cells):
+        raise NotebookError(f"a cell holds the comment {_MARK!r}, which stands between cells here")
+    return Notebook(json_text, cells)
+
+
+def split_cells(text: str) -> Iterator[tuple[int, str]]:
+    """The number and text of each cell in the one text of a notebook."""
+    marks = list(_MARKED.finditer(text))
+    for index, mark in enumerate(marks):
+        end = marks[index + 1].start() if index + 1 < len(marks) else len(text)
+        # What a fix puts above the first mark belongs to the first cell.
+        above = text[: mark.start()] if index == 0 else ""
+        yield int(mark[1]), above + text[mark.end() + 1 : max(mark.end() + 1, end - 1)]
+
+
+def place_in_cells(text: str, row: int) -> tuple[int, int]:
+    """The number of the cell that holds a 1-based row of the text, and the row in it."""
+    number, first = 0, 0
+    for index, line in enumerate(text.split("\n")[:row], 1):
+        if mark := _MARKED.fullmatch(line):
+            number, first = int(mark[1]), index
+    return number, row - first
+
+
+def _is_python(document: dict[str, dict[str, dict[str, str]]]) -> bool:
+    if not isinstance(document["cells"], list):
+        raise TypeError("its cells are no list")
+    metadata = document.get("metadata", {})
+    language = metadata.get("kernelspec", {}).get("language") or metadata.get("language_info", {}).get("name")
+    return language in (None, "python", "ipython")
+
+
+def _cells(text: str) -> Iterator[_Cell]:
+    """The code cells with their places; the JSON is known to be valid."""
+    for key, start, _ in _members(text, _skip(text, 0)):
+        if key != "cells":
+            continue
+        for number, (begin, _) in enumerate(_items(text, start), 1):
+            fields = {name: (value, stop) for name, value, stop in _members(text, begin)}
+            if json.loads(text[slice(*fields["cell_type"])]) != "code" or "source" not in fields:
+                continue
+            first, last = fields["source"]
+            pieces = tuple(_items(text, first)) if text[first] == "[" else ((first, last),)
+            cell = _Cell(number, first, last, pieces)
+            if cell.pieces and not _is_foreign("".join(cell.lines(text))):
+                yield cell
+
+
+def _members(text: str, at: int) -> Iterator[tuple[str, int, int]]:
+    """The keys of the object at a place, each with the place of its value."""
+    at = _skip(text, at + 1)
+    while text[at] != "}":
+        stop = _end(text, at)
+        key = json.loads(text[at:stop])
+        start = _skip(text, _skip(text, stop) + 1)
+        end = _end(text, start)
+        yield key, start, end
+        at = _skip(text, end)
+        at = _skip(text, at + 1) if text[at] == "," else at
+
+
+def _items(text: str, at: int) -> Iterator[tuple[int, int]]:
+    """The places of the values in the array at a place."""
+    at = _skip(text, at + 1)
+    while text[at] != "]":
+        end = _end(text, at)
+        yield at, end
+        at = _skip(text, end)
+        at = _skip(text, at + 1) if text[at] == "," else at
+
+
+def _end(text: str, start: int) -> int:
+    """Where the value at a place ends."""
+    return json.JSONDecoder().raw_decode(text, start)[1]
+
+
+def _skip(text: str, at: int) -> int:
+    blank = _BLANK.match(text, at)
+    return blank.end() if blank else at
+
+
+def _is_foreign(source: str) -> bool:
+    """Whether a cell magic makes a cell something else than Python."""
+    first = next((line for line in source.splitlines() if line.strip()), "")
+    return first.startswith("%%") and first[2:].split(" ")[0].strip() not in _PYTHON_MAGICS
+
+
+def _python(source: str) -> str:
+    """The source of a cell with lines that only IPython understands made into ``pass`` with a comment."""
+    return "\n".join(_masked_lines(source.split("\n")))
+
+
+def _masked_lines(lines: Sequence[str]) -> Iterator[str]:
+    """The lines with magics masked, each differently, so that each comes back as it was."""
+    continued, indent = False, ""
+    for line in lines:
+        if continued:
+            yield f"{indent}{_CONTINUED}{line}"
+        elif _MAGIC.match(line):
+            indent = line[: len(line) - len(line.lstrip(" \t"))]
+            yield f"{indent}{_MASKED}{line[len(indent) :]}"
+        else:
+            yield line
+            continue
+        continued = line.rstrip("\r").endswith("\\")
+
+
+def _unmasked(before: str, after: str) -> str:
+    """A changed cell with its masked lines as they were."""
+    lines = before.split("\n")
+    originals = {mask: line for mask, line in zip(_masked_lines(lines), lines, strict=True) if mask != line}
+    return "\n".join(originals.get(line, line) for line in after.split("\n"))
