@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torchlint import cst
 from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
