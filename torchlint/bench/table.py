@@ -161,5 +161,5 @@ def _unsteady(control: float) -> str:
 
 def _exceptions(rule: type[Rule], rows: Sequence[Row]) -> Iterator[str]:
     seen = {label.partition(": ")[2] for row in rows if row.code == rule.code for label in row.exceptions}
-    for kind in sorted(seen & rule.exceptions.keys()):
-        yield f"{rule.code}: {rule.exceptions[kind]}"
+    for words in sorted({rule.exceptions[kind] for kind in seen & rule.exceptions.keys()}):
+        yield f"{rule.code}: {words}"

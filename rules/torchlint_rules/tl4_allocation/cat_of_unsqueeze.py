@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
 
 from torchlint import cst
 from torchlint.rule import Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
@@ -77,7 +78,8 @@ class CatOfUnsqueeze(Rule):
     ```
 
     ## What the fix may change
-    Nothing. It is offered where the dimension of the concatenation and that of each view are the same literal.
+    Nothing. It is offered where the dimension of the concatenation and that of each view are the same literal. Both
+    forms refuse an empty list, but stack refuses an empty list with a RuntimeError, cat with a ValueError.
 
     ## When to ignore it
     Where the list holds two or three tensors and a microsecond does not matter.
@@ -95,6 +97,7 @@ class CatOfUnsqueeze(Rule):
     trigger = Trigger(calls=_CATS)
     least = Frequency.UPDATE
     fixable = True
+    exceptions: ClassVar[Mapping[str, str]] = {"empty": "stack refuses an empty list with a RuntimeError"}
     examples = (
         _example("rows-64x256", (64, 256), "torch.cat([x.unsqueeze(0) for x in values])", "torch.stack(values)"),
         _example(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torchlint import cst
 from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
@@ -95,7 +96,8 @@ class LogOfSoftmax(Rule):
     ## What the fix may change
     The last bits (`rounding`), and results that were infinite or NaN because a probability was rounded to zero or an
     exponential overflowed (`nonfinite`). It is offered where the softmax is written inside the logarithm. Where the
-    probabilities come from another function, that function should give logits, and no fix is offered.
+    probabilities come from another function, that function should give logits, and no fix is offered. Of a sigmoid,
+    integers are refused, which are no logits, and the result is contiguous whatever the layout of the logits.
 
     ## When to ignore it
     Where the probabilities are what is wanted and the logarithm is only read now and then. `softmax(x) + eps` is
@@ -115,6 +117,10 @@ class LogOfSoftmax(Rule):
     least = Frequency.UPDATE
     fixable = True
     may_change = _CHANGES
+    exceptions: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("int64", "int32", "uint8", "bool"), "integers are refused"),
+        "transposed twice": "the result is contiguous whatever the layout of the logits",
+    }
     examples = (
         _example(
             "chosen-of-256x18",
