@@ -127,11 +127,16 @@ class HistogramPerStep(Rule):
         of_each = values is not None and site.loops_over(_base(values)) in _PARAMETERS
         if of_each:
             yield Report(call, f"logs every parameter, one by one, {_OFTEN}")
-        elif method != "add_scalar" and values is not None and not site.of_parameter(values):
+        elif method != "add_scalar" and values is not None and not _passed_on(site, values):
             yield Report(call, f"copies a tensor to the host and sorts it into bins {_OFTEN}")
 
 
 _OFTEN = "each time; log it every so many updates"
+
+
+def _passed_on(site: Site, values: cst.BaseExpression) -> bool:
+    """Whether a helper only passes on what it is given, and that is not known to be a tensor."""
+    return site.of_parameter(values) and site.value(values).kind is not Kind.TENSOR
 
 
 def _base(node: cst.BaseExpression) -> cst.BaseExpression:
