@@ -48,7 +48,8 @@ class NondefaultDeterminism(Rule):
     ```
 
     ## What the fix may change
-    There is no automatic fix: runs that can be repeated bit by bit are a choice. This rule must be selected by its code.
+    There is no automatic fix: runs that can be repeated bit by bit are a choice, so this rule must be selected by its
+    code.
 
     ## When to ignore it
     Where results must be repeatable.
