@@ -57,6 +57,7 @@ CHANGING = {
     "an unknown name": "show(x)",
     "a loop's target": "for i in range(3):\n    show(i)",
     "a counter": "x = 0\nfor i in y:\n    x += 1\n    show(x)",
+    "a flag": "def f():\n    stop = False\n    if g():\n        stop = True\n    show(stop)",
     "a module's name bound twice": "SIZE = 3\nSIZE = 4\ndef f():\n    show(SIZE)",
     "a parameter counted down": "def f(n):\n    show(n)\n    f(n - 1)\nf(2)",
     "a module's name rebound by a function": "X = 3\ndef f():\n    global X\n    X = g()\ndef h():\n    show(X)",

@@ -162,6 +162,13 @@ CALLS = {
     "returned to a caller": ("def f():\n    return x.item()\nprint(f())", {"LOGGED"}),
     "returned and dropped": ("def f():\n    return x.item()\nf()", set()),
     "returned to nobody": ("def f():\n    return x.item()", {"RETURNED"}),
+    "in a dict to nobody": ("def f():\n    return {'a': x.item()}", {"RETURNED"}),
+    "in a dict of an update": ("def f():\n    net(x).backward()\n    return {'a': x.item()}", {"REPORTED"}),
+    "by an update without a name": ("def f():\n    net(x).backward()\n    return x.item()", {"RETURNED"}),
+    "a learning rate": (
+        "o = torch.optim.SGD(net.parameters())\nfor g in o.param_groups:\n    g['lr'] = x.item()",
+        {"HOST"},
+    ),
     "the first of a tuple": ("def f():\n    return x.item(), 2\na, b = f()\nprint(a)\ntable[b]", {"LOGGED"}),
     "a returned key": (
         "def f():\n    return {'a': x.item(), 'b': 2}\nd = f()\nprint(d['a'])\ntable[d['b']]",

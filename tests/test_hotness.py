@@ -38,6 +38,31 @@ done_at_last()  # G
 """,
         {"A": E, "B": S, "C": S, "D": E, "F": E, "G": O},
     ),
+    "branches that leave a loop": (
+        """
+while True:
+    env.step(act(1))
+    if steps == most or done:
+        f(1)  # A
+        break
+    for x in y:
+        if x:
+            f(2)  # B
+            break
+        f(3)  # C
+    else:
+        f(4)  # D
+for batch in loader:
+    if late(batch):
+        f(5)  # F
+        break
+    if first(batch):
+        f(6)  # G
+        criterion(batch).backward()
+        break
+""",
+        {"A": E, "B": S, "C": I, "D": S, "F": E, "G": U},
+    ),
     "gradient updates": (
         """
 for epoch in range(9):
@@ -216,7 +241,18 @@ GUARDS = {
     "if n > warmup_period:\n    f(x)  # A": S,
     "if self.t - self.t_start == self.t_max or done:\n    f(x)  # A": E,
     "if self.t - self.t_start >= n:\n    f(x)  # A": S,
+    "if self.n == self.size:\n    f(x)  # A\n    self.n = 0": E,
+    "if i >= n and flag:\n    f(x)  # A\n    i = 0": E,
+    "if i == 2:\n    f(x)  # A\n    i = 0": S,
+    "if i >= 128:\n    f(x)  # A\n    i = 0": E,
+    "if i == n:\n    f(x)  # A\n    j = 0": S,
+    "if self.n == 0 and self.i == 0:\n    y = f(x)  # A\n    self._init_storage(y)": O,
+    "if self.n == 0:\n    y = f(x)  # A\n    self.store(y)": S,
+    "if self.n == 4:\n    y = f(x)  # A\n    self._init_storage(y)": S,
+    "if self.stored(x):\n    f(x)  # A": E,
+    "if self.known(x):\n    f(x)  # A": S,
     "if capture_video:\n    f(x)  # A": O,
+    "if self.use_tb:\n    f(x)  # A": O,
     "if episode_end:\n    f(x)  # A": E,
     "for i, d in enumerate(done):\n    if d and y:\n        f(x)  # A": E,
     "for i, d in enumerate(data):\n    if d and y:\n        f(x)  # A": I,
@@ -258,6 +294,11 @@ def test_guards(body: str, expected: Frequency) -> None:
     lines = "".join(f"        {line}\n" for line in body.splitlines())
     text = f"""
 class Agent:
+    def stored(self, x):
+        self.count += 1
+        return self.count % self.size == 0
+    def known(self, x):
+        return x in self.items
     def act(self, x, flag, debug, done, dones, i, step, last, key, terminated, truncated):
 {lines}
 agent = Agent()
@@ -358,6 +399,26 @@ def test_functions_for_set_up_are_cold(name: str) -> None:
     assert frequencies(AGENT.replace("act", name))["A"] is O
 
 
+SALIENCY = """
+def gradient(x):
+    y = model(x)  # A
+    y.sum().backward()
+    return x.grad
+
+def overlay(x):
+    return gradient(x)  # B
+
+def {name}(x):
+    image.write(overlay(x))
+"""
+
+
+def test_gradients_that_only_demos_and_savers_ask_for_are_no_updates() -> None:
+    assert frequencies(SALIENCY.format(name="save_overlay")) == {"A": O, "B": O}
+    assert frequencies(SALIENCY.format(name="learn")) == {"A": U, "B": U}
+    assert frequencies(SALIENCY.format(name="save_overlay") + "def learn(x):\n    gradient(x)\n")["A"] is U
+
+
 @pytest.mark.parametrize("decorator", ["functools.cache", "functools.lru_cache(maxsize=None)"])
 def test_functions_whose_results_are_kept_are_cold(decorator: str) -> None:
     text = AGENT.replace("def act", f"@{decorator}\ndef act").replace("import torch", "import functools\nimport torch")
@@ -401,6 +462,23 @@ def test_calls_on_unknown_receivers_do_not_reach_methods_of_other_arity_or_of_un
     assert frequencies(agent.replace("self, x", "self") + train) == {"A": O}
     assert frequencies({"agent.py": agent, "train.py": train}) == {"A": O}
     assert frequencies({"agent.py": agent, "train.py": f"import agent\n{train}"}) == {"A": S}
+
+
+SWITCH = """
+class Agent:
+    def train(self):
+        f(1)  # A
+
+def run(agent, norm):
+    while True:
+        env.step({call})
+        norm.eval()
+"""
+
+
+@pytest.mark.parametrize(("call", "expected"), [("agent.train()", S), ("norm.train()", O), ("norm.train(True)", O)])
+def test_a_switch_of_the_mode_is_no_call_of_train(call: str, expected: Frequency) -> None:
+    assert frequencies(SWITCH.format(call=call)) == {"A": expected}
 
 
 def test_common_names_are_never_linked_by_name() -> None:

@@ -84,6 +84,26 @@ IMPORTS: dict[str, tuple[Mapping[str, str], str | None]] = {
         {"a.py": "from torch.nn import functional as F\nshow(F.relu)"},
         "torch.nn.functional.relu",
     ),
+    "an alias of another file": (
+        {"a.py": "from b import zeros\nshow(zeros)", "b.py": "import torch\nzeros = torch.zeros"},
+        "torch.zeros",
+    ),
+    "an alias of another file through two stars": (
+        {
+            "a.py": "from lib import *\nshow(zeros)",
+            "lib/__init__.py": "from lib.torch import *",
+            "lib/torch.py": "import torch\nzeros = torch.zeros",
+        },
+        "torch.zeros",
+    ),
+    "a file beside that is named as a library": (
+        {"lib/a.py": "import torch\nshow(torch.zeros)", "lib/torch.py": "def zeros(): pass"},
+        "torch.zeros",
+    ),
+    "a name that is bound twice is no alias": (
+        {"a.py": "from b import zeros\nshow(zeros)", "b.py": "import torch\nzeros = torch.zeros\nzeros = 3"},
+        "b.zeros",
+    ),
     "a plain alias": ({"a.py": "import torch\nzeros = torch.zeros\nshow(zeros)"}, "torch.zeros"),
     "an import in a function": ({"a.py": "def f():\n    import torch\n    show(torch.zeros)"}, "torch.zeros"),
     "an import in another function": (

@@ -27,6 +27,13 @@ NOT_FOUND = {
         "in_lambda": "a function inside the function sees a name that is bound twice, once to an unknown dtype",
         "in_closure": "a function inside the function sees a name that is bound twice, once to an unknown dtype",
     },
+    "TL405": {
+        "in_lambda": "what is assigned is no concatenation any more",
+        "behind_walrus": "what is assigned is no concatenation any more",
+        "as_keyword": "what is assigned is no concatenation any more",
+        "in_closure": "what is assigned is no concatenation any more",
+    },
+    "TL705": dict.fromkeys(("in_lambda", "in_closure"), "the test that bounds the list stands outside"),
     "TL501": dict.fromkeys(
         ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
         "follows a compiled module from the assignment that holds the call of compile",
@@ -38,6 +45,10 @@ NOT_FOUND = {
 }
 # Variants that a rule finds but rightly does not fix.
 NOT_FIXED = {
+    "TL706": dict.fromkeys(
+        ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
+        "the batches are handed on, and what indexes with them is not known",
+    ),
     "TL201": {"behind_walrus": "behind a flag, the name would not be bound"},
     "TL401": {
         "methods_in_base": "the buffer belongs into the constructor of the class itself",

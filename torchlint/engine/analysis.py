@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torchlint.facts.autograd import Autograd
+from torchlint.facts.averages import Averages
 from torchlint.facts.backward import Backwards
 from torchlint.facts.collect import collect
 from torchlint.facts.constant import Constants
@@ -16,22 +17,29 @@ from torchlint.facts.escape import Escapes
 from torchlint.facts.flow import Flow
 from torchlint.facts.graph import CallGraph, call_graph
 from torchlint.facts.growth import Growth
+from torchlint.facts.host_only import HostOnly
 from torchlint.facts.hotness import Heat, heat
 from torchlint.facts.idle import Idle
 from torchlint.facts.importing import Importing
+from torchlint.facts.indexing import Indexing
 from torchlint.facts.loops import Loops
+from torchlint.facts.makers import Makers
 from torchlint.facts.members import Members
 from torchlint.facts.mentions import Mentions
 from torchlint.facts.model import FileFacts, decorators
 from torchlint.facts.networks import Networks
 from torchlint.facts.project import Project, link, module_name
 from torchlint.facts.provenance import Provenance
+from torchlint.facts.queues import Queues
 from torchlint.facts.readers import Readers
+from torchlint.facts.regrowth import Regrowth
 from torchlint.facts.roots import is_test
+from torchlint.facts.sequel import Sequel
 from torchlint.facts.switches import Switches
 from torchlint.facts.switching import Switching
 from torchlint.facts.uses import Uses
 from torchlint.facts.values import Values
+from torchlint.facts.waiting import Waiting
 from torchlint.rule import Value
 from torchlint.settings.model import Settings
 from torchlint.sources.lines import LineTable
@@ -68,12 +76,20 @@ class Analysis:
     switching: Switching
     backwards: Backwards
     provenance: Provenance
+    sequel: Sequel
     loops: Loops
     growth: Growth
+    regrowth: Regrowth
+    queues: Queues
+    waiting: Waiting
+    indexing: Indexing
+    host_only: HostOnly
     switches: Switches
     importing: Importing
     idle: Idle
     covering: Covering
+    averages: Averages
+    makers: Makers
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
     _cuda: dict[frozenset[str], bool] = field(default_factory=dict)
@@ -87,10 +103,12 @@ class Analysis:
             found = self.tables[facts.path] = LineTable(facts.source.utf8)
         return found
 
-    def may_use_cuda(self, facts: FileFacts) -> bool:
-        """Whether the files that a file is connected with may ever leave the CPU."""
+    def may_use_cuda(self, facts: FileFacts, node: ast.AST) -> bool:
+        """Whether the files that a file is connected with may ever leave the CPU, and the function of a node too."""
         if self.settings.device != "auto":
             return self.settings.device == "cuda"
+        if self.host_only.is_host_only(facts.scope_of(node).function):
+            return False
         group = self.groups[facts.path]
         if group not in self._cuda:
             self._cuda[group] = any(_speaks_of_devices(self.project.files[path]) for path in group)
@@ -194,7 +212,8 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
     found = heat(project, graph, values, frozenset(settings.hot), frozenset(settings.cold))
     networks = Networks(project, graph, values)
     autograd = Autograd(project, graph, values, found, networks)
-    flow = Flow(project, graph, values, autograd.records, found.seldom)
+    flow = Flow(project, graph, values, autograd.records, found.seldom, autograd.updates)
+    loops = Loops(values, Sides(project, graph, values))
     return Analysis(
         settings=settings,
         project=project,
@@ -212,11 +231,19 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         backwards=Backwards(project, graph, values, flow, autograd),
         switching=Switching(project, graph, networks),
         provenance=Provenance(project, values, found),
-        loops=Loops(values, Sides(project, graph, values)),
+        sequel=Sequel(project, graph),
+        loops=loops,
         growth=Growth(project, graph, flow),
+        host_only=HostOnly(project, graph, values),
         switches=Switches(found),
         importing=Importing(project, graph),
         idle=Idle(Mentions(project, graph, values)),
         covering=Covering(found),
+        averages=Averages(project, values, networks.tracer),
+        makers=Makers(project, graph, values),
+        regrowth=Regrowth(loops),
+        queues=Queues(values, graph),
+        waiting=Waiting(values),
+        indexing=Indexing(values),
         groups=graph.groups,
     )

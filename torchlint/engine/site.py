@@ -1,4 +1,4 @@
-"""The engine's answer to the questions a rule may ask: a ``Site`` over paired trees and facts."""
+"""A site: what a rule sees of one node, and the questions it may ask."""
 
 from __future__ import annotations
 
@@ -7,66 +7,25 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from torchlint.facts import torch_table
+from torchlint.engine.learning import Learning
+from torchlint.engine.place import place_of
+from torchlint.engine.surroundings import Surroundings
 from torchlint.facts.callers import stores_of
 from torchlint.facts.guards import raises
-from torchlint.facts.literals import strings
-from torchlint.facts.model import Bind, FileFacts, Scope, decorators
-from torchlint.rule import UNKNOWN, CallSite, Frequency, Hotness, Link, Loop, Network, Run, Use, Value
+from torchlint.facts.model import Bind, Scope, decorators
+from torchlint.rule import CallSite, Link, Use
 
 if TYPE_CHECKING:
     import libcst as cst
 
-    from torchlint.engine.analysis import Analysis
-    from torchlint.engine.pair import Pairs
 
-_FEW_CALLS = 5
 _FLAG = re.compile(r"(^|_)(debug\w*|sanity\w*|check_nans?|check_finite|check_numerics|validate|validation)($|_)")
 
 
-class PairedSite:
-    """A node of a statement whose LibCST tree was paired with its ``ast`` twin."""
+class PairedSite(Learning, Surroundings):
+    """All that a rule may ask about a node."""
 
-    __slots__ = ("_hot", "analysis", "facts", "node", "pairs", "twin")
-
-    def __init__(self, analysis: Analysis, facts: FileFacts, pairs: Pairs, node: cst.CSTNode, twin: ast.AST) -> None:
-        """Stand at ``node``, whose twin is ``twin``."""
-        self.analysis = analysis
-        self.facts = facts
-        self.pairs = pairs
-        self.node = node
-        self.twin = twin
-        self._hot: Hotness | None = None
-
-    def __repr__(self) -> str:
-        """Where the site stands, for messages about rules that fail."""
-        return f"{self.facts.path}:{getattr(self.twin, 'lineno', 1)}"
-
-    def _ast(self, node: cst.CSTNode) -> ast.AST | None:
-        found = self.pairs.ast_of(node)
-        if found is None and node not in self.pairs:
-            raise TypeError(f"{type(node).__name__} was built by the rule and has no facts")
-        return found
-
-    def _expr(self, node: cst.CSTNode) -> ast.expr | None:
-        found = self._ast(node)
-        return found if isinstance(found, ast.expr) else None
-
-    @property
-    def hot(self) -> Hotness:
-        """How often the node runs; of a function, its body."""
-        if self._hot is None:
-            self._hot = self.analysis.heat.at(self.facts, place_of(self.twin))
-        return self._hot
-
-    def acting(self) -> bool:
-        """Whether something else than gradient updates makes the node hot."""
-        return self.analysis.heat.kinds(self.facts, place_of(self.twin)) != {"update"}
-
-    def frequency(self, node: cst.CSTNode) -> Frequency:
-        """How often one node of the statement runs."""
-        twin = self._ast(node)
-        return self.analysis.heat.frequency(self.facts, twin) if twin is not None else Frequency.ONCE
+    __slots__ = ()
 
     def name(self, node: cst.CSTNode) -> str | None:
         """Qualified name through the imports."""
@@ -88,11 +47,6 @@ class PairedSite:
                         return name
             scope = scope.parent
         return None
-
-    def value(self, node: cst.CSTNode) -> Value:
-        """What is known of an expression."""
-        twin = self._expr(node)
-        return self.analysis.values.of(self.facts, twin) if twin is not None else UNKNOWN
 
     def chain(self, node: cst.CSTNode) -> Sequence[Link]:
         """Method calls and subscripts on top of an expression."""
@@ -226,7 +180,7 @@ class PairedSite:
 
     def may_use_cuda(self) -> bool:
         """Whether the project may run on an accelerator."""
-        return self.analysis.may_use_cuda(self.facts)
+        return self.analysis.may_use_cuda(self.facts, place_of(self.twin))
 
     def mutated(self, node: cst.CSTNode) -> bool:
         """Whether what an expression is assigned to is changed in place later."""
@@ -252,11 +206,6 @@ class PairedSite:
         twin = self._expr(node)
         return self.analysis.flow.uses(self.facts, twin) if twin is not None else frozenset({Use.PASSED})
 
-    def graph_uses(self, node: cst.CSTNode) -> frozenset[Use]:
-        """Where the autograd graph of a tensor goes."""
-        twin = self._expr(node)
-        return self.analysis.flow.graph_uses(self.facts, twin) if twin is not None else frozenset({Use.PASSED})
-
     def copies(self, node: cst.CSTNode) -> bool:
         """Whether a call is one of a project function that only copies its argument to the host."""
         twin = self._expr(node)
@@ -266,72 +215,10 @@ class PairedSite:
         """Whether the function that holds the node only copies its argument to the host."""
         return self.analysis.readers.within(self.facts, place_of(self.twin))
 
-    def differentiated(self, node: cst.CSTNode) -> bool:
-        """Whether ``backward()`` runs through what a name or attribute holds."""
-        twin = self._expr(node)
-        return twin is not None and self.analysis.flow.differentiated(self.facts, twin)
-
-    def records(self) -> bool | None:
-        """Whether autograd records what runs at the node."""
-        return self.analysis.autograd.records(self.facts, place_of(self.twin))
-
-    def has_graph(self, node: cst.CSTNode, *, trained: bool = False) -> bool | None:
-        """Whether a tensor hangs on a recorded graph."""
-        twin = self._expr(node)
-        return self.analysis.autograd.has_graph(self.facts, twin, trained=trained) if twin is not None else None
-
-    def run(self, node: cst.CSTNode) -> Run | None:
-        """What a call does that runs a network."""
-        twin = self._expr(node)
-        if not isinstance(twin, ast.Call) or not self.analysis.autograd.runs(self.facts, twin):
-            return None
-        keeps = not self.analysis.escapes.keep_nothing(self.analysis.graph.callees.get(twin, ()))
-        return self.analysis.autograd.run(self.facts, twin, keeps=keeps)
-
-    def network(self, node: cst.CSTNode) -> Network:
-        """What is known of a module."""
-        twin = self._expr(node)
-        return self.analysis.networks.of(self.facts, twin) if twin is not None else Network()
-
-    def reaches(self, names: frozenset[str]) -> bool:
-        """Whether the function that holds the node may run one of these."""
-        return self.analysis.autograd.reaches(self.facts.scope_of(place_of(self.twin)).function, names)
-
-    def loops(self, node: cst.CSTNode) -> Sequence[Loop]:
-        """The loops around an expression, innermost first."""
-        twin = self._expr(node)
-        return self.analysis.loops.of(self.facts, twin) if twin is not None else ()
-
-    def grows(self, node: cst.CSTNode) -> str:
-        """What an expression is added to again and again."""
-        twin = self._expr(node)
-        return self.analysis.growth.of(self.facts, twin) if twin is not None else ""
-
-    def is_loss(self, node: cst.CSTNode) -> bool:
-        """Whether backward() is called on what an expression stands for."""
-        twin = self._expr(node)
-        return twin is not None and self.analysis.growth.is_loss(self.facts, twin)
-
-    def backpropagated(self, node: cst.CSTNode) -> bool:
-        """Whether backward() runs through what an expression is made of."""
-        twin = self._expr(node)
-        return twin is not None and self.analysis.growth.backpropagated(self.facts, twin)
-
-    def project_calls(self, name: str) -> Sequence[Sequence[Value]]:
-        """The positional arguments of every call of a qualified name in the project."""
-        return self.analysis.calls_of(name)
-
-    def nearby(self, names: frozenset[str]) -> bool:
-        """Whether the function that holds the node calls one of these, or of a short helper all its callers do."""
-        scope = self.facts.scope_of(place_of(self.twin)).function
-        if any(self._calls_one_of(function, names) for function in [scope, *_other_end(scope)]):
-            return True
-        callers = self.analysis.graph.callers.get(scope, ()) if len(scope.calls) <= _FEW_CALLS else ()
-        around = [caller.facts.scope_of(caller.call).function for caller in callers]
-        return bool(around) and all(self._calls_one_of(function, names) for function in around)
-
-    def _calls_one_of(self, function: Scope, names: frozenset[str]) -> bool:
-        return any(self.analysis.project.qualified(function.file, call.func) in names for call in function.calls)
+    def shares_memory(self) -> bool:
+        """Whether the files tied to this one share tensors with other processes."""
+        files = self.analysis.project.files
+        return any(b"share_memory" in files[path].source.utf8 for path in self.analysis.groups[self.facts.path])
 
     def free_attribute(self, name: str) -> str | None:
         """An attribute that the enclosing module could set at the end of its ``__init__``."""
@@ -342,16 +229,6 @@ class PairedSite:
         twin = self._expr(node)
         return twin is not None and self.analysis.members.settled(self.facts, twin)
 
-    def of_parameter(self, node: cst.CSTNode) -> bool:
-        """Whether an expression is a parameter of its function."""
-        twin = self._expr(node)
-        return twin is not None and self.analysis.members.of_parameter(self.facts, twin)
-
-    def loops_over(self, node: cst.CSTNode) -> str:
-        """What the loop runs over that binds a name."""
-        twin = self._expr(node)
-        return self.analysis.provenance.loops_over(self.facts, twin) if twin is not None else ""
-
     def made_before(self, node: cst.CSTNode) -> bool:
         """Whether what a name holds is made less often than the code at it runs."""
         twin = self._expr(node)
@@ -361,104 +238,6 @@ class PairedSite:
         """Whether an array is a tensor read back for nobody else."""
         twin = self._expr(node)
         return twin is not None and self.analysis.provenance.read_back(self.facts, twin)
-
-    def switches_mode(self, call: cst.Call) -> bool:
-        """Whether a call makes a context manager that switches modules."""
-        twin = self._expr(call)
-        return isinstance(twin, ast.Call) and self.analysis.switching.switches(self.facts, twin)
-
-    def hands_mode_on(self) -> bool:
-        """Whether the node stands where somebody else's switch is carried out."""
-        return self.analysis.switching.hands_on(self.facts, self.twin)
-
-    def mode_matters(self, node: cst.CSTNode) -> bool:
-        """Whether a module may compute something else in the other mode."""
-        twin = self._expr(node)
-        return twin is None or self.analysis.switching.matter(self.facts, twin)
-
-    def keeps_graph_for_nothing(self, call: cst.Call) -> bool:
-        """Whether a backward pass keeps a graph that no other runs through again."""
-        twin = self._expr(call)
-        return isinstance(twin, ast.Call) and self.analysis.backwards.kept_for_nothing(self.facts, twin)
-
-    def runs_anyway(self) -> bool:
-        """Whether nothing but the machine decides that the node runs."""
-        return self.analysis.switches.runs_anyway(self.facts, self.twin)
-
-    def strings(self, node: cst.CSTNode) -> frozenset[str]:
-        """All texts that an expression may be."""
-        twin = self._expr(node)
-        return strings(self.analysis.project, self.facts, twin) if twin is not None else frozenset()
-
-    def stored_value(self) -> cst.BaseExpression | None:
-        """What an assignment stores in its target."""
-        import libcst as cst
-
-        whole = self.pairs.statement(self.node)
-        if not isinstance(whole, cst.Assign) or all(target.target is not self.node for target in whole.targets):
-            return None
-        return whole.value
-
-    def torch_before(self) -> str:
-        """Where torch was imported before the node runs."""
-        place = self.analysis.importing.torch_before(self.facts, self.twin)
-        return f"{place[0].path}:{place[1]}" if place is not None else ""
-
-    def cuda_before(self) -> int:
-        """The row of a call before the node that starts CUDA."""
-        return self.analysis.importing.cuda_before(self.facts, self.twin)
-
-    def backend_has(self, name: str) -> bool | None:
-        """Whether a supported torch has an attribute of a backend."""
-        return torch_table.backend_has(name)
-
-    def handled(self, node: cst.CSTNode, idle: frozenset[str]) -> bool:
-        """Whether anything is done with what an expression is assigned to."""
-        twin = self._expr(node)
-        return twin is None or self.analysis.idle.handled(self.facts, twin, idle)
-
-    def function_reaches(self, node: cst.CSTNode, names: frozenset[str]) -> bool:
-        """Whether a function given as a value may run one of these."""
-        function = self.analysis.project.functions.get(self.value(node).name)
-        return function is not None and self.analysis.autograd.reaches(function, names)
-
-    def covers_training(self) -> bool:
-        """Whether a block, or what follows the node, runs a training or rollout loop."""
-        return self.analysis.covering.trains(self.facts, self.twin)
-
-    def mentioned(self, word: str) -> bool:
-        """Whether a connected file's text holds a word."""
-        return self.analysis.mentioned(self.facts, word)
-
-    def calls_method(self, node: cst.CSTNode, name: str) -> bool:
-        """Whether a method of what an expression is assigned or entered to is called."""
-        twin = self._expr(node)
-        return twin is not None and self.analysis.idle.calls(self.facts, twin, name)
-
-    def tried_uncalled(self, node: cst.CSTNode) -> bool:
-        """Whether an expression stands in a ``try`` whose body does not use what it is assigned to."""
-        twin = self._expr(node)
-        return twin is not None and self.analysis.idle.tried(self.facts, twin)
-
-    def file_mentions(self, word: str) -> bool:
-        """Whether the file's text holds a word."""
-        return word.encode() in self.facts.source.utf8
-
-    def first(self, names: frozenset[str]) -> bool:
-        """Whether the node is the first call of one of these names."""
-        return not self.analysis.before(self.facts, self.twin, names)
-
-
-def _other_end(function: Scope) -> list[Scope]:
-    """Of a context manager's ``__exit__`` its ``__enter__``, and the other way round."""
-    other = {"__enter__": "__exit__", "__exit__": "__enter__"}.get(function.name)
-    bound = function.method_of.bindings.get(other, ()) if other is not None and function.method_of is not None else ()
-    return [binding.scope for binding in bound if binding.scope is not None]
-
-
-def place_of(twin: ast.AST) -> ast.AST:
-    """The node whose hotness is meant: of a function its body, else the node itself."""
-    return twin.body[0] if isinstance(twin, (ast.FunctionDef, ast.AsyncFunctionDef)) else twin
 
 
 def _is_false(node: ast.expr | None) -> bool:

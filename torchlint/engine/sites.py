@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from torchlint.engine.analysis import Analysis
-from torchlint.engine.site import place_of
+from torchlint.engine.place import place_of
 from torchlint.facts.guards import raises
 from torchlint.facts.model import Bind, FileFacts
 from torchlint.rule import Frequency, Kind, Rule, Value
@@ -30,6 +30,7 @@ class Triggers:
     grown: list[Rule] = field(default_factory=list)
     imports: list[Rule] = field(default_factory=list)
     stored: list[Rule] = field(default_factory=list)
+    assigned: dict[str, list[Rule]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for rule in self.rules:
@@ -49,6 +50,8 @@ class Triggers:
                 self.tests.append(rule)
             if rule.trigger.networks:
                 self.networks.append(rule)
+            for name in sorted(rule.trigger.assigned):
+                self.assigned.setdefault(name, []).append(rule)
             if rule.trigger.grown:
                 self.grown.append(rule)
             if rule.trigger.imports:
@@ -78,6 +81,15 @@ class Triggers:
                 yield node, rules
         yield from self._imports(facts)
         yield from self._stored(analysis, facts)
+        yield from self._assigned(analysis, facts)
+
+    def _assigned(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
+        for name, wanted in self.assigned.items():
+            for _, store in facts.outside.get(name, ()):
+                node = store.binding.value
+                rules = [rule for rule in wanted if node is not None and hot_enough(analysis, facts, node, rule)]
+                if node is not None and rules:
+                    yield node, rules
 
     def _of_call(self, analysis: Analysis, facts: FileFacts, call: ast.Call) -> list[Rule]:
         rules: list[Rule] = []

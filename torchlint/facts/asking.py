@@ -10,7 +10,7 @@ from torchlint.facts import tensordicts
 from torchlint.facts.annotations import Annotations
 from torchlint.facts.callers import Caller
 from torchlint.facts.join import join
-from torchlint.facts.model import Binding, FileFacts, Scope
+from torchlint.facts.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.project import Project
 from torchlint.facts.solver import NotYetError, Solver
 from torchlint.rule import UNKNOWN, Kind, Value
@@ -51,8 +51,16 @@ class Ask:
         return lambda node: self.known(facts, node)
 
     def bound(self, facts: FileFacts, bindings: Iterable[Binding]) -> Value | None:
-        """The value of a name that one of these bindings gave it."""
-        return join([self.solver.ask((facts, binding)) for binding in bindings])
+        """The value of a name that one of these bindings gave it.
+
+        A sum that starts from a number, and that tensors are added to, is a tensor.
+        """
+        bindings = list(bindings)
+        values = [self.solver.ask((facts, binding)) for binding in bindings]
+        sums = [v for b, v in zip(bindings, values, strict=True) if b.how is Bind.AUGMENT]
+        if any(v is not None and v.kind is Kind.TENSOR for v in sums):
+            values = [v for v in values if v is None or v.kind is not Kind.NUMBER or v.literal is None]
+        return join(values)
 
     def returned(self, functions: Iterable[Scope]) -> Value | None:
         """What a call gives that may reach any of these functions."""

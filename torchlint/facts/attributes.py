@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from torchlint.facts import operators, spaces
 from torchlint.facts.arrays import ndarray_attribute
 from torchlint.facts.asking import Ask
 from torchlint.facts.callers import methods, stores_of
+from torchlint.facts.collect import dotted
 from torchlint.facts.containers import element_of
 from torchlint.facts.join import TENSOR, join
 from torchlint.facts.model import Bind, Binding, FileFacts, Scope, Store
@@ -17,12 +18,16 @@ from torchlint.facts.tensors import tensor_attribute
 from torchlint.facts.torch_objects import distribution_attribute
 from torchlint.rule import UNKNOWN, Kind, Value
 
+_MODULE = Value(Kind.MODULE, name="torch.nn.Module")
+_REGISTERING = frozenset({"register_buffer", "register_parameter"})
+
 
 @dataclass(eq=False, slots=True)
 class Attributes:
     """Answers what ``object.name`` is."""
 
     ask: Ask
+    _trained: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def of(self, source: Value, attr: str) -> Value | None:
         """An attribute of a value."""
@@ -55,10 +60,41 @@ class Attributes:
         stores = [*stores_of(project, cls, name), *self.outside(cls, name)]
         result = join([self._stored(store) for store in stores])
         if result is None:
-            return None if stores else UNKNOWN
+            return None if stores else TENSOR if self._registered(cls, name) else UNKNOWN
+        if not result.known and name in self._optimised(cls):
+            return _MODULE
         if result.kind in (Kind.LIST, Kind.DICT):
             return self._grown(cls, name, result)
         return result
+
+    def _optimised(self, cls: str) -> frozenset[str]:
+        """The attributes of a class that hold modules, since a method of it asks for their ``parameters()``."""
+        found = self._trained.get(cls)
+        if found is None:
+            names: set[str] = set()
+            project = self.ask.project
+            if all(
+                project.is_module(own.method_of.dotted)
+                for own in project.methods.get("parameters", ())
+                if own.method_of
+            ):
+                for method in (method for scope in project.family(cls) for method in methods(scope)):
+                    for call in method.calls:
+                        if isinstance(call.func, ast.Attribute) and call.func.attr == "parameters":
+                            base, _, attr = dotted(call.func.value).partition(".")
+                            if base and base == method.self_name and "." not in attr:
+                                names.add(attr)
+            found = self._trained[cls] = frozenset(names)
+        return found
+
+    def _registered(self, cls: str, name: str) -> bool:
+        """Whether a class makes an attribute with ``register_buffer("name", ...)``; where it lives may change."""
+        for method in (method for scope in self.ask.project.family(cls) for method in methods(scope)):
+            for call in method.calls:
+                if isinstance(call.func, ast.Attribute) and call.func.attr in _REGISTERING and len(call.args) > 1:
+                    if isinstance(call.args[0], ast.Constant) and call.args[0].value == name:
+                        return not (isinstance(call.args[1], ast.Constant) and call.args[1].value is None)
+        return False
 
     def outside(self, cls: str, name: str) -> Iterator[Store]:
         """Assignments to an attribute of what is known to be an instance of a class, or of a relative."""

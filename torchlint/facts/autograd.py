@@ -10,6 +10,7 @@ from torchlint.facts.callers import passed, stores_of
 from torchlint.facts.graph import CallGraph
 from torchlint.facts.graphs import ENDING, Graph, Graphs
 from torchlint.facts.hotness import Heat
+from torchlint.facts.layers import is_kept_layer
 from torchlint.facts.model import Bind, FileFacts, Scope
 from torchlint.facts.modes import Mode, Modes
 from torchlint.facts.networks import Networks
@@ -23,6 +24,7 @@ _GRADIENTS = frozenset(
         *("backward", "manual_backward", "register_hook", "enable_grad", "set_grad_enabled"),
     )
 )
+_BACKWARD = frozenset({"backward", "manual_backward", "torch.autograd.backward"})
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
@@ -39,6 +41,7 @@ class Autograd:
     graphs: Graphs = field(init=False)
     _names: dict[Scope, frozenset[str]] = field(default_factory=dict)
     _handed: dict[Scope, frozenset[ast.AST]] = field(default_factory=dict)
+    _running: dict[Scope, bool] = field(default_factory=dict)
     _reaching: dict[frozenset[str], dict[Scope, bool]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -68,7 +71,33 @@ class Autograd:
         targets = self.graph.callees.get(call, ())
         if not targets or call in self.graph.weak or any(target.name == "__init__" for target in targets):
             return False
-        return bool(self.graphs.returned(targets) & (Graph.TRAINED | Graph.COPY))
+        return bool(self.graphs.returned(targets) & (Graph.TRAINED | Graph.COPY)) and self._reach_module(targets)
+
+    def _reach_module(self, functions: Iterable[Scope]) -> bool:
+        """Whether one of some functions runs a module with parameters, itself or through known callees."""
+        todo = list(functions)
+        seen = set(todo)
+        while todo:
+            scope = todo.pop()
+            if self._runs_module(scope):
+                return True
+            for inner in (scope, *_comprehensions(scope)):
+                new = [f for call in inner.calls for f in self.graph.callees.get(call, ()) if f not in seen]
+                seen.update(new)
+                todo.extend(new)
+        return False
+
+    def _runs_module(self, scope: Scope) -> bool:
+        found = self._running.get(scope)
+        if found is None:
+            calls = (call for inner in (scope, *_comprehensions(scope)) for call in inner.calls)
+            facts = scope.file
+            found = self._running[scope] = any(
+                (self.values.of(facts, call.func).kind is Kind.MODULE and self.graphs.parametric(facts, call.func))
+                or is_kept_layer(self.project, facts, call.func)
+                for call in calls
+            )
+        return found
 
     def run(self, facts: FileFacts, call: ast.Call, *, keeps: bool) -> Run:
         """What a call does that runs a network; ``keeps`` says whether it may keep a tensor."""
@@ -182,6 +211,10 @@ class Autograd:
             if not known[function]:
                 known.update(dict.fromkeys(seen, False))
         return known[function]
+
+    def updates(self, function: Scope) -> bool:
+        """Whether a function may run a backward pass, itself or through known callees."""
+        return self.reaches(function, _BACKWARD)
 
     def _reached(self, seen: set[Scope], known: Mapping[Scope, bool]) -> Iterator[Scope]:
         """The functions of a set and, added to it, all that they call; not what those call of which it is known."""

@@ -17,7 +17,7 @@ from torchlint.facts.values import Values
 from torchlint.rule import Kind, Use
 
 _BACKWARD = frozenset({"backward", "manual_backward", "torch.autograd.grad", "torch.autograd.backward"})
-_LOST = frozenset({Use.STORED, Use.COLLECTED, Use.RETURNED, Use.PASSED})
+_LOST = frozenset({Use.STORED, Use.COLLECTED, Use.REPORTED, Use.RETURNED, Use.PASSED})
 _ELSEWHERE = _LOST | {Use.BACKWARD}
 _CARRIERS = frozenset({Kind.UNKNOWN, Kind.TENSOR, Kind.TUPLE, Kind.LIST, Kind.DICT, Kind.DISTRIBUTION})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)

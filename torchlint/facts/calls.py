@@ -123,7 +123,15 @@ class Calls:
             return module_moved(func.attr, source, node, of)
         if source.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and source.name:
             return join([self._method_of(source, name, func.attr, facts, node) for name in source.name.split("|")])
-        return operators.untyped_method(func.attr, node)
+        return UNKNOWN if self._is_foreign(facts, func.value) else operators.untyped_method(func.attr, node)
+
+    def _is_foreign(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether an expression is a module of a library, whose functions are no methods: ``jnp.logical_not(x)``."""
+        name = self.ask.project.qualified(facts, node)
+        if name is None or name.startswith("builtins."):
+            return False
+        parts = name.split(".")
+        return not any(".".join(parts[:cut]) in self.ask.project.modules for cut in range(1, len(parts) + 1))
 
     def _tensordict(self, name: str, node: ast.Call) -> Value:
         """A method of a TensorDict; ``get`` gives what the project keeps under the key."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from torchlint.facts.callers import opaque, passed, stores_of
@@ -75,6 +76,8 @@ class Constants:
         if self.values.of(facts, node).kind in (Kind.DEVICE, Kind.DTYPE):
             return True
         if reach.scope is not None and reach.scope.kind == "module" and len(reach.bindings) > 1:
+            return False
+        if _is_flag(reach.bindings):
             return False
         return all(self._binding(facts, node, binding) for binding in reach.bindings)
 
@@ -162,6 +165,12 @@ def _self_name(facts: FileFacts, node: ast.AST) -> str:
     while scope is not None and scope.method_of is None:
         scope = scope.parent
     return scope.self_name if scope is not None else ""
+
+
+def _is_flag(bindings: Sequence[Binding]) -> bool:
+    """Whether a name is true on some ways to a place and false on others."""
+    literals = [b.value.value for b in bindings if b.how is Bind.ASSIGN and isinstance(b.value, ast.Constant)]
+    return any(value is True for value in literals) and any(value is False for value in literals)
 
 
 def _grows(facts: FileFacts, name: str) -> bool:

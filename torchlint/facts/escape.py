@@ -7,19 +7,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from torchlint.facts.graph import CallGraph
+from torchlint.facts.layers import is_kept_layer
 from torchlint.facts.model import Bind, FileFacts, Scope
 from torchlint.facts.project import Project
 from torchlint.facts.solver import Solver
 from torchlint.facts.values import Values
-from torchlint.rule import Kind
+from torchlint.rule import UNKNOWN, Kind
 
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _HARMLESS = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.DISTRIBUTION, Kind.NUMBER, Kind.SCALAR, Kind.STRING, Kind.SIZE})
 _KEEPING = frozenset({"append", "appendleft", "extend", "insert", "add", "update", "setdefault", "put", "push"})
+_STEPPING = frozenset({"reset", "step", "reset_async", "step_async", "step_wait"})
+_CACHING = frozenset({"cached_property", "lazy_property"})
+_PROPERTIES = _CACHING | {"property"}
 _CONTAINERS = frozenset(
     {"builtins.list", "builtins.dict", "collections.deque", "collections.defaultdict", "collections.OrderedDict"}
 )
-_GRADIENTS = frozenset({"enable_grad", "backward", "register_hook", "set_grad_enabled"})
+_GRADIENTS = frozenset({"enable_grad", "backward", "register_hook", "set_grad_enabled", "requires_grad_"})
 
 
 @dataclass(eq=False, slots=True)
@@ -45,6 +49,8 @@ class Escapes:
         if any(isinstance(part, (ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal)) for part in inside):
             return False
         within = set(inside)
+        if self._only_environment(facts, inside):
+            return False
         if any(self._writes(facts, part, within) for part in inside) or not self._keeps_nothing(facts, inside):
             return False
         returned = [part.value for part in inside if isinstance(part, ast.Return) and part.value is not None]
@@ -55,11 +61,20 @@ class Escapes:
         uses = self._uses_outside(facts, node, within)
         return bool(returned or uses) and all(self._turned_into_data(facts, use) for use in uses)
 
+    def _only_environment(self, facts: FileFacts, inside: Sequence[ast.AST]) -> bool:
+        """Whether the only calls are those of an environment: one that needs a guard gives tensors."""
+        calls = [part for part in inside if isinstance(part, ast.Call)]
+        return all(
+            isinstance(call.func, ast.Attribute)
+            and (call.func.attr in _STEPPING or self.values.of(facts, call.func.value).kind is Kind.ENV)
+            for call in calls
+        )
+
     def _writes(self, facts: FileFacts, part: ast.AST, inside: set[ast.AST]) -> bool:
         """Whether a node of the block changes a tensor in place that was there before the block."""
         changed: list[ast.expr] = []
         if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
-            if part.func.attr.endswith("_") and not part.func.attr.endswith("__"):
+            if _is_in_place(part.func.attr):
                 changed.append(part.func.value)
         elif isinstance(part, (ast.Assign, ast.AugAssign)):
             targets = part.targets if isinstance(part, ast.Assign) else [part.target]
@@ -122,7 +137,26 @@ class Escapes:
                 return False
             if isinstance(part, ast.Call) and not self._call(facts, part):
                 return False
+            if isinstance(part, ast.Attribute) and self._fills_cache(facts, part, nodes):
+                return False
         return True
+
+    def _fills_cache(self, facts: FileFacts, node: ast.Attribute, inside: Sequence[ast.AST]) -> bool:
+        """Whether reading an attribute of an object from outside may make it keep what a property computes."""
+        named = [m for m in self.project.methods.get(node.attr, ()) if not _PROPERTIES.isdisjoint(m.decorator_names)]
+        owner = self.values.of(facts, node.value) if named else UNKNOWN
+        if not named or owner.kind in _HARMLESS:
+            return False
+        if owner.kind in (Kind.INSTANCE, Kind.MODULE) and owner.name:
+            own = {m for cls in owner.name.split("|") for m in self.project.implementations(cls, node.attr)}
+            named = [m for m in named if m in own]
+        return not all(self._caches_nothing(m) for m in named) and not self._made_inside(facts, node.value, set(inside))
+
+    def _caches_nothing(self, method: Scope) -> bool:
+        if _CACHING.isdisjoint(method.decorator_names):
+            return self._all_keep_none([method])
+        given = [part.value for part in method.returns if part.value is not None]
+        return all(self.values.of(method.file, value).is_data for value in given)
 
     def _assignment(self, facts: FileFacts, node: ast.Assign | ast.AnnAssign | ast.AugAssign) -> bool:
         """Whether an assignment stores no tensor in an object; ``buffer[i] = t`` copies into a tensor."""
@@ -170,10 +204,12 @@ class Escapes:
         targets = self.graph.callees.get(call)
         if targets and call not in self.graph.weak:
             return self._all_keep_none(targets)
-        if isinstance(func, ast.Attribute) and self._method(facts, func, call):
+        if isinstance(func, ast.Attribute) and (_is_in_place(last) or self._method(facts, func, call)):
             return True
         callee = self.values.of(facts, func)
         if callee.kind is Kind.MODULE and all(name.startswith("torch.nn.") for name in callee.name.split("|")):
+            return True
+        if not callee.known and is_kept_layer(self.project, facts, func):
             return True
         if not isinstance(func, ast.Attribute):
             return False  # a function that somebody passed in: it may keep anything
@@ -215,6 +251,11 @@ class Escapes:
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return False
         return self._keeps_nothing(function.file, list(_nodes(node.body)))
+
+
+def _is_in_place(method: str) -> bool:
+    """Whether a method's name is that of one which writes into its tensor: ``copy_``."""
+    return method.endswith("_") and not method.endswith("__") and not method.startswith("_")
 
 
 def _binds_names(target: ast.expr) -> bool:

@@ -10,10 +10,10 @@ from torchlint.facts.flow_calls import Calls
 from torchlint.facts.flow_data import Data, Seldom
 from torchlint.facts.flow_graph import Graph, Records
 from torchlint.facts.flow_spots import Carrier, Next, Spot, iterated, key_of, picked
-from torchlint.facts.flow_store import Ground
+from torchlint.facts.flow_store import Ground, fields_of
 from torchlint.facts.graph import CallGraph
 from torchlint.facts.mentions import Mentions
-from torchlint.facts.model import FileFacts
+from torchlint.facts.model import FileFacts, Scope
 from torchlint.facts.project import Project
 from torchlint.facts.values import Values
 from torchlint.rule import Kind, Use
@@ -30,11 +30,16 @@ def _often(_facts: FileFacts, _node: ast.AST) -> bool:
     return False
 
 
+def _never(_function: Scope) -> bool:
+    return False
+
+
 @dataclass(eq=False, slots=True)
 class Flow:
     """Where values go: followed from an expression through names, containers, calls, returns and attributes.
 
-    ``records`` says whether autograd records what runs at a node, ``seldom`` whether it runs less than per update.
+    ``records`` says whether autograd records what runs at a node, ``seldom`` whether it runs less than per update,
+    ``updates`` whether a function updates a network.
     """
 
     project: Project
@@ -42,12 +47,13 @@ class Flow:
     values: Values
     records: Records = _unknown
     seldom: Seldom = _often
+    updates: Callable[[Scope], bool] = _never
     _data: _Steps = field(init=False)
     _graph: _Steps = field(init=False)
 
     def __post_init__(self) -> None:
         mentions = Mentions(self.project, self.graph, self.values)
-        ground = Ground(self.project, self.graph, self.values, mentions)
+        ground = Ground(self.project, self.graph, self.values, mentions, self.updates)
         self._data = _Steps(ground, Data(ground, self.seldom))
         self._graph = _Steps(ground, Graph(ground, self.records))
 
@@ -139,7 +145,9 @@ class _Steps:
         if key == parent.attr or (key == 0 and parent.attr == "values"):
             yield replace(spot.same(parent), path=spot.path[1:])
         elif isinstance(key, int) and parent.attr != "indices":
-            yield Use.PASSED
+            holder = self.ground.values.of(spot.facts, spot.node).name
+            if parent.attr not in fields_of(self.ground.project, holder):
+                yield Use.PASSED  # the fields of a project's class are followed from where it is made
 
     def _method(self, spot: Spot, call: ast.Call, name: str) -> Next:
         if not spot.path:

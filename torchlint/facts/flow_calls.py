@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 from torchlint.facts.flow_spots import Carrier, Key, Next, Spot, iterated, key_of, picked
 from torchlint.facts.flow_store import Ground, fields_of
+from torchlint.facts.layers import is_kept_layer
 from torchlint.rule import Kind, Use
 
 _LOG_LIBRARIES = (
     *("builtins.print", "logging.", "wandb.", "mlflow.", "neptune.", "warnings.", "tqdm.", "rich.", "loguru."),
     *("sys.stdout.", "sys.stderr.", "click.", "absl.logging.", "comet_ml.", "aim.", "swanlab.", "tensorboard"),
-    *("torch.utils.tensorboard", "matplotlib.", "seaborn.", "plotly.", "json.", "csv.", "visdom.", "pickle.", "yaml."),
-    *("torch.save", "numpy.save", "joblib.dump", "dill."),
+    *("torch.utils.tensorboard", "matplotlib.", "seaborn.", "plotly.", "json.", "csv.", "visdom.", "yaml."),
 )
 _LOG_METHODS = frozenset(
     (
@@ -59,16 +59,21 @@ class Calls:
                 yield from self._project(spot, call, place, name)
                 return
             known = self.carrier.library(spot, call, name) if name else None
-            if known is None and self.ground.values.of(spot.facts, call.func).kind is Kind.MODULE:
+            if known is None and self._is_layer(spot, call.func):
                 known = self.carrier.operation(spot, call)
             if known is None and isinstance(call.func, ast.Attribute):
                 known = self._method(spot, call, call.func, place)
-            elif known is None and self.ground.values.of(spot.facts, call.func).kind is Kind.MODULE:
-                known = self.carrier.operation(spot, call)
             if known is None:
                 yield Use.PASSED
             else:
                 yield from known
+
+    def _is_layer(self, spot: Spot, func: ast.expr) -> bool:
+        """Whether a call runs a module, or what one keeps without its class being known."""
+        value = self.ground.values.of(spot.facts, func)
+        if value.kind is Kind.MODULE:
+            return True
+        return not value.known and is_kept_layer(self.ground.project, spot.facts, func)
 
     def _project(self, spot: Spot, call: ast.Call, place: Key, name: str) -> Next:
         """A function or class of the project."""
@@ -79,7 +84,11 @@ class Calls:
             fields = list(fields_of(self.ground.project, name))
             field = fields[place] if isinstance(place, int) and place < len(fields) else place
             if isinstance(field, str) and field in fields:
-                yield from self.ground.field(spot, name, field)
+                unpacked = "typing.NamedTuple" in self.ground.project.ancestry(name)
+                ends = self.ground.field(spot, name, field)
+                yield from (end for end in ends if not (unpacked and end is Use.STORED))
+                if unpacked:
+                    yield spot.at(call, fields.index(field), *spot.path)
             else:
                 yield Use.PASSED
         for function in functions:

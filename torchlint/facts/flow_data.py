@@ -59,6 +59,7 @@ _HOST = (
     *("numpy.", "scipy.", "sklearn.", "heapq.", "bisect.", "random.", "numba.", "pandas.", "cv2.", "time.", "jax."),
     *("itertools.", "optuna."),
 )
+_FILES = ("pickle.", "torch.save", "numpy.save", "joblib.dump", "dill.")
 _COPIES = frozenset({"copy.copy", "copy.deepcopy", "collections.deque", "collections.OrderedDict"})
 _SAME = frozenset({"list", "tuple", "set", "frozenset", "reversed", "iter", "dict"})
 _FOLDED = frozenset(
@@ -154,6 +155,8 @@ class Data:
         kind = self._kind(spot, target.value)
         if kind is Kind.TENSOR:
             return iter((Use.TENSOR,))
+        if isinstance(target.slice, ast.Constant) and target.slice.value == "lr":
+            return iter((Use.HOST,))  # an optimizer computes its step with it
         return iter((Use.HOST,)) if kind is Kind.NDARRAY else None
 
     def library(self, spot: Spot, call: ast.Call, name: str) -> Next | None:
@@ -164,6 +167,8 @@ class Data:
         last = name.rpartition(".")[2]
         if name in _COPIES:
             return iter((spot.same(call),))
+        if name.startswith(_FILES):
+            return iter((self.text if self.seldom(spot.facts, call) else Use.HOST,))
         if head == "torch":
             return self._torch(spot, last)
         if head in ("math", "statistics", "cmath"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from torchlint.facts.callers import passed, stores_of
@@ -28,6 +28,7 @@ class Ground:
     graph: CallGraph
     values: Values
     mentions: Mentions
+    updates: Callable[[Scope], bool]
 
     # names, attributes, elements ------------------------------------------------------------------------------------
 
@@ -152,6 +153,9 @@ class Ground:
         if name is not None or owner.kind is Kind.NAMESPACE:
             yield Use.COLLECTED
             return
+        if owner.kind is Kind.OPTIMIZER:
+            yield Use.HOST  # a learning rate, for the optimizer to compute with
+            return
         yield from self.kept(spot, node)
         for cls in owner.name.split("|") if owner.kind in (Kind.INSTANCE, Kind.MODULE) else ():
             for store in stores_of(self.project, cls, node.attr):
@@ -212,7 +216,8 @@ class Ground:
                 if isinstance(call, ast.Call) and call.func is read and call not in self.graph.callees:
                     yield spot.elsewhere(facts, call)
         if not callers or any(caller.call in self.graph.weak for caller in callers):
-            yield Use.RETURNED
+            named = bool(spot.path) and isinstance(spot.path[0], str)
+            yield Use.REPORTED if named and self.updates(function) else Use.RETURNED
 
     def parameter(self, spot: Spot, call: ast.Call, function: Scope, place: Key, quiet: bool) -> Next:
         """The value is passed to a project function: the reads of its parameter."""

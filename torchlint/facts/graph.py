@@ -7,14 +7,16 @@ import enum
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from torchlint.facts.callers import Caller, passed
+from torchlint.facts.callers import Caller, methods, passed
 from torchlint.facts.calls import PARTIAL
+from torchlint.facts.collect import dotted
 from torchlint.facts.model import Bind, FileFacts, Scope
 from torchlint.facts.project import Project, components
 from torchlint.facts.values import Values
 from torchlint.rule import Kind, Value
 
 # Names that containers, files and the standard library also have: never linked by name alone.
+_BARE = frozenset({"builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol"})
 _COMMON = frozenset(
     [
         "add",
@@ -161,6 +163,7 @@ def call_graph(project: Project) -> tuple[CallGraph, Values]:
     values = Values(project)
     resolver = _Resolver(project, graph, values)
     pending = resolver.first_round()
+    resolver.started()
     for _ in range(1):
         values = Values(project, graph.callers)
         resolver.values = values
@@ -184,6 +187,7 @@ class _Resolver:
         self.groups = graph.groups
         self.names = _callable_names(project)
         self.linked = False
+        self.switched: dict[FileFacts, frozenset[str]] = {}
 
     def first_round(self) -> list[tuple[FileFacts, ast.Call]]:
         pending = []
@@ -344,6 +348,26 @@ class _Resolver:
         found = [self.project.method(name, "__init__") for name in names]
         return [(init, 1) for init in found if init is not None]
 
+    def started(self) -> None:
+        """Note what processes and threads are given for the parameters of the function that they run."""
+        for facts in self.project.files.values():
+            text = facts.source.utf8
+            if b"target" not in text and b"spawn" not in text:
+                continue
+            for call in (call for scope in facts.scopes for call in scope.calls):
+                target = next((k.value for k in call.keywords if k.arg == "target"), None)
+                before = 0
+                if target is None and (self.project.qualified(facts, call.func) or "").endswith(
+                    "multiprocessing.spawn"
+                ):
+                    target, before = (call.args[0] if call.args else None), 1  # the number of the process comes first
+                value = self.values.of(facts, target) if target is not None else None
+                for name in value.name.split("|") if value is not None and value.kind is Kind.FUNCTION else ():
+                    scope = self.project.functions.get(name)
+                    if scope is not None:
+                        skip = before + (1 if scope.method_of is not None else 0)
+                        self.graph.callers.setdefault(scope, []).append(Caller(facts, call, skip, starts=True))
+
     def by_name(self, pending: list[tuple[FileFacts, ast.Call]]) -> None:
         """Link calls on unknown receivers to the few methods of that name in files connected by imports."""
         for facts, call in pending:
@@ -352,11 +376,41 @@ class _Resolver:
                 continue
             near = [m for m in self.project.methods.get(func.attr, ()) if m.file.path in self.groups[facts.path]]
             near = [m for m in near if _fits(m, call)]
+            if func.attr == "train" and self._switches(facts, call, func):
+                continue
+            if near:
+                used = _used(facts, func.value)
+                near = [m for m in near if self._may_have(m, used)]
             if 0 < len(near) <= _MANY or len({self._topmost(m) for m in near}) == 1:
                 self.graph.weak.add(call)
                 self.graph.add(facts, call, [(m, 1) for m in near])
             elif near:
                 self.graph.open.add(func.attr)
+
+    def _switches(self, facts: FileFacts, call: ast.Call, func: ast.Attribute) -> bool:
+        """Whether ``x.train(...)`` sets the mode of a module: it says a mode, or the file also calls ``x.eval()``."""
+        if self.values.of(facts, func.value).kind is Kind.MODULE or _is_mode(call):
+            return True
+        if facts not in self.switched:
+            calls = [c for scope in facts.scopes for c in scope.calls if isinstance(c.func, ast.Attribute)]
+            switching = [c.func for c in calls if isinstance(c.func, ast.Attribute) and _is_mode(c)]
+            self.switched[facts] = frozenset(ast.unparse(switch.value) for switch in switching)
+        return ast.unparse(func.value) in self.switched[facts]
+
+    def _may_have(self, method: Scope, used: frozenset[str]) -> bool:
+        """Whether an object of a method's class may have all these methods too: a class whose bases are all known."""
+        owner = method.method_of
+        assert owner is not None
+        family = [*self.project.family(owner.dotted), *self.project.descendants(owner.dotted)]
+        if not all(self._is_closed(scope) for scope in family):
+            return True
+        return all(any(name in scope.bindings or name in scope.stores for scope in family) for name in used)
+
+    def _is_closed(self, cls: Scope) -> bool:
+        """Whether all ancestors of a class are known."""
+        bases = list(self.project.bases(cls))
+        known = all(base in self.project.classes or base in _BARE for base in bases)
+        return known and isinstance(cls.node, ast.ClassDef) and len(cls.node.bases) == len(bases)
 
     def _topmost(self, method: Scope) -> Scope:
         """The method of the farthest ancestor that a method overrides, itself where it overrides none."""
@@ -367,6 +421,32 @@ class _Resolver:
             for binding in family.bindings.get(method.name, ()):
                 found = binding.scope or found
         return found
+
+
+def _is_mode(call: ast.Call) -> bool:
+    """``x.eval()``, ``x.train(False)``."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    if name == "eval":
+        return not call.args and not call.keywords
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    literal = len(given) == 1 and isinstance(given[0], ast.Constant) and isinstance(given[0].value, bool)
+    return name == "train" and literal
+
+
+def _used(facts: FileFacts, receiver: ast.expr) -> frozenset[str]:
+    """The methods that a function, or its class of an attribute, calls on a receiver; ``__call__``: it is called."""
+    text = dotted(receiver)
+    scope = facts.scope_of(receiver)
+    own, owner = scope.function.self_name, scope.owner
+    of_object = bool(own) and owner is not None and text.startswith(f"{own}.")
+    found: set[str] = set()
+    for method in methods(owner) if owner is not None and of_object else (scope.function,):
+        for call in method.calls if text else ():
+            if dotted(call.func) == text:
+                found.add("__call__")
+            elif isinstance(call.func, ast.Attribute) and dotted(call.func.value) == text:
+                found.add(call.func.attr)
+    return frozenset(found)
 
 
 def _fits(method: Scope, call: ast.Call) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from torchlint.facts.callers import passed, stores_of
 from torchlint.facts.graph import CallGraph
+from torchlint.facts.layers import is_kept_layer
 from torchlint.facts.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.modes import Mode, Modes
 from torchlint.facts.networks import Networks
@@ -219,17 +220,25 @@ class Graphs:
         if isinstance(node, (ast.Tuple, ast.List)):
             starred = any(isinstance(part, ast.Starred) for part in node.elts)
             return [(facts, node.elts[step])] if -1 < step < len(node.elts) and not starred else []
+        if isinstance(node, ast.Attribute):
+            owner = self.values.of(facts, node.value)
+            stores = [store for cls in owner.name.split("|") for store in stores_of(self.project, cls, node.attr)]
+            return self._picked([(s.scope.file, s.binding.value) for s in stores if not _is_none(s.binding)], step)
         if not isinstance(node, ast.Call) or node in self.graph.weak or self._off(facts, node):
             return []
+        returned = [(target.file, stmt.value) for target in self.graph.callees.get(node, ()) for stmt in target.returns]
+        return self._picked(returned, step)
+
+    def _picked(
+        self, places: Sequence[tuple[FileFacts, ast.expr | None]], step: int
+    ) -> list[tuple[FileFacts, ast.expr]]:
+        """One element of each of some tuples; empty where one of them is not known to be a tuple."""
         found: list[tuple[FileFacts, ast.expr]] = []
-        for target in self.graph.callees.get(node, ()):
-            for stmt in target.returns:
-                if not isinstance(stmt.value, ast.Tuple):
-                    return []
-                picked = self._element(target.file, stmt.value, step)
-                if not picked:
-                    return []
-                found.extend(picked)
+        for facts, node in places:
+            picked = self._element(facts, node, step) if isinstance(node, (ast.Tuple, ast.Attribute)) else []
+            if not picked:
+                return []
+            found.extend(picked)
         return found
 
     def _parameter(self, binding: Binding, function: Scope) -> Graph | None:
@@ -278,6 +287,9 @@ class Graphs:
         targets = self.graph.callees.get(node, ())
         if targets and node not in self.graph.weak:
             return Graph.NONE if self._off(facts, node) else self._function(facts, func, targets, given)
+        if not callee.known and is_kept_layer(self.project, facts, func):
+            fed = self._any(facts, given)
+            return None if fed is None else fed | Graph.OPEN
         if isinstance(func, ast.Attribute):
             return self._method(facts, func, given)
         return Graph.OPEN
@@ -365,6 +377,10 @@ def _joined(found: Sequence[Graph | None]) -> Graph | None:
     for answer in known:
         joined |= answer
     return joined
+
+
+def _is_none(binding: Binding) -> bool:
+    return isinstance(binding.value, ast.Constant) and binding.value.value is None
 
 
 def _says(call: ast.Call, name: str, value: bool) -> bool:

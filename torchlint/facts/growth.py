@@ -15,7 +15,7 @@ from torchlint.facts.model import Bind, FileFacts, Scope
 from torchlint.facts.nesting import COMPREHENSIONS, LoopNode, around, stored_before
 from torchlint.facts.project import Project
 from torchlint.facts.reach import rounds
-from torchlint.rule import Use
+from torchlint.rule import Kind, Use
 
 _ADDING = {"append": 0, "appendleft": 0, "add": 0, "insert": 1}
 _DEEPEST = 3
@@ -31,20 +31,23 @@ class Growth:
     flow: Flow
     _kept: dict[Scope, dict[str, str]] = field(default_factory=dict)
 
-    def of(self, facts: FileFacts, node: ast.expr) -> str:
-        """Source of the sum or collection that an expression is added to; empty when there is none that lasts."""
+    def of(self, facts: FileFacts, node: ast.expr, *, anew: bool = False) -> str:
+        """Source of the sum or collection that an expression is added to; empty when there is none that lasts.
+
+        ``anew``: only one that outlasts what makes a graph of its own for the expression.
+        """
         if isinstance(node, _DISPLAYS) or self._is_parameter(facts, node):
             return ""  # the parts of a display are asked about one by one; a parameter where the function is called
         held, parent = _holder(facts, node)
         if isinstance(parent, ast.Call):
-            return self._called(facts, parent, held)
+            return self._called(facts, parent, held, anew)
         if held is not node:
             return ""
         if isinstance(parent, ast.AugAssign):
             adds = isinstance(parent.op, ast.Add) and parent.value is node
-            return ast.unparse(parent.target) if adds and self._lasts(facts, parent.target) else ""
+            return ast.unparse(parent.target) if adds and self._lasts(facts, node, parent.target, anew) else ""
         if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Add):
-            return self._sum(facts, node, parent)
+            return self._sum(facts, node, parent, anew)
         return ""
 
     def added(self, facts: FileFacts) -> Iterator[ast.expr]:
@@ -141,7 +144,7 @@ class Growth:
 
     # sums -----------------------------------------------------------------------------------------------------------
 
-    def _sum(self, facts: FileFacts, node: ast.expr, sum_: ast.BinOp) -> str:
+    def _sum(self, facts: FileFacts, node: ast.expr, sum_: ast.BinOp, anew: bool) -> str:
         """``total = total + x``."""
         other = sum_.left if sum_.right is node else sum_.right
         stmt = facts.parent.get(sum_)
@@ -149,11 +152,11 @@ class Growth:
             return ""
         text = ast.unparse(stmt.targets[0])
         same = ast.unparse(other) == text and ast.unparse(node) != text
-        return text if same and self._lasts(facts, stmt.targets[0], other) else ""
+        return text if same and self._lasts(facts, node, other, anew) else ""
 
     # collections ----------------------------------------------------------------------------------------------------
 
-    def _called(self, facts: FileFacts, call: ast.Call, node: ast.expr) -> str:
+    def _called(self, facts: FileFacts, call: ast.Call, node: ast.expr, anew: bool) -> str:
         """``items.append(x)``, or a function of the project that does it."""
         func = call.func
         targets = self.graph.callees.get(call)
@@ -161,13 +164,13 @@ class Growth:
             for target in targets:
                 for parameter, text in self.kept(target).items():
                     if passed(target, parameter, Caller(facts, call, 1 if target.self_name else 0)) is node:
-                        return text
+                        return text if not anew or self._made_in_any(facts, node) else ""
             return ""
         if not isinstance(func, ast.Attribute) or func.attr not in _ADDING or call.keywords:
             return ""
         if len(call.args) != _ADDING[func.attr] + 1 or call.args[-1] is not node:
             return ""
-        return ast.unparse(func.value) if self._lasts(facts, func.value) else ""
+        return ast.unparse(func.value) if self._lasts(facts, node, func.value, anew) else ""
 
     def kept(self, function: Scope, depth: int = 0) -> dict[str, str]:
         """The parameters that a function adds to something of its own object, and to what."""
@@ -209,21 +212,51 @@ class Growth:
         scope = bindings[0].scope if len(bindings) == 1 and bindings[0].how is Bind.PARAM else None
         return scope is not None and bool(self.graph.callers.get(scope))
 
-    def _lasts(self, facts: FileFacts, target: ast.expr, read: ast.expr | None = None) -> bool:
-        """Whether what is added to outlives a round of some loop around it, or the function."""
-        base = target if read is None else read
+    def _lasts(self, facts: FileFacts, node: ast.expr, target: ast.expr, anew: bool) -> bool:
+        """Whether what an expression is added to outlives the function, or a round of a loop (that makes it anew)."""
+        base = target
         while isinstance(base, ast.Subscript):
             base = base.value
         loops = [loop for loop in around(facts, base) if not isinstance(loop, COMPREHENSIONS)]
+        made = [loop for loop in loops if not anew or self._made_in(facts, node, loop)]
         if isinstance(base, ast.Name):
-            return any(self._comes_in(facts, base, loop) for loop in loops)
+            return any(self._comes_in(facts, base, loop) for loop in made)
         text = dotted(base)
         root = text.partition(".")[0]
         if not text or root not in facts.scope_of(base).function.params:
             return False
-        if not loops:
-            return stored_before(facts, base, text, None) is None
-        return any(stored_before(facts, base, text, loop) is None for loop in loops)
+        if (anew or not loops) and stored_before(facts, base, text, None) is None:
+            return True
+        return any(stored_before(facts, base, text, loop) is None for loop in made)
+
+    def _made_in_any(self, facts: FileFacts, node: ast.expr) -> bool:
+        loops = [loop for loop in around(facts, node) if not isinstance(loop, COMPREHENSIONS)]
+        return not loops or any(self._made_in(facts, node, loop) for loop in loops)
+
+    def _made_in(self, facts: FileFacts, node: ast.expr, loop: LoopNode) -> bool:
+        """Whether a round of a loop makes a graph of its own for a value, not just a few nodes on one from before."""
+        todo, seen = [node], set[ast.expr]()
+        while todo:
+            part = todo.pop()
+            if part in seen:
+                continue
+            seen.add(part)
+            if isinstance(part, ast.Call) and not self._only_computes(facts, part):
+                return True
+            if isinstance(part, ast.Name):
+                bindings = self.project.reaching(facts, part).bindings
+                todo.extend(b.value for b in bindings if b.value is not None and loop in _holders(facts, b.value))
+            else:
+                todo.extend(inner for inner in ast.walk(part) if isinstance(inner, (ast.Name, ast.Call)))
+        return False
+
+    def _only_computes(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Whether a call is an operation on tensors, one that runs no network and no function of the project."""
+        if self.graph.callees.get(call):
+            return False
+        if (self.project.qualified(facts, call.func) or "").startswith(("torch.", "builtins.", "math.", "numpy.")):
+            return True
+        return isinstance(call.func, ast.Attribute) and self.flow.values.of(facts, call.func.value).kind is Kind.TENSOR
 
     def _comes_in(self, facts: FileFacts, name: ast.Name, loop: LoopNode) -> bool:
         """Whether a round of a loop may find under a name what was there before the round."""
@@ -241,6 +274,14 @@ def _holder(facts: FileFacts, node: ast.expr) -> tuple[ast.expr, ast.AST | None]
     if isinstance(parent, ast.keyword):
         parent = facts.parent.get(parent)
     return node, parent
+
+
+def _holders(facts: FileFacts, node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes that hold another one, innermost first."""
+    above = facts.parent.get(node)
+    while above is not None:
+        yield above
+        above = facts.parent.get(above)
 
 
 def _parts(node: ast.expr) -> Iterator[ast.expr]:

@@ -12,9 +12,10 @@ from torchlint.rule import Frequency
 
 _DEBUG = re.compile(
     r"(^|_)(debug\w*|verbose\w*|verbosity|dev_mode|render\w*|plot\w*|visuali\w+|profil\w+|print\w*|dump\w*|trace|tracing"
-    r"|return_stats|log_interval|logging|should_log|do_log|log_this\w*|to_log|tensorboard|wandb|writer|write|record_video"
+    r"|return_stats|log_interval|logging|should_log|do_log|log_this\w*|to_log|tensorboard|tb|wandb|writer|write|record_video"
     r"|capture_video|isEnabledFor|save\w*|should_save|checkpoint\w*"
-    r"|sanity\w*|check_nan\w*|detect_anomaly|validate_args|validat\w+|debugging|DEBUG\w*)($|_)",
+    r"|sanity\w*|check_nan\w*|check\w*_(nans?|infs?|finite|nonfinite|numerics)|detect_anomaly|validate_args|validat\w+"
+    r"|summary|summaries|debugging|DEBUG\w*)($|_)",
     re.IGNORECASE,
 )
 _DONE = re.compile(
@@ -35,10 +36,14 @@ _START = re.compile(r"(^|_)start($|_)")
 _EVERY = re.compile(
     r"(^|_)(interval|freq|frequency|every|period)($|_)|(log|eval|save|print|render|test)\w*(interval|freq|every|period)"
 )
+_DUE = re.compile(r"(^|_)(maybe|try)_|_(if|when)_(necessary|needed|due|required|ready)$")
+_REPORTED = re.compile(r"(^|[_.])(eval\w*|log\w*|stat\w*|report\w*|record\w*|plot\w*|summar\w+)($|_)")
 _DEBUG_MODES = frozenset({"debug", "dev", "test", "verbose"})
 _NONFINITE = frozenset({"isnan", "isinf", "isneginf", "isposinf"})
 _FINITE = frozenset({"isfinite"})
 _ANY = frozenset({"any"})
+_SETS_UP = re.compile(r"_*(setup|set_up|init|initialize|initialise|build|allocate)(_\w+)?$")
+_MANY = 10  # what happens every so many times is seldom
 _WARNINGS = frozenset({"warn", "warning", "error", "exception", "critical"})
 
 
@@ -62,6 +67,8 @@ def is_debug_flag(node: ast.expr) -> bool:
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Attribute) and node.func.attr == "isEnabledFor":
             return True
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args:
+            return isinstance(node.args[0], ast.Constant) and is_text_flag(node.args[0].value)
         return is_debug_flag(node.func) or any(_DEBUG.search(word) for word in names_in(node.func))
     if isinstance(node, ast.Subscript):
         return is_debug_flag(node.value) or (isinstance(node.slice, ast.Constant) and is_text_flag(node.slice.value))
@@ -92,14 +99,20 @@ def limit(test: ast.expr, facts: FileFacts, stmt: ast.stmt | None = None) -> Fre
             return min(known, default=None)
         if _is_out_of_range(test.values):
             return Frequency.ONCE
-        return max(known) if len(known) == len(limits) else None
+        limits = [Frequency.ONCE if _is_last(part) else found for part, found in zip(test.values, limits, strict=True)]
+        unlimited = [part for part, found in zip(test.values, limits, strict=True) if found is None]
+        if any(_is_reset(part) for part in test.values) and all(_is_over(part) for part in unlimited):
+            return max(*known, Frequency.EPISODE)
+        return max(known) if known and not unlimited else None
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         seldom = _is_missing(test.operand) or _is_modulo(test.operand)
         return Frequency.ONCE if seldom or _tests_for(test.operand, _FINITE) else None
     if is_debug_flag(test) or _is_interval(test) or _is_first_call(test, facts) or _tests_for(test, _NONFINITE):
         return Frequency.ONCE
-    if _is_reset(test) or _is_ended(test, facts):
+    if _is_reset(test) or _is_ended(test, facts) or _is_full(test, facts):
         return Frequency.EPISODE
+    if _was_due(test, facts):
+        return Frequency.ONCE
     asked = _predicate(test, facts)
     return limit(asked, facts) if asked is not None else None
 
@@ -114,6 +127,20 @@ def _predicate(test: ast.expr, facts: FileFacts) -> ast.expr | None:
         return None
     given = scope.returns[0].value
     return None if isinstance(given, ast.Call) else given
+
+
+def _is_full(test: ast.expr, facts: FileFacts) -> bool:
+    """Whether a test calls the one method of its name in the file, and that gives whether so many rounds are over.
+
+    ``if agent.store(item):`` with ``return self.count % self.capacity == 0`` at the end of ``store``.
+    """
+    if not isinstance(test, ast.Call) or not isinstance(test.func, ast.Attribute):
+        return False
+    found = [scope for scope in facts.scopes if scope.name == test.func.attr and scope.method_of is not None]
+    if len(found) != 1 or len(found[0].returns) != 1:
+        return False
+    given = found[0].returns[0].value
+    return given is not None and _is_interval(given)
 
 
 def negated_limit(test: ast.expr, facts: FileFacts) -> Frequency | None:
@@ -161,6 +188,16 @@ def _is_interval(test: ast.expr) -> bool:
     return False
 
 
+def _is_last(test: ast.expr) -> bool:
+    """``i == n - 1``, which stands next to an interval for the last round."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq):
+        return False
+    match test.comparators[0]:
+        case ast.BinOp(op=ast.Sub(), right=ast.Constant(value=1)):
+            return isinstance(test.left, ast.Name)
+    return False
+
+
 def _is_elapsed(node: ast.expr, words: re.Pattern[str]) -> bool:
     """``step - last_log``: what has passed since something was done."""
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
@@ -186,12 +223,41 @@ def _is_reset(test: ast.expr) -> bool:
     return isinstance(test, ast.Attribute) and bool(_DONE.search(test.attr))
 
 
+def _is_over(test: ast.expr) -> bool:
+    """Beside ``done or``: ``t >= max_steps``, ``stop.is_set()``, what else ends an episode or the training."""
+    if isinstance(test, ast.Call):
+        return isinstance(test.func, ast.Attribute) and test.func.attr == "is_set"
+    return isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Gt, ast.GtE, ast.Eq))
+
+
 def _is_ended(test: ast.expr, facts: FileFacts) -> bool:
     """Whether a name is one of the flags for the end of an episode: ``for i, d in enumerate(done): if d:``."""
     if not isinstance(test, ast.Name):
         return False
     bindings = facts.scope_of(test).function.bindings.get(test.id, ())
-    return bool(bindings) and all(b.how is Bind.ELEMENT and _are_ends(b.value, b.path) for b in bindings)
+    around = set(ancestors(facts, test))
+    inner = [b for b in bindings if b.how is Bind.ELEMENT and b.stmt in around]
+    return bool(bindings) and all(b.how is Bind.ELEMENT and _are_ends(b.value, b.path) for b in inner or bindings)
+
+
+def ancestors(facts: FileFacts, node: ast.AST) -> Iterator[ast.AST]:
+    """What a node stands in, from inside to outside."""
+    parent = facts.parent.get(node)
+    while parent is not None:
+        yield parent
+        parent = facts.parent.get(parent)
+
+
+def _was_due(test: ast.expr, facts: FileFacts) -> bool:
+    """``score = evaluator.evaluate_if_necessary(step)`` and then ``if score is not None``."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.IsNot) or not is_none(test.comparators[0]):
+        return False
+    if not isinstance(test.left, ast.Name):
+        return False
+    bindings = facts.scope_of(test).function.bindings.get(test.left.id, ())
+    made = [b.value.func for b in bindings if isinstance(b.value, ast.Call)]
+    words = [func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "") for func in made]
+    return bool(words) and len(words) == len(bindings) and all(_DUE.search(word) for word in words)
 
 
 def _are_ends(flags: ast.expr | None, path: tuple[int, ...]) -> bool:
@@ -288,7 +354,41 @@ def branch_limit(branch: Sequence[ast.stmt], test: ast.expr | None = None) -> Fr
         return None
     if _tests_for(test, _ANY) and _prints(branch):
         return Frequency.ONCE
-    return Frequency.EPISODE if _empties(branch, test) else None
+    if _sets_up(branch, test):
+        return Frequency.ONCE
+    return Frequency.EPISODE if _empties(branch, test) or _clears(branch, test) or _restarts(branch, test) else None
+
+
+def _sets_up(block: Sequence[ast.stmt], test: ast.expr) -> bool:
+    """``if self.count == 0: self._init_storage(item)``: what the first of many rounds does."""
+    tests = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    compared = [t for t in tests if isinstance(t, ast.Compare) and isinstance(t.ops[0], ast.Eq)]
+    if not any(_is_zero(part.comparators[0]) for part in compared):
+        return False
+    names = (func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "") for func in _calls(block))
+    return any(_SETS_UP.match(name) for name in names)
+
+
+def _is_zero(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 0
+
+
+def _is_many(value: object) -> bool:
+    return isinstance(value, int) and value >= _MANY
+
+
+def _restarts(block: Sequence[ast.stmt], test: ast.expr) -> bool:
+    """``if count == n:`` and in the branch ``count = 0``: every so many steps."""
+    if isinstance(test, ast.BoolOp):
+        return isinstance(test.op, ast.And) and any(_restarts(block, part) for part in test.values)
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Eq, ast.Gt, ast.GtE)):
+        return False
+    counter = test.left
+    few = isinstance(test.comparators[0], ast.Constant) and not _is_many(test.comparators[0].value)
+    if few or not isinstance(counter, (ast.Name, ast.Attribute)):
+        return False
+    starts = (stmt for stmt in block if isinstance(stmt, ast.Assign) and _is_zero(stmt.value))
+    return ast.unparse(counter) in (ast.unparse(target) for stmt in starts for target in stmt.targets)
 
 
 def _calls(block: Sequence[ast.stmt]) -> Iterator[ast.expr]:
@@ -331,6 +431,18 @@ def _empties(block: Sequence[ast.stmt], test: ast.expr) -> bool:
     return any(
         isinstance(f, ast.Attribute) and f.attr == "clear" and ast.unparse(f.value) in full for f in _calls(block)
     )
+
+
+def _clears(block: Sequence[ast.stmt], test: ast.expr) -> bool:
+    """``if self.need_eval:`` and in the branch ``self.need_eval = False``: a report that somebody asks for."""
+    if not isinstance(test, (ast.Name, ast.Attribute)) or not _REPORTED.search(ast.unparse(test)):
+        return False
+    flag = ast.unparse(test)
+    for stmt in block:
+        if isinstance(stmt, ast.Assign) and isinstance(stmt.value, ast.Constant) and stmt.value.value is False:
+            if any(ast.unparse(target) == flag for target in stmt.targets):
+                return True
+    return False
 
 
 def early_exits(block: Sequence[ast.stmt], index: int, facts: FileFacts) -> Iterator[tuple[ast.stmt, Frequency]]:

@@ -61,7 +61,7 @@ class Loops:
             row=loop.lineno,
             comprehension=isinstance(loop, COMPREHENSIONS),
             over=self.values.of(facts, over) if over is not None else UNKNOWN,
-            few=over is not None and (self._is_few(facts, over) or _goes_over_keys(loop, over)),
+            few=self.is_few(facts, loop),
             counted=over is not None and self._range(facts, over) is not None,
             learns=PARAMETERS in self.effects(facts, loop).writes,
             item=needs.item,
@@ -72,6 +72,11 @@ class Loops:
             leaves=bool(ends & {Ends.COLLECTED, Ends.AFTER}),
             draws=needs.draws,
         )
+
+    def is_few(self, facts: FileFacts, loop: LoopNode) -> bool:
+        """Whether a loop goes over a handful of things; of ``while`` nothing is known."""
+        over = head(loop)
+        return over is not None and (self._is_few(facts, over) or _goes_over_keys(loop, over))
 
     def effects(self, facts: FileFacts, loop: LoopNode) -> Effects:
         """What the body of a loop reads and writes."""

@@ -124,6 +124,8 @@ class Modes:
         if not isinstance(node, ast.Call):
             return Mode.UNKNOWN if self._name(facts, node) in _OFF | _ON | _SWITCH else None
         name = self._name(facts, node.func)
+        if not name and isinstance(node.func, ast.Attribute) and node.func.attr in ("no_grad", "inference_mode"):
+            return Mode.OFF  # of something that is not found, such as a name behind a star import
         if name in _OFF or name in _SWITCH:
             return self._of_argument(node, off_by_default=name in _OFF)
         if name in _ON:

@@ -71,3 +71,13 @@ def stored_before(facts: FileFacts, node: ast.AST, text: str, loop: LoopNode | N
             parent = facts.parent.get(parent)
         stmt = parent
     return None
+
+
+def in_handler(facts: FileFacts, node: ast.AST) -> bool:
+    """Whether a node stands in the ``except`` part of a ``try`` of its function."""
+    parent: ast.AST | None = node
+    while parent is not None and not isinstance(parent, OUTSIDE):
+        if isinstance(parent, ast.ExceptHandler):
+            return True
+        parent = facts.parent.get(parent)
+    return False

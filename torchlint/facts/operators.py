@@ -16,6 +16,25 @@ from torchlint.rule import UNKNOWN, Device, Kind, Value
 _ENV_CLASS = re.compile(r"(Env|Envs|Environment|Wrapper|VecNormalize|VecFrameStack|VecMonitor|Monitor)$")
 _DEVICE_NAME = re.compile(r"_*(device|dev|dvc|torch_device|DEVICE)_*$")
 
+# Methods that neither arrays nor containers have; with ``dim=`` (arrays say ``axis=``) also those that reduce.
+_TENSOR_ONLY = frozenset(
+    {
+        *(
+            "gather",
+            "scatter",
+            "scatter_add",
+            "index_select",
+            "expand_as",
+            "permute",
+            "clamp",
+            "clamp_min",
+            "clamp_max",
+        ),
+        *("log_softmax", "logsumexp", "masked_select", "addmm", "bmm", "index_add", "index_fill", "type_as", "detach_"),
+    }
+)
+_REDUCING = frozenset({"max", "min", "sum", "mean", "prod", "std", "var", "all", "any", "softmax", "argmax", "argmin"})
+
 
 def constant(value: object) -> Value:
     """The value of a literal."""
@@ -142,6 +161,10 @@ def untyped_method(name: str, node: ast.Call) -> Value:
     }
     if name in methods:
         return methods[name]
+    if name in _TENSOR_ONLY or (name == "entropy" and not node.args and not node.keywords):
+        return TENSOR
+    if any(keyword.arg == "dim" for keyword in node.keywords) and name in _REDUCING:
+        return tuple_of(TENSOR, Value(Kind.TENSOR, dtype="int64")) if name in ("max", "min") else TENSOR
     if name in ("cpu", "cuda"):
         return Value(Kind.TENSOR, device=Device.CPU if name == "cpu" else Device.CUDA) if not node.args else UNKNOWN
     return UNKNOWN

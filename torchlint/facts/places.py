@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from torchlint.facts.caches import kept_already, renews
 from torchlint.facts.callers import Caller, passed
+from torchlint.facts.flags import Flags
 from torchlint.facts.graph import CallGraph
 from torchlint.facts.guards import branch_limit, early_exits, is_debug_flag, is_none, limit, negated_limit
 from torchlint.facts.model import Bind, FileFacts, Scope
@@ -50,6 +51,14 @@ class Places:
     _locals: dict[ast.AST, Local] = field(default_factory=dict)
     _yielding: dict[Scope, frozenset[ast.AST]] = field(default_factory=dict)
     _asked: set[Scope] = field(default_factory=set)
+    _flags: Flags = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._flags = Flags(self.project, self.graph, self._cap)
+
+    def _cap(self, facts: FileFacts, node: ast.AST) -> Frequency | None:
+        """The limit on a node from the branches around it."""
+        return self.of(facts, node, facts.scope_of(node).function).cap
 
     def of(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Local:
         """Where a node stands in the function that it belongs to."""
@@ -61,6 +70,7 @@ class Places:
     def _climb(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Local:
         local = Local()
         child, current = node, facts.parent.get(node)
+        last: ast.stmt | None = None  # what leaves the loop at the end of a branch around the node
         while True:
             if isinstance(child, ast.stmt) and child in facts.places:
                 block, index = facts.places[child]
@@ -72,6 +82,8 @@ class Places:
                 break
             if runs_each_time(current, child):
                 if current in self.roots.loops:
+                    if last is not None:
+                        local.limit(Frequency.EPISODE, last)
                     local.root = current
                     return local
                 if current in self.roots.episodes:
@@ -79,7 +91,8 @@ class Places:
                 elif local.item is None and scope.yields and current in self._yielding_loops(scope):
                     local.item = current
                 elif local.item is None:
-                    local.loops += 1
+                    local.loops += int(last is None)
+                last = last if isinstance(last, ast.Return) else None
             elif isinstance(current, (ast.comprehension, *_COMPREHENSIONS)):
                 local.loops += int(_runs_per_element(current, child, facts.parent.get(current)))
             else:
@@ -87,12 +100,22 @@ class Places:
                 if bound is Frequency.ONCE and current in self.roots.updating and not _is_debug(current):
                     bound = Frequency.UPDATE  # every so many batches or steps, but then for a gradient update
                 local.limit(bound, current)
+                if isinstance(current, ast.If) and current not in self.roots.updating:
+                    last = last or _leaves(current, child)
                 if isinstance(current, (ast.If, ast.IfExp)):
                     local.limit(self._left_out(facts, current, child), current)
+                    local.limit(self._flagged(facts, current, child), current)
             child, current = current, facts.parent.get(current)
         if scope in self.roots.functions:
             local.root = scope.node
         return local
+
+    def _flagged(self, facts: FileFacts, branching: ast.If | ast.IfExp, child: ast.AST) -> Frequency | None:
+        """The limit on a branch from how often its flag is set."""
+        if child is branching.test or branching in self.roots.updating:
+            return None
+        truth = child is branching.body or (isinstance(branching, ast.If) and child in branching.body)
+        return self._flags.limit(facts, branching.test, truth)
 
     def _yielding_loops(self, scope: Scope) -> frozenset[ast.AST]:
         """The loops of a generator that yield each time around."""
@@ -118,7 +141,7 @@ class Places:
             return None
         calls = [c for c in self.graph.callers.get(scope, ()) if not _gives(scope, test.left.id, c)]
         self._asked.add(scope)
-        found = [self.of(c.facts, c.call, c.facts.scope_of(c.call).function).cap for c in calls]
+        found = [self._cap(c.facts, c.call) for c in calls]
         self._asked.discard(scope)
         if not calls:
             return Frequency.ONCE if self.graph.callers.get(scope) else None
@@ -164,6 +187,12 @@ def _bound(node: ast.AST, child: ast.AST, facts: FileFacts) -> Frequency | None:
     elif isinstance(node, (ast.ExceptHandler, ast.Raise)) or (isinstance(node, ast.Assert) and child is node.msg):
         return Frequency.ONCE
     return None
+
+
+def _leaves(branching: ast.If, child: ast.AST) -> ast.stmt | None:
+    """The ``break`` or ``return`` at the end of the branch that holds a node."""
+    block = branching.body if child in branching.body else branching.orelse if child in branching.orelse else ()
+    return block[-1] if block and isinstance(block[-1], (ast.Break, ast.Return)) else None
 
 
 def _is_debug(node: ast.AST) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -11,6 +12,27 @@ from pathlib import PurePosixPath
 from torchlint.facts import protocols
 from torchlint.facts.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.reach import Reaching, reaching
+
+# Packages that a file or folder of the same name in a package (``agents/torch/``) does not hide: ``import torch``.
+_LIBRARIES = frozenset(
+    (
+        *(
+            "torch",
+            "numpy",
+            "jax",
+            "flax",
+            "tensorflow",
+            "keras",
+            "gym",
+            "gymnasium",
+            "ray",
+            "scipy",
+            "pandas",
+            "wandb",
+        ),
+        *("math", "random", "copy", "time", "collections", "types", "logging", "typing", "json", "abc", "wandb"),
+    )
+)
 
 
 def module_name(path: str) -> tuple[str, bool]:
@@ -44,6 +66,7 @@ class Project:
     _mro: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _derived: dict[str, tuple[Scope, ...]] = field(default_factory=dict)
     _overrides: dict[tuple[str, str], tuple[Scope, ...]] = field(default_factory=dict)
+    _unused: frozenset[str] | None = None
     _reach: dict[ast.Name, Reaching] = field(default_factory=dict)
 
     # names ----------------------------------------------------------------------------------------------------------
@@ -68,6 +91,7 @@ class Project:
             return exact
         candidates = self.by_suffix.get(dotted, [])
         here = PurePosixPath(facts.path).parent.parts
+        foreign = dotted.partition(".")[0] in _LIBRARIES
         best: tuple[int, int, str] | None = None
         found = None
         for candidate in candidates:
@@ -78,7 +102,11 @@ class Project:
                 if mine.replace(".", "·") != theirs:
                     break
                 common += 1
+            if above and dotted in _LIBRARIES:
+                continue
             outside = len(above) - common
+            if foreign and above:
+                continue
             if outside and "." not in dotted:
                 continue  # a bare name is a sibling or lies in a folder above, else it is somebody else's package
             rank = (-common, outside, candidate.path)
@@ -106,6 +134,19 @@ class Project:
         if len(names) == 1:
             return names.pop()
         return None
+
+    def unused(self) -> frozenset[str]:
+        """Paths of the files that no other file imports and that run nothing, in a project whose files import."""
+        if self._unused is None:
+            targets = [
+                (facts, self.module(facts, dotted))
+                for facts in self.files.values()
+                for dotted in [*facts.imports, *facts.star_imports]
+            ]
+            imported = {target.path for facts, target in targets if target is not None and target is not facts}
+            idle = (path for path, facts in self.files.items() if path not in imported and _only_defines(facts))
+            self._unused = frozenset(idle) if imported else frozenset()
+        return self._unused
 
     def binding_name(self, facts: FileFacts, binding: Binding) -> str | None:
         """Qualified name that a binding gives, for imports, functions, classes and plain aliases of these."""
@@ -140,12 +181,14 @@ class Project:
                 for base in file.star_imports:
                     if depth < 5:
                         name = self._follow(file, f"{base}.{rest[0]}", depth + 1)
-                        if name in self.classes or name in self.functions:
+                        if name in self.classes or name in self.functions or name.startswith("torch."):
                             return ".".join([name, *rest[1:]])
                 return ".".join([file.module, *rest])
             binding = found[-1]
             if binding.how is Bind.IMPORT and depth < 8:
                 return self._follow(file, ".".join([binding.target, *rest[1:]]), depth + 1)
+            if len(found) == 1 and binding.how is Bind.ASSIGN and (name := self.binding_name(file, binding) or ""):
+                return ".".join([name, *rest[1:]])  # zeros = torch.zeros
             return ".".join([file.module, *rest])
         return dotted
 
@@ -156,7 +199,7 @@ class Project:
             if file is None:
                 continue
             full = self.canonical(facts, f"{base}.{name}")
-            if full in self.classes or full in self.functions or name in file.top.bindings:
+            if full in self.classes or full in self.functions or full.startswith("torch.") or name in file.top.bindings:
                 return full
         return None
 
@@ -270,6 +313,8 @@ def is_external_module(name: str) -> bool:
 
 
 _BUILTINS = frozenset(dir(builtins))
+# What a file of the same name in a folder of the project does not hide.
+_LIBRARIES = frozenset({"torch", "numpy", "gym", "gymnasium", *sys.stdlib_module_names})
 _PLAIN_BASES = ("builtins.", "typing.", "abc.")
 
 
@@ -336,3 +381,12 @@ def exported(project: Project, scope: Scope) -> bool:
         if package is not None and package.package and package.top.bindings.get(scope.qualname.partition(".")[0]):
             return True
     return False
+
+
+def _only_defines(facts: FileFacts) -> bool:
+    definitions = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign)
+    return all(isinstance(stmt, definitions) or _is_text(stmt) for stmt in facts.tree.body)
+
+
+def _is_text(stmt: ast.stmt) -> bool:
+    return isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant)

@@ -28,6 +28,8 @@ _METHODS = frozenset(
     }
 )
 
+_DEPTH = 8
+
 
 @dataclass(eq=False, slots=True)
 class Provenance:
@@ -46,7 +48,7 @@ class Provenance:
         bindings = self._bindings(facts, node)
         if len(bindings) != 1 or bindings[0].how is not Bind.ELEMENT or bindings[0].value is None:
             return ""
-        return _last_word(_looped(bindings[0].value, list(bindings[0].path))).removeprefix("named_")
+        return last_word(looped(bindings[0].value, list(bindings[0].path))).removeprefix("named_")
 
     def made_before(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether what a name or attribute holds was there before the code at it ran: it is made less often."""
@@ -105,6 +107,37 @@ class Provenance:
             return value is not None and self._read_once(facts, node) and self.read_back(facts, value)
         return False
 
+    def gathered(self, facts: FileFacts, node: ast.expr, depth: int = 0) -> bool:
+        """Whether an array is picked by an array of rows out of one that an object keeps, as from a replay.
+
+        Followed through names, unpacking, and what functions of the project return.
+        """
+        if isinstance(node, ast.Subscript):
+            rows = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+            kept = node.value.value if isinstance(node.value, ast.Subscript) else node.value
+            arrays = self._kind(facts, rows) is self._kind(facts, node.value) is Kind.NDARRAY
+            return arrays and isinstance(kept, ast.Attribute)
+        if isinstance(node, ast.Name):
+            bindings = self._bindings(facts, node)
+            if len(bindings) != 1 or bindings[0].how is not Bind.ASSIGN or bindings[0].value is None:
+                return False
+            return self._gathered_at(facts, bindings[0].value, bindings[0].path, depth)
+        return isinstance(node, ast.Call) and self._gathered_at(facts, node, (), depth)
+
+    def _gathered_at(self, facts: FileFacts, node: ast.expr, path: tuple[int, ...], depth: int) -> bool:
+        """The same for one part of what an expression gives."""
+        if depth > _DEPTH:
+            return False
+        if isinstance(node, ast.Call):
+            callees = self.heat.graph.callees.get(node, ()) if node not in self.heat.graph.weak else ()
+            given = [(callee.file, back.value) for callee in callees for back in callee.returns]
+            return bool(given) and all(
+                value is not None and self._gathered_at(file, value, path, depth + 1) for file, value in given
+            )
+        if path and isinstance(node, ast.Tuple) and 0 <= path[0] < len(node.elts):
+            return self._gathered_at(facts, node.elts[path[0]], path[1:], depth + 1)
+        return not path and self.gathered(facts, node, depth + 1)
+
     def _call(self, facts: FileFacts, call: ast.Call) -> bool:
         func = call.func
         if isinstance(func, ast.Attribute) and func.attr == "numpy":
@@ -145,7 +178,7 @@ class Provenance:
         return scope.kind == "function" and reads == [name]
 
 
-def _looped(over: ast.expr, path: list[int]) -> ast.expr:
+def looped(over: ast.expr, path: list[int]) -> ast.expr:
     """What gives the elements that a loop binds at a path of its target, inside ``zip``, ``enumerate`` and the like."""
     while isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.args:
         function = over.func.id
@@ -162,10 +195,10 @@ def _looped(over: ast.expr, path: list[int]) -> ast.expr:
     return over
 
 
-def _last_word(node: ast.expr) -> str:
+def last_word(node: ast.expr) -> str:
     """The name after the last dot, or the key of a subscript."""
     if isinstance(node, ast.Call):
-        return _last_word(node.func)
+        return last_word(node.func)
     if isinstance(node, ast.Attribute):
         return node.attr
     if isinstance(node, ast.Name):

@@ -142,7 +142,8 @@ def find_roots(project: Project, graph: CallGraph, values: Values) -> Roots:
                     found.append((scope, call, kind))
                     if kind == "update":
                         roots.updating.update(_branches(facts, call, scope))
-    _climb(roots, graph, found)
+    shown = _Shown(project, graph)
+    _climb(roots, graph, [each for each in found if not shown.only(each[0])])
     _protocols(project, roots)
     _drive(project, graph, roots)
     return roots
@@ -214,6 +215,27 @@ def _demo(facts: FileFacts, call: ast.Call, scope: Scope) -> bool:
     return False
 
 
+class _Shown:
+    """Finds the functions that nothing but demos, tests and savers run: a saliency map that is saved."""
+
+    def __init__(self, project: Project, graph: CallGraph) -> None:
+        self.project = project
+        self.graph = graph
+        self.known: dict[Scope, bool] = {}
+
+    def only(self, scope: Scope) -> bool:
+        """Whether every known place that runs a function is cold, and there is one."""
+        if scope in self.known:
+            return self.known[scope]
+        self.known[scope] = False  # what only calls itself is not shown
+        homes = {facts.scope_of(node).function for facts, node in self.graph.places(scope)}
+        homes.discard(scope)
+        self.known[scope] = bool(homes) and all(
+            home.kind == "function" and (cold_function(self.project, home) or self.only(home)) for home in homes
+        )
+        return self.known[scope]
+
+
 def _climb(roots: Roots, graph: CallGraph, found: Iterable[tuple[Scope, ast.AST, str]]) -> None:
     """Mark the innermost loop around each step or update, in the callers when the function itself has none."""
     todo = list(found)
@@ -265,29 +287,9 @@ def _protocols(project: Project, roots: Roots) -> None:
                         roots.protocols.setdefault(binding.scope, entry)
 
 
-def _unused(project: Project) -> set[str]:
-    """Paths of the files that no other file imports and that run nothing themselves, in a project whose files do."""
-    imported = set()
-    for facts in project.files.values():
-        for dotted in [*facts.imports, *facts.star_imports]:
-            target = project.module(facts, dotted)
-            if target is not None and target is not facts:
-                imported.add(target.path)
-    definitions = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign)
-    return {
-        path
-        for path, facts in project.files.items()
-        if imported and path not in imported and all(isinstance(s, definitions) or _text(s) for s in facts.tree.body)
-    }
-
-
-def _text(stmt: ast.stmt) -> bool:
-    return isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant)
-
-
 def forwards(project: Project, graph: CallGraph) -> Iterator[Scope]:
     """``forward`` of modules that the project builds or mentions, or that a library exports."""
-    unused = _unused(project)
+    idle = project.unused()
     mentioned = set(graph.built)
     for facts in project.files.values():
         if not cold_file(facts.path):
@@ -298,7 +300,7 @@ def forwards(project: Project, graph: CallGraph) -> Iterator[Scope]:
     for name, cls in project.classes.items():
         if cold_file(cls.file.path) or not project.is_module(name):
             continue
-        if (name in used and cls.file.path not in unused) or exported(project, cls):
+        if (name in used and cls.file.path not in idle) or exported(project, cls):
             for binding in cls.bindings.get("forward", ()):
                 if binding.scope is not None:
                     yield binding.scope

@@ -162,7 +162,8 @@ def _shape_rank(rule: str, last: str, call: ast.Call, of: Of) -> int | None:
     if last in ("eye", "tril_indices", "triu_indices"):
         return 2
     if last == "randint":
-        return None
+        size = next((arg for arg in reversed(call.args) if isinstance(arg, ast.Tuple)), None)
+        return _rank_of_sizes([size], of) if size is not None and len(call.args) > 1 else None
     return _rank_of_sizes(call.args[:1] if last == "full" else call.args, of)
 
 
@@ -338,6 +339,10 @@ def _reduced(rule: str, name: str, same: Value, call: ast.Call, rest: Sequence[a
     whole = named is None and not arguments and not starred(call)
     if rule == "minmax" and arguments and arguments[0].kind is Kind.TENSOR:
         return replace(fresh(same), rank=broadcast([same, arguments[0]]))
+    if rule == "minmax" and isinstance(rest[0] if rest else None, ast.Call) and not arguments[0].known:
+        return replace(fresh(same), rank=None)  # of two tensors; a dimension is seldom computed
+    if rule == "minmax" and named is None and arguments and not arguments[0].known:
+        return UNKNOWN  # another tensor, or a dimension
     dim = of(named) if named is not None else arguments[0] if arguments else UNKNOWN
     kept = is_true(keyword(call, "keepdim")) or (len(arguments) > 1 and name not in ("std", "var"))
     rank = _rank_without(same.rank, dim, kept, whole)

@@ -31,7 +31,7 @@ Place = tuple[FileFacts, ast.expr]
 class Table:
     """What the project does with whole modules.
 
-    ``trained`` says by which optimizer's constructor (or by what hands its gradients to another module); ``frozen``
+    ``trained`` says by which optimizer's constructor (or by what asks for its gradients, or hands them on); ``frozen``
     and ``thawed`` come from ``requires_grad``; ``copied`` are loaded or averaged from other modules. ``open`` holds
     the files with an optimizer of parameters from somewhere unknown.
     """
@@ -93,8 +93,17 @@ class Reader:
             if last in _COPYING:
                 self._copied(table, facts, _data_of(func.value))
                 return
-        if _OPTIMIZER.search(last) or isinstance(func, ast.Call):
+        if last == "grad" and self.project.qualified(facts, func) == "torch.autograd.grad":
+            self._differentiated(table, facts, call)
+        elif _OPTIMIZER.search(last) or isinstance(func, ast.Call):
             self._optimizer(table, facts, call, torch=(self.project.qualified(facts, func) or "").startswith("torch."))
+
+    def _differentiated(self, table: Table, facts: FileFacts, call: ast.Call) -> None:
+        """``torch.autograd.grad(loss, net.parameters())``: somebody moves them by hand, as natural gradients do."""
+        given = [*call.args[1:2], *(k.value for k in call.keywords if k.arg == "inputs")]
+        for place in (place for argument in given for place in self.modules(facts, argument)):
+            if place is not None:
+                table.trained.extend((origin, call) for origin in self.tracer.of(*place))
 
     def _optimizer(self, table: Table, facts: FileFacts, call: ast.Call, *, torch: bool) -> None:
         given = [*call.args, *(k.value for k in call.keywords if k.arg in ("params", None))]

@@ -242,7 +242,14 @@ class Values:
 
     def _parameter(self, facts: FileFacts, binding: Binding) -> Value | None:
         annotated = self._ask.annotations.read(facts, binding.annotation) if binding.annotation is not None else UNKNOWN
-        if annotated.known and annotated.kind not in (Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.TENSOR, Kind.NDARRAY):
+        if annotated.known and annotated.kind not in (
+            Kind.LIST,
+            Kind.TUPLE,
+            Kind.DICT,
+            Kind.TENSOR,
+            Kind.NDARRAY,
+            Kind.DEVICE,
+        ):
             return annotated
         scope = binding.scope
         if scope is None:
@@ -252,8 +259,11 @@ class Values:
             if "classmethod" in scope.decorator_names:
                 return Value(Kind.CLASS, name=owner.dotted)
             return self._ask.instance(owner.dotted)
-        given = [self._given(scope, binding, caller) for caller in self.callers.get(scope, ())]
+        callers, idle = self.callers.get(scope, ()), self.project.unused()
+        given = [self._given(scope, binding, caller) for caller in callers if caller.facts.path not in idle]
         known = join(given)
+        if annotated.kind is Kind.DEVICE:
+            return known if known is not None and known.kind is Kind.DEVICE else annotated
         if annotated.kind in (Kind.TENSOR, Kind.NDARRAY) and (known is None or known.kind is not annotated.kind):
             return annotated
         if known is not None and known.known:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class Use(enum.Enum):
     """An end that a value comes to, followed through names, arithmetic, containers, calls, returns and attributes.
 
-    A value whose every use is known has none of ``STORED``, ``COLLECTED``, ``RETURNED`` and ``PASSED``.
+    A value whose every use is known has none of ``STORED``, ``COLLECTED``,
+    ``REPORTED``, ``RETURNED`` and ``PASSED``.
     """
 
     LOGGED = "printed, formatted, or handed to a logger or a writer"
@@ -24,6 +25,7 @@ class Use(enum.Enum):
     BACKWARD = "backward() runs through it, or autograd.grad"
     STORED = "kept on an object or in a global, and nothing says who reads it"
     COLLECTED = "put into a container that is not followed"
+    REPORTED = "returned under a name in a dict, by code that updates a network, to callers that are not all known"
     RETURNED = "returned to callers that are not all known"
     PASSED = "handed to code that is not known"
 
@@ -60,4 +62,17 @@ class Run:
     returned: bool = False
     keeps: bool = False
     differentiates: bool = False
+    apart: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Average:
+    """Parameters of one network that are brought nearer to those of another by hand.
+
+    Attributes:
+        whole: a state dict is built and loaded, rather than each parameter written.
+        apart: both are ``parameters()`` of modules that are proven to share none.
+    """
+
+    whole: bool = False
     apart: bool = False

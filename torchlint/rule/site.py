@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import libcst as cst
 
-    from torchlint.rule.flow import Network, Run, Use
+    from torchlint.rule.flow import Average, Network, Run, Use
     from torchlint.rule.frequency import Frequency, Hop, Hotness
     from torchlint.rule.loop import Loop
     from torchlint.rule.value import Value
@@ -109,7 +109,7 @@ class Site(Protocol):
         """Whether the node stands in a function this project compiles with ``torch.compile``."""
 
     def may_use_cuda(self) -> bool:
-        """Whether the project may run on an accelerator: false where it provably never leaves the CPU."""
+        """Whether the node may run on an accelerator: false where the project, or its class, never leaves the CPU."""
 
     def mutated(self, node: cst.CSTNode) -> bool:
         """Whether the name an expression is assigned to is changed in place later (``+=``, ``x[i] =``, ``add_``)."""
@@ -168,14 +168,29 @@ class Site(Protocol):
         ``names`` are qualified names (``torch.autograd.grad``) or names of methods (``backward``).
         """
 
+    def average(self, node: cst.CSTNode) -> Average | None:
+        """Of a copy, an assigned value or a loaded dict: the average of two networks that it keeps up, if it does.
+
+        ``t.data.copy_(tau * p.data + (1 - tau) * t.data)`` in a loop over two networks' parameters, the same assigned
+        to ``t.data``, and ``load_state_dict(d)`` where the items of ``d`` are such averages.
+        """
+
+    def made_by(self, node: cst.CSTNode) -> str:
+        """The last word of the function that made a tensor on all ways to it, else empty.
+
+        ``softmax`` of ``F.softmax(x, -1)`` and ``nn.Softmax(-1)(x)``, also after ``gather``, indexing and ``squeeze``,
+        behind names, and of calls of project functions and networks that end in one.
+        """
+
     def loops(self, node: cst.CSTNode) -> Sequence[Loop]:
         """The loops and comprehensions of the function that run an expression over and over, innermost first."""
 
-    def grows(self, node: cst.CSTNode) -> str:
+    def grows(self, node: cst.CSTNode, *, anew: bool = False) -> str:
         """What an expression is added to again and again, as source; empty when nothing outlives the round.
 
         ``total`` of ``total += x`` and ``total = total + x``, ``items`` of ``items.append(x)`` and of
         ``items.append((x, y))``, ``self.memory`` where a project function adds its parameter to its own ``memory``.
+        ``anew``: only where each round makes a graph of its own for the expression, not a few nodes on an older one.
         """
 
     def is_loss(self, node: cst.CSTNode) -> bool:
@@ -200,6 +215,12 @@ class Site(Protocol):
         manager also whether the other end does.
         """
 
+    def timed(self) -> bool:
+        """Whether a ``with`` block around the node times it: one whose name speaks of a timer or a profile."""
+
+    def shares_memory(self) -> bool:
+        """Whether the files tied to this one put tensors into memory that other processes read (``share_memory_``)."""
+
     def free_attribute(self, name: str) -> str | None:
         """An attribute, as source (``self.support``), that the enclosing module could set at the end of ``__init__``.
 
@@ -223,10 +244,25 @@ class Site(Protocol):
     def made_before(self, node: cst.CSTNode) -> bool:
         """Whether what a name or attribute holds was there before the code at the node ran: it is made less often."""
 
+    def gathered(self, node: cst.CSTNode) -> bool:
+        """Whether an array is picked by an array of rows out of one that an object keeps: a batch of a replay.
+
+        Followed through names and what functions of the project return.
+        """
+
     def read_back(self, node: cst.CSTNode) -> bool:
         """Whether an array is nothing but a tensor read back (``t.cpu().numpy()``) that nobody else looks at.
 
         Also after NumPy functions that torch has too.
+        """
+
+    def scaled(self, node: cst.CSTNode) -> bool:
+        """Whether a tensor is divided by 255 further on, in its function or in one that it is passed to."""
+
+    def moved_later(self, node: cst.CSTNode) -> str:
+        """The move of a fresh tensor in the next statement that speaks of it, as source: ``x.cuda()``; else empty.
+
+        ``x = x.to(device)`` right after it, or as all that an ``if use_cuda:`` holds.
         """
 
     def switches_mode(self, call: cst.Call) -> bool:
@@ -294,3 +330,30 @@ class Site(Protocol):
 
     def first(self, names: frozenset[str]) -> bool:
         """Whether no call of one of these qualified names stands before the node in the connected files."""
+
+    def handles_error(self) -> bool:
+        """Whether the node stands in the ``except`` part of a ``try``, which runs when something went wrong."""
+
+    def regrown(self, call: cst.Call) -> str:
+        """What a concatenation makes longer, and so copies again, in every round of a loop that reads it nowhere else.
+
+        ``xs`` of ``xs = torch.cat([xs, x])``, as source; empty where nothing grows over more than a handful of rounds.
+        """
+
+    def is_deque(self, node: cst.CSTNode) -> bool:
+        """Whether all that is ever assigned to a name or attribute are deques."""
+
+    def many(self, node: cst.CSTNode) -> bool:
+        """Whether a deque may hold, or a number or range counts, 10,000 things or more.
+
+        A number that counts what a ring buffer holds does, unless its capacity is known to be smaller.
+        """
+
+    def long_list(self, call: cst.Call) -> bool:
+        """Whether ``x.pop(0)`` or ``x.insert(0, y)`` works on a proven list that may hold a thousand things or more."""
+
+    def polls(self) -> bool:
+        """Of a ``while``: whether it only asks whether something has happened, at once again or after a tiny sleep."""
+
+    def only_indexes(self, node: cst.CSTNode) -> bool:
+        """Of what a ``for`` goes over: whether the loop's variable does nothing but index proven tensors and arrays."""

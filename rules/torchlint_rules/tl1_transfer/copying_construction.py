@@ -129,8 +129,4 @@ def _is_large(site: Site, data: cst.BaseExpression, array: Value, dtype: str) ->
     """Whether an array is a batch picked out of another array, or frames of bytes."""
     if dtype == "uint8" and array.rank not in (0, 1):
         return True
-    match data:
-        case cst.Subscript(value=store, slice=[cst.SubscriptElement(slice=cst.Index(value=rows)), *_]):
-            picked = site.value(rows).kind is Kind.NDARRAY
-            return picked and isinstance(store, cst.Attribute) and site.value(store).kind is Kind.NDARRAY
-    return False
+    return site.gathered(data)

@@ -137,6 +137,8 @@ class CpuThenMove(Rule):
         torch, missing = module_for(site, "torch", "torch")
         links, steps = _converted(site, call, torch)
         if not steps:
+            if site.moved_later(call):
+                yield Report(call, _later(creator, site.moved_later(call)), figure="labels-256")
             return
         old = links[-1].node
         fix = None
@@ -246,6 +248,11 @@ def _keywords(steps: Sequence[Conversion]) -> str:
 def _method(link: Link) -> str:
     """A conversion for a message: ``.long()``, or ``.to(...)`` where it has arguments."""
     return f".{link.name}({'...' if isinstance(link.node, cst.Call) and link.node.args else ''})"
+
+
+def _later(creator: str, move: str) -> str:
+    """The smell where the move stands in a statement of its own."""
+    return f"torch.{creator}(...) is made on the CPU and moved by `{move}` right after: give device= to torch.{creator}"
 
 
 def _message(creator: str, links: Sequence[Link], steps: Sequence[Conversion]) -> str:

@@ -113,13 +113,23 @@ class DataDependentShape(Rule):
 
     def check(self, site: Site) -> Iterator[Report]:
         """Report a call or a boolean subscript with a result of unknown size, off the CPU."""
-        if not site.may_use_cuda():
+        if not site.may_use_cuda() or _is_on_host(site):
             return
         node = site.node
         if isinstance(node, cst.Call) and (what := _call(site, node)):
             yield Report(node, _MESSAGE.format(what=what, better="keep the mask instead"))
         elif isinstance(node, cst.Subscript) and _is_masked(site, node) and (better := _better(site, node)):
             yield Report(node, _MESSAGE.format(what="the mask", better=better))
+
+
+def _is_on_host(site: Site) -> bool:
+    """Whether what is selected becomes an array at once, which only a tensor on the host can."""
+    for link in site.chain(site.node):
+        if link.name in ("cpu", "to"):
+            return False
+        if link.name == "numpy":
+            return True
+    return False
 
 
 def _call(site: Site, call: cst.Call) -> str:

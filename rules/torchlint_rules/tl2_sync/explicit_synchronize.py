@@ -61,7 +61,8 @@ class ExplicitSynchronize(Rule):
 
     ## What it does
     Finds `torch.cuda.synchronize()` (and those of other devices) in hot code, unless the function also reads a clock,
-    makes events or streams, captures a graph or asks for the memory in use.
+    makes events or streams, captures a graph or asks for the memory in use, stands in a `with` block of a timer, or the
+    files tied to it share tensors between processes.
 
     ## Why is this slow
     Kernels run while Python prepares the next ones. A wait ends that: the device idles from its last kernel until
@@ -121,5 +122,5 @@ class ExplicitSynchronize(Rule):
         call = site.node
         if not isinstance(call, cst.Call) or site.name(call.func) not in _WAITS or not site.may_use_cuda():
             return
-        if not site.nearby(_CLOCKS | _CAPTURES | _STREAMS | _MEMORY):
+        if not site.nearby(_CLOCKS | _CAPTURES | _STREAMS | _MEMORY) and not site.timed() and not site.shares_memory():
             yield Report(call, _MESSAGE)

@@ -8,9 +8,10 @@ from torchlint import cst
 from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger, Use
 
 _COPIES = frozenset({"cpu", "numpy"})
+_MOVES = frozenset({"cpu", "to"})
 _SAME = frozenset({"cpu", "to", "detach", "clone"})
 _FURTHER = frozenset({"item", "numpy", "tolist"})
-_ENDS = frozenset({Use.LOGGED, Use.RETURNED, Use.PASSED, Use.STORED})
+_ENDS = frozenset({Use.LOGGED, Use.REPORTED, Use.RETURNED, Use.PASSED, Use.STORED})
 
 _MESSAGE = (
     "`{what}` waits for the device, for a value that only logs and seldom code need (on CUDA; not measured here); "
@@ -131,8 +132,12 @@ def _copy(site: Site, call: cst.Call) -> str:
     source = func.value
     if site.value(source).kind is not Kind.TENSOR:
         return ""
+    moved = func.attr.value == "cpu"
     while isinstance(source, cst.Call) and isinstance(source.func, cst.Attribute) and source.func.attr.value in _SAME:
+        moved = moved or source.func.attr.value in _MOVES
         source = source.func.value
+    if not moved:
+        return ""  # `numpy()` alone raises for anything but a tensor on the host
     return f".{func.attr.value}()" if site.value(source).device is not Device.CPU else ""
 
 

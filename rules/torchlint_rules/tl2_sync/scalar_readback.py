@@ -10,7 +10,7 @@ from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Repor
 _NUMBERS = frozenset({"builtins.float", "builtins.int"})
 _TO_HOST = frozenset({"cpu", "to", "detach"})
 _ELSEWHERE = frozenset({Use.RETURNED, Use.PASSED, Use.STORED})
-_ENOUGH = frozenset({Use.LOGGED, Use.TENSOR})
+_ENOUGH = frozenset({Use.LOGGED, Use.REPORTED, Use.TENSOR})
 
 _MESSAGE = "`{what}` waits for the device, {why} (on CUDA; not measured here); {better}"
 _SHARED = "; {count} such reads in this function, `torch.stack([...]).tolist()` would be one"
@@ -165,6 +165,8 @@ def _advice(uses: frozenset[Use]) -> tuple[str, str]:
             "for a number that only logs and seldom code need",
             "keep detached tensors and read them where they are needed",
         )
+    if Use.REPORTED in uses:
+        return "for a number that is only reported", "report the detached tensor and read it where it is logged"
     if Use.TENSOR in uses:
         return "for a number that only tensor operations need", "keep the detached tensor"
     return "for a number that nobody uses", "leave the read out"

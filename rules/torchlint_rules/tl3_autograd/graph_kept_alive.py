@@ -9,7 +9,7 @@ from torchlint.rule import Example, Fix, Frequency, Input, Kind, Level, Report, 
 from torchlint.rule.build import source
 
 _MAY_HOLD = frozenset({Kind.TENSOR, Kind.UNKNOWN, Kind.TUPLE, Kind.LIST, Kind.DICT, Kind.DISTRIBUTION})
-_OPEN = frozenset({Use.STORED, Use.COLLECTED, Use.RETURNED, Use.PASSED, Use.TENSOR})
+_OPEN = frozenset({Use.STORED, Use.COLLECTED, Use.REPORTED, Use.RETURNED, Use.PASSED, Use.TENSOR})
 
 _FREED = (
     "`{what}` is kept in `{where}` with its autograd graph; backward() frees most of it, the rest stays alive as long "
@@ -92,6 +92,7 @@ class GraphKeptAlive(Rule):
     summary = "losses or states are collected together with their autograd graphs"
     trigger = Trigger(grown=True)
     least = Frequency.UPDATE
+    about_memory = True
     fixable = True
     examples = (
         Example(
@@ -111,7 +112,7 @@ class GraphKeptAlive(Rule):
         node = site.node
         if not isinstance(node, cst.BaseExpression):
             return
-        where = site.grows(node)
+        where = site.grows(node, anew=True)
         if not where or site.value(node).kind not in _MAY_HOLD or _follows_another(site, node):
             return
         graph = site.has_graph(node)

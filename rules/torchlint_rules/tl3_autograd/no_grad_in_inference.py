@@ -94,6 +94,8 @@ class NoGradInInference(Rule):
         guard = _no_grad(site, site.node)
         if guard is None or not site.acting() or site.compiled() or site.scripted():
             return
+        if isinstance(site.node, cst.With) and site.records() is False:
+            return  # another guard around this one decides
         if site.leaves_as_data():
             yield Report(guard, _MESSAGE, _fix(site, guard))
 

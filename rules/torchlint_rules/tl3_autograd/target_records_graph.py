@@ -124,9 +124,10 @@ class TargetRecordsGraph(Rule):
                 return
             above = site.parent(above)
         what = source(call.func)
-        if site.graph_uses(call) <= _ENDS:
+        ends = site.graph_uses(call)
+        if ends <= _ENDS:
             yield Report(call, _DETACHED.format(what=what), _fix(site, call, detached=True), level=Level.NOTE)
-        elif not any(site.has_graph(argument.value, trained=True) for argument in call.args):
+        elif Use.BACKWARD in ends and not any(site.has_graph(argument.value, trained=True) for argument in call.args):
             yield Report(call, _LIVE.format(what=what), _fix(site, call, detached=False))
 
 

@@ -1,0 +1,199 @@
+"""TL409: tensors get a new dimension one by one and are concatenated along it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from torchlint import cst
+from torchlint.rule import Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule.build import bare_star_safe, expression, module_for
+
+_CATS = frozenset({"torch.cat", "torch.concat", "torch.concatenate"})
+_KEYWORDS = frozenset({"tensors", "dim"})
+
+_SOURCE = """\
+import torch
+from torch import nn
+
+
+class Ensemble(nn.Module):
+    def __init__(self, size: int):
+        super().__init__()
+        self.heads = nn.ModuleList(nn.Linear(17, 6) for _ in range(size))
+
+    def forward(self, obs: torch.Tensor):
+        return join([head(obs) for head in self.heads])
+
+
+def join(values: list[torch.Tensor]):
+    return {line}
+
+
+def train(ensemble: Ensemble, optimizer, replay, updates):
+    for _ in range(updates):
+        obs, goal = replay.sample(256)
+        loss = (ensemble(obs) - goal).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def main(replay):
+    ensemble = Ensemble(64)
+    train(ensemble, torch.optim.Adam(ensemble.parameters()), replay, 1000)
+"""
+
+
+def _example(name: str, shape: tuple[int, ...], before: str, after: str) -> Example:
+    return Example(
+        name=name,
+        source=_SOURCE.format(line=before),
+        fixed=_SOURCE.format(line=after),
+        setup="values = list(rows)",
+        workload="join(values)",
+        inputs=(Input("rows", Kind.TENSOR, shape),),
+    )
+
+
+class CatOfUnsqueeze(Rule):
+    """Tensors get a new dimension one by one and are concatenated along it.
+
+    ## What it does
+    Finds `torch.cat` of a list whose elements all get the dimension along which they are joined just for that:
+    `x.unsqueeze(0)`, `x[None]`.
+
+    ## Why is this slow
+    Every view is an operation that PyTorch dispatches, and that autograd records, on its own. `torch.stack` adds the
+    dimension itself.
+
+    ## Example
+    ```python
+    values = torch.cat([head(obs).unsqueeze(0) for head in self.heads])
+    ```
+
+    ## Use instead
+    ```python
+    values = torch.stack([head(obs) for head in self.heads])
+    ```
+
+    ## What the fix may change
+    Nothing. It is offered where the dimension of the concatenation and that of each view are the same literal.
+
+    ## When to ignore it
+    Where the list holds two or three tensors and a microsecond does not matter.
+
+    ## Measured
+    On lists of 64 and of 8 rows; `torchlint rule TL409` prints the figures.
+
+    ## References
+    - PyTorch documentation, `torch.stack`.
+    """
+
+    code = "TL409"
+    name = "cat-of-unsqueeze"
+    summary = "tensors get a new dimension one by one and are concatenated along it"
+    trigger = Trigger(calls=_CATS)
+    least = Frequency.UPDATE
+    fixable = True
+    examples = (
+        _example("rows-64x256", (64, 256), "torch.cat([x.unsqueeze(0) for x in values])", "torch.stack(values)"),
+        _example(
+            "rows-8x6",
+            (8, 6),
+            "torch.cat([torch.tanh(x)[None] for x in values], dim=0)",
+            "torch.stack([torch.tanh(x) for x in values], dim=0)",
+        ),
+    )
+
+    def check(self, site: Site) -> Iterator[Report]:
+        """Report a concatenation of views that only add its dimension."""
+        call = site.node
+        if not isinstance(call, cst.Call) or site.name(call.func) not in _CATS or not site.plain(call):
+            return
+        if any(arg.keyword is not None and arg.keyword.value not in _KEYWORDS for arg in call.args):
+            return
+        tensors, along = site.argument(call, 0, "tensors"), site.argument(call, 1, "dim")
+        dim = 0 if along is None else site.value(along).literal
+        elements = _elements(tensors)
+        pairs = [(element, _expanded(site, element, dim)) for element in elements]
+        if tensors is None or not pairs or type(dim) is not int:
+            return
+        bare = [(element, tensor) for element, tensor in pairs if tensor is not None]
+        if len(bare) == len(pairs):
+            message = "each tensor gets its new dimension by an operation of its own; `torch.stack` adds it to all"
+            yield Report(call, message, None if site.scripted() else _fix(site, call, tensors, bare))
+
+
+def _elements(tensors: cst.BaseExpression | None) -> Sequence[cst.BaseExpression]:
+    """The elements of a list, or the one that a comprehension makes again and again."""
+    match tensors:
+        case cst.ListComp(elt=element) | cst.GeneratorExp(elt=element):
+            return [element]
+        case cst.List(elements=elements) | cst.Tuple(elements=elements):
+            plain = [element.value for element in elements if isinstance(element, cst.Element)]
+            return plain if len(plain) == len(elements) and len(plain) > 1 else []
+    return []
+
+
+def _expanded(site: Site, node: cst.BaseExpression, dim: object) -> cst.BaseExpression | None:
+    """The tensor that a view adds one dimension to, at this place."""
+    match node:
+        case cst.Call(
+            func=cst.Attribute(value=tensor, attr=cst.Name(value="unsqueeze")), args=[cst.Arg(star="") as at]
+        ):
+            return tensor if _is(site, at.value, dim) and site.name(node.func) is None else None
+        case cst.Call(func=func, args=[cst.Arg(star="", keyword=None) as given, cst.Arg(star="") as at]):
+            added = site.name(func) == "torch.unsqueeze" and _is(site, at.value, dim)
+            return given.value if added else None
+        case cst.Subscript(value=tensor, slice=[cst.SubscriptElement(slice=cst.Index(value=index)), *others]):
+            rest = [part.slice for part in others]
+            return tensor if dim == 0 and _is_none(site, index) and _is_all(rest) else None
+    return None
+
+
+def _is(site: Site, node: cst.BaseExpression, dim: object) -> bool:
+    literal = site.value(node).literal
+    return type(literal) is int and literal == dim
+
+
+def _is_none(site: Site, index: cst.BaseExpression) -> bool:
+    """``None`` or ``np.newaxis``."""
+    none = isinstance(index, cst.Name) and index.value == "None"
+    return none or site.name(index) in ("numpy.newaxis", "torch.newaxis")
+
+
+def _is_all(rest: Sequence[cst.BaseSlice]) -> bool:
+    """Whether what follows the new dimension in an index keeps all others: nothing, or ``...``."""
+    match rest:
+        case []:
+            return True
+        case [cst.Index(value=cst.Ellipsis())]:
+            return True
+    return False
+
+
+def _fix(
+    site: Site,
+    call: cst.Call,
+    tensors: cst.BaseExpression,
+    bare: Sequence[tuple[cst.BaseExpression, cst.BaseExpression]],
+) -> Fix:
+    """``torch.stack`` of the tensors themselves; of a list as it is where the comprehension did nothing else."""
+    torch, missing = module_for(site, "torch", "torch")
+    replace: list[tuple[cst.CSTNode, cst.CSTNode]] = [(call.func, expression(f"{torch}.stack"))]
+    walked = _walked(site, tensors, bare[0][1])
+    if walked is not None:
+        replace.append((tensors, walked))
+    else:
+        replace.extend((element, bare_star_safe(tensor)) for element, tensor in bare)
+    return Fix("stack them", tuple(replace), imports=missing)
+
+
+def _walked(site: Site, tensors: cst.BaseExpression, tensor: cst.BaseExpression) -> cst.BaseExpression | None:
+    """The list that a comprehension only walks through, ``None`` where it does more or the list is no proven list."""
+    match tensors:
+        case cst.ListComp(
+            for_in=cst.CompFor(target=target, iter=items, ifs=[], inner_for_in=None, asynchronous=None)
+        ) if tensor.deep_equals(target) and site.value(items).kind in (Kind.LIST, Kind.TUPLE):
+            return items
+    return None

@@ -1,0 +1,1 @@
+"""TL7: rollout, environments, replay."""

@@ -1,0 +1,47 @@
+"""The page on precision says what the list of read findings says."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def accuracy(root: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("accuracy", root / "benchmarks" / "accuracy.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_table_of_read_findings_is_that_of_the_list(accuracy: ModuleType, root: Path) -> None:
+    page = (root / "docs" / "accuracy.md").read_text(encoding="utf-8")
+    assert accuracy.written(page, "reading", accuracy.verdicts()) == page
+
+
+def test_the_table_of_traps_is_that_of_the_fixtures(accuracy: ModuleType, root: Path) -> None:
+    page = (root / "docs" / "accuracy.md").read_text(encoding="utf-8")
+    assert accuracy.written(page, "traps", accuracy.traps()) == page
+
+
+def test_every_verdict_is_one_of_two_and_says_why(root: Path) -> None:
+    with (root / "docs" / "accuracy.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert rows
+    assert {row["verdict"] for row in rows} <= {"right", "wrong"}
+    assert all(row["why"] and row["line"].isdecimal() and row["file"].endswith(".py") for row in rows)
+
+
+def test_a_printed_table_becomes_markdown(accuracy: ModuleType) -> None:
+    text = "rule smells found\nTL101 3 2\nall 3 2\nmacro recall 0.67\n"
+    assert (
+        accuracy.table(text)
+        == "| rule | smells | found |\n| --- | --- | --- |\n| TL101 | 3 | 2 |\n| all | 3 | 2 |\n\nmacro recall 0.67"
+    )
