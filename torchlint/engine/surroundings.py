@@ -119,6 +119,11 @@ class Surroundings(Place):
         twin = self._expr(node)
         return twin is not None and self.analysis.idle.calls(self.facts, twin, name)
 
+    def tried_uncalled(self, node: cst.CSTNode) -> bool:
+        """Whether an expression stands in a ``try`` whose body does not use what it is assigned to."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.idle.tried(self.facts, twin)
+
     def file_mentions(self, word: str) -> bool:
         """Whether the file's text holds a word."""
         return word.encode() in self.facts.source.utf8

@@ -37,6 +37,23 @@ class Idle:
         above = [read[0].parent.get(read[1]) for read in reads if read is not None]
         return any(isinstance(part, ast.Attribute) and part.attr == name for part in above)
 
+    def tried(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether the ``try`` around an expression ends before anything uses what it is assigned to."""
+        stmt = facts.statement(node)
+        held = stmt
+        above = facts.parent.get(stmt) if stmt is not None else None
+        while isinstance(above, (ast.If, ast.With, ast.For)):
+            held, above = above, facts.parent.get(above)
+        if not isinstance(above, ast.Try) or held not in above.body or not _catches(above):
+            return False
+        if isinstance(stmt, ast.Return):
+            return stmt.value is node
+        targets = stmt.targets if isinstance(stmt, ast.Assign) and _gives(stmt.value, node) else []
+        texts = {ast.unparse(target) for target in targets}
+        parts = (part for other in above.body for part in ast.walk(other))
+        calls = [part for part in parts if isinstance(part, ast.Call) and not _is_compile(part, node)]
+        return bool(texts) and not any(ast.unparse(part) in texts for call in calls for part in (call.func, *call.args))
+
     def _reads(self, facts: FileFacts, stmt: ast.AST, target: ast.expr) -> Iterator[tuple[FileFacts, ast.expr] | None]:
         """The places that may read a target; ``None`` for one that is not followed."""
         if isinstance(target, ast.Name):
@@ -52,6 +69,24 @@ class Idle:
                 yield None  # perhaps getattr by name
         else:
             yield None
+
+
+# What is raised where torch, or a part of it, is too old or not installed.
+_MISSING = frozenset({"AttributeError", "ImportError", "ModuleNotFoundError", "NameError"})
+
+
+def _catches(node: ast.Try) -> bool:
+    """Whether a handler catches more than that something is missing."""
+    for handler in node.handlers:
+        caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+        if any(kind is None or ast.unparse(kind) not in _MISSING for kind in caught):
+            return True
+    return False
+
+
+def _is_compile(call: ast.Call, node: ast.expr) -> bool:
+    """Whether a call is the one looked at, or of the same function."""
+    return isinstance(node, ast.Call) and ast.unparse(call.func) == ast.unparse(node.func)
 
 
 def _gives(value: ast.expr | None, node: ast.expr) -> bool:

@@ -15,7 +15,8 @@ from torchlint.rule import Frequency
 
 # Words of conditions that ask what the machine is, or whether something was set before, but not what the user wants.
 _MACHINE = re.compile(
-    r"(^|_)(cuda|gpu|gpus|mps|device|device_count|is_available|__name__|platform|version|hasattr)($|_)"
+    r"_*((use|has|is|with|on)_)?(cuda|gpus?|mps|device)(_?(available|type|count|enabled)|:\d+)?"
+    r"|is_available|device_count|__name__|platform|version(_info)?|hasattr"
 )
 _SWITCH = re.compile(r"(^|_)(debug\w*|profil\w+|trac(e|ing)|anomal\w+|diagnos\w+|inspect\w*)($|_)", re.IGNORECASE)
 _CALLED_BY_PYTHON = frozenset({"property", "staticmethod", "classmethod", "contextmanager", "wraps", "abstractmethod"})
@@ -106,4 +107,4 @@ def _asks_machine(test: ast.expr) -> bool:
         return False
     if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.In, ast.NotIn)):
         return "environ" in names_in(test.comparators[0])
-    return any(_MACHINE.search(word.lower()) for word in names_in(test))
+    return any(_MACHINE.fullmatch(word.lower()) for word in names_in(test))

@@ -319,6 +319,12 @@ class Site(Protocol):
     def calls_method(self, node: cst.CSTNode, name: str) -> bool:
         """Whether a method of what an expression is assigned or entered to is known to be called."""
 
+    def tried_uncalled(self, node: cst.CSTNode) -> bool:
+        """Whether an expression stands in a ``try`` whose body neither calls nor passes on what it is assigned to.
+
+        Only a ``try`` with handlers that catch more than a missing name or module.
+        """
+
     def file_mentions(self, word: str) -> bool:
         """Whether the text of the file itself holds a word."""
 
