@@ -33,6 +33,8 @@ NOT_FOUND = {
         "as_keyword": "what is assigned is no concatenation any more",
         "in_closure": "what is assigned is no concatenation any more",
     },
+    "TL404": dict.fromkeys(("in_lambda", "in_closure"), "a function inside the method appends"),
+    "TL407": dict.fromkeys(("in_lambda", "in_closure"), "a function inside the method appends"),
     "TL705": dict.fromkeys(("in_lambda", "in_closure"), "the test that bounds the list stands outside"),
     "TL501": dict.fromkeys(
         ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),

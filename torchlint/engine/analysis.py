@@ -15,6 +15,7 @@ from torchlint.facts.escape import Escapes
 from torchlint.facts.flow import Flow
 from torchlint.facts.graph import CallGraph, call_graph
 from torchlint.facts.growth import Growth
+from torchlint.facts.hoards import Hoards
 from torchlint.facts.host_only import HostOnly
 from torchlint.facts.hotness import Heat, heat
 from torchlint.facts.indexing import Indexing
@@ -74,6 +75,7 @@ class Analysis:
     growth: Growth
     regrowth: Regrowth
     queues: Queues
+    hoards: Hoards
     waiting: Waiting
     indexing: Indexing
     host_only: HostOnly
@@ -206,6 +208,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         host_only=HostOnly(project, graph, values),
         regrowth=Regrowth(loops),
         queues=Queues(values, graph),
+        hoards=Hoards(values, graph, found),
         waiting=Waiting(values),
         indexing=Indexing(values),
         groups=graph.groups,

@@ -440,6 +440,21 @@ class PairedSite:
         twin = self._expr(node)
         return twin is not None and self.analysis.indexing.only(self.facts, twin)
 
+    def hoarded(self, call: cst.Call) -> str:
+        """The list that a call appends to, if it only ever grows."""
+        twin = self._expr(call)
+        return self.analysis.hoards.grown(self.facts, twin) if isinstance(twin, ast.Call) else ""
+
+    def drawn_from(self, call: cst.Call) -> bool:
+        """Whether a call appends to what batches are drawn from."""
+        twin = self._expr(call)
+        return isinstance(twin, ast.Call) and self.analysis.hoards.drawn(self.facts, twin)
+
+    def in_memory(self, node: cst.CSTNode) -> bool:
+        """Whether a dataset lies in memory."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.hoards.in_memory(self.facts, twin)
+
 
 def _other_end(function: Scope) -> list[Scope]:
     """Of a context manager's ``__exit__`` its ``__enter__``, and the other way round."""
