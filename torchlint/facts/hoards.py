@@ -144,7 +144,13 @@ class Hoards:
             ast.FormattedValue,
             ast.IfExp,
         )
-        return isinstance(above, reads) or (isinstance(current, ast.Subscript) and isinstance(above, ast.BinOp))
+        return isinstance(above, reads) or (isinstance(current, ast.Subscript) and _is_read_out(current))
+
+
+def _is_read_out(node: ast.Subscript) -> bool:
+    """Whether a subscript takes elements out of a list, by number or by slice, and gives no list of a dictionary."""
+    index = node.slice.operand if isinstance(node.slice, ast.UnaryOp) else node.slice
+    return isinstance(index, ast.Slice) or (isinstance(index, ast.Constant) and isinstance(index.value, int))
 
 
 def _works(scope: Scope) -> bool:
