@@ -3,20 +3,23 @@ PYTHON ?= python3
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test test-long demo bench-peers accuracy format clean
+.PHONY: help test test-long test-packages demo bench-peers accuracy format clean
 
 SOURCES := $(shell find torchlint rules -name '*.py' -o -name '*.json')
 CONSTRAINTS := requirements/constraints.txt
 MIN_PYTHON := import sys; sys.exit("torchlint needs Python 3.10 or newer" if sys.version_info < (3, 10) else 0)
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 
 test: .venv/made ## style, types and tests, here and on the other Pythons of this machine
 	@.venv/bin/python tests/run_all.py
 
 test-long: .venv/made ## the tests that take minutes
 	.venv/bin/python -m pytest -m long
+
+test-packages: .venv/made ## fix Stable-Baselines3, train with it and run its own tests, before and after
+	.venv/bin/python -m pytest tests/packages -rP
 
 demo: .venv-demo/made ## lint and fix a copy of the agent in examples/
 	@sh examples/demo.sh .venv-demo/bin/python

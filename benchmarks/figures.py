@@ -1,9 +1,10 @@
-"""Measures the examples of the rules on this machine and writes the figures that messages and documentation quote.
+"""Measures the examples of the rules with the suite of ``torchlint bench`` and writes what the project ships.
 
-    python benchmarks/figures.py [CODES] [--rounds N] [--device cpu|cuda] [-o FILE]
+    python benchmarks/figures.py [CODES] [--rounds N] [--device cpu|cuda]
 
-Without codes all rules are measured and the file is written anew. With codes only their rows are replaced, which needs
-a file from the same machine. A row whose control run strays is measured again, and left out after the last try.
+The data go to ``docs/benchmarks/<machine>.json``; what messages and documentation quote of them, to the rules' own
+``figures.json``. With codes only their rows are replaced, which needs data of the same machine and the same torch. An
+example whose control strays is measured again, and left out after the last try.
 """
 
 from __future__ import annotations
@@ -11,43 +12,53 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import platform
+import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-import torch
-
-from torchlint.bench import Unsteady, figure
-from torchlint.engine.rules import load_rules
-from torchlint.rule import Example, Rule
+from torchlint import __version__
+from torchlint.bench.device import device_of
+from torchlint.bench.result import Machine, Results, Row, Status, to_json
+from torchlint.bench.store import load
+from torchlint.bench.suite import Plan, examples_of, row_of, running
+from torchlint.bench.table import as_text
+from torchlint.engine.rules import figures_by_example, load_rules
+from torchlint.rule import Rule
 
 ROOT = Path(__file__).resolve().parent.parent
 FIGURES = ROOT / "rules" / "torchlint_rules" / "figures.json"
+DATA = ROOT / "docs" / "benchmarks"
 TRIES = 4
-
-Row = dict[str, str | float]
+QUOTED = ("ratio", "low", "high", "saves_us", "control")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure, print a line for each example, write the file. Returns 1 when a row could not be measured."""
+    """Measure, print the table, write the files. Returns 1 when an example could not be measured."""
     options = _options(arguments)
-    machine = _machine(options.device)
-    chosen = [rule for rule in load_rules() if not options.codes or rule.code in options.codes]
+    rules = load_rules()
+    chosen = [rule for rule in rules if not options.codes or rule.code in options.codes]
     if missing := set(options.codes) - {rule.code for rule in chosen}:
         print(f"no rule with the code {', '.join(sorted(missing))}", file=sys.stderr)
         return 2
-    kept = _kept(options.output, machine, options.codes) if options.codes else []
-    rows, failed = list(kept), 0
-    for rule in chosen:
-        # Away from an accelerator the figure of a rule about one would say nothing of what it finds.
-        for example in () if rule.cuda_only and options.device == "cpu" else rule.examples:
-            row = _row(rule, example, options.rounds, options.device)
-            failed += row is None
-            rows += [row] if row is not None else []
-    rows.sort(key=lambda row: str(row["code"]))
-    options.output.write_text(json.dumps({"machine": machine, "figures": rows}, indent=1) + "\n", encoding="utf-8")
-    return 1 if failed else 0
+    device = device_of(options.device)
+    path = DATA / f"{slug(device.machine())}.json"
+    old = load(path)
+    if options.codes and (old is None or old.machine != device.machine()):
+        print(f"{path} holds nothing of this machine with this torch: measure all rules first", file=sys.stderr)
+        return 2
+    rows: list[Row] = []
+    with running():
+        for rule, example in examples_of(chosen):
+            rows.append(row_of(rule, example, device, Plan(options.rounds, TRIES)))
+            print(f"{rule.code} {example.name}: {rows[-1].status.value}", file=sys.stderr, flush=True)
+    new = Results(device.machine(), tuple(rows), version=__version__)
+    print(as_text(new, figures_by_example(), chosen, color=False, unicode=True, width=100))
+    kept = old.rows if old is not None and options.codes else ()
+    results = dataclasses.replace(new, rows=together(kept, new.rows, rules))
+    path.write_text(to_json(results), encoding="utf-8")
+    FIGURES.write_text(quoted(FIGURES, results, rules), encoding="utf-8")
+    return int(any(row.status not in (Status.MEASURED, Status.SKIPPED) for row in rows))
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
@@ -55,63 +66,36 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("codes", nargs="*", metavar="CODES", help="rules to measure (default: all)")
     parser.add_argument("--rounds", type=int, default=21, help="interleaved rounds for each example (default: 21)")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("-o", "--output", type=Path, default=FIGURES, help="file to write (default: the rules' own)")
     return parser.parse_args(arguments)
 
 
-def _machine(device: str) -> dict[str, str | int]:
-    """What the figures hold for."""
-    return {
-        "device": torch.cuda.get_device_name() if device == "cuda" else "cpu",
-        "processor": _processor(),
-        "threads": 1,
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "numpy": np.__version__,
-    }
+def slug(machine: Machine) -> str:
+    """A file name for a machine: ``amd-epyc`` or ``nvidia-h100-80gb-hbm3``."""
+    name = machine.processor if machine.device == "cpu" else machine.device
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
-def _processor() -> str:
-    """The processor's name, where the system tells."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
+def together(old: Sequence[Row], new: Sequence[Row], rules: Sequence[type[Rule]]) -> tuple[Row, ...]:
+    """What was measured, in the order of the rules and their examples; a new row takes the place of an old one."""
+    rows = {(row.code, row.example): row for row in (*old, *new) if row.status is Status.MEASURED}
+    order = [(rule.code, example.name) for rule, example in examples_of(rules)]
+    return tuple(rows[key] for key in order if key in rows)
 
 
-def _kept(path: Path, machine: dict[str, str | int], codes: list[str]) -> list[Row]:
-    """The rows of other rules in a file from the same machine. A file from another one ends the program."""
-    if not path.exists():
-        return []
-    old = json.loads(path.read_text(encoding="utf-8"))
-    if old["machine"] != machine:
-        sys.exit(f"{path} was measured on another machine: measure all rules, or write to another file with -o")
-    return [row for row in old["figures"] if row["code"] not in codes]
-
-
-def _row(rule: type[Rule], example: Example, rounds: int, device: str) -> Row | None:
-    """Measure one example, several times if the machine is unsteady."""
-    for _ in range(TRIES):
-        try:
-            found = figure(rule, example, rounds, device)
-        except Unsteady as error:
-            print(f"{error}: not written", file=sys.stderr)
-            continue
-        print(
-            f"{rule.code} {example.name}: {found.ratio:.2f} [{found.low:.2f}-{found.high:.2f}], "
-            f"saves {found.saves_us:.2f} us, control {found.control:.3f}"
-        )
-        rounded = {name: float(f"{value:.4g}") for name, value in dataclasses.asdict(found).items()}
-        return {"code": rule.code, "example": example.name, **rounded, "size": size(example), "device": device}
-    return None
-
-
-def size(example: Example) -> str:
-    """What was measured, in words: the example's name and the sizes of its inputs."""
-    inputs = [f"{i.name} {'x'.join(map(str, i.shape))}" for i in example.inputs if i.shape]
-    return ", ".join([example.name.replace("-", " "), *inputs])
+def quoted(path: Path, results: Results, rules: Sequence[type[Rule]]) -> str:
+    """The figures as the rules quote them, beside those of the other device that stand in the file."""
+    device = "cpu" if results.machine.device == "cpu" else "cuda"
+    old = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"machine": None, "figures": []}
+    mine = json.loads(to_json(results))
+    rows = [row for row in old["figures"] if row["device"] != device]
+    for row in mine["rows"]:
+        named = {name: row["figure"][name] for name in QUOTED}
+        rows.append({"code": row["code"], "example": row["example"], **named, "size": row["size"], "device": device})
+    order = [(rule.code, example.name) for rule, example in examples_of(rules)]
+    rows = [row for row in rows if (row["code"], row["example"]) in order]  # examples come and go
+    rows.sort(key=lambda row: (order.index((row["code"], row["example"])), row["device"]))
+    machine = mine["machine"] if device == "cpu" or old["machine"] is None else old["machine"]
+    return json.dumps({"machine": machine, "figures": rows}, indent=1) + "\n"
 
 
 if __name__ == "__main__":

@@ -47,9 +47,10 @@ class Engine:
     settings: Settings | None = None
     stdin: Source | None = None
     asked: tuple = ()
+    own: object = None
 
-    def check(self, paths, settings, stdin=None):
-        self.paths, self.settings, self.stdin = tuple(paths), settings, stdin
+    def check(self, paths, settings, stdin=None, own=None):
+        self.paths, self.settings, self.stdin, self.own = tuple(paths), settings, stdin, own
         if self.error:
             raise self.error
         return self.result

@@ -41,6 +41,7 @@ ALLOWED = {
         "torchlint.cst",
         "torchlint.sources",
         "torchlint.engine",
+        "torchlint.report",
         "torchlint.settings.model",
     ),
     "torchlint.cli": ("torchlint",),

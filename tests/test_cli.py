@@ -29,6 +29,17 @@ FLAGS = {
     "--ignore TL1": {"ignore": ("TL1",)},
     "--extend-select TL3": {"extend_select": ("TL3",)},
     "--preview": {"preview": True},
+    "--fix-only": {"fix_only": True, "fix": True},
+    "--show-fixes": {"show_fixes": True},
+    "--fixable TL1": {"fixable": ("TL1",)},
+    "--unfixable TL1,TL2": {"unfixable": ("TL1", "TL2")},
+    "--per-file-ignores tests/*:TL1,TL2,demo.py:TL3": {
+        "per_file_ignores": (("tests/*", ("TL1", "TL2")), ("demo.py", ("TL3",)))
+    },
+    "--ignore-noqa": {"ignore_noqa": True},
+    "--since HEAD~1": {"since": "HEAD~1"},
+    "--no-context": {"no_context": True},
+    "--config preview=true --config fail-level='never'": {"preview": True, "fail_level": "never"},
     "--exit-zero": {"exit_zero": True},
     "-e": {"exit_zero": True},
     "--exit-non-zero-on-fix": {"exit_non_zero_on_fix": True},
@@ -55,7 +66,7 @@ def test_flags_become_settings(engine, flags):
     expected = FLAGS[flags]
     assert {name: getattr(engine.settings, name) for name in expected} == expected
     plain = Settings(engine.settings.root)
-    others = [name for name in Settings.__slots__ if name not in expected]
+    others = [name for name in Settings.__slots__ if name not in (*expected, "file")]
     assert {name: getattr(engine.settings, name) for name in others} == {name: getattr(plain, name) for name in others}
 
 
@@ -80,7 +91,7 @@ def test_settings_are_those_closest_to_what_all_paths_share(engine, tmp_path):
         (tmp_path / folder / "deep").mkdir(parents=True)
         (tmp_path / folder / "torchlint.toml").write_text(f'fail-level = "{level}"\n')
     main(["check", "one/deep"])
-    assert (engine.settings.root, engine.settings.fail_level) == (tmp_path / "one", "note")
+    assert (engine.settings.root, engine.settings.fail_level) == (tmp_path, "note")
     main(["check", "one/deep", "two/deep"])
     assert (engine.settings.root, engine.settings.fail_level) == (tmp_path, "warning")
 
@@ -172,8 +183,9 @@ WRONG = {
     "check --unsafe": "no such option: --unsafe; did you mean '--unsafe-fixes'?",
     "check -x": "no such option: -x; did you mean",
     "--vresion": "no such option: --vresion; did you mean '--version'?",
-    "check --output-format ful": "'ful' is none of full, concise, json, github; did you mean 'full'?",
-    "check --output-format zzzz": "'zzzz' is none of full, concise, json, github; did you mean",
+    "check --output-format ful": "'ful' is none of full, concise, grouped, json, json-lines,",
+    "check --output-format zzzz": "rdjson, azure, pylint, lintrunner, markdown; did you mean",
+    "check --output-format ful --quiet": "did you mean 'full'?",
     "check --device gpu": "'gpu' is none of auto, cpu, cuda; did you mean",
     "check --fail-level warnings": "did you mean 'warning'?",
     "check --accept rounding,validaton": "'validaton' is none of",
@@ -181,6 +193,24 @@ WRONG = {
     "check --config no-such.toml": "no-such.toml",
     "check --config preveiw=true": "did you mean 'preview'?",
     "check --fix=1": "--fix",
+    "check --per-file-ignores TL1": "'TL1' does not read PATTERN:SELECTOR",
+    "check --per-file-ignores :TL1": "':TL1' does not read PATTERN:SELECTOR",
+    "check --config a=1=": "--config: not valid TOML",
+    "check --config other.toml --config more.toml": "more than one settings file: other.toml, more.toml",
+    "check --config pyproject.toml --isolated": "an isolated run reads no settings file",
+    "check -q -s": "--quiet and --silent cannot be given together",
+    "check -q -v": "--quiet and --verbose cannot be given together",
+    "check --watch --show-files": "--watch and --show-files cannot be given together",
+    "check --add-noqa --fix": "--add-noqa and --fix cannot be given together",
+    "check --add-noqa --diff": "--add-noqa and --diff cannot be given together",
+    "check --add-noqa -": "- and --add-noqa cannot be given together",
+    "check --watch -": "- and --watch cannot be given together",
+    "check --add-noqa=a#b": "--add-noqa: a reason is one line without #",
+    "check @gone.txt": "@gone.txt: cannot read arguments from gone.txt: No such file or directory",
+    "config selct": "no such setting: selct; did you mean 'select'?",
+    "config select --schema": "--schema describes all settings: give no key with it",
+    "config --output-format xml": "'xml' is none of text, json",
+    "clean no-such-folder": "no-such-folder",
     "check --select": "--select",
     "check - a.py": "- (standard input) cannot be given together with other paths",
     "check --stdin-filename a.py": "--stdin-filename is for standard input",
@@ -227,7 +257,10 @@ def test_without_a_command_the_help_is_shown(engine, capsys):
     assert "Usage: torchlint" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("line", ["--help", "check --help", "rule --help", "-h"])
+HELP = ["--help", "check --help", "rule --help", "baseline --help", "config --help", "clean --help", "-h"]
+
+
+@pytest.mark.parametrize("line", HELP)
 def test_help_has_examples(engine, capsys, line):
     assert main(line.split()) == 0
     out = capsys.readouterr().out
@@ -240,7 +273,7 @@ def test_the_help_lists_every_option_of_check_under_a_heading(engine, capsys):
     lines = capsys.readouterr().out.splitlines()
     headings = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
     assert headings == [
-        "Fixes:", "Rules:", "Files:", "Settings:", "Output:", "Exit code:", "Other options:"
+        "Fixes:", "Rules:", "Known findings:", "Files:", "Settings:", "Output:", "Exit code:", "Other options:"
     ]  # fmt: skip
     assert [line.strip() for line in lines[lines.index("Other options:") + 1 :]] == [
         "-h, --help  Show this message and exit."

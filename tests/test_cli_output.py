@@ -176,7 +176,7 @@ def test_standard_input_takes_the_settings_of_its_name(engine, monkeypatch, tmp_
     (tmp_path / "lib" / "torchlint.toml").write_text("preview = true\n")
     feed(monkeypatch, TEXT.encode())
     main(["check", "-", "--stdin-filename", "lib/agent.py"])
-    assert (engine.settings.preview, engine.stdin.name) == (True, "agent.py")
+    assert (engine.settings.preview, engine.stdin.name) == (True, "lib/agent.py")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])

@@ -39,7 +39,7 @@ def linter(*swaps):
 def run(text, *swaps, name="a.py", **others):
     sources = {name: source(text, name)}
     sources.update({f"{other}.py": source(its, f"{other}.py") for other, its in others.items()})
-    return fix(sources, linter(*swaps), lambda plain: True)
+    return fix(sources, linter(*swaps), lambda name, plain: True)
 
 
 def fixed(text, *swaps, name="a.py", **others):
@@ -59,7 +59,7 @@ def test_fixes_are_applied_until_nothing_changes():
 
 def test_a_clean_file_is_not_touched():
     given = {"a.py": source("x = 1\n")}
-    outcome = fix(given, linter(("y", "z")), lambda plain: True)
+    outcome = fix(given, linter(("y", "z")), lambda name, plain: True)
     assert outcome.sources == given
     assert outcome.applied == {}
 
@@ -71,7 +71,7 @@ def test_overlapping_fixes_wait_for_the_next_round():
         rounds.append(sources["a.py"].text)
         return linter(("abs(abs(1))", "abs(2)", "TL1"), ("abs(1)", "1", "TL2"), ("abs(2)", "2", "TL3"))(sources)
 
-    outcome = fix({"a.py": source("x = abs(abs(1))\n")}, lint, lambda plain: True)
+    outcome = fix({"a.py": source("x = abs(abs(1))\n")}, lint, lambda name, plain: True)
     assert rounds == ["x = abs(abs(1))\n", "x = abs(2)\n", "x = 2\n"]
     assert [found.code for found in outcome.applied["a.py"]] == ["TL1", "TL3"]
 
@@ -93,9 +93,9 @@ def test_only_what_is_accepted_is_applied_and_what_loses_a_comment_never():
             ]
         }
 
-    everything = fix({"a.py": source(text)}, lint, lambda plain: True)
+    everything = fix({"a.py": source(text)}, lint, lambda name, plain: True)
     assert everything.sources["a.py"].text == "x = 1\ny = 2\nz = three\n"
-    safe = fix({"a.py": source(text)}, lint, lambda plain: not plain.may_change)
+    safe = fix({"a.py": source(text)}, lint, lambda name, plain: not plain.may_change)
     assert safe.sources["a.py"].text == "x = 1\ny = two\nz = three\n"
     assert [found.start.row for found in safe.remaining["a.py"]] == [2, 3]
 
@@ -134,7 +134,7 @@ def test_edits_outside_the_text_are_a_broken_fix():
         broken = PlainFix("do it", (Edit(0, 1000, ""),))
         return {"a.py": [Finding(found.code, "", "", Level.NOTE, "a.py", found.start, found.end, (1, 1), fix=broken)]}
 
-    outcome = fix({"a.py": source("x = 1\n")}, lint, lambda plain: True)
+    outcome = fix({"a.py": source("x = 1\n")}, lint, lambda name, plain: True)
     assert outcome.sources["a.py"].text == "x = 1\n"
     assert "do not fit" in outcome.problems[0].message
 
@@ -156,7 +156,7 @@ def test_fixes_without_end_leave_the_file_and_are_reported():
         return lint(sources)
 
     given = {"a.py": source("x = 'ping'\n"), "b.py": source("y = one\n", "b.py")}
-    outcome = fix(given, counted, lambda plain: True)
+    outcome = fix(given, counted, lambda name, plain: True)
     assert outcome.sources["a.py"] == given["a.py"]
     assert outcome.sources["b.py"].text == "y = 1\n"
     assert list(outcome.applied) == ["b.py"]
@@ -173,7 +173,7 @@ def test_a_file_that_does_not_parse_is_left_alone():
 def test_newlines_byte_order_mark_and_wide_characters_stay():
     raw = "\ufeff# é 🚀\r\nx = one\r\n".encode()
     given = decode(raw, Path("/project/a.py"), "a.py")
-    outcome = fix({"a.py": given}, linter(("one", "(\n    1\n)", "TL1", "import os\n")), lambda plain: True)
+    outcome = fix({"a.py": given}, linter(("one", "(\n    1\n)", "TL1", "import os\n")), lambda name, plain: True)
     after = outcome.sources["a.py"]
     assert after.text == "import os\r\n# é 🚀\r\nx = (\r\n    1\r\n)\r\n"
     assert after.bom
@@ -282,7 +282,9 @@ def test_an_import_that_another_file_takes_from_here_stays(other, kept):
 
 def test_files_that_are_not_fixed_may_import_too():
     other = source("from a import np\n", "b.py")
-    outcome = fix({"a.py": source("import np\nx = np.one\n")}, linter(("np.one", "1")), lambda plain: True, [other])
+    outcome = fix(
+        {"a.py": source("import np\nx = np.one\n")}, linter(("np.one", "1")), lambda name, plain: True, [other]
+    )
     assert outcome.sources["a.py"].text == "import np\nx = 1\n"
     assert list(outcome.sources) == ["a.py"]
 

@@ -78,7 +78,7 @@ CLASSES: dict[str, tuple[str, str, dict[str, str]]] = {
     "skrl agent": (
         "from skrl.agents.torch import Agent",
         "Agent",
-        {"act": "S", "_update": "U", "record_transition": "S"},
+        {"act": "S", "_update": "E", "record_transition": "S"},
     ),
     "skrl model": ("from skrl.models.torch import GaussianMixin", "GaussianMixin", {"compute": "S"}),
     "Acme": ("from acme import core", "core.Actor", {"select_action": "S", "observe": "S", "observe_first": "E"}),

@@ -2,7 +2,7 @@ import re
 from dataclasses import dataclass, replace
 
 import pytest
-from reporting import COST, STEP, UPDATE, context_of, finding_of
+from reporting import COST, ROOT, STEP, context_of, finding_of
 
 from torchlint.report import github
 from torchlint.rule import Change, Cost, Edit, Frequency, Hop, Hotness, Level, PlainFix, Position
@@ -81,9 +81,20 @@ def many(number, level, **fields):
 def test_the_worst_ten_of_each_level_and_a_count_of_the_others():
     cheap, dear = many(12, Level.WARNING), many(3, Level.WARNING, path="z.py", cost=COST, hot=STEP)
     found = commands(*cheap, *dear, *many(11, Level.NOTE), *many(2, Level.ERROR))
-    assert [command.name for command in found] == ["error"] * 2 + ["warning"] * 10 + ["notice"] * 11
+    assert [command.name for command in found] == ["error"] * 2 + ["warning"] * 10 + ["notice"] * 10
     assert [command.properties["file"] for command in found[2:6]] == ["z.py", "z.py", "z.py", "agent.py"]
-    assert found[-1] == Command("notice", {"title": "torchlint"}, "6 more")
+    assert found[-1] == Command("notice", {"title": "torchlint"}, "7 more")
+
+
+def test_the_count_is_no_eleventh_notice():
+    found = commands(*many(10, Level.NOTE), *many(11, Level.WARNING))
+    assert [command.name for command in found].count("notice") == 10
+    assert found[-1].message == "2 more"
+
+
+def test_the_file_is_named_as_the_repository_knows_it():
+    (command,) = commands(finding_of(TEXT, CODE), repository=ROOT.parent)
+    assert command.properties["file"] == "project/agent.py"
 
 
 def test_ten_are_not_cut():
@@ -92,39 +103,6 @@ def test_ten_are_not_cut():
 
 def test_nothing_found_is_no_command():
     assert github.render(context_of(TEXT)) == ""
-
-
-def cells_of(row):
-    return [cell.strip() for cell in row.strip("|").split("|")]
-
-
-def test_the_summary_is_a_table_worst_first():
-    seldom = finding_of(TEXT, CODE, message="b", hot=UPDATE, cost=Cost(9, 2, 2, 2, "batch 256"))
-    often = finding_of(TEXT, CODE, message="a", path="z.py", hot=STEP, cost=COST)
-    lines = github.step_summary(context_of(TEXT, seldom, often)).splitlines()
-    header = lines.index("| Level | Rule | Where | What | How often | Cost |")
-    first, second = (cells_of(row) for row in lines[header + 2 : header + 4])
-    assert first[:4] == ["warning", "TL101 legacy-tensor-constructor", "z.py:1", "a"]
-    assert first[4] == "once per environment step (train.py:88 loop → Agent.act)"
-    assert first[5].startswith("about 3.6 us a call, 3.1x")
-    assert second[3] == "b"
-    assert "2 findings" in lines[2]
-
-
-def test_nothing_in_the_summary_is_markup():
-    hostile = "a|b\n<img src=x>`[l](u)*_\\~#@.py"
-    text = github.step_summary(context_of(TEXT, finding_of(TEXT, CODE, path=hostile, message=hostile)))
-    row = next(line for line in text.splitlines() if line.startswith("| warning"))
-    assert len(cells_of(row)) == 6
-    for cell in cells_of(row):
-        bare = re.sub(r"&#\d+;", "", cell)
-        assert not set("<>&`[]*_\\~#@|") & set(bare)
-
-
-def test_the_summary_counts_the_rows_it_leaves_out():
-    text = github.step_summary(context_of(TEXT, *many(450, Level.WARNING)))
-    assert text.count("| warning |") == 400
-    assert "50 findings more." in text
 
 
 def test_an_annotation_tells_why_the_line_is_hot_what_it_costs_and_what_a_fix_may_change() -> None:

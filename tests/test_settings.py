@@ -12,6 +12,7 @@ from torchlint.settings.toml import line_of
 
 
 def load(start, config=None, isolated=False, **overrides):
+    config = () if config is None else (config,)
     return load_settings(start, config=config, isolated=isolated, overrides=overrides)
 
 
@@ -228,7 +229,8 @@ def test_isolated_reads_no_file(tmp_path):
         ("device = ['cpu']\n", "/torchlint.toml:1: device: expected a string, not a list"),
         (
             "output-format = 'jsn'\n",
-            "/torchlint.toml:1: output-format: 'jsn' is none of full, concise, json, github; did you mean 'json'?",
+            "/torchlint.toml:1: output-format: 'jsn' is none of full, concise, grouped, json, json-lines, github, "
+            "gitlab, sarif, junit, rdjson, azure, pylint, lintrunner, markdown; did you mean 'json'?",
         ),
         ("hot = ['train']\n", "/torchlint.toml:1: hot: 'train' does not read package.module:function"),
         (
@@ -294,7 +296,7 @@ def test_the_toml_parser_is_loaded_when_it_is_needed(tmp_path):
     parser = "tomllib" if sys.version_info >= (3, 11) else "tomli"
     program = (
         "import sys; from pathlib import Path; from torchlint.settings.load import load_settings;"
-        "load_settings(Path(sys.argv[1]), config=None, isolated=False, overrides={});"
+        "load_settings(Path(sys.argv[1]), config=(), isolated=False, overrides={});"
         f"print({parser!r} in sys.modules, 'difflib' in sys.modules)"
     )
 

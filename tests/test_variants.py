@@ -46,6 +46,10 @@ NOT_FOUND = {
         ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
         "follows a compiled module from the assignment that holds the call of compile",
     ),
+    "TL905": dict.fromkeys(
+        ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
+        "follows a scaler from the assignment that holds its constructor",
+    ),
 }
 # Variants that a rule finds but rightly does not fix.
 NOT_FIXED = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
@@ -17,8 +17,13 @@ Program = Callable[[], object]
 """One version of an example, ready to run: evaluates the workload once and gives back its value."""
 
 
-def build(example: Example, source: str, device: str = "cpu") -> Program:
-    """Execute a version of an example and its set-up, with fresh inputs that are equal for equal seeds.
+def ordinary(example: Example) -> dict[str, object]:
+    """Ordinary values of an example's inputs, made afresh and equal each time."""
+    return {declared.name: make(declared) for declared in example.inputs}
+
+
+def build(example: Example, source: str, device: str = "cpu", inputs: Mapping[str, object] | None = None) -> Program:
+    """Execute a version of an example and its set-up, with these inputs, or fresh ordinary ones.
 
     Raises whatever the source, the set-up or an input of a kind without a generator (``TypeError``) raises.
     """
@@ -26,7 +31,7 @@ def build(example: Example, source: str, device: str = "cpu") -> Program:
     namespace: dict[str, object] = {"__name__": "example"}
     exec(compile(source, f"<{example.name}>", "exec"), namespace)
     namespace.update({"torch": torch, "np": np, "device": torch.device(device)})
-    namespace.update({declared.name: make(declared) for declared in example.inputs})
+    namespace.update(ordinary(example) if inputs is None else inputs)
     seed()
     exec(compile(example.setup, f"<setup of {example.name}>", "exec"), namespace)
     workload = f"def __workload():\n    return ({example.workload})\n"

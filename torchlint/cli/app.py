@@ -11,7 +11,6 @@ from torchlint.cli import FAILED
 from torchlint.cli.check import check
 from torchlint.cli.nearest import Group
 from torchlint.cli.output import write
-from torchlint.cli.rule import rule
 
 
 @click.group(cls=Group, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
@@ -25,6 +24,7 @@ def application(context: click.Context) -> None:
       torchlint check              lint the project in this folder
       torchlint check src --fix    and apply the fixes that change nothing but the time
       torchlint rule TL101         explain a rule
+      torchlint bench              run every fix on this machine: same results, less time
     """
     if context.invoked_subcommand is None:
         write(sys.stderr, f"{context.get_help()}\n")
@@ -32,4 +32,10 @@ def application(context: click.Context) -> None:
 
 
 application.add_command(check)
-application.add_command(rule)
+application.lazy = {
+    "rule": "torchlint.cli.rule",
+    "bench": "torchlint.cli.bench",
+    "baseline": "torchlint.cli.baseline",
+    "config": "torchlint.cli.config",
+    "clean": "torchlint.cli.clean",
+}

@@ -6,30 +6,32 @@ import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import click
 
 from torchlint.cli.help import Sectioned
-from torchlint.cli.nearest import Words, choice_option
-from torchlint.cli.run import check_files, check_stdin, describe_hotness
+from torchlint.cli.nearest import SELECTORS, FilePatterns, Words, choice_option
+from torchlint.cli.printing import Volume
+from torchlint.cli.run import Run, describe_hotness
 from torchlint.rule import Change
 from torchlint.settings.check import DEVICES, FAIL_LEVELS, OUTPUT_FORMATS
-from torchlint.settings.load import load_settings
+from torchlint.settings.load import Nested, load_settings
 from torchlint.settings.model import Settings
 
 if TYPE_CHECKING:
     from click.decorators import FC
 
+_Item = TypeVar("_Item")
 _STDIN = "-"
-_SELECTOR = Words("selectors")
+_SELECTOR = Words(SELECTORS)
 _PATTERN = Words("patterns")
 _CHANGE = Words("changes", [change.value for change in Change])
 
 
 def _joined(
-    _context: click.Context, _parameter: click.Parameter, values: tuple[tuple[str, ...], ...]
-) -> tuple[str, ...] | None:
+    _context: click.Context, _parameter: click.Parameter, values: tuple[tuple[_Item, ...], ...]
+) -> tuple[_Item, ...] | None:
     """The words of a repeated option in one tuple; ``None`` when it was not given, so that settings files count."""
     return tuple(word for words in values for word in words) if values else None
 
@@ -42,13 +44,42 @@ def _flag(*names: str, text: str) -> Callable[[FC], FC]:
     return click.option(*names, is_flag=True, default=None, help=text)
 
 
+def _expanded(argument: str) -> list[str]:
+    """The lines of the file that ``@FILE`` names: more arguments than a command line holds, one a line."""
+    if not argument.startswith("@") or os.path.exists(argument):
+        return [argument]
+    try:
+        return Path(argument[1:]).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise click.UsageError(f"{argument}: cannot read arguments from {argument[1:]}: {reason}") from error
+
+
 class _Check(Sectioned):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Let ``--add-noqa`` stand alone: what follows it is a path and no reason."""
+        end = args.index("--") if "--" in args else len(args)
+        args[:end] = [f"{arg}=" if arg == "--add-noqa" else arg for arg in args[:end]]
+        return super().parse_args(ctx, [word for arg in args for word in _expanded(arg)])
+
     sections: ClassVar[Mapping[str, Sequence[str]]] = {
-        "Fixes": ("fix", "unsafe_fixes", "accept", "diff"),
-        "Rules": ("select", "ignore", "extend_select", "preview"),
-        "Files": ("exclude", "extend_exclude", "force_exclude", "respect_gitignore", "stdin_filename"),
+        "Fixes": ("fix", "unsafe_fixes", "accept", "diff", "fix_only", "show_fixes", "fixable", "unfixable"),
+        "Rules": ("select", "ignore", "extend_select", "per_file_ignores", "preview"),
+        "Known findings": ("baseline", "since", "add_noqa", "ignore_noqa"),
+        "Files": ("exclude", "extend_exclude", "force_exclude", "respect_gitignore", "stdin_filename", "no_context"),
         "Settings": ("config", "isolated", "device"),
-        "Output": ("output_format", "output_file", "quiet", "explain_hot"),
+        "Output": (
+            "output_format",
+            "output_file",
+            "statistics",
+            "watch",
+            "explain_hot",
+            "show_files",
+            "show_settings",
+            "quiet",
+            "silent",
+            "verbose",
+        ),
         "Exit code": ("fail_level", "exit_zero", "exit_non_zero_on_fix"),
     }
 
@@ -59,15 +90,31 @@ class _Check(Sectioned):
 @_flag("--unsafe-fixes", text="Take every fix, whatever it may change.")
 @_list_option("--accept", kind=_CHANGE, text="Take the fixes that change no more than this, e.g. rounding,validation.")
 @_flag("--diff", text="Show what --fix would change, and change nothing.")
+@_flag("--fix-only", text="Apply the fixes, and report nothing else.")
+@_flag("--show-fixes", text="List what was fixed.")
+@_list_option("--fixable", kind=_SELECTOR, text="Rules whose fixes are offered, in place of all.")
+@_list_option("--unfixable", kind=_SELECTOR, text="Rules whose fixes are not offered.")
 @_list_option("--select", kind=_SELECTOR, text="Rules to run: codes, prefixes, names, or ALL.")
 @_list_option("--ignore", kind=_SELECTOR, text="Rules not to run.")
 @_list_option("--extend-select", kind=_SELECTOR, text="Rules to run on top of the selected ones.")
+@click.option(
+    "--per-file-ignores",
+    type=FilePatterns(),
+    multiple=True,
+    callback=_joined,
+    help="Rules not to run in some files, e.g. 'tests/*:TL1'.",
+)
 @_flag("--preview", text="Run preview rules, too.")
+@click.option("--baseline", type=click.Path(path_type=Path), help="A file of findings that are known and not shown.")
+@click.option("--since", metavar="REV", help="Report on lines changed since a git revision only, e.g. origin/main.")
+@click.option("--add-noqa", metavar="[=REASON]", help="Silence what is found with noqa comments.")
+@_flag("--ignore-noqa", text="Show what comments silence, too.")
 @_list_option("--exclude", kind=_PATTERN, text="Files and folders to leave out, in place of the defaults.")
 @_list_option("--extend-exclude", kind=_PATTERN, text="Files and folders to leave out besides.")
 @_flag("--force-exclude", text="Leave excluded files out even if they are given.")
 @_flag("--respect-gitignore/--no-respect-gitignore", text="Leave out what git ignores (the default).")
-@click.option("--config", metavar="PATH|'KEY = VALUE'", help="A settings file, or one setting.")
+@_flag("--no-context", text="Read the given files alone, not the rest of the project.")
+@click.option("--config", metavar="PATH|'KEY = VALUE'", multiple=True, help="A settings file, or one setting.")
 @click.option("--isolated", is_flag=True, help="Read no settings file, and quote no figures of this machine.")
 @choice_option("--output-format", choices=OUTPUT_FORMATS, envvar="TORCHLINT_OUTPUT_FORMAT", text="How to print.")
 @click.option("-o", "--output-file", type=click.Path(path_type=Path, dir_okay=False), help="Write findings to a file.")
@@ -77,15 +124,30 @@ class _Check(Sectioned):
 @_flag("--exit-non-zero-on-fix", text="Exit with 1 if something was fixed, even if nothing is left.")
 @click.option("--explain-hot", metavar="FILE:LINE", help="Say how often a line runs, and why.")
 @choice_option("--device", choices=DEVICES, text="Where the code runs; auto: what it says itself.")
+@click.option("--statistics", is_flag=True, help="Count the findings of each rule instead of listing them.")
+@click.option("-w", "--watch", is_flag=True, help="Lint again whenever a file changes.")
+@click.option("--show-files", is_flag=True, help="List the files that would be linted.")
+@click.option(
+    "--show-settings", is_flag=True, help="Show the settings that hold for the paths, and where they are from."
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print findings and nothing else.")
+@click.option("-s", "--silent", is_flag=True, help="Print nothing but errors; the exit code tells.")
+@click.option("-v", "--verbose", is_flag=True, help="Say which settings, rules and files were read.")
 def check(
     paths: tuple[str, ...],
     *,
-    config: str | None,
+    config: tuple[str, ...],
     isolated: bool,
     stdin_filename: Path | None,
     explain_hot: str | None,
+    add_noqa: str | None,
+    statistics: bool,
+    watch: bool,
+    show_files: bool,
+    show_settings: bool,
     quiet: bool,
+    silent: bool,
+    verbose: bool,
     **overrides: object,
 ) -> int:
     """Lint Python files and folders (default: this folder; - is standard input).
@@ -97,25 +159,59 @@ def check(
       torchlint check --fix --accept rounding   take fixes that may round otherwise, too
       torchlint check --diff > fixes.patch      keep the fixes for later
       torchlint check --select TL1,legacy-tensor-constructor
+      torchlint check --since origin/main       only what this branch changed
       torchlint check --explain-hot agent.py:88
+      torchlint check @files.txt                arguments from a file, one a line
       torchlint check - --stdin-filename agent.py < agent.py
 
     The exit code is 0 when nothing was found, 1 when something was, and 2 when something went wrong.
     """
+    _not_both(
+        {
+            "-": _STDIN in paths,
+            "--watch": watch,
+            "--show-files": show_files,
+            "--explain-hot": explain_hot is not None,
+            "--add-noqa": add_noqa is not None,
+        }
+    )
+    for fixing in ("fix", "diff"):
+        _not_both({"--add-noqa": add_noqa is not None, f"--{fixing}": overrides[fixing]})
+    _not_both({"--quiet": quiet, "--silent": silent, "--verbose": verbose})
     if explain_hot is not None:
         path, row = _place(explain_hot)
-        return describe_hotness(path, row, _settings(path, config, isolated, overrides))
+        return describe_hotness(path, row, settings_of(path, config, isolated, overrides))
     given = tuple(map(Path, paths)) or (Path(),)
-    from_stdin = _STDIN in paths
-    if from_stdin and len(paths) > 1:
-        raise click.UsageError("- (standard input) cannot be given together with other paths")
-    if stdin_filename is not None and not from_stdin:
+    start = start_of(paths, stdin_filename)
+    settings = settings_of(start, config, isolated, overrides)
+    run = Run(given, settings, Nested(settings, overrides, config), Volume.of(quiet, silent, verbose), statistics)
+    if show_settings:
+        return run.show_settings()
+    if show_files:
+        return run.show_files()
+    if _STDIN in paths:
+        return run.check_stdin(stdin_filename)
+    if add_noqa is not None:
+        return run.add_noqa(add_noqa)
+    return run.watch() if watch else run.check()
+
+
+def _not_both(given: Mapping[str, object]) -> None:
+    """Raise if more than one of some options are given that exclude each other."""
+    names = [name for name, value in given.items() if value]
+    if len(names) > 1:
+        raise click.UsageError(f"{names[0]} and {names[1]} cannot be given together")
+
+
+def start_of(paths: Sequence[str], stdin_filename: Path | None) -> Path:
+    """Where the settings of a run are looked for."""
+    if _STDIN in paths:
+        if len(paths) > 1:
+            raise click.UsageError("- (standard input) cannot be given together with other paths")
+        return stdin_filename or Path()
+    if stdin_filename is not None:
         raise click.UsageError("--stdin-filename is for standard input: give - as the path")
-    start = (stdin_filename or Path()) if from_stdin else _common(given)
-    settings = _settings(start, config, isolated, overrides)
-    if from_stdin:
-        return check_stdin(stdin_filename, settings, quiet=quiet)
-    return check_files(given, settings, quiet=quiet)
+    return _common([Path(path) for path in paths] or [Path()])
 
 
 def _place(text: str) -> tuple[Path, int]:
@@ -137,7 +233,12 @@ def _common(paths: Sequence[Path]) -> Path:
         return Path(absolute[0])
 
 
-def _settings(start: Path, config: str | None, isolated: bool, overrides: dict[str, object]) -> Settings:
+def settings_of(start: Path, config: Sequence[str], isolated: bool, overrides: dict[str, object]) -> Settings:
+    """The settings of a run.
+
+    Raises:
+        SettingsError: a settings file or a flag is wrong.
+    """
     settings = load_settings(start, config=config, isolated=isolated, overrides=overrides)
-    # What is only shown is not written.
-    return dataclasses.replace(settings, fix=settings.fix and not settings.diff)
+    # What is only shown is not written, and who wants nothing but fixes wants them.
+    return dataclasses.replace(settings, fix=(settings.fix or settings.fix_only) and not settings.diff)

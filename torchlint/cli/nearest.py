@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
     from click.decorators import FC
+    from click.shell_completion import CompletionItem
 
     _Word = click.ParamType[str]
     _WordList = click.ParamType[tuple[str, ...]]
+    _PatternList = click.ParamType[tuple[tuple[str, tuple[str, ...]], ...]]
 else:
     # Click before 8.4 has no generic type of parameters.
-    _Word = _WordList = click.ParamType
+    _Word = _WordList = _PatternList = click.ParamType
+
+
+SELECTORS = "selectors"
+# Longer lists of words would leave no room for the text beside them.
+_WIDE = 40
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -27,7 +36,24 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 class Group(click.Group):
-    """A group that names the nearest command."""
+    """A group that names the nearest command, and imports the module of a command when it is called.
+
+    Attributes:
+        lazy: by name of a command, the module that defines a function of that name.
+    """
+
+    lazy: Mapping[str, str] = MappingProxyType({})
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands, whether their modules are imported or not."""
+        return sorted({*super().list_commands(ctx), *self.lazy})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """A command by its name."""
+        if cmd_name not in self.lazy:
+            return super().get_command(ctx, cmd_name)
+        command: click.Command = getattr(import_module(self.lazy[cmd_name]), cmd_name)
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -39,8 +65,17 @@ class Group(click.Group):
         return super().resolve_command(ctx, args)
 
 
+def _items(words: Iterable[str]) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(word) for word in words]
+
+
 def _from_environment(ctx: click.Context, name: str) -> bool:
     return ctx.get_parameter_source(name) is click.core.ParameterSource.ENVIRONMENT
+
+
+Ignores = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 class OneOf(_Word):
@@ -51,6 +86,10 @@ class OneOf(_Word):
     def __init__(self, choices: Sequence[str]) -> None:
         """Take the words to choose from."""
         self.choices = tuple(choices)
+
+    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The words that begin like what is typed."""
+        return _items(word for word in self.choices if word.startswith(incomplete))
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The word itself."""
@@ -66,9 +105,10 @@ def choice_option(
     *names: str, choices: Sequence[str], text: str, default: str | None = None, envvar: str | None = None
 ) -> Callable[[FC], FC]:
     """An option that takes one word of several, shown in the help."""
-    return click.option(
-        *names, type=OneOf(choices), metavar="|".join(choices), default=default, envvar=envvar, help=text
-    )
+    metavar = "|".join(choices)
+    if len(metavar) > _WIDE:
+        metavar, text = "NAME", f"{text} One of {', '.join(choices)}."
+    return click.option(*names, type=OneOf(choices), metavar=metavar, default=default, envvar=envvar, help=text)
 
 
 class Words(_WordList):
@@ -79,6 +119,20 @@ class Words(_WordList):
         self.name = name
         self._one_of = OneOf(choices) if choices else None
 
+    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """What the last of the words may be."""
+        before, comma, last = incomplete.rpartition(",")
+        known = self._one_of.choices if self._one_of else self._known()
+        return _items(f"{before}{comma}{word}" for word in known if word.startswith(last))
+
+    def _known(self) -> Sequence[str]:
+        """Codes of rules, where the words are selectors."""
+        if self.name != SELECTORS:
+            return ()
+        from torchlint.engine.rules import load_rules
+
+        return [rule.code for rule in load_rules()]
+
     def convert(
         self, value: str | tuple[str, ...], param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, ...]:
@@ -87,3 +141,24 @@ class Words(_WordList):
             return value
         words = tuple(word.strip() for word in value.split(",") if word.strip())
         return tuple(self._one_of.convert(word, param, ctx) for word in words) if self._one_of else words
+
+
+class FilePatterns(_PatternList):
+    """Patterns of files, each with selectors: ``tests/*:TL1,demo.py:TL201``."""
+
+    name = "pattern:selector"
+
+    def convert(self, value: str | Ignores, param: click.Parameter | None, ctx: click.Context | None) -> Ignores:
+        """Pairs of a pattern and its selectors; a selector without a pattern belongs to the pattern before it."""
+        if not isinstance(value, str):
+            return value
+        pairs: list[tuple[str, tuple[str, ...]]] = []
+        for word in filter(None, map(str.strip, value.split(","))):
+            pattern, colon, selector = word.rpartition(":")
+            if not colon and pairs:
+                pairs[-1] = (pairs[-1][0], (*pairs[-1][1], word))
+            elif pattern and selector:
+                pairs.append((pattern, (selector,)))
+            else:
+                self.fail(f"{word!r} does not read PATTERN:SELECTOR, e.g. 'tests/*:TL1'", param, ctx)
+        return tuple(pairs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
@@ -12,6 +13,7 @@ from typing import TextIO
 import click
 
 from torchlint.report.escape import visible
+from torchlint.rule import Cost
 
 # Wider lines than this are hard to read, however wide the terminal is.
 _WIDEST = 120
@@ -90,6 +92,16 @@ def _replace(path: Path, text: str) -> None:
 def complain(message: str) -> None:
     """One line on standard error; nothing in it can break the line."""
     write(sys.stderr, f"torchlint: {visible(message)}\n")
+
+
+def own_costs() -> Mapping[str, tuple[Cost, ...]]:
+    """What ``torchlint bench`` measured on this machine, by code of the rule; a warning for a file that is broken."""
+    from torchlint.bench.store import own
+
+    found = own()
+    for problem in found.broken:
+        complain(f"warning: {problem}; run torchlint bench again")
+    return found.costs
 
 
 def forget(stream: TextIO) -> None:

@@ -10,7 +10,7 @@ import click
 
 from torchlint.cli import OK
 from torchlint.cli.nearest import choice_option, did_you_mean
-from torchlint.cli.output import look_of, write
+from torchlint.cli.output import look_of, own_costs, write
 
 if TYPE_CHECKING:
     from torchlint.rule import Rule
@@ -36,8 +36,10 @@ def rule(code: str | None, all_rules: bool, output_format: str) -> int:
 
     rules = load_rules()
     chosen = rules if code is None else (_find(code, rules),)
-    measured = figures()
-    explanations = [explain(each, measured.get(each.code, ())) for each in chosen]
+    shipped = figures()
+    # What this user measured is for people: the same input gives programs the same bytes everywhere.
+    mine = own_costs() if output_format == "text" else {}
+    explanations = [explain(each, (*shipped.get(each.code, ()), *mine.get(each.code, ()))) for each in chosen]
     look = look_of(sys.stdout)
     if output_format == "json":
         text = as_json(explanations, single=code is not None)

@@ -3,72 +3,138 @@
 from __future__ import annotations
 
 import codecs
-import dataclasses
 import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 import click
 
 from torchlint.cli import FAILED, FOUND, OK
-from torchlint.cli.output import Look, append_file, complain, look_of, write, write_bytes, write_file
+from torchlint.cli.output import complain, look_of, write, write_bytes
+from torchlint.cli.printing import Printer, Volume
 from torchlint.cli.progress import waiting
-from torchlint.engine.result import NoCodeError, Result
-from torchlint.report.context import Context
-from torchlint.report.summary import summary
-from torchlint.rule import Finding, Level
+from torchlint.engine.result import NoCodeError, Result, UnusableError
+from torchlint.report.escape import visible
+from torchlint.rule import Level
 from torchlint.settings.model import Settings
 from torchlint.sources.globs import Globs
 
 if TYPE_CHECKING:
+    from torchlint.settings.load import Nested
     from torchlint.sources.text import Source
 
-_LEVELS = (Level.NOTE, Level.WARNING, Level.ERROR)
-# Formats for programs, which read UTF-8 whatever the locale says.
-_EXACT = frozenset({"diff", "json", "github"})
-_FILE = Look(terminal=False, color=False, unicode=True, width=80)
 
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of ``torchlint check``.
 
-def check_files(paths: Sequence[Path], settings: Settings, *, quiet: bool) -> int:
-    """Lint files and folders, print what was found, and return the exit code.
-
-    Raises:
-        SettingsError: a selector fits no rule.
-        click.ClickException: the output file cannot be written.
+    Attributes:
+        paths: what to lint. settings: of the run. own: gives the settings of each file.
+        volume: how much to say. statistics: counts in the place of findings.
     """
-    from torchlint.engine.run import check
 
-    with waiting("torchlint: reading the project"):
-        result = check(paths, settings)
-    _Printer(settings, sys.stdout, quiet).show(result)
-    if not result.files and not result.problems and not quiet:
-        complain(f"warning: no Python files found in {', '.join(map(str, paths))}")
-    return exit_code(result, settings)
+    paths: Sequence[Path]
+    settings: Settings
+    own: Nested
+    volume: Volume
+    statistics: bool = False
 
+    def check(self) -> int:
+        """Lint files and folders, print what was found, and return the exit code.
 
-def check_stdin(filename: Path | None, settings: Settings, *, quiet: bool) -> int:
-    """Lint standard input; with fixes the fixed text goes to standard output, and the findings to standard error.
+        Raises:
+            SettingsError: a selector fits no rule, or the settings of a file are wrong.
+            click.ClickException: the output file cannot be written, or what the settings name cannot be read.
+        """
+        result = self.lint()
+        Printer(self.settings, sys.stdout, self.volume, self.statistics).show(result)
+        self.warn_of_nothing(result)
+        return exit_code(result, self.settings)
 
-    Raises: as ``check_files``.
-    """
-    from torchlint.engine.run import check
-    from torchlint.sources.decode import UndecodableError, decode
+    def lint(self, settings: Settings | None = None) -> Result:
+        """Lint files and folders, with other settings than those of the run where they are given.
 
-    name = _name(filename, settings.root)
-    try:
-        source = decode(sys.stdin.buffer.read(), filename or Path(name), name)
-    except UndecodableError as error:
-        complain(f"error: {name}:{error.row}:{error.column}: {error.message}")
-        return FAILED
-    result = Result() if _left_out(source.path, settings) else check((), settings, stdin=source)
-    if settings.fix:
-        fixed = result.fixed.get(name)
-        write_bytes(sys.stdout, _bytes(fixed.after if fixed else source))
-    _Printer(settings, sys.stderr if settings.fix else sys.stdout, quiet).show(result)
-    return exit_code(result, settings)
+        Raises: as ``check``.
+        """
+        from torchlint.engine.run import check
+
+        try:
+            with waiting("torchlint: reading the project"):
+                return check(self.paths, settings or self.settings, own=self.own)
+        except UnusableError as error:
+            raise click.ClickException(str(error)) from error
+
+    def warn_of_nothing(self, result: Result) -> None:
+        """Say so when there was nothing to lint."""
+        if not result.files and not result.problems and self.volume >= Volume.NORMAL:
+            complain(f"warning: no Python files found in {', '.join(map(str, self.paths))}")
+
+    def check_stdin(self, filename: Path | None) -> int:
+        """Lint standard input; with fixes the fixed text goes to standard output, the findings to standard error.
+
+        Raises: as ``check``.
+        """
+        from torchlint.engine.run import check
+        from torchlint.sources.decode import UndecodableError, decode
+
+        settings = self.settings
+        name = _name(filename, settings.root)
+        try:
+            source = decode(sys.stdin.buffer.read(), filename or Path(name), name)
+            result = Result() if _left_out(source.path, settings) else check((), settings, source, self.own)
+        except UndecodableError as error:
+            complain(f"error: {name}:{error.row}:{error.column}: {error.message}")
+            return FAILED
+        except UnusableError as error:
+            raise click.ClickException(str(error)) from error
+        if settings.fix:
+            fixed = result.fixed.get(name)
+            write_bytes(sys.stdout, _bytes(fixed.after if fixed else source))
+        stream = sys.stderr if settings.fix else sys.stdout
+        Printer(settings, stream, self.volume, self.statistics).show(result)
+        return exit_code(result, settings)
+
+    def show_files(self) -> int:
+        """List the files that would be linted, one a line.
+
+        Raises: as ``check``.
+        """
+        from torchlint.engine.run import linted_files
+
+        result = linted_files(self.paths, self.settings, self.own)
+        for problem in result.problems:
+            complain(f"error: {problem.path}: {problem.message}")
+        write(sys.stdout, "".join(f"{visible(name)}\n" for name in result.names))
+        self.warn_of_nothing(result)
+        return FAILED if result.problems else OK
+
+    def show_settings(self) -> int:
+        """Show every setting that holds for the paths, as TOML, and which file they come from."""
+        from torchlint.settings.describe import as_toml
+
+        write(sys.stdout, as_toml(self.settings))
+        return OK
+
+    def add_noqa(self, reason: str) -> int:
+        """Silence what is found with comments in the files.
+
+        Raises: as ``check``.
+        """
+        from torchlint.cli.silence import silence
+
+        return silence(self, reason)
+
+    def watch(self) -> int:
+        """Lint now, and again whenever a file of the project changes, until the user interrupts.
+
+        Raises: as ``check``.
+        """
+        from torchlint.cli.watch import watch
+
+        return watch(self)
 
 
 def _left_out(path: Path, settings: Settings) -> bool:
@@ -108,78 +174,10 @@ def exit_code(result: Result, settings: Settings) -> int:
         return FOUND if result.fixed else OK
     if settings.exit_non_zero_on_fix and result.fixed:
         return FOUND
-    return FOUND if any(_counts(finding, settings.fail_level) for finding in result.findings) else OK
-
-
-def _counts(finding: Finding, fail_level: str) -> bool:
-    if fail_level == "never":
-        return False
-    return _LEVELS.index(finding.level) >= _LEVELS.index(Level(fail_level))
-
-
-@dataclass(frozen=True, slots=True)
-class _Printer:
-    """Prints a result as the settings say: to the output file where there is one, else to ``stream``."""
-
-    settings: Settings
-    stream: TextIO
-    quiet: bool
-
-    def show(self, result: Result) -> None:
-        for problem in result.problems:
-            kind = "internal error" if problem.internal else "error"
-            complain(f"{kind}: {problem.path}: {problem.message}")
-        look = _FILE if self.settings.output_file else look_of(self.stream)
-        context = self._context(result, look)
-        format_name = "diff" if self.settings.diff else self._format(look)
-        text = _rendered(format_name, context)
-        if self.settings.output_file:
-            write_file(self.settings.output_file, text)
-        elif format_name in _EXACT and not look.terminal:
-            write_bytes(self.stream, text.encode("utf-8", "surrogateescape"))
-        else:
-            write(self.stream, text)
-        if format_name == "github":
-            _append_step_summary(context)
-        # The format for people says it itself, and JSON is for programs.
-        if format_name not in ("full", "json") and not self.quiet and (line := summary(context)):
-            write(sys.stderr, f"{line}\n")
-
-    def _format(self, look: Look) -> str:
-        return self.settings.output_format or ("full" if look.terminal else "concise")
-
-    def _context(self, result: Result, look: Look) -> Context:
-        return dataclasses.replace(
-            Context.of(result, self.settings.root),
-            unsafe_fixes=self.settings.unsafe_fixes,
-            accept=self.settings.accept,
-            diff=self.settings.diff,
-            color=look.color,
-            terminal=look.terminal,
-            unicode=look.unicode,
-            width=look.width,
-            quiet=self.quiet,
-        )
-
-
-def _rendered(format_name: str, context: Context) -> str:
-    """The text of one format; only its module is imported, because that of ``full`` brings rich."""
-    if format_name == "full":
-        from torchlint.report import full
-
-        return full.render(context)
-    from torchlint.report import as_json, concise, diff, github
-
-    renderers = {"json": as_json.render, "concise": concise.render, "github": github.render, "diff": diff.render}
-    return renderers[format_name](context)
-
-
-def _append_step_summary(context: Context) -> None:
-    path = os.environ.get("GITHUB_STEP_SUMMARY")
-    if path:
-        from torchlint.report.github import step_summary
-
-        append_file(Path(path), step_summary(context))
+    if settings.fail_level == "never" or settings.fix_only:
+        return OK
+    least = Level(settings.fail_level)
+    return FOUND if any(finding.level.at_least(least) for finding in result.findings) else OK
 
 
 def _name(path: Path | None, root: Path) -> str:

@@ -7,9 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torchlint.facts.autograd import Autograd
+from torchlint.facts.averages import Averages
 from torchlint.facts.backward import Backwards
 from torchlint.facts.collect import collect
 from torchlint.facts.constant import Constants
+from torchlint.facts.covering import Covering
 from torchlint.facts.effects import Sides
 from torchlint.facts.escape import Escapes
 from torchlint.facts.flow import Flow
@@ -18,9 +20,13 @@ from torchlint.facts.growth import Growth
 from torchlint.facts.hoards import Hoards
 from torchlint.facts.host_only import HostOnly
 from torchlint.facts.hotness import Heat, heat
+from torchlint.facts.idle import Idle
+from torchlint.facts.importing import Importing
 from torchlint.facts.indexing import Indexing
 from torchlint.facts.loops import Loops
+from torchlint.facts.makers import Makers
 from torchlint.facts.members import Members
+from torchlint.facts.mentions import Mentions
 from torchlint.facts.model import FileFacts, decorators
 from torchlint.facts.networks import Networks
 from torchlint.facts.project import Project, link, module_name
@@ -30,6 +36,7 @@ from torchlint.facts.readers import Readers
 from torchlint.facts.regrowth import Regrowth
 from torchlint.facts.roots import is_test
 from torchlint.facts.sequel import Sequel
+from torchlint.facts.switches import Switches
 from torchlint.facts.switching import Switching
 from torchlint.facts.uses import Uses
 from torchlint.facts.values import Values
@@ -79,6 +86,12 @@ class Analysis:
     waiting: Waiting
     indexing: Indexing
     host_only: HostOnly
+    switches: Switches
+    importing: Importing
+    idle: Idle
+    covering: Covering
+    averages: Averages
+    makers: Makers
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
     _cuda: dict[frozenset[str], bool] = field(default_factory=dict)
@@ -119,6 +132,24 @@ class Analysis:
             for facts, call in self._named[last]
             if self.project.qualified(facts, call.func) == name
         ]
+
+    def mentioned(self, facts: FileFacts, word: str) -> bool:
+        """Whether the text of a file that a file is connected with holds a word."""
+        group = self.groups[facts.path]
+        return any(word.encode() in self.project.files[path].source.utf8 for path in group)
+
+    def before(self, facts: FileFacts, call: ast.AST, names: frozenset[str]) -> bool:
+        """Whether a call of one of these names stands before another, by file and row, in the connected files."""
+        place = facts.path, getattr(call, "lineno", 1), getattr(call, "col_offset", 0)
+        words = {name.rpartition(".")[2].encode() for name in names}
+        for path in self.groups[facts.path]:
+            file = self.project.files[path]
+            if path > facts.path or not any(word in file.source.utf8 for word in words):
+                continue
+            for other in (other for scope in file.scopes for other in scope.calls):
+                if (path, other.lineno, other.col_offset) < place and self.project.qualified(file, other.func) in names:
+                    return True
+        return False
 
     def _calls_that_mention(self, word: bytes) -> Iterable[tuple[FileFacts, ast.Call]]:
         """All calls in files that hold a word."""
@@ -206,6 +237,12 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         loops=loops,
         growth=Growth(project, graph, flow),
         host_only=HostOnly(project, graph, values),
+        switches=Switches(found),
+        importing=Importing(project, graph),
+        idle=Idle(Mentions(project, graph, values)),
+        covering=Covering(found),
+        averages=Averages(project, values, networks.tracer),
+        makers=Makers(project, graph, values),
         regrowth=Regrowth(loops),
         queues=Queues(values, graph),
         hoards=Hoards(values, graph, found),

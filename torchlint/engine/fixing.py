@@ -44,14 +44,14 @@ class _Round:
 
 
 def fix(
-    sources: Mapping[str, Source], lint: Lint, accepts: Callable[[PlainFix], bool], others: Iterable[Source] = ()
+    sources: Mapping[str, Source], lint: Lint, accepts: Callable[[str, PlainFix], bool], others: Iterable[Source] = ()
 ) -> FixOutcome:
     """Lint and apply the accepted fixes again and again, until no round changes a file.
 
     Args:
         sources: the files by name; nothing on disk is touched.
         lint: gives the findings of all files, by name, in the texts it is called with.
-        accepts: whether a fix may be applied. Fixes that would lose a comment never are.
+        accepts: whether a fix may be applied to the file of a name. Fixes that would lose a comment never are.
         others: files of the project that are not fixed; a name that one of them imports from a fixed file stays there.
     """
     current = dict(sources)
@@ -81,14 +81,14 @@ def fix(
 def _fix_file(
     source: Source,
     findings: Sequence[Finding],
-    accepts: Callable[[PlainFix], bool],
+    accepts: Callable[[str, PlainFix], bool],
     importers: Sequence[Source],
 ) -> _Round:
     """Apply the fixes of one file that go together, all of them or, where that breaks it, all but the bad ones."""
     candidates = [
         (finding, finding.fix)
         for finding in sorted(findings, key=lambda finding: finding.order)
-        if finding.fix is not None and not finding.fix.loses_comment and accepts(finding.fix)
+        if finding.fix is not None and not finding.fix.loses_comment and accepts(source.name, finding.fix)
     ]
     chosen = [candidates[index] for index in choose_edits([fix.edits for _, fix in candidates])]
     before = read(source) if chosen else None

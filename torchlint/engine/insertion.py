@@ -6,8 +6,8 @@ import ast
 import sys
 from collections.abc import Iterable, Sequence
 
+from torchlint.engine.place import place_of
 from torchlint.engine.rows import Rows
-from torchlint.engine.site import place_of
 from torchlint.engine.wrapping import wrapped
 from torchlint.facts.members import own_init
 from torchlint.facts.model import FileFacts

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from torchlint.rule import Finding
+from torchlint.rule import Finding, PlainFix
+from torchlint.sources.baseline import Entry
 from torchlint.sources.text import Source
+
+Accepts = Callable[[PlainFix], bool]
+"""Whether ``--fix`` applies a fix."""
 
 
 class NoCodeError(Exception):
     """There is nothing on a line that could run; the message says why."""
+
+
+class UnusableError(Exception):
+    """Something that a run cannot do without is not there, or cannot be read; the message says what in one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +43,14 @@ class FixedFile:
 class Result:
     """Findings that remain (sorted by path and place), the sources they point into, and what was fixed.
 
-    ``files`` counts the files that were looked at; ``sources`` maps names to the texts that positions refer to.
-    ``unpaired`` counts candidate statements whose two trees could not be brought together, so no rule saw them.
+    Attributes:
+        sources: by name, the texts that positions refer to.
+        fixed: by name, the files that were changed.
+        files: how many files were looked at. context: how many were read only for what they say of those.
+        unpaired: how many candidate statements no rule saw, because their two trees could not be brought together.
+        names: the files that would be linted, of a run that only lists them.
+        stale: the entries of the baseline for files looked at, or gone, that fit no finding.
+        accepts: by name, which fixes are taken.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -44,3 +59,7 @@ class Result:
     fixed: dict[str, FixedFile] = field(default_factory=dict)
     files: int = 0
     unpaired: int = 0
+    context: int = 0
+    names: tuple[str, ...] = ()
+    stale: tuple[Entry, ...] = ()
+    accepts: dict[str, Accepts] = field(default_factory=dict)

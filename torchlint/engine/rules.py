@@ -39,28 +39,29 @@ def load_rules(package: str = BUILT_IN) -> tuple[type[Rule], ...]:
 
 
 @cache
-def figures_by_example(package: str = BUILT_IN) -> Mapping[tuple[str, str], Cost]:
-    """What was measured, from the package's ``figures.json``: by code and name of the example, in its order."""
+def _measured(package: str) -> tuple[tuple[str, str, Cost], ...]:
+    """Code, name of the example and figure of every row of the package's ``figures.json``, in its order."""
     root = importlib.import_module(package)
     path = Path(next(iter(root.__path__))) / "figures.json"
     if not path.is_file():
-        return {}
-    return {
-        (row["code"], row["example"]): Cost(
-            saves_us=row["saves_us"],
-            ratio=row["ratio"],
-            low=row["low"],
-            high=row["high"],
-            size=row["size"],
-            device=row["device"],
-        )
-        for row in json.loads(path.read_text(encoding="utf-8"))["figures"]
-    }
+        return ()
+    rows = json.loads(path.read_text(encoding="utf-8"))["figures"]
+    names = ("saves_us", "ratio", "low", "high", "size", "device")
+    return tuple((row["code"], row["example"], Cost(**{name: row[name] for name in names})) for row in rows)
+
+
+@cache
+def figures_by_example(package: str = BUILT_IN) -> Mapping[tuple[str, str], Cost]:
+    """What was measured by code and name of the example, in the order of the file; of two devices the first."""
+    found: dict[tuple[str, str], Cost] = {}
+    for code, example, cost in _measured(package):
+        found.setdefault((code, example), cost)
+    return found
 
 
 def figures(package: str = BUILT_IN) -> Mapping[str, tuple[Cost, ...]]:
-    """What was measured for each rule, the rule's first example first."""
+    """What was measured for each rule on all devices, the rule's first example first."""
     found: dict[str, list[Cost]] = {}
-    for (code, _), cost in figures_by_example(package).items():
+    for code, _, cost in _measured(package):
         found.setdefault(code, []).append(cost)
     return {code: tuple(costs) for code, costs in found.items()}

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
 from torchlint.engine.analysis import Analysis, Unparsed, analyse, parse
 from torchlint.engine.gate import passing
-from torchlint.engine.lint import Linter
+from torchlint.engine.known import Known
 from torchlint.engine.result import FixedFile, NoCodeError, Problem, Result
 from torchlint.engine.rules import figures_by_example, load_rules
+from torchlint.engine.scope import Scope, Scopes, SettingsOf
 from torchlint.facts.model import FileFacts
 from torchlint.facts.roots import is_test
 from torchlint.facts.why import explain, shortened
-from torchlint.rule import Cost, Finding, Level, PlainFix, Position, Rule
+from torchlint.rule import Cost, Finding, Level, PlainFix, Position
 from torchlint.rule.frequency import Why
 from torchlint.settings.model import Settings
 from torchlint.settings.root import is_root
-from torchlint.settings.select import check_options, matching, resolve
 from torchlint.sources.decode import UndecodableError, decode
-from torchlint.sources.globs import Globs
 from torchlint.sources.suppress import Suppressions, suppressions
 from torchlint.sources.text import Source
 from torchlint.sources.walk import python_files, walk
@@ -32,17 +31,33 @@ from torchlint.sources.write import ChangedMeanwhileError, UnencodableError, rep
 SYNTAX_ERROR = "TL000"
 
 
-def check(paths: Sequence[Path], settings: Settings, stdin: Source | None = None) -> Result:
+def check(
+    paths: Sequence[Path], settings: Settings, stdin: Source | None = None, own: SettingsOf | None = None
+) -> Result:
     """Lint files and folders; with ``settings.fix`` also write what the fixes make of them.
 
     ``stdin`` is linted in place of the file of its name, and its fixed text is only returned. Facts come from the whole
-    project, findings only for what was asked.
+    project, findings only for what was asked. ``own`` gives the settings of each file: which rules look at it, and
+    which fixes are taken.
+
+    Raises:
+        SettingsError: a selector fits no rule, or the settings of a file are wrong.
+        UnusableError: the baseline cannot be read, or git does not know the revision.
     """
-    run = _Run.prepare(paths, settings, stdin)
+    run = _Run.prepare(paths, settings, stdin, own)
     if settings.fix or settings.diff:
         return run.fixed()
     findings = run.lint(run.sources)
     return run.result(findings)
+
+
+def linted_files(paths: Sequence[Path], settings: Settings, own: SettingsOf | None = None) -> Result:
+    """The files that would be linted, by name in ``Result.names``; nothing is read."""
+    scopes = Scopes(Scope.of(settings, load_rules(), _costs(), []), own)
+    found = walk(paths, settings)
+    names = _wanted(found.files, paths, settings, scopes)
+    problems = [Problem(path, message) for path, message in found.problems]
+    return Result(problems=problems, files=len(names), names=tuple(names))
 
 
 def explain_hot(path: Path, row: int, settings: Settings, most: int = 10) -> Why:
@@ -51,7 +66,7 @@ def explain_hot(path: Path, row: int, settings: Settings, most: int = 10) -> Why
     Raises:
         NoCodeError: no statement stands on that row, or the file cannot be read.
     """
-    run = _Run.prepare([path], settings, None)
+    run = _Run.prepare([path], settings, None, None)
     name = _name(path.absolute(), settings.root)
     _readable(run, path, name)
     analysis, broken = run.analysed({**run.context, **run.sources})
@@ -101,36 +116,26 @@ class _Run:
     """The files of one run: those to report on, and those that are only read for their facts."""
 
     settings: Settings
-    rules: tuple[Rule, ...]
+    scopes: Scopes
+    known: Known
     sources: dict[str, Source]
     context: dict[str, Source]
     stdin: str
     result_: Result
-    linter: Linter
     parsed: dict[tuple[str, bytes], FileFacts | Unparsed | None] = field(default_factory=dict)
 
     @classmethod
-    def prepare(cls, paths: Sequence[Path], settings: Settings, stdin: Source | None) -> _Run:
+    def prepare(cls, paths: Sequence[Path], settings: Settings, stdin: Source | None, own: SettingsOf | None) -> _Run:
         """Select the rules and read the files."""
-        available = load_rules()
-        codes = resolve(
-            available,
-            select=settings.select,
-            ignore=settings.ignore,
-            extend_select=settings.extend_select,
-            preview=settings.preview,
-        )
-        check_options(available, settings.rules)
-        rules = tuple(rule() for rule in available if rule.code in codes)
-        result = Result()
-        run = cls(settings, rules, {}, {}, stdin.name if stdin else "", result, Linter(rules, _costs(), available))
+        scopes = Scopes(Scope.of(settings, load_rules(), _costs(), []), own)
+        run = cls(settings, scopes, Known.of(settings), {}, {}, stdin.name if stdin else "", Result())
         run._read(paths, stdin)
         return run
 
     def _read(self, paths: Sequence[Path], stdin: Source | None) -> None:
         found = walk(paths, self.settings)
         self.result_.problems.extend(Problem(path, message) for path, message in found.problems)
-        wanted = {_name(path, self.settings.root): path for path in found.files}
+        wanted = _wanted(found.files, paths, self.settings, self.scopes)
         texts: dict[str, bytes] = {}
         broken: dict[str, Path] = {}
         given = {**wanted, **({stdin.name: stdin.path} if stdin is not None else {})}
@@ -160,6 +165,8 @@ class _Run:
     def _project(self, wanted: Mapping[str, Path]) -> dict[str, Path]:
         """All files of the project, for their facts."""
         root = self.settings.root
+        if self.settings.no_context:
+            return {}
         if not is_root(root):  # no project in sight: the folders of the files, not everything below the root
             folders = {path.parent for path in wanted.values()}
             return {_name(p, root): p for folder in sorted(folders) for p in sorted(folder.glob("*.py")) if p.is_file()}
@@ -194,15 +201,21 @@ class _Run:
                 found[name] = [_syntax_error(name, broken[name])]
                 continue
             facts = analysis.project.files.get(name)
-            found[name] = self.linter.lint(analysis, facts, self._shown(source)) if facts is not None else []
+            if facts is None:
+                found[name] = []
+                continue
+            scope = self.scopes.of(source.path)
+            drafts = scope.linter.lint(analysis, facts, self._shown(source, scope))
+            found[name] = [scope.offered(finding) for finding in self.known.unknown(drafts, source)]
         return found
 
-    def _shown(self, source: Source) -> Callable[[Finding], bool]:
+    def _shown(self, source: Source, scope: Scope) -> Callable[[Finding], bool]:
         """Whether a finding of a file is to be shown: no comment and no setting for the file silences it."""
 
         @cache
         def silenced() -> tuple[Suppressions, frozenset[str]]:
-            return suppressions(source), self._ignored(source.name)
+            comments = Suppressions() if self.settings.ignore_noqa else suppressions(source)
+            return comments, scope.ignored(source.path)
 
         def shown(finding: Finding) -> bool:
             comments, codes = silenced()
@@ -210,24 +223,17 @@ class _Run:
 
         return shown
 
-    def _ignored(self, name: str) -> frozenset[str]:
-        """The codes that the settings ignore in a file."""
-        path = str(self.settings.root / name)
-        return frozenset(
-            code
-            for glob, selectors in self.settings.per_file_ignores
-            if Globs([glob], self.settings.root).match(path)
-            for code in matching(selectors, load_rules(), "per-file-ignores")
-        )
-
     def result(self, findings: Mapping[str, Sequence[Finding]]) -> Result:
         """The findings of all files in order, with the texts they point into."""
         result = self.result_
         result.findings.extend(finding for name in findings for finding in findings[name])
         result.findings.sort(key=lambda finding: finding.order)
         result.sources = {**result.sources, **self.sources}
-        result.problems.extend(self.linter.problems)
-        result.unpaired = self.linter.unpaired
+        result.problems.extend(self.scopes.problems)
+        result.unpaired = self.scopes.unpaired
+        result.context = len(self.context)
+        result.stale = self.known.stale({name: self.scopes.of(source.path) for name, source in self.sources.items()})
+        result.accepts = {name: self.scopes.of(source.path).accepts for name, source in self.sources.items()}
         result.problems.sort(key=lambda problem: (problem.path, problem.message))
         return result
 
@@ -254,8 +260,18 @@ class _Run:
             self.sources[name] = after
         return self.result(remaining)
 
-    def _accepts(self, fix: PlainFix) -> bool:
-        return fix.accepted(self.settings.unsafe_fixes, self.settings.accept)
+    def _accepts(self, name: str, fix: PlainFix) -> bool:
+        return self.scopes.of(self.sources[name].path).accepts(fix)
+
+
+def _wanted(files: Iterable[Path], given: Sequence[Path], settings: Settings, scopes: Scopes) -> dict[str, Path]:
+    """The files to report on by name: without those that their own settings exclude, unless they were given."""
+    named = frozenset() if settings.force_exclude else {path.absolute() for path in given}
+    return {
+        _name(path, settings.root): path
+        for path in files
+        if path in named or (scope := scopes.of(path)) is scopes.run or not scope.excludes(path)
+    }
 
 
 def _costs() -> dict[tuple[str, str], Cost]:

@@ -1,4 +1,4 @@
-"""The engine's answer to the questions a rule may ask: a ``Site`` over paired trees and facts."""
+"""A site: what a rule sees of one node, and the questions it may ask."""
 
 from __future__ import annotations
 
@@ -7,66 +7,26 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from torchlint.engine.holdings import Holdings
+from torchlint.engine.learning import Learning
+from torchlint.engine.place import place_of
+from torchlint.engine.surroundings import Surroundings
 from torchlint.facts.callers import stores_of
-from torchlint.facts.guards import ancestors, names_in, raises
-from torchlint.facts.model import Bind, FileFacts, Scope, decorators
-from torchlint.facts.nesting import in_handler
-from torchlint.rule import UNKNOWN, CallSite, Frequency, Hotness, Link, Loop, Network, Run, Use, Value
+from torchlint.facts.guards import raises
+from torchlint.facts.model import Bind, Scope, decorators
+from torchlint.rule import CallSite, Link, Use
 
 if TYPE_CHECKING:
     import libcst as cst
 
-    from torchlint.engine.analysis import Analysis
-    from torchlint.engine.pair import Pairs
 
-_FEW_CALLS = 5
-_TIMER = re.compile(r"(^|_)(profil\w*|timers?|timing|timeit|stopwatch|record_function|nvtx)($|_)", re.IGNORECASE)
 _FLAG = re.compile(r"(^|_)(debug\w*|sanity\w*|check_nans?|check_finite|check_numerics|validate|validation)($|_)")
 
 
-class PairedSite:
-    """A node of a statement whose LibCST tree was paired with its ``ast`` twin."""
+class PairedSite(Learning, Surroundings, Holdings):
+    """All that a rule may ask about a node."""
 
-    __slots__ = ("_hot", "analysis", "facts", "node", "pairs", "twin")
-
-    def __init__(self, analysis: Analysis, facts: FileFacts, pairs: Pairs, node: cst.CSTNode, twin: ast.AST) -> None:
-        """Stand at ``node``, whose twin is ``twin``."""
-        self.analysis = analysis
-        self.facts = facts
-        self.pairs = pairs
-        self.node = node
-        self.twin = twin
-        self._hot: Hotness | None = None
-
-    def __repr__(self) -> str:
-        """Where the site stands, for messages about rules that fail."""
-        return f"{self.facts.path}:{getattr(self.twin, 'lineno', 1)}"
-
-    def _ast(self, node: cst.CSTNode) -> ast.AST | None:
-        found = self.pairs.ast_of(node)
-        if found is None and node not in self.pairs:
-            raise TypeError(f"{type(node).__name__} was built by the rule and has no facts")
-        return found
-
-    def _expr(self, node: cst.CSTNode) -> ast.expr | None:
-        found = self._ast(node)
-        return found if isinstance(found, ast.expr) else None
-
-    @property
-    def hot(self) -> Hotness:
-        """How often the node runs; of a function, its body."""
-        if self._hot is None:
-            self._hot = self.analysis.heat.at(self.facts, place_of(self.twin))
-        return self._hot
-
-    def acting(self) -> bool:
-        """Whether something else than gradient updates makes the node hot."""
-        return self.analysis.heat.kinds(self.facts, place_of(self.twin)) != {"update"}
-
-    def frequency(self, node: cst.CSTNode) -> Frequency:
-        """How often one node of the statement runs."""
-        twin = self._ast(node)
-        return self.analysis.heat.frequency(self.facts, twin) if twin is not None else Frequency.ONCE
+    __slots__ = ()
 
     def name(self, node: cst.CSTNode) -> str | None:
         """Qualified name through the imports."""
@@ -88,11 +48,6 @@ class PairedSite:
                         return name
             scope = scope.parent
         return None
-
-    def value(self, node: cst.CSTNode) -> Value:
-        """What is known of an expression."""
-        twin = self._expr(node)
-        return self.analysis.values.of(self.facts, twin) if twin is not None else UNKNOWN
 
     def chain(self, node: cst.CSTNode) -> Sequence[Link]:
         """Method calls and subscripts on top of an expression."""
@@ -252,11 +207,6 @@ class PairedSite:
         twin = self._expr(node)
         return self.analysis.flow.uses(self.facts, twin) if twin is not None else frozenset({Use.PASSED})
 
-    def graph_uses(self, node: cst.CSTNode) -> frozenset[Use]:
-        """Where the autograd graph of a tensor goes."""
-        twin = self._expr(node)
-        return self.analysis.flow.graph_uses(self.facts, twin) if twin is not None else frozenset({Use.PASSED})
-
     def copies(self, node: cst.CSTNode) -> bool:
         """Whether a call is one of a project function that only copies its argument to the host."""
         twin = self._expr(node)
@@ -265,79 +215,6 @@ class PairedSite:
     def copying(self) -> bool:
         """Whether the function that holds the node only copies its argument to the host."""
         return self.analysis.readers.within(self.facts, place_of(self.twin))
-
-    def differentiated(self, node: cst.CSTNode) -> bool:
-        """Whether ``backward()`` runs through what a name or attribute holds."""
-        twin = self._expr(node)
-        return twin is not None and self.analysis.flow.differentiated(self.facts, twin)
-
-    def records(self) -> bool | None:
-        """Whether autograd records what runs at the node."""
-        return self.analysis.autograd.records(self.facts, place_of(self.twin))
-
-    def has_graph(self, node: cst.CSTNode, *, trained: bool = False) -> bool | None:
-        """Whether a tensor hangs on a recorded graph."""
-        twin = self._expr(node)
-        return self.analysis.autograd.has_graph(self.facts, twin, trained=trained) if twin is not None else None
-
-    def run(self, node: cst.CSTNode) -> Run | None:
-        """What a call does that runs a network."""
-        twin = self._expr(node)
-        if not isinstance(twin, ast.Call) or not self.analysis.autograd.runs(self.facts, twin):
-            return None
-        keeps = not self.analysis.escapes.keep_nothing(self.analysis.graph.callees.get(twin, ()))
-        return self.analysis.autograd.run(self.facts, twin, keeps=keeps)
-
-    def network(self, node: cst.CSTNode) -> Network:
-        """What is known of a module."""
-        twin = self._expr(node)
-        return self.analysis.networks.of(self.facts, twin) if twin is not None else Network()
-
-    def reaches(self, names: frozenset[str]) -> bool:
-        """Whether the function that holds the node may run one of these."""
-        return self.analysis.autograd.reaches(self.facts.scope_of(place_of(self.twin)).function, names)
-
-    def loops(self, node: cst.CSTNode) -> Sequence[Loop]:
-        """The loops around an expression, innermost first."""
-        twin = self._expr(node)
-        return self.analysis.loops.of(self.facts, twin) if twin is not None else ()
-
-    def grows(self, node: cst.CSTNode, *, anew: bool = False) -> str:
-        """What an expression is added to again and again."""
-        twin = self._expr(node)
-        return self.analysis.growth.of(self.facts, twin, anew=anew) if twin is not None else ""
-
-    def is_loss(self, node: cst.CSTNode) -> bool:
-        """Whether backward() is called on what an expression stands for."""
-        twin = self._expr(node)
-        return twin is not None and self.analysis.growth.is_loss(self.facts, twin)
-
-    def backpropagated(self, node: cst.CSTNode) -> bool:
-        """Whether backward() runs through what an expression is made of."""
-        twin = self._expr(node)
-        return twin is not None and self.analysis.growth.backpropagated(self.facts, twin)
-
-    def project_calls(self, name: str) -> Sequence[Sequence[Value]]:
-        """The positional arguments of every call of a qualified name in the project."""
-        return self.analysis.calls_of(name)
-
-    def nearby(self, names: frozenset[str]) -> bool:
-        """Whether the function that holds the node calls one of these, or of a short helper all its callers do."""
-        scope = self.facts.scope_of(place_of(self.twin)).function
-        if any(self._calls_one_of(function, names) for function in [scope, *_other_end(scope)]):
-            return True
-        callers = self.analysis.graph.callers.get(scope, ()) if len(scope.calls) <= _FEW_CALLS else ()
-        around = [caller.facts.scope_of(caller.call).function for caller in callers]
-        return bool(around) and all(self._calls_one_of(function, names) for function in around)
-
-    def _calls_one_of(self, function: Scope, names: frozenset[str]) -> bool:
-        return any(self.analysis.project.qualified(function.file, call.func) in names for call in function.calls)
-
-    def timed(self) -> bool:
-        """Whether a ``with`` block around the node times it."""
-        around = (node for node in ancestors(self.facts, place_of(self.twin)) if isinstance(node, ast.With))
-        words = (word for node in around for item in node.items for word in names_in(item.context_expr))
-        return any(_TIMER.search(word) for word in words)
 
     def shares_memory(self) -> bool:
         """Whether the files tied to this one share tensors with other processes."""
@@ -353,119 +230,15 @@ class PairedSite:
         twin = self._expr(node)
         return twin is not None and self.analysis.members.settled(self.facts, twin)
 
-    def of_parameter(self, node: cst.CSTNode) -> bool:
-        """Whether an expression is a parameter of its function."""
-        twin = self._expr(node)
-        return twin is not None and self.analysis.members.of_parameter(self.facts, twin)
-
-    def loops_over(self, node: cst.CSTNode) -> str:
-        """What the loop runs over that binds a name."""
-        twin = self._expr(node)
-        return self.analysis.provenance.loops_over(self.facts, twin) if twin is not None else ""
-
     def made_before(self, node: cst.CSTNode) -> bool:
         """Whether what a name holds is made less often than the code at it runs."""
         twin = self._expr(node)
         return twin is not None and self.analysis.provenance.made_before(self.facts, twin)
 
-    def gathered(self, node: cst.CSTNode) -> bool:
-        """Whether an array is picked by rows out of one that an object keeps."""
-        twin = self._expr(node)
-        return twin is not None and self.analysis.provenance.gathered(self.facts, twin)
-
     def read_back(self, node: cst.CSTNode) -> bool:
         """Whether an array is a tensor read back for nobody else."""
         twin = self._expr(node)
         return twin is not None and self.analysis.provenance.read_back(self.facts, twin)
-
-    def scaled(self, node: cst.CSTNode) -> bool:
-        """Whether a tensor is divided by 255 further on."""
-        twin = self._expr(node)
-        return twin is not None and self.analysis.sequel.scaled(self.facts, twin)
-
-    def moved_later(self, node: cst.CSTNode) -> str:
-        """The move of a fresh tensor in the next statement that speaks of it."""
-        twin = self._expr(node)
-        return self.analysis.sequel.moved(self.facts, twin) if twin is not None else ""
-
-    def switches_mode(self, call: cst.Call) -> bool:
-        """Whether a call makes a context manager that switches modules."""
-        twin = self._expr(call)
-        return isinstance(twin, ast.Call) and self.analysis.switching.switches(self.facts, twin)
-
-    def hands_mode_on(self) -> bool:
-        """Whether the node stands where somebody else's switch is carried out."""
-        return self.analysis.switching.hands_on(self.facts, self.twin)
-
-    def mode_matters(self, node: cst.CSTNode) -> bool:
-        """Whether a module may compute something else in the other mode."""
-        twin = self._expr(node)
-        return twin is None or self.analysis.switching.matter(self.facts, twin)
-
-    def keeps_graph_for_nothing(self, call: cst.Call) -> bool:
-        """Whether a backward pass keeps a graph that no other runs through again."""
-        twin = self._expr(call)
-        return isinstance(twin, ast.Call) and self.analysis.backwards.kept_for_nothing(self.facts, twin)
-
-    def handles_error(self) -> bool:
-        """Whether the node stands in the ``except`` part of a ``try``."""
-        return in_handler(self.facts, self.twin)
-
-    def regrown(self, call: cst.Call) -> str:
-        """What a concatenation copies again in every round of a loop."""
-        twin = self._expr(call)
-        return self.analysis.regrowth.of(self.facts, twin) if isinstance(twin, ast.Call) else ""
-
-    def is_deque(self, node: cst.CSTNode) -> bool:
-        """Whether a name or attribute is always a deque."""
-        twin = self._expr(node)
-        return twin is not None and self.analysis.queues.is_deque(self.facts, twin)
-
-    def many(self, node: cst.CSTNode) -> bool:
-        """Whether a deque may hold, or a number counts, very many things."""
-        twin = self._expr(node)
-        return twin is not None and self.analysis.queues.many(self.facts, twin)
-
-    def long_list(self, call: cst.Call) -> bool:
-        """Whether a call takes from or adds to the front of a list that may be long."""
-        twin = self._expr(call)
-        return isinstance(twin, ast.Call) and self.analysis.queues.long_list(self.facts, twin)
-
-    def polls(self) -> bool:
-        """Whether a ``while`` only asks whether something has happened."""
-        return isinstance(self.twin, ast.While) and self.analysis.waiting.polls(self.facts, self.twin)
-
-    def only_indexes(self, node: cst.CSTNode) -> bool:
-        """Whether the elements that a ``for`` goes over only index tensors and arrays."""
-        twin = self._expr(node)
-        return twin is not None and self.analysis.indexing.only(self.facts, twin)
-
-    def hoarded(self, call: cst.Call) -> str:
-        """The list that a call appends to, if it only ever grows."""
-        twin = self._expr(call)
-        return self.analysis.hoards.grown(self.facts, twin) if isinstance(twin, ast.Call) else ""
-
-    def drawn_from(self, call: cst.Call) -> bool:
-        """Whether a call appends to what batches are drawn from."""
-        twin = self._expr(call)
-        return isinstance(twin, ast.Call) and self.analysis.hoards.drawn(self.facts, twin)
-
-    def in_memory(self, node: cst.CSTNode) -> bool:
-        """Whether a dataset lies in memory."""
-        twin = self._expr(node)
-        return twin is not None and self.analysis.hoards.in_memory(self.facts, twin)
-
-
-def _other_end(function: Scope) -> list[Scope]:
-    """Of a context manager's ``__exit__`` its ``__enter__``, and the other way round."""
-    other = {"__enter__": "__exit__", "__exit__": "__enter__"}.get(function.name)
-    bound = function.method_of.bindings.get(other, ()) if other is not None and function.method_of is not None else ()
-    return [binding.scope for binding in bound if binding.scope is not None]
-
-
-def place_of(twin: ast.AST) -> ast.AST:
-    """The node whose hotness is meant: of a function its body, else the node itself."""
-    return twin.body[0] if isinstance(twin, (ast.FunctionDef, ast.AsyncFunctionDef)) else twin
 
 
 def _is_false(node: ast.expr | None) -> bool:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from torchlint.engine.analysis import Analysis
-from torchlint.engine.site import place_of
+from torchlint.engine.place import place_of
 from torchlint.facts.guards import raises
-from torchlint.facts.model import FileFacts
+from torchlint.facts.model import Bind, FileFacts
 from torchlint.rule import Frequency, Kind, Rule, Value
 
 Match = Callable[[Analysis, FileFacts, ast.Subscript], bool]
@@ -28,6 +28,9 @@ class Triggers:
     tests: list[Rule] = field(default_factory=list)
     networks: list[Rule] = field(default_factory=list)
     grown: list[Rule] = field(default_factory=list)
+    imports: list[Rule] = field(default_factory=list)
+    stored: list[Rule] = field(default_factory=list)
+    assigned: dict[str, list[Rule]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for rule in self.rules:
@@ -47,8 +50,14 @@ class Triggers:
                 self.tests.append(rule)
             if rule.trigger.networks:
                 self.networks.append(rule)
+            for name in sorted(rule.trigger.assigned):
+                self.assigned.setdefault(name, []).append(rule)
             if rule.trigger.grown:
                 self.grown.append(rule)
+            if rule.trigger.imports:
+                self.imports.append(rule)
+            if rule.trigger.stored:
+                self.stored.append(rule)
 
     def sites(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
         """The nodes of a file that match a trigger and are hot enough, each with the rules that want it."""
@@ -70,6 +79,17 @@ class Triggers:
             rules = [rule for rule in self.grown if hot_enough(analysis, facts, node, rule)]
             if rules:
                 yield node, rules
+        yield from self._imports(facts)
+        yield from self._stored(analysis, facts)
+        yield from self._assigned(analysis, facts)
+
+    def _assigned(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
+        for name, wanted in self.assigned.items():
+            for _, store in facts.outside.get(name, ()):
+                node = store.binding.value
+                rules = [rule for rule in wanted if node is not None and hot_enough(analysis, facts, node, rule)]
+                if node is not None and rules:
+                    yield node, rules
 
     def _of_call(self, analysis: Analysis, facts: FileFacts, call: ast.Call) -> list[Rule]:
         rules: list[Rule] = []
@@ -88,6 +108,33 @@ class Triggers:
         runners = [rule for rule in self.networks if rule not in rules and hot_enough(analysis, facts, call, rule)]
         return [*hot, *runners] if runners and analysis.autograd.runs(facts, call) else hot
 
+    def _imports(self, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
+        wanted = frozenset(name for rule in self.imports for name in rule.trigger.imports)
+        if not wanted.intersection(facts.imports):
+            return
+        bound: dict[ast.AST, set[str]] = {}
+        for scope in facts.scopes:
+            for bindings in scope.bindings.values():
+                for binding in bindings:
+                    if binding.how is Bind.IMPORT and binding.target in wanted:
+                        bound.setdefault(binding.stmt, set()).add(binding.target)
+        for stmt, names in bound.items():
+            yield stmt, [rule for rule in self.imports if names & rule.trigger.imports]
+
+    def _stored(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
+        roots = tuple(sorted({name for rule in self.stored for name in rule.trigger.stored}))
+        words = {root.rpartition(".")[2].encode() for root in roots}
+        if not any(word in facts.source.utf8 for word in words):
+            return
+        for stmt in facts.places:
+            for target in _targets(stmt):
+                name = analysis.project.qualified(facts, target.value)
+                if name is not None and name.startswith(roots):
+                    rules = [rule for rule in self.stored if _within(name, rule.trigger.stored)]
+                    rules = [rule for rule in rules if hot_enough(analysis, facts, stmt, rule)]
+                    if rules:
+                        yield target, rules
+
     def _subscripts(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
         for node in facts.subscripts if self.subscripts else ():
             rules = [
@@ -103,6 +150,19 @@ class Triggers:
             rules = [rule for rule in self.tests if hot_enough(analysis, facts, node, rule)]
             if rules and reads_tensor(analysis, facts, node):
                 yield node, rules
+
+
+def _targets(stmt: ast.stmt) -> Iterator[ast.Attribute | ast.Subscript]:
+    """The attributes and subscripts that an assignment stores into."""
+    targets = stmt.targets if isinstance(stmt, ast.Assign) else []
+    for target in [part for whole in targets for part in (whole.elts if isinstance(whole, ast.Tuple) else [whole])]:
+        if isinstance(target, (ast.Attribute, ast.Subscript)):
+            yield target
+
+
+def _within(name: str, roots: frozenset[str]) -> bool:
+    """Whether a qualified name is one of these or lies below one."""
+    return any(name == root or name.startswith(f"{root}.") for root in roots)
 
 
 def fits(analysis: Analysis, facts: FileFacts, stmt: ast.stmt, rule: Rule) -> bool:

@@ -45,9 +45,9 @@ class HostOnly:
             return False
         if owner not in self._classes:
             family = list(self.project.family(owner.dotted))
-            names = {name for cls in family for name in cls.stores if _DEVICE.match(name)}
-            devices = {device_of(self.values.attribute(owner.dotted, name)) for name in names}
-            moves = any(_moves(cls) for cls in family)
+            naming = [(cls, name) for cls in family for name in cls.stores if _DEVICE.match(name)]
+            devices = {device_of(self.values.attribute(owner.dotted, name)) for _, name in naming}
+            moves = any(_moves(cls) for cls in {owner, *(cls for cls, _ in naming)})
             self._classes[owner] = devices == {Device.CPU} and not moves
         return self._classes[owner]
 

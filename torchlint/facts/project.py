@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -101,6 +102,8 @@ class Project:
                 if mine.replace(".", "·") != theirs:
                     break
                 common += 1
+            if above and dotted in _LIBRARIES:
+                continue
             outside = len(above) - common
             if foreign and above:
                 continue
@@ -310,6 +313,8 @@ def is_external_module(name: str) -> bool:
 
 
 _BUILTINS = frozenset(dir(builtins))
+# What a file of the same name in a folder of the project does not hide.
+_LIBRARIES = frozenset({"torch", "numpy", "gym", "gymnasium", *sys.stdlib_module_names})
 _PLAIN_BASES = ("builtins.", "typing.", "abc.")
 
 

@@ -48,7 +48,7 @@ class Provenance:
         bindings = self._bindings(facts, node)
         if len(bindings) != 1 or bindings[0].how is not Bind.ELEMENT or bindings[0].value is None:
             return ""
-        return _last_word(_looped(bindings[0].value, list(bindings[0].path))).removeprefix("named_")
+        return last_word(looped(bindings[0].value, list(bindings[0].path))).removeprefix("named_")
 
     def made_before(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether what a name or attribute holds was there before the code at it ran: it is made less often."""
@@ -178,7 +178,7 @@ class Provenance:
         return scope.kind == "function" and reads == [name]
 
 
-def _looped(over: ast.expr, path: list[int]) -> ast.expr:
+def looped(over: ast.expr, path: list[int]) -> ast.expr:
     """What gives the elements that a loop binds at a path of its target, inside ``zip``, ``enumerate`` and the like."""
     while isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.args:
         function = over.func.id
@@ -195,10 +195,10 @@ def _looped(over: ast.expr, path: list[int]) -> ast.expr:
     return over
 
 
-def _last_word(node: ast.expr) -> str:
+def last_word(node: ast.expr) -> str:
     """The name after the last dot, or the key of a subscript."""
     if isinstance(node, ast.Call):
-        return _last_word(node.func)
+        return last_word(node.func)
     if isinstance(node, ast.Attribute):
         return node.attr
     if isinstance(node, ast.Name):

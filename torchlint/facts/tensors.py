@@ -341,6 +341,8 @@ def _reduced(rule: str, name: str, same: Value, call: ast.Call, rest: Sequence[a
         return replace(fresh(same), rank=broadcast([same, arguments[0]]))
     if rule == "minmax" and isinstance(rest[0] if rest else None, ast.Call) and not arguments[0].known:
         return replace(fresh(same), rank=None)  # of two tensors; a dimension is seldom computed
+    if rule == "minmax" and named is None and arguments and not arguments[0].known:
+        return UNKNOWN  # another tensor, or a dimension
     dim = of(named) if named is not None else arguments[0] if arguments else UNKNOWN
     kept = is_true(keyword(call, "keepdim")) or (len(arguments) > 1 and name not in ("std", "var"))
     rank = _rank_without(same.rank, dim, kept, whole)

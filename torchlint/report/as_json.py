@@ -10,10 +10,11 @@ from torchlint.rule import Cost, Edit, Finding, Hotness, PlainFix, Position
 
 def render(context: Context) -> str:
     """A JSON array, one object a finding, in order. Rows and columns are 1-based code points, paths absolute."""
-    return json.dumps([_finding(context, finding) for finding in context.findings], indent=2) + "\n"
+    return json.dumps([as_object(context, finding) for finding in context.findings], indent=2) + "\n"
 
 
-def _finding(context: Context, finding: Finding) -> dict[str, object]:
+def as_object(context: Context, finding: Finding) -> dict[str, object]:
+    """One finding as the object that stands for it."""
     return {
         "code": finding.code,
         "name": finding.name,

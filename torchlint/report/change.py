@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from torchlint.report.context import Context
 from torchlint.report.escape import visible
 from torchlint.rule import Applicability, Edit, PlainFix
 from torchlint.sources.lines import LineTable
+
+# Edits further apart than this, such as an import at the top of a file, make no readable suggestion together.
+_ROWS_APART = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +70,8 @@ def _dedented(before: list[str], after: list[str]) -> Hunk:
     return Hunk(tuple(line[indent:] for line in before), tuple(line[indent:] for line in after))
 
 
-def acceptance(fix: PlainFix, context: Context) -> str:
-    """What the fix may change, and what makes ``--fix`` apply it."""
+def acceptance(fix: PlainFix, taken: bool) -> str:
+    """What the fix may change, and what makes ``--fix`` apply it; ``taken``: nothing more than that."""
     if fix.applicability is Applicability.DISPLAY:
         return "would lose a comment, so it is left to you"
     if fix.applicability is Applicability.SAFE:
@@ -77,10 +79,23 @@ def acceptance(fix: PlainFix, context: Context) -> str:
     changes = [change.value for change in fix.may_change]
     effects = [f"may change {', '.join(changes)}"] if changes else []
     effects += [f"right only if {visible(fix.assumes)}"] if fix.assumes else []
-    if context.takes(fix):
+    if taken:
         how = "accepted, --fix applies it"
     elif fix.assumes:
         how = "--fix --unsafe-fixes applies it"
     else:
         how = f"--fix --accept {','.join(changes)} applies it"
     return f"{', '.join(effects)}; {how}"
+
+
+def one_edit(utf8: bytes, table: LineTable, edits: Sequence[Edit]) -> Edit | None:
+    """The one edit that does what non-overlapping edits do together; ``None``: they are too far apart to be one."""
+    ordered = sorted(set(edits))
+    start, end = ordered[0].start, max(edit.end for edit in ordered)
+    if table.row(end) - table.row(start) > _ROWS_APART:
+        return None
+    text, at = "", start
+    for edit in ordered:
+        text += utf8[at : edit.start].decode() + edit.text
+        at = edit.end
+    return Edit(start, end, text)

@@ -14,12 +14,17 @@ def render(context: Context) -> str:
     return "".join(f"{_line(context, finding)}\n" for finding in context.findings)
 
 
-def _line(context: Context, finding: Finding) -> str:
-    place = f"{visible(finding.path)}:{finding.start.row}:{finding.start.column}:"
-    mark = "[*]" if finding.fix is not None and context.takes(finding.fix) else ""
+def marked_code(context: Context, finding: Finding) -> str:
+    """``TL101 [*]``: the code, and a mark where ``--fix`` would fix it, in colours where there are some."""
+    mark = "[*]" if context.takes(finding) else ""
     code = finding.code
     if context.color:
         code = f"\x1b[{_STYLES[finding.level]}m{code}\x1b[0m"
         mark = mark and f"\x1b[36m{mark}\x1b[0m"
+    return f"{code} {mark}".rstrip()
+
+
+def _line(context: Context, finding: Finding) -> str:
+    place = f"{visible(finding.path)}:{finding.start.row}:{finding.start.column}:"
     why = f"; hot: {finding.hot.describe()}" if finding.hot.path else ""
-    return " ".join(part for part in (place, code, mark, visible(finding.message + why)) if part)
+    return f"{place} {marked_code(context, finding)} {visible(finding.message + why)}"

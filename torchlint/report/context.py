@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from torchlint.engine.result import FixedFile, Problem, Result
-from torchlint.rule import Change, Finding, PlainFix
+from torchlint.engine.result import Accepts, FixedFile, Problem, Result
+from torchlint.rule import Change, Cost, Finding, Level, Rule
 from torchlint.sources.lines import LineTable
 from torchlint.sources.text import Source
 
@@ -24,11 +25,16 @@ class Context:
         problems: what kept files from being linted.
         fixed: by name, the files that were changed (or would be, with ``diff``).
         files: how many files were looked at.
-        unsafe_fixes, accept: what the user takes besides the safe fixes.
+        unsafe_fixes, accept: what the user takes besides the safe fixes; ``accepts``: by name, where files differ.
+        own: what the user measured, by code of the rule; for people, never for programs.
         diff: fixes are only shown, not written.
         color: write ANSI colours. terminal: the text goes to one, so control characters must not get there.
         unicode: box drawing and arrows can be written. width: of the lines, in terminal cells.
         quiet: nothing but findings.
+        fail_level: ``note``, ``warning`` or ``never``: the least level that fails a run.
+        rules: by code, the rules that a finding may be of.
+        version: of torchlint.
+        repository: the folder that a service which shows the findings knows paths of; ``None``: the root.
     """
 
     root: Path
@@ -39,12 +45,18 @@ class Context:
     files: int = 0
     unsafe_fixes: bool = False
     accept: frozenset[Change] = frozenset()
+    accepts: Mapping[str, Accepts] = field(default_factory=dict)
+    own: Mapping[str, tuple[Cost, ...]] = field(default_factory=dict)
     diff: bool = False
     color: bool = False
     terminal: bool = False
     unicode: bool = True
     width: int = 80
     quiet: bool = False
+    fail_level: str = "warning"
+    rules: Mapping[str, type[Rule]] = field(default_factory=dict)
+    version: str = "0"
+    repository: Path | None = None
 
     @classmethod
     def of(cls, result: Result, root: Path) -> Context:
@@ -56,6 +68,7 @@ class Context:
             problems=tuple(result.problems),
             fixed=result.fixed,
             files=result.files,
+            accepts=result.accepts,
         )
 
     @cached_property
@@ -64,9 +77,22 @@ class Context:
         names = {finding.path for finding in self.findings}
         return {name: LineTable(self.sources[name].utf8) for name in names if name in self.sources}
 
-    def takes(self, fix: PlainFix) -> bool:
-        """Whether ``--fix`` with the user's settings applies this fix."""
-        return fix.accepted(self.unsafe_fixes, self.accept)
+    def takes(self, finding: Finding) -> bool:
+        """Whether a finding has a fix that ``--fix`` applies with the user's settings for its file."""
+        if finding.fix is None:
+            return False
+        accepts = self.accepts.get(finding.path)
+        return accepts(finding.fix) if accepts else finding.fix.accepted(self.unsafe_fixes, self.accept)
+
+    def fails(self, finding: Finding) -> bool:
+        """Whether a finding makes the exit code 1."""
+        return self.fail_level != "never" and finding.level.at_least(Level(self.fail_level))
+
+    def in_repository(self, name: str) -> str:
+        """A file's name for a service that knows the whole repository, of which the project may be a part."""
+        if self.repository is None or name == "-":
+            return name
+        return Path(os.path.relpath(self.root / name, self.repository)).as_posix()
 
     def absolute(self, name: str) -> str:
         """The path of a file on disk, with ``/``; a name that stands for no file (``-``) as it is."""

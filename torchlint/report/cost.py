@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from torchlint.report.escape import visible
 from torchlint.rule import Cost, Finding, Frequency
+
+# A ratio whose 10th percentile is no higher is noise.
+NOISE = 1.05
 
 _ROOTS = {
     Frequency.INNER: "environment step",
@@ -43,6 +46,29 @@ def cost_of(finding: Finding) -> str:
         # Code that runs seldom is reported for what follows from it, so its figure is a total, not one call's.
         return figure(finding.cost, " a call" if finding.hot.frequency > Frequency.ONCE else "")
     return "not measured here: the gain is on CUDA" if finding.cuda_only else ""
+
+
+def own_of(finding: Finding, own: Mapping[str, Sequence[Cost]]) -> Cost | None:
+    """The user's own figure for a finding: at the size of the shipped one, else the rule's first; by code of the rule.
+
+    Of two devices that of the shipped figure counts.
+    """
+    costs = own.get(finding.code, ())
+    if finding.cost is None:
+        return next(iter(costs), None)
+    alike = [cost for cost in costs if cost.size == finding.cost.size]
+    return next((cost for cost in alike if cost.device == finding.cost.device), next(iter(alike), None))
+
+
+def own_cost_of(finding: Finding, own: Mapping[str, Sequence[Cost]]) -> str:
+    """What a finding costs on the user's machine in words, empty when that was not measured there."""
+    cost = own_of(finding, own)
+    if cost is None:
+        return ""
+    if cost.low <= NOISE:
+        spread = f"{factor(cost.ratio)}x, {factor(cost.low)}-{factor(cost.high)}x"
+        return f"no gain beyond noise ({spread}), measured on {cost.device.upper()} of this machine"
+    return figure(cost, " a call" if finding.hot.frequency > Frequency.ONCE else "")
 
 
 def total(findings: Iterable[Finding]) -> str:

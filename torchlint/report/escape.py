@@ -20,3 +20,11 @@ def _show(char: str) -> str:
     if unicodedata.category(char) not in _UNSAFE:
         return char
     return char.encode("unicode_escape").decode("ascii")
+
+
+def encodable(text: str) -> str:
+    r"""``text`` with lone surrogates, which stand for bytes of a file name that is no UTF-8, as escapes: ``\udcff``.
+
+    JSON could carry them, but many of its readers refuse what they cannot write as UTF-8.
+    """
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -96,7 +96,8 @@ def _markdown_table(figures: Sequence[Cost]) -> Iterator[str]:
 
 def _cells(cost: Cost) -> tuple[str, ...]:
     spread = f"{factor(cost.low)}-{factor(cost.high)}x"
-    return cost.size, duration(cost.saves_us), f"{factor(cost.ratio)}x", spread, cost.device.upper()
+    where = f"{cost.device.upper()}, here" if cost.source == "local" else cost.device.upper()
+    return cost.size, duration(cost.saves_us), f"{factor(cost.ratio)}x", spread, where
 
 
 def _object(explanation: Explanation) -> dict[str, object]:

@@ -45,7 +45,7 @@ def _nothing(context: Context, where: str) -> str:
 def _fixable(context: Context) -> str:
     fixes = [finding.fix for finding in context.findings if finding.fix is not None]
     safe = sum(fix.applicability is Applicability.SAFE for fix in fixes)
-    accepted = sum(context.takes(fix) for fix in fixes) - safe
+    accepted = sum(map(context.takes, context.findings)) - safe
     if not safe and not accepted:
         return ""
     how = [f"{safe} fixable safely"] if safe else []

@@ -11,7 +11,7 @@ from torchlint.rule.finding import (
     PlainFix,
     Position,
 )
-from torchlint.rule.flow import Network, Run, Use
+from torchlint.rule.flow import Average, Network, Run, Use
 from torchlint.rule.frequency import Frequency, Hop, Hotness
 from torchlint.rule.loop import Loop
 from torchlint.rule.site import CallSite, Link, Site
@@ -20,6 +20,7 @@ from torchlint.rule.value import UNKNOWN, Device, Kind, Value
 __all__ = [
     "UNKNOWN",
     "Applicability",
+    "Average",
     "CallSite",
     "Change",
     "Cost",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -50,6 +50,11 @@ class Trigger:
             comparisons ``x in t`` with a ``t`` that is proven a tensor. The site's node is the expression.
         grown: expressions that are added to something again and again (see ``Site.grows``); the site's node is the
             added expression.
+        imports: qualified names that an import statement binds; the site's node is the statement.
+        stored: qualified names of objects that an assignment stores into, itself or a part of it: ``os.environ`` of
+            ``os.environ["KEY"] = x``, ``torch.backends`` of ``torch.backends.cudnn.benchmark = x``; the site's node is
+            the target.
+        assigned: attributes; the site's node is the value that is assigned to one of an object other than ``self``.
     """
 
     calls: frozenset[str] = frozenset()
@@ -63,6 +68,9 @@ class Trigger:
     tests: bool = False
     copies: bool = False
     grown: bool = False
+    imports: frozenset[str] = frozenset()
+    stored: frozenset[str] = frozenset()
+    assigned: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +122,15 @@ class Report:
 class Input:
     """The proven kind of one input of an example, for the generator of test values.
 
-    ``kind`` with ``dtype`` (``float32``; empty: any), ``shape`` (of the measured size) and ``name`` of the variable.
+    ``kind``, with ``dtype`` and ``shape`` as measured, and ``name`` of the variable. Other dtypes and shapes are tried,
+    too. ``grad``: whether a tensor may ask for gradients; false where the rule demands a proof that it does not.
     """
 
     name: str
     kind: Kind
     shape: tuple[int, ...] = ()
     dtype: str = "float32"
+    grad: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +147,7 @@ class Example:
         workload: the expression that is timed and whose value is compared.
         inputs: the inputs with their proven kinds.
         by_hand: ``fixed`` was written by hand.
+        uninitialised: the workload gives memory that nobody wrote to (``torch.empty``), so its values mean nothing.
     """
 
     name: str
@@ -146,6 +157,7 @@ class Example:
     workload: str
     inputs: tuple[Input, ...] = ()
     by_hand: bool = False
+    uninitialised: bool = False
 
 
 class Rule:
@@ -156,7 +168,10 @@ class Rule:
         level: warning or note. set: when it runs. trigger: where to look. least: the least frequency that matters.
         yields_to: codes of rules that win over this one on the same expression.
         cuda_only: the gain exists on an accelerator only.
+        about_memory: the smell costs memory, whatever it does to the time.
         may_change: everything that any of its fixes may change.
+        exceptions: kinds of awkward inputs with which the fixed code does otherwise although no ``Change`` names how
+            (``negative strides``), each with words that say so and that stand in the documentation, too.
         gate: words of which a file must hold one to be of interest (defaults to ``torch``).
         examples: programs that hold the smell.
     """
@@ -170,8 +185,10 @@ class Rule:
     least: ClassVar[Frequency] = Frequency.UPDATE
     yields_to: ClassVar[tuple[str, ...]] = ()
     cuda_only: ClassVar[bool] = False
+    about_memory: ClassVar[bool] = False
     fixable: ClassVar[bool] = False
     may_change: ClassVar[tuple[Change, ...]] = ()
+    exceptions: ClassVar[Mapping[str, str]] = {}
     gate: ClassVar[tuple[str, ...]] = ("torch",)
     examples: ClassVar[tuple[Example, ...]] = ()
 

@@ -15,6 +15,11 @@ class Level(enum.Enum):
     WARNING = "warning"
     ERROR = "error"
 
+    def at_least(self, other: Level) -> bool:
+        """Whether this level is as bad as another or worse."""
+        order = list(Level)
+        return order.index(self) >= order.index(other)
+
 
 class Change(enum.Enum):
     """What a fix may change besides the time. A fix that may change nothing is safe."""

@@ -63,3 +63,16 @@ class Run:
     keeps: bool = False
     differentiates: bool = False
     apart: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Average:
+    """Parameters of one network that are brought nearer to those of another by hand.
+
+    Attributes:
+        whole: a state dict is built and loaded, rather than each parameter written.
+        apart: both are ``parameters()`` of modules that are proven to share none.
+    """
+
+    whole: bool = False
+    apart: bool = False

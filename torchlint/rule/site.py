@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import libcst as cst
 
-    from torchlint.rule.flow import Network, Run, Use
+    from torchlint.rule.flow import Average, Network, Run, Use
     from torchlint.rule.frequency import Frequency, Hop, Hotness
     from torchlint.rule.loop import Loop
     from torchlint.rule.value import Value
@@ -168,6 +168,20 @@ class Site(Protocol):
         ``names`` are qualified names (``torch.autograd.grad``) or names of methods (``backward``).
         """
 
+    def average(self, node: cst.CSTNode) -> Average | None:
+        """Of a copy, an assigned value or a loaded dict: the average of two networks that it keeps up, if it does.
+
+        ``t.data.copy_(tau * p.data + (1 - tau) * t.data)`` in a loop over two networks' parameters, the same assigned
+        to ``t.data``, and ``load_state_dict(d)`` where the items of ``d`` are such averages.
+        """
+
+    def made_by(self, node: cst.CSTNode) -> str:
+        """The last word of the function that made a tensor on all ways to it, else empty.
+
+        ``softmax`` of ``F.softmax(x, -1)`` and ``nn.Softmax(-1)(x)``, also after ``gather``, indexing and ``squeeze``,
+        behind names, and of calls of project functions and networks that end in one.
+        """
+
     def loops(self, node: cst.CSTNode) -> Sequence[Loop]:
         """The loops and comprehensions of the function that run an expression over and over, innermost first."""
 
@@ -265,6 +279,51 @@ class Site(Protocol):
 
         Proven in the function, in its callers and over the rounds of loops; false when unsure.
         """
+
+    def runs_anyway(self) -> bool:
+        """Whether nothing but the machine decides that the node runs: no flag, in its function and on one way to it.
+
+        False in tests, demos, profiling scripts, and in functions that nobody is known to call.
+        """
+
+    def strings(self, node: cst.CSTNode) -> frozenset[str]:
+        """All texts that an expression may be, as far as literals say; a name may be an item of a literal list."""
+
+    def stored_value(self) -> cst.BaseExpression | None:
+        """Of a target of an assignment the expression that is stored there; ``None`` for unpacked tuples."""
+
+    def torch_before(self) -> str:
+        """Where torch was imported, as ``path:row``, whenever the node runs; empty where it may not have been."""
+
+    def cuda_before(self) -> int:
+        """The row of a call before the node, in the same function, that starts CUDA; 0 where there is none."""
+
+    def backend_has(self, name: str) -> bool | None:
+        """Whether a supported torch has an attribute of ``torch.backends``; ``None``: its module is not known."""
+
+    def handled(self, node: cst.CSTNode, idle: frozenset[str]) -> bool:
+        """Whether anything is done with what an expression is assigned to, besides asking whether it is there.
+
+        Methods of the names in ``idle`` do not count. True when unsure.
+        """
+
+    def function_reaches(self, node: cst.CSTNode, names: frozenset[str]) -> bool:
+        """Whether a function given as a value may run one of these, itself or through known callees."""
+
+    def covers_training(self) -> bool:
+        """Whether a ``with`` block, or what follows the node in its function, runs a training or rollout loop."""
+
+    def mentioned(self, word: str) -> bool:
+        """Whether the text of a file that this one is connected with by imports holds a word."""
+
+    def calls_method(self, node: cst.CSTNode, name: str) -> bool:
+        """Whether a method of what an expression is assigned or entered to is known to be called."""
+
+    def file_mentions(self, word: str) -> bool:
+        """Whether the text of the file itself holds a word."""
+
+    def first(self, names: frozenset[str]) -> bool:
+        """Whether no call of one of these qualified names stands before the node in the connected files."""
 
     def handles_error(self) -> bool:
         """Whether the node stands in the ``except`` part of a ``try``, which runs when something went wrong."""

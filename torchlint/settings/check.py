@@ -4,12 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 
 from torchlint.rule import Change
 
 FAIL_LEVELS = ("note", "warning", "never")
-OUTPUT_FORMATS = ("full", "concise", "json", "github")
+OUTPUT_FORMATS = (
+    "full",
+    "concise",
+    "grouped",
+    "json",
+    "json-lines",
+    "github",
+    "gitlab",
+    "sarif",
+    "junit",
+    "rdjson",
+    "azure",
+    "pylint",
+    "lintrunner",
+    "markdown",
+)
 DEVICES = ("auto", "cpu", "cuda")
 
 _FUNCTION = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
@@ -82,6 +98,10 @@ def _string(value: object) -> str:
     return value
 
 
+def _path(value: object) -> Path:
+    return value if isinstance(value, Path) else Path(_string(value))
+
+
 def _strings(value: object) -> tuple[str, ...]:
     if not isinstance(value, (list, tuple)):
         raise _wrong_type("a list of strings", value)
@@ -117,6 +137,8 @@ def _functions(value: object) -> tuple[str, ...]:
 
 
 def _selectors_by_glob(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    if isinstance(value, tuple):
+        return value  # read from the command line
     if not isinstance(value, dict):
         raise _wrong_type("a table of lists of strings", value)
     return tuple((str(glob), _selectors_of(str(glob), selectors)) for glob, selectors in value.items())
@@ -152,6 +174,11 @@ _KEYS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "force-exclude": _flag,
         "respect-gitignore": _flag,
         "per-file-ignores": _selectors_by_glob,
+        "fixable": _strings,
+        "unfixable": _strings,
+        "fix-only": _flag,
+        "show-fixes": _flag,
+        "baseline": _path,
         "fail-level": _one_of(FAIL_LEVELS),
         "output-format": _one_of(OUTPUT_FORMATS),
         "hot": _functions,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,10 @@ from torchlint.settings.toml import line_of, read_toml
 _NAMES = (".torchlint.toml", "torchlint.toml", "pyproject.toml")
 _SECTION = ("tool", "torchlint")
 # What steers one run only: the command line gives it, no file does.
-_RUN_ONLY = ("root", "diff", "output_file", "exit_zero", "exit_non_zero_on_fix")
+_RUN_ONLY = ("diff", "output_file", "exit_zero", "exit_non_zero_on_fix", "ignore_noqa", "since", "no_context")
+
+
+_ADDING = ("ignore", "extend-select", "extend-exclude", "per-file-ignores", "unfixable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,38 +36,88 @@ class _File:
 
 
 def load_settings(
-    start: Path, *, config: Path | str | None, isolated: bool, overrides: Mapping[str, object]
+    start: Path,
+    *,
+    config: Sequence[Path | str] = (),
+    isolated: bool = False,
+    overrides: Mapping[str, object],
+    root: Path | None = None,
 ) -> Settings:
     """The settings for a file or folder: those of the closest settings file, of ``config`` and of the command line.
 
     Args:
-        start: where the search begins; the project root is the one of this path.
-        config: a settings file that takes the place of the search, or ``key = value`` settings on top of it.
+        start: where the search begins.
+        config: ``key = value`` settings on top of those of the file, and at most one settings file that takes the
+            place of the search.
         isolated: search nothing.
         overrides: fields of ``Settings`` by name, from the command line; ``None`` stands for not given.
+        root: the project root; ``None``: that of ``start``.
 
     Raises:
         SettingsError: a file is missing or no TOML, or a key or value is wrong.
     """
-    root = project_root(start)
-    inline = isinstance(config, str) and "=" in config and not os.path.exists(config)
-    layers: list[dict[str, object]] = []
-    if config is not None and not inline:
-        if isolated:
-            raise SettingsError(f"an isolated run reads no settings file, but one is given: {config}")
-        layers += _layers(_read_named(Path(config)), root, base=_base(root))
-    elif not isolated:
-        found = _closest(Path(os.path.abspath(start)))
-        layers += _layers(found, root) if found else []
-    if inline:
-        layers.append(_relative_to(root, _base(root), _checked_flags("--config", read_toml(str(config), "--config"))))
+    root = root or project_root(start)
+    inline = [str(item) for item in config if _is_inline(item)]
+    named = [Path(item) for item in config if not _is_inline(item)]
+    if len(named) > 1:
+        raise SettingsError(f"--config: more than one settings file: {', '.join(map(str, named))}")
+    if named and isolated:
+        raise SettingsError(f"an isolated run reads no settings file, but one is given: {named[0]}")
+    found = _read_named(named[0]) if named else None if isolated else _closest(Path(os.path.abspath(start)))
+    layers = _layers(found, root, base=_base(root) if named else None) if found else []
+    for text in inline:
+        layers.append(_relative_to(root, _base(root), _checked_flags("--config", read_toml(text, "--config"))))
     given = {name: value for name, value in overrides.items() if value is not None}
     run_only: dict[str, Any] = {name: given.pop(name) for name in _RUN_ONLY if name in given}
     flags = _checked_flags("command line", {name.replace("_", "-"): value for name, value in given.items()})
     layers.append(_relative_to(root, _base(root), flags))
     # check_keys gave every value the type of its field.
     fields: dict[str, Any] = {key.replace("-", "_"): value for key, value in _merged(layers).items()}
-    return dataclasses.replace(Settings(root=root, isolated=isolated), **fields, **run_only)
+    file = found.path if found else None
+    return dataclasses.replace(Settings(root=root, isolated=isolated, file=file), **fields, **run_only)
+
+
+def _is_inline(item: Path | str) -> bool:
+    return isinstance(item, str) and "=" in item and not os.path.exists(item)
+
+
+class Nested:
+    """The settings of single files in a run: those of the settings file closest to each.
+
+    Files whose closest settings file is the run's own share its settings, and so one value.
+    """
+
+    def __init__(self, run: Settings, overrides: Mapping[str, object], config: Sequence[Path | str] = ()) -> None:
+        """Take the settings of the run, and what of the command line holds for every file."""
+        self._run = run
+        self._overrides = overrides
+        self._config = config
+        self._fixed = run.isolated or any(not _is_inline(item) for item in config)
+        self._by_folder: dict[Path, Settings] = {}
+        self._by_file: dict[Path | None, Settings] = {run.file: run}
+
+    def __call__(self, path: Path) -> Settings:
+        """The settings for an absolute path of a file.
+
+        Raises:
+            SettingsError: the settings file closest to it is wrong.
+        """
+        if self._fixed:
+            return self._run
+        folder = path.parent
+        known = self._by_folder.get(folder)
+        if known is None:
+            known = self._by_folder[folder] = self._of(folder)
+        return known
+
+    def _of(self, folder: Path) -> Settings:
+        file = _closest(folder)
+        path = file.path if file else None
+        known = self._by_file.get(path)
+        if known is None:
+            known = load_settings(folder, config=self._config, overrides=self._overrides, root=self._run.root)
+            self._by_file[path] = known
+        return known
 
 
 def _closest(start: Path) -> _File | None:
@@ -168,7 +221,8 @@ def _merged(layers: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """One table of all layers, a later one winning.
 
     What extends adds up. So do ignored selectors, until a layer selects anew: then nothing that was selected or
-    ignored before it counts. Tables of rules are merged by rule.
+    ignored before it counts. What is ignored in some files, or not fixed, adds up always. Tables of rules are merged by
+    rule.
     """
     merged: dict[str, Any] = {}
     for layer in layers:
@@ -177,7 +231,7 @@ def _merged(layers: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             merged.pop("ignore", None)
         for key, value in layer.items():
             before = merged.get(key)
-            if key in ("ignore", "extend-select", "extend-exclude") and before:
+            if key in _ADDING and before:
                 merged[key] = (*before, *value)
             elif key == "rules" and before:
                 merged[key] = {name: {**before.get(name, {}), **value.get(name, {})} for name in {**before, **value}}
@@ -188,6 +242,9 @@ def _merged(layers: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _relative_to(root: Path, folder: Path, table: dict[str, object]) -> dict[str, object]:
     """The table with the path patterns that are relative to another folder than the root made absolute."""
+    table = dict(table)
+    if isinstance(baseline := table.get("baseline"), Path):
+        table["baseline"] = folder / baseline.expanduser()
     if folder == root:
         return table
     anchor = re.sub(r"([*?[])", r"[\1]", folder.as_posix())

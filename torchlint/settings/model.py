@@ -50,12 +50,17 @@ class Settings:
         unsafe_fixes: take every fix. accept: take the fixes that may change no more than these.
         exclude, extend_exclude, force_exclude, respect_gitignore: what is linted.
         per_file_ignores: pairs of a glob and selectors.
+        fixable, unfixable: selectors of the rules whose fixes are offered (empty ``fixable``: all) and of those not.
+        fix_only: apply fixes and report nothing else. show_fixes: list what was fixed.
+        ignore_noqa: comments silence nothing. baseline: a file of findings that are known and not shown.
+        since: a revision; only lines changed since then are reported on. no_context: read the given files alone.
         fail_level: ``note``, ``warning`` or ``never``: the least level that makes the exit code 1.
         output_format: name of a format, ``None``: by where the output goes.
         output_file: where the findings go, ``None``: standard output.
         hot, cold: functions as ``package.module:function`` whose hotness is corrected.
         device: ``auto``, ``cpu`` or ``cuda``.
         isolated: no settings file was read, and only shipped figures are quoted.
+        file: the settings file these come from, where there is one.
     """
 
     root: Path
@@ -72,6 +77,14 @@ class Settings:
     force_exclude: bool = False
     respect_gitignore: bool = True
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    fixable: tuple[str, ...] = ()
+    unfixable: tuple[str, ...] = ()
+    fix_only: bool = False
+    show_fixes: bool = False
+    ignore_noqa: bool = False
+    baseline: Path | None = None
+    since: str | None = None
+    no_context: bool = False
     fail_level: str = "warning"
     output_format: str | None = None
     output_file: Path | None = None
@@ -82,3 +95,4 @@ class Settings:
     device: str = "auto"
     isolated: bool = False
     rules: dict[str, dict[str, object]] = field(default_factory=dict)
+    file: Path | None = field(default=None, compare=False)

@@ -66,7 +66,7 @@ class HostRoundTrip(Rule):
     ```
 
     ## What the fix may change
-    Nothing. It is offered for `torch.tensor(t.numpy())` alone, which proves that `t` lies on the host and needs no
+    Nothing. It is offered for `torch.tensor(t.numpy())` alone, where `t` is proven to lie on the host and to need no
     gradient, and only where the project sets no default device. Everything else is for a person to rewrite.
 
     ## When to ignore it
@@ -93,7 +93,7 @@ class HostRoundTrip(Rule):
             fixed=_SOURCE.replace("torch.tensor(q.numpy())", "q.detach().clone()"),
             setup="learner = Learner()",
             workload="learner.goals(q)",
-            inputs=(Input("q", Kind.TENSOR, (64, 6)),),
+            inputs=(Input("q", Kind.TENSOR, (64, 6), grad=False),),
         ),
     )
 
@@ -138,17 +138,20 @@ def _fix(site: Site, call: cst.Call) -> Fix | None:
     if site.project_calls("torch.set_default_device") or site.project_calls("torch.set_default_tensor_type"):
         return None
     tensor = _read(call.args[0].value)
-    on_host = True
+    on_host, detached_before = True, False
     while True:
         match tensor:
             case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value="detach" | "cpu" as step)), args=[]):
                 on_host = on_host and step != "cpu"
+                detached_before = detached_before or step == "detach"
                 tensor = inner
                 continue
         break
     if tensor is None or not (on_host or site.value(tensor).device is Device.CPU or not site.may_use_cuda()):
         return None
     if site.value(tensor).kind is not Kind.TENSOR or "\n" in source(tensor):
+        return None
+    if not detached_before and site.has_graph(tensor) is not False:
         return None
     detached = cst.Call(func=cst.Attribute(value=tensor, attr=cst.Name("detach")))
     return Fix("copy the tensor", ((call, cst.Call(func=cst.Attribute(value=detached, attr=cst.Name("clone")))),))

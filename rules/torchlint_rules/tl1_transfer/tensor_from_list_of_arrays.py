@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from torchlint import cst
 from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Report, Rule, Trigger
@@ -100,7 +100,9 @@ class TensorFromListOfArrays(Rule):
     is not empty. With an integer dtype `torch.tensor` refuses numbers that do not fit, and `torch.stack` refuses an
     empty list: these checks are lost (`validation`). Where the dtype of the arrays is not known, the fix is unsafe:
     NumPy and PyTorch promote mixed dtypes differently, and an empty list becomes float64. It is not offered with
-    `requires_grad=` or `pin_memory=`. Arrays with an axis of length zero keep their shape, which PyTorch cuts short.
+    `requires_grad=` or `pin_memory=`. Two kinds of arrays are no input for a network in either form, but are treated
+    otherwise: arrays with an axis of length zero keep their shape, which PyTorch cuts short, and arrays of objects
+    are refused.
 
     ## When to ignore it
     For a handful of short arrays in code that runs seldom. Lists of numbers and of tensors are not reported. The fix
@@ -120,6 +122,10 @@ class TensorFromListOfArrays(Rule):
     least = Frequency.EPISODE  # one batch of a rollout costs as much as many steps of a policy
     fixable = True
     may_change = (Change.VALIDATION,)
+    exceptions: ClassVar[Mapping[str, str]] = {
+        "empty rows": "arrays with an axis of length zero keep their shape",
+        "objects": "arrays of objects are refused",
+    }
     examples = (
         Example(
             name="batch-of-256x17",

@@ -140,12 +140,21 @@ def _moved(site: Site, call: cst.Call) -> cst.BaseExpression | None:
     if _to_host(call):
         return func.value if known.device is not Device.CPU else None
     if func.attr.value == "cuda":
-        return func.value
+        return None if _is_computed(site, func.value) else func.value
     target = site.argument(call, 0, "device")
     value = site.value(target) if target is not None else None
     if value is None or value.kind not in (Kind.DEVICE, Kind.STRING) or value.device is Device.CPU:
         return None
-    return func.value if known.device is not Device.CUDA else None
+    return None if known.device is Device.CUDA or _is_computed(site, func.value) else func.value
+
+
+def _is_computed(site: Site, source: cst.BaseExpression) -> bool:
+    """Whether a tensor comes of a distribution that may be on the device already, as one of a network's outputs is."""
+    match source:
+        case cst.Call(func=cst.Attribute(value=inner)):
+            computed = site.value(inner).kind is Kind.DISTRIBUTION
+            return computed and site.value(source).device is not Device.CPU
+    return False
 
 
 def _to_host(call: cst.Call) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from torchlint import cst
 from torchlint.rule import Change, Device, Example, Fix, Input, Kind, Report, Rule, Trigger
@@ -28,6 +28,7 @@ _MAKERS = _CONSTRUCTORS | {"torch.from_numpy"} | set(LEGACY_CONSTRUCTORS)
 _ARRAYS = frozenset({"numpy.array", "numpy.asarray", "numpy.ascontiguousarray", "numpy.float32", "numpy.float64"})
 _KEYWORDS = frozenset({"dtype", "device", "data"})
 _LARGEST_BYTE = 255
+_FLAGS = frozenset({"done", "dones", "end", "ends", "ended", "terminal", "terminals", "nonterminal", "mask", "masks"})
 _DEFAULT = "get_default_dtype()"
 
 _AGENT = """\
@@ -97,7 +98,9 @@ class UpcastBeforeTransfer(Rule):
     ## What the fix may change
     The last bit (`rounding`): a quotient that was rounded twice, in float64 and in float32, is rounded once. Where only
     the value 255 says that the data are bytes, the fix is unsafe. No fix is offered where cast and move stand in
-    different statements.
+    different statements. A tensor cannot be made of a view that runs backwards (`frames[::-1]`) or of an array of
+    objects, where a cast or a quotient of it was made first: views that run backwards are refused, and
+    arrays of objects are refused.
 
     ## When to ignore it
     For a handful of numbers. Data that is float32 or wider already is never reported.
@@ -116,6 +119,10 @@ class UpcastBeforeTransfer(Rule):
     trigger = Trigger(methods=frozenset({"to", "cuda"}), calls=_CONSTRUCTORS)
     fixable = True
     may_change = (Change.ROUNDING,)
+    exceptions: ClassVar[Mapping[str, str]] = {
+        "negative strides": "views that run backwards are refused",
+        "objects": "arrays of objects are refused",
+    }
     examples = (
         Example(
             name="frames-32x4x84x84-divided",
@@ -227,6 +234,8 @@ def _peeled(
             break
         node = below
     if isinstance(node, cst.Call) and _is_maker(site, node) and len(node.args) >= 1 and not node.args[0].star:
+        if divisor is None and _is_short(site, node.args[0].value):
+            return None
         name = site.name(node.func) or ""
         dtype = tensor.dtype or LEGACY_CONSTRUCTORS.get(name, "") or (_DEFAULT if name == "torch.Tensor" else "")
         bytes_ = bytes_ or (divisor is not None and _is_255(site, divisor))
@@ -274,12 +283,30 @@ def _from_host(
         return None
     proven = value.kind is Kind.NDARRAY and _is_narrower(value.dtype, "float32" if target == _DEFAULT else target)
     in_bytes = bytes_ or (divisor is not None and _is_255(site, divisor))
+    if divisor is None and _is_short(site, node):
+        return None
     if not proven and not (in_bytes and value.dtype is None and _may_be_frames(node, value)):
         widened = site.value(data).widened
         if divisor is None and node is data and widened:
             return _Upcast(data, device, target, target, proven=True, whole=False)
         return None
     return _Upcast(node, device, target, wide, proven, divisor, whole=whole)
+
+
+def _is_short(site: Site, node: cst.BaseExpression) -> bool:
+    """Whether an array has one number for each of a batch: a handful of bytes."""
+    rank = site.value(node).rank
+    return rank in (0, 1) or (rank is None and _sounds_like_flags(node))
+
+
+def _sounds_like_flags(node: cst.BaseExpression) -> bool:
+    """Whether an array is called flags or labels: ``dones``, ``self.terminal_memory[rows]``."""
+    match node:
+        case cst.Name(value=word) | cst.Attribute(attr=cst.Name(value=word)):
+            return not _FLAGS.isdisjoint(word.lower().split("_"))
+        case cst.Subscript(value=inner):
+            return _sounds_like_flags(inner)
+    return False
 
 
 def _may_be_frames(node: cst.BaseExpression, value: Value) -> bool:

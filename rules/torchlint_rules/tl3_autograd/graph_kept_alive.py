@@ -92,6 +92,7 @@ class GraphKeptAlive(Rule):
     summary = "losses or states are collected together with their autograd graphs"
     trigger = Trigger(grown=True)
     least = Frequency.UPDATE
+    about_memory = True
     fixable = True
     examples = (
         Example(

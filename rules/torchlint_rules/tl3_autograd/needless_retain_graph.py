@@ -80,6 +80,7 @@ class NeedlessRetainGraph(Rule):
     level = Level.NOTE
     trigger = Trigger(methods=frozenset({"backward"}))
     least = Frequency.UPDATE
+    about_memory = True
     fixable = True
     may_change = (Change.MEMORY,)
     examples = (

@@ -92,8 +92,10 @@ class NoGradInInference(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a ``no_grad`` block or decorator that only data leaves."""
         guard = _no_grad(site, site.node)
-        if guard is None or not site.acting() or site.compiled() or site.scripted() or _within_another(site):
+        if guard is None or not site.acting() or site.compiled() or site.scripted():
             return
+        if isinstance(site.node, cst.With) and site.records() is False:
+            return  # another guard around this one decides
         if site.leaves_as_data():
             yield Report(guard, _MESSAGE, _fix(site, guard))
 
@@ -105,18 +107,6 @@ def _fix(site: Site, guard: cst.BaseExpression) -> Fix:
         return Fix("use `torch.inference_mode()`", ((name.attr, "inference_mode"),))
     torch, imports = module_for(site, "torch", "torch")
     return Fix("use `torch.inference_mode()`", ((name, expression(f"{torch}.inference_mode")),), imports=imports)
-
-
-def _within_another(site: Site) -> bool:
-    """Whether the block stands in another one of the same function, or that is decorated: the outer one decides."""
-    above = site.parent(site.node)
-    while above is not None:
-        if _no_grad(site, above) is not None:
-            return True
-        if isinstance(above, cst.FunctionDef):
-            return False
-        above = site.parent(above)
-    return False
 
 
 def _no_grad(site: Site, node: cst.CSTNode) -> cst.BaseExpression | None:

@@ -1,0 +1,1 @@
+"""TL6: kernel launches and vectorisation."""

@@ -1,0 +1,1 @@
+"""TL9: runtime configuration."""

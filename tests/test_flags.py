@@ -1,0 +1,202 @@
+"""Flags that are seldom true, modes of modules, code that stays on the CPU, libraries that packages do not hide."""
+
+from __future__ import annotations
+
+import pytest
+from projects import Code
+
+from torchlint.rule import Device, Frequency, Kind
+
+O, E, U, S, I = Frequency  # noqa: E741  once, episode, update, step, inner
+LOOP = "import torch\nfrom torch import nn\n{before}\nfor step in range(9):\n{body}\n    loss.backward()\n"
+FLAGS = {
+    "set at intervals": ("", "if step % 9 == 0:\n    show = True\nelse:\n    show = False\nif show:\n    f()  # A", O),
+    "told by a comparison": ("", "show = step % 9 == 0\nif show:\n    f()  # A", O),
+    "on both sides": ("", "show = step % 9 == 0\nif not show:\n    f()  # A", U),
+    "always set": ("", "show = True\nif show:\n    f()  # A", U),
+    "of unknown worth": ("", "show = g(step)\nif show:\n    f()  # A", U),
+    "with another condition": ("", "show = step % 9 == 0\nif x and show:\n    f()  # A", O),
+    "or another condition": ("", "show = step % 9 == 0\nif x or show:\n    f()  # A", U),
+    "found once": (
+        "try:\n    import a\n    HAS = True\nexcept ImportError:\n    HAS = False",
+        "if not HAS:\n    f()  # A",
+        U,
+    ),
+    "passed at intervals": ("def g(show):\n    if show:\n        f()  # A\n", "g(step % 9 == 0)", O),
+    "passed under a name": ("def g(show):\n    if show:\n        f()  # A\n", "now = step % 9 == 0\ng(show=now)", O),
+    "passed the other way round": ("def g(skip):\n    if not skip:\n        f()  # A\n", "g(not step % 9 == 0)", O),
+    "passed by two": ("def g(show):\n    if show:\n        f()  # A\n", "g(step % 9 == 0)\ng(True)", U),
+    "passed by few": ("def g(show=False):\n    if show:\n        f()  # A\n", "g()\nif step % 9 == 0:\n    g(True)", O),
+    "never passed": ("def g(show=False):\n    if show:\n        f()  # A\n", "g()", U),
+}
+
+
+@pytest.mark.parametrize(("before", "body", "expected"), FLAGS.values(), ids=FLAGS)
+def test_flags(before: str, body: str, expected: Frequency) -> None:
+    lines = "\n".join(f"    {line}" for line in body.splitlines())
+    found = Code(LOOP.format(before=before, body=lines)).frequency("# A")
+    assert (found if found < U else U) == expected
+
+
+LATCH = """
+import torch
+
+
+class Trainer:
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+        self.fresh = True
+
+    def update(self, batch):
+        loss = batch.mean()
+        loss.backward()
+        self.optimizer.step()
+        if self.fresh:
+            {cleared}
+            self.note(loss)  # A
+
+    def end_epoch(self):
+        self.fresh = True
+
+
+def main(trainer: Trainer, batches):
+    for batch in batches:
+        trainer.update(batch)
+"""
+
+
+def test_a_flag_that_its_branch_clears_is_seldom_set() -> None:
+    assert Code(LATCH.format(cleared="self.fresh = False")).frequency("# A") is E
+    assert Code(LATCH.format(cleared="self.other = False")).frequency("# A") >= U
+    assert Code(LATCH.format(cleared="self.fresh = False\n            self.fresh = True")).frequency("# A") >= U
+
+
+MODES = """
+import torch
+
+
+class Agent:
+    def train(self):
+        f()  # A
+
+
+def act(env, net):
+    while True:
+        {calls}
+        env.step(net(1))
+"""
+
+
+def test_the_mode_of_a_module_is_no_method_of_the_project() -> None:
+    assert Code(MODES.format(calls="net.train(); net.eval()")).frequency("# A") is O
+    assert Code(MODES.format(calls="net.train(True)")).frequency("# A") is O
+    assert Code(MODES.format(calls="net.train()")).frequency("# A") is S
+
+
+INTERVALS = {
+    "step % 9 == 0 or step == n - 1": O,
+    "step % 9 == 0 or step == n": U,
+    "step == n - 1": U,
+    "cfg.get('check_for_nan', True)": O,
+    "cfg.get('adaptive', True)": U,
+    "should_record_summaries": O,
+}
+
+
+@pytest.mark.parametrize(("test", "expected"), INTERVALS.items())
+def test_intervals(test: str, expected: Frequency) -> None:
+    body = f"    if {test}:\n        f()  # A"
+    found = Code(LOOP.format(before="", body=body)).frequency("# A")
+    assert (found if found < U else U) == expected
+
+
+def test_the_flag_of_the_loop_around_counts() -> None:
+    text = """
+import gymnasium as gym
+
+env = gym.make_vec("a")
+for _ in range(9):
+    s, r, d, t, _ = env.step(1)
+while True:
+    obs, reward, done, t, info = env.step(1)
+    for i, d in enumerate(done):
+        if d and info["lives"][i] == 0:
+            print(reward)  # A
+"""
+    assert Code(text).frequency("# A") is E
+
+
+HOST = """
+import torch
+
+
+def made(n):
+    return torch.zeros(n)  # B
+
+
+class Agent:
+    def __init__(self):
+        self.device = torch.device({device})
+
+    def act(self, n):
+        return made(n).to(self.device)  # A
+
+
+class Other:
+    def act(self, n):
+        return torch.zeros(n).cuda()  # C
+"""
+
+
+def test_a_class_on_the_cpu_and_what_only_it_calls() -> None:
+    code = Code(HOST.format(device='"cpu"'))
+    for name, expected in (("code.Agent.act", True), ("code.made", True), ("code.Other.act", False)):
+        assert code.analysis.host_only.is_host_only(code.function(name)) is expected
+        assert code.analysis.may_use_cuda(code.file(), code.function(name).returns[0]) is not expected
+    either = Code(HOST.format(device='"cuda" if torch.cuda.is_available() else "cpu"'))
+    assert not either.analysis.host_only.is_host_only(either.function("code.Agent.act"))
+
+
+def test_a_folder_of_a_package_hides_no_library() -> None:
+    file = "agents/torch/ddpg.py"
+    texts = {
+        file: "import torch\nshow(torch.zeros(3))",
+        "agents/torch/__init__.py": "zeros = 1",
+        "agents/__init__.py": "",
+    }
+    assert Code(texts).value(file).kind is Kind.TENSOR
+    assert (
+        Code({"main.py": "import torch\nshow(torch.zeros)", "torch.py": "zeros = 1"}).value("main.py").kind
+        is Kind.NUMBER
+    )
+
+
+VALUES = {
+    "total = 0\nfor x in y:\n    total += torch.zeros(3).sum()\nshow(total)": Kind.TENSOR,
+    "total = 0\nfor x in y:\n    total += 1\nshow(total)": Kind.NUMBER,
+    "show(unknown.gather(1, i).squeeze(1))": Kind.TENSOR,
+    "show(unknown.sum(dim=1))": Kind.TENSOR,
+    "show(unknown.sum(axis=1))": Kind.UNKNOWN,
+    "show(unknown.max(dim=1))": Kind.TUPLE,
+    "show(unknown.entropy())": Kind.TENSOR,
+    "show(torch.max(torch.zeros(3), unknown))": Kind.UNKNOWN,
+    "show(torch.max(torch.zeros(3), 0))": Kind.TUPLE,
+    "show(torch.randint(0, 9, ()))": Kind.TENSOR,
+    "import jax.numpy as jnp\nshow(jnp.logical_not(unknown))": Kind.UNKNOWN,
+}
+
+
+@pytest.mark.parametrize(("text", "kind"), VALUES.items())
+def test_kinds(text: str, kind: Kind) -> None:
+    assert Code(f"import torch\n{text}").value().kind is kind
+
+
+def test_callers_tell_the_device_of_a_parameter_but_not_those_that_nobody_runs() -> None:
+    texts = {
+        "env.py": "import torch\ndef env(device: torch.device):\n    show(torch.zeros(3, device=device))",
+        "main.py": "import torch\nfrom env import env\nenv(torch.device('cpu'))",
+    }
+    assert Code(texts).value("env.py").device is Device.CPU
+    old = {**texts, "old.py": "from env import env\ndef main(device):\n    env(device)"}
+    assert Code(old).value("env.py").device is Device.CPU
+    assert Code({**old, "use.py": "import old"}).value("env.py").device is Device.UNKNOWN

@@ -1,0 +1,173 @@
+"""Where programs run, and what can be read there: time, waits of the host, memory."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import platform
+import tempfile
+import time
+import types
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Protocol, TypedDict
+
+import numpy as np
+import torch
+
+from torchlint.bench.host import processor
+from torchlint.bench.program import Program
+from torchlint.bench.result import Machine
+
+_SYNCHRONISING = "synchronizing CUDA operation"
+
+
+class _Arguments(TypedDict, total=False):
+    Bytes: int
+
+
+class Event(TypedDict):
+    """What a trace of torch's profiler says of one event, as far as it is read here."""
+
+    name: str
+    ts: float
+    args: _Arguments
+
+
+class NoDeviceError(Exception):
+    """The device that was asked for is not there."""
+
+
+class Device(Protocol):
+    """A place to run programs."""
+
+    name: str
+
+    def clock(self, program: Program, calls: int) -> float:
+        """Run a program some times; the seconds that took."""
+
+    def syncs(self, program: Program) -> int | None:
+        """Run a program once; how often the host waited for the device, ``None`` where that means nothing."""
+
+    def peak(self, program: Program) -> int:
+        """Run a program once; the most bytes that its tensors took, beyond what was there before."""
+
+    def machine(self) -> Machine:
+        """What figures measured here hold for."""
+
+
+def device_of(name: str) -> Device:
+    """The device ``cpu`` or ``cuda``.
+
+    Raises:
+        NoDeviceError: torch sees no such device.
+    """
+    if name == "cpu":
+        return Cpu()
+    if not torch.cuda.is_available():
+        raise NoDeviceError(f"torch {torch.__version__} sees no CUDA device on this machine")
+    return Cuda(torch.cuda)
+
+
+class Cpu:
+    """The processor, by the processor time of this process: other programs on the machine count little."""
+
+    name = "cpu"
+
+    def clock(self, program: Program, calls: int) -> float:
+        """Seconds of processor time."""
+        start = time.process_time()
+        for _ in range(calls):
+            program()
+        return time.process_time() - start
+
+    def syncs(self, program: Program) -> int | None:  # noqa: ARG002  the protocol's
+        """Nobody waits here."""
+        return None
+
+    def peak(self, program: Program) -> int:
+        """The most bytes allocated at once, as torch's profiler tells."""
+        silence_profiler()
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
+            program()
+        with tempfile.TemporaryDirectory() as folder:
+            trace = Path(folder, "trace.json")
+            profile.export_chrome_trace(str(trace))
+            events: list[Event] = json.loads(trace.read_text(encoding="utf-8"))["traceEvents"]
+        return peak_of(events)
+
+    def machine(self) -> Machine:
+        """This processor."""
+        return machine("cpu")
+
+
+class Cuda:
+    """An accelerator, by events on its stream."""
+
+    name = "cuda"
+
+    def __init__(self, cuda: types.ModuleType) -> None:
+        """Take the module that drives the device: ``torch.cuda``."""
+        self._cuda = cuda
+
+    def clock(self, program: Program, calls: int) -> float:
+        """Seconds between two events on the stream; they hold the waits for the host, too."""
+        start, end = (self._cuda.Event(enable_timing=True) for _ in range(2))
+        self._cuda.synchronize()
+        start.record()
+        for _ in range(calls):
+            program()
+        end.record()
+        self._cuda.synchronize()
+        return float(start.elapsed_time(end)) / 1e3
+
+    def syncs(self, program: Program) -> int | None:
+        """How many operations made the host wait, as torch warns of them."""
+        program()  # what is made once, on the first call, does not count
+        mode = self._cuda.get_sync_debug_mode()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            self._cuda.set_sync_debug_mode("warn")
+            try:
+                program()
+            finally:
+                self._cuda.set_sync_debug_mode(mode)
+        return sum(_SYNCHRONISING in str(warning.message) for warning in caught)
+
+    def peak(self, program: Program) -> int:
+        """The most bytes allocated at once, as torch's allocator counts."""
+        self._cuda.synchronize()
+        self._cuda.reset_peak_memory_stats()
+        start = int(self._cuda.memory_allocated())
+        program()
+        self._cuda.synchronize()
+        return int(self._cuda.max_memory_allocated()) - start
+
+    def machine(self) -> Machine:
+        """This accelerator and the processor that drives it."""
+        return machine(str(self._cuda.get_device_name()))
+
+
+def silence_profiler() -> None:
+    """Keep torch's profiler from telling its comings and goings on standard error; before it is first used."""
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")
+
+
+def peak_of(events: Iterable[Event]) -> int:
+    """The most bytes allocated at once in a trace of torch's profiler (its ``traceEvents``), counted from its start."""
+    steps = sorted((float(event["ts"]), int(event["args"]["Bytes"])) for event in events if event["name"] == "[memory]")
+    return max(itertools.accumulate((change for _, change in steps), initial=0))
+
+
+def machine(device: str) -> Machine:
+    """This machine, with the name of the device that was measured."""
+    return Machine(
+        device=device,
+        processor=processor(),
+        threads=1,
+        python=platform.python_version(),
+        torch=str(torch.__version__),
+        numpy=np.__version__,
+    )

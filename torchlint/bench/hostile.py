@@ -1,0 +1,150 @@
+"""Awkward values of the kinds that examples declare: what real programs pass now and then, and fixes must survive.
+
+One generator for all rules: a rule states the kind of its inputs and cannot choose among their values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from torchlint.bench.program import make
+from torchlint.rule import Input, Kind
+
+_DTYPES = ("float64", "float32", "float16", "int64", "int32", "uint8", "bool")
+_NONFINITE = (float("nan"), float("inf"), float("-inf"))
+_NUMBERS: tuple[int | float | bool, ...] = (0, 1, -1, 2**40, True, 0.0, -0.0, 1e-45, 1e39, *_NONFINITE)
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One value for one input: what is special about it, and how to make it afresh."""
+
+    input: str
+    label: str
+    make: Callable[[], object]
+    nonfinite: bool = False
+
+
+class Rows(list[object]):
+    """A list of a class of its own."""
+
+
+def variants(declared: Input) -> Iterator[Variant]:
+    """The awkward values of an input, of the kind that it declares."""
+    if declared.kind is Kind.NDARRAY:
+        yield from _arrays(declared)
+    elif declared.kind is Kind.TENSOR:
+        yield from _tensors(declared)
+    elif declared.kind is Kind.LIST:
+        yield from _lists(declared)
+    elif declared.kind is Kind.NUMBER:
+        for number in _NUMBERS:
+            strange = isinstance(number, float) and not np.isfinite(number)
+            yield Variant(declared.name, repr(number), lambda number=number: number, strange)  # type: ignore[misc]
+
+
+def array(declared: Input) -> np.ndarray:
+    """An ordinary array of an input's shape and dtype, writable and contiguous."""
+    made = make(replace(declared, kind=Kind.NDARRAY))
+    assert isinstance(made, np.ndarray)
+    return made
+
+
+def _arrays(declared: Input) -> Iterator[Variant]:
+    def variant(label: str, change: Callable[[np.ndarray], np.ndarray], dtype: str = "") -> Variant:
+        given = replace(declared, dtype=dtype or declared.dtype)
+        return Variant(declared.name, label, lambda: change(array(given)), label == "nan and inf")
+
+    for dtype in _DTYPES:
+        if dtype != declared.dtype:
+            yield variant(dtype, _same, dtype)
+    if declared.dtype.startswith("float"):
+        yield variant("nan and inf", _poisoned)
+    yield variant("0-d", lambda a: np.array(a.reshape(-1)[0]))
+    if declared.shape:
+        yield variant("empty", lambda a: a[:0])
+        yield variant("one row", lambda a: a[:1])
+        yield variant("negative strides", lambda a: a[::-1])
+        yield variant("every second row", lambda a: np.repeat(a, 2, axis=0)[::2])
+    if len(declared.shape) > 1:
+        yield variant("empty rows", lambda a: a[:, :0])
+        yield variant("Fortran order", np.asfortranarray)
+    yield variant("read-only", _read_only)
+    yield variant("foreign byte order", lambda a: a.astype(a.dtype.newbyteorder()))
+    yield variant("objects", lambda a: a.astype(object))
+
+
+def _tensors(declared: Input) -> Iterator[Variant]:
+    def variant(label: str, change: Callable[[torch.Tensor], torch.Tensor], dtype: str = "") -> Variant:
+        given = replace(declared, dtype=dtype or declared.dtype)
+        return Variant(declared.name, label, lambda: change(torch.from_numpy(array(given))), label == "nan and inf")
+
+    floating = declared.dtype.startswith("float")
+    for dtype in _DTYPES:
+        if dtype != declared.dtype:
+            yield variant(dtype, lambda t: t, dtype)
+    yield variant("bfloat16", lambda t: t.to(torch.bfloat16))
+    if floating:
+        yield variant("nan and inf", lambda t: torch.from_numpy(_poisoned(t.numpy())))
+        if declared.grad:
+            yield variant("asks for gradients", lambda t: t.requires_grad_())
+    yield variant("0-d", lambda t: t.reshape(-1)[0].clone())
+    if declared.shape:
+        yield variant("empty", lambda t: t[:0])
+        yield variant("one row", lambda t: t[:1])
+        yield variant("every second row", lambda t: t.repeat_interleave(2, 0)[::2])
+        yield variant("expanded", lambda t: t[:1].expand(t.shape))
+    if len(declared.shape) > 1:
+        yield variant("transposed twice", lambda t: t.transpose(0, 1).contiguous().transpose(0, 1))
+    if torch.cuda.is_available():
+        yield variant("on the accelerator", lambda t: t.cuda())
+
+
+def _lists(declared: Input) -> Iterator[Variant]:
+    def variant(label: str, change: Callable[[list[object]], object], dtype: str = "") -> Variant:
+        given = replace(declared, dtype=dtype or declared.dtype)
+        return Variant(declared.name, label, lambda: change(list(array(given))), label == "nan and inf")
+
+    for dtype in _DTYPES:
+        if dtype != declared.dtype:
+            yield variant(f"of {dtype}", _same_list, dtype)
+    if declared.dtype.startswith("float"):
+        yield Variant(declared.name, "nan and inf", lambda: list(_poisoned(array(declared))), nonfinite=True)
+    yield variant("empty", lambda rows: rows[:0])
+    yield variant("one", lambda rows: rows[:1])
+    yield variant("a list of its own class", Rows)
+    yield variant("of plain numbers", lambda rows: [np.asarray(row).tolist() for row in rows])
+    yield variant("mixed dtypes", _mixed)
+    if len(declared.shape) > 1:
+        yield variant("ragged", lambda rows: [np.asarray(row)[: 1 + index] for index, row in enumerate(rows)])
+        yield variant("of empty rows", lambda rows: [np.asarray(row)[:0] for row in rows])
+        yield variant("of lists", lambda rows: [list(np.asarray(row)) for row in rows])
+
+
+def _same(values: np.ndarray) -> np.ndarray:
+    return values
+
+
+def _same_list(rows: list[object]) -> object:
+    return rows
+
+
+def _poisoned(values: np.ndarray) -> np.ndarray:
+    """The values with NaN and both infinities among them."""
+    flat = values.reshape(-1)
+    for index, value in enumerate(_NONFINITE[: flat.size]):
+        flat[index] = value
+    return values
+
+
+def _read_only(values: np.ndarray) -> np.ndarray:
+    values.flags.writeable = False
+    return values
+
+
+def _mixed(rows: list[object]) -> list[object]:
+    return [np.asarray(row).astype("float64" if index % 2 else "float32") for index, row in enumerate(rows)]

@@ -1,0 +1,205 @@
+"""What was measured, as data: rows, the machine they hold for, and their JSON. Needs neither torch nor numpy."""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+
+from torchlint.rule import Cost, Example
+
+SCHEMA = 1
+CONTROL_LIMITS = (0.95, 1.05)
+_DIGITS = 4
+
+
+class BrokenResultsError(Exception):
+    """A file holds no results of this version; the message says what is wrong."""
+
+
+class Status(enum.Enum):
+    """How far an example came."""
+
+    MEASURED = "measured"
+    UNSTEADY = "unsteady"
+    """The machine was too busy to conclude anything about the time."""
+    DIFFERENT = "different"
+    """The fix changes what it does not declare; nothing was timed."""
+    FAILED = "failed"
+    """A version raised, or the fixer did."""
+    SKIPPED = "skipped"
+    """The gain is on an accelerator, and there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """What the rounds of a measurement say.
+
+    ``ratio`` is time before divided by time after (above 1: the fix is faster), its median, with ``low`` and ``high``,
+    the 10th and 90th percentile. ``saves_us`` is the median of microseconds saved in one call, ``before_us`` and
+    ``after_us`` the medians of the time of a call, ``control`` the median ratio of the program before to itself.
+    """
+
+    ratio: float
+    low: float
+    high: float
+    saves_us: float
+    before_us: float
+    after_us: float
+    control: float
+
+    @property
+    def steady(self) -> bool:
+        """Whether the control stayed near 1, so that the other numbers mean something."""
+        least, most = CONTROL_LIMITS
+        return least <= self.control <= most
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Something counted in one call of the program before and after."""
+
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One example of one rule on one device.
+
+    Attributes:
+        code, name, example: the rule's code and name, and the example's name.
+        size: what was run, in words. device: ``cpu`` or ``cuda``.
+        by_hand: the program after was written by hand, for the rule has no fix.
+        status: how far it came.
+        inputs: how many sets of inputs gave equal results.
+        changes: the declared changes that were seen on some of them.
+        exceptions: the inputs on which the fix does otherwise, as the rule says.
+        detail: what went wrong, in words or as a traceback.
+        figure: the time. rounds: how many pairs of blocks it comes from.
+        syncs: how often the host waited for the accelerator in a call; ``None`` where there is none.
+        bytes: the most memory that tensors took in a call beyond what they had before; for rules about memory.
+    """
+
+    code: str
+    name: str
+    example: str
+    size: str
+    device: str
+    by_hand: bool
+    status: Status
+    inputs: int = 0
+    changes: tuple[str, ...] = ()
+    exceptions: tuple[str, ...] = ()
+    detail: str = ""
+    figure: Figure | None = None
+    rounds: int = 0
+    syncs: Pair | None = None
+    bytes: Pair | None = None
+
+    def cost(self, source: str) -> Cost | None:
+        """The figure as messages quote it; ``None`` where nothing was concluded."""
+        figure = self.figure
+        if figure is None or self.status is not Status.MEASURED:
+            return None
+        return Cost(figure.saves_us, figure.ratio, figure.low, figure.high, self.size, self.device, source)
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What figures hold for. ``device`` is ``cpu`` or the accelerator's name."""
+
+    device: str
+    processor: str
+    threads: int
+    python: str
+    torch: str
+    numpy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """One run of the suite; ``complete`` says that nobody interrupted it."""
+
+    machine: Machine
+    rows: tuple[Row, ...]
+    complete: bool = True
+    version: str = ""
+    schema: int = field(default=SCHEMA)
+
+
+def size_of(example: Example) -> str:
+    """What was measured, in words: the example's name and the sizes of its inputs."""
+    inputs = [f"{i.name} {'x'.join(map(str, i.shape))}" for i in example.inputs if i.shape]
+    return ", ".join([example.name.replace("-", " "), *inputs])
+
+
+def to_json(results: Results) -> str:
+    """Results as JSON, the numbers with four significant digits."""
+    data = asdict(results)
+    for row in data["rows"]:
+        row["status"] = row["status"].value
+        if row["figure"] is not None:
+            row["figure"] = {name: float(f"{value:.{_DIGITS}g}") for name, value in row["figure"].items()}
+    return json.dumps(data, indent=1) + "\n"
+
+
+def from_json(text: str) -> Results:
+    """Read what ``to_json`` wrote.
+
+    Raises:
+        BrokenResultsError: it is something else, or of another version.
+    """
+    try:
+        data = json.loads(text)
+        if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+            raise BrokenResultsError("not written by this version of torchlint bench")
+        rows = tuple(_row(row) for row in data["rows"])
+        machine = _machine(data["machine"])
+        return Results(machine, rows, bool(data["complete"]), str(data["version"]))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BrokenResultsError(f"broken: {type(error).__name__}: {error}") from error
+
+
+def _machine(data: Mapping[str, object]) -> Machine:
+    words = {f.name: str(data[f.name]) for f in fields(Machine) if f.name != "threads"}
+    return Machine(**words, threads=int(str(data["threads"])))
+
+
+def _row(data: Mapping[str, object]) -> Row:
+    figure, syncs, peak = data["figure"], data["syncs"], data["bytes"]
+    row = Row(
+        **{
+            **data,
+            "status": Status(data["status"]),
+            "changes": _words(data["changes"]),
+            "exceptions": _words(data["exceptions"]),
+            "figure": _figure(figure) if figure is not None else None,
+            "syncs": _pair(syncs) if syncs is not None else None,
+            "bytes": _pair(peak) if peak is not None else None,
+        }  # type: ignore[arg-type]  # the words are checked below
+    )
+    if not all(isinstance(word, str) for word in (row.code, row.name, row.example, row.size, row.device, row.detail)):
+        raise TypeError("a word of a row is no string")
+    return row
+
+
+def _words(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise TypeError(f"{value!r} is no list")
+    return tuple(map(str, value))
+
+
+def _numbers(value: object) -> dict[str, float]:
+    if not isinstance(value, dict):
+        raise TypeError(f"{value!r} is no object")
+    return {str(name): float(number) for name, number in value.items()}
+
+
+def _figure(value: object) -> Figure:
+    return Figure(**_numbers(value))
+
+
+def _pair(value: object) -> Pair:
+    return Pair(**{name: int(number) for name, number in _numbers(value).items()})

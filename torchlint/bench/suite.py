@@ -1,0 +1,112 @@
+"""The suite: every example of the chosen rules, equal first, then the time."""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, replace
+
+import torch
+
+from torchlint.bench.caught import Caught
+from torchlint.bench.device import Device, silence_profiler
+from torchlint.bench.equal import judge
+from torchlint.bench.fixed import Fixed, UnfixableError, fixed
+from torchlint.bench.measure import measure, summarise
+from torchlint.bench.program import build
+from torchlint.bench.result import Pair, Row, Status, size_of
+from torchlint.rule import Example, Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How thorough a run is: rounds of each measurement, and how often an unsteady one is tried."""
+
+    rounds: int = 21
+    tries: int = 2
+
+
+QUICK = Plan(rounds=5, tries=1)
+
+
+def examples_of(rules: Sequence[type[Rule]]) -> list[tuple[type[Rule], Example]]:
+    """What a run goes through, in the order of the rules."""
+    return [(rule, example) for rule in rules for example in rule.examples]
+
+
+@contextmanager
+def running() -> Iterator[None]:
+    """The state that programs run in: one thread, nothing on standard output, no warnings, also none of compilers."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    silence_profiler()
+    torch._logging.set_logs(all=logging.ERROR)  # type: ignore[attr-defined]  # documented by torch, but not typed
+    try:
+        with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        torch.set_num_threads(threads)
+        torch._logging.set_logs()  # type: ignore[attr-defined]  # as above
+
+
+def row_of(rule: type[Rule], example: Example, device: Device, plan: Plan) -> Row:
+    """Compare and measure one example; one that fails is a row, too."""
+    blank = Row(
+        code=rule.code,
+        name=rule.name,
+        example=example.name,
+        size=size_of(example),
+        device=device.name,
+        by_hand=example.by_hand,
+        status=Status.FAILED,
+    )
+    if rule.cuda_only and device.name == "cpu":
+        return replace(blank, status=Status.SKIPPED, detail="the gain is on an accelerator")
+    with Caught() as caught:
+        return _row(rule, example, device, plan, blank)
+    unfixable = isinstance(caught.error, UnfixableError)
+    return replace(blank, detail=str(caught.error) if unfixable else caught.story)
+
+
+def _row(rule: type[Rule], example: Example, device: Device, plan: Plan, blank: Row) -> Row:
+    after = fixed(rule, example)
+    verdict = judge(rule, example, after, device.name)
+    row = replace(
+        blank,
+        inputs=verdict.tried - len(verdict.wrong) - len(verdict.exceptions),
+        changes=tuple(sorted(change.value for change in verdict.changes)),
+        exceptions=verdict.exceptions,
+    )
+    if verdict.wrong:
+        return replace(row, status=Status.DIFFERENT, detail="\n".join(verdict.wrong))
+    row = _timed(row, example, after, device, plan)
+    return _counted(row, rule, example, after, device)
+
+
+def _timed(row: Row, example: Example, after: Fixed, device: Device, plan: Plan) -> Row:
+    """The row with its time; an unsteady measurement is repeated, and the last one stands."""
+    for _ in range(plan.tries):
+        programs = [build(example, source, device.name) for source in (example.source, after.text)]
+        rounds = measure(programs[0], programs[1], plan.rounds, device.clock)
+        figure = summarise(rounds)
+        row = replace(
+            row, figure=figure, rounds=len(rounds), status=Status.MEASURED if figure.steady else Status.UNSTEADY
+        )
+        if figure.steady:
+            break
+    return row
+
+
+def _counted(row: Row, rule: type[Rule], example: Example, after: Fixed, device: Device) -> Row:
+    """The row with what is counted: waits of the host on an accelerator, memory for a rule about memory."""
+    before, then = (build(example, source, device.name) for source in (example.source, after.text))
+    waits = device.syncs(before), device.syncs(then)
+    if waits[0] is not None and waits[1] is not None:
+        row = replace(row, syncs=Pair(waits[0], waits[1]))
+    if rule.about_memory:
+        row = replace(row, bytes=Pair(device.peak(before), device.peak(then)))
+    return row

@@ -1,0 +1,165 @@
+"""Results of the suite as a table for people, with notes on what went wrong below it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from torchlint.bench.result import CONTROL_LIMITS, Pair, Results, Row, Status
+from torchlint.report.cost import NOISE, duration, factor
+from torchlint.report.explain import Pen
+from torchlint.report.style import ASCII, LABEL, QUIET, UNICODE
+from torchlint.rule import Cost, Rule
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_BAD = "bold red"
+_GOOD = "green"
+_DOUBT = "yellow"
+
+_LEGEND = (
+    "Inputs: sets of inputs, ordinary and awkward ones, with the same results. Ratio: time before by time after, "
+    "with its 10th to 90th percentile. Shipped: the ratio that came with the rule."
+)
+
+_HEADINGS = ("Rule, example", "Inputs", "Ratio", "10-90 %", "Saves", "Waits", "Shipped")
+# On a terminal narrower than this only so many columns are shown.
+_ROOM = 70
+_NARROW = (0, 2, 4, 5)
+
+Shipped = Mapping[tuple[str, str], Cost]
+"""The figures that came with the rules, by code and name of the example."""
+
+
+def as_text(
+    results: Results, shipped: Shipped, rules: Sequence[type[Rule]], *, color: bool, unicode: bool, width: int
+) -> str:
+    """The table, notes, and a line that sums up; no line is wider than ``width`` cells.
+
+    A narrow terminal gets fewer columns.
+    """
+    pen = Pen(color, UNICODE if unicode else ASCII, width)
+    lines: list[str] = []
+    if any(row.status is not Status.SKIPPED for row in results.rows):
+        lines += [*pen.lines(_table(results, shipped, width)), "", *pen.lines(Text(_LEGEND, QUIET)), ""]
+    for note in _notes(results, rules):
+        lines += [*pen.lines(note), ""]
+    lines += pen.lines(Text(summary(results)))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def summary(results: Results) -> str:
+    """``28 of 30 measured on cpu (AMD EPYC, 1 thread, torch 2.13.0): 24 faster, 4 with no gain beyond noise; ...``"""
+    rows, machine = results.rows, results.machine
+    done = [row for row in rows if row.status is Status.MEASURED]
+    faster = sum(is_faster(row) for row in done)
+    threads = f"{machine.threads} thread{'s' if machine.threads > 1 else ''}"
+    where = f"{machine.device} ({machine.processor}, {threads}, torch {machine.torch})"
+    text = f"{len(done)} of {len(rows)} examples measured on {where}"
+    parts = [f"{faster} faster", f"{len(done) - faster} with no gain beyond noise"] if done else []
+    words = {
+        Status.UNSTEADY: "without conclusion",
+        Status.DIFFERENT: "whose fix changes what it does not declare",
+        Status.FAILED: "failed",
+        Status.SKIPPED: "not run",
+    }
+    for status, word in words.items():
+        count = sum(row.status is status for row in rows)
+        parts += [f"{count} {word}"] if count else []
+    interrupted = "" if results.complete else "Interrupted: "
+    return f"{interrupted}{text}{': ' if parts else ''}{', '.join(parts)}."
+
+
+def is_faster(row: Row) -> bool:
+    """Whether the gain is above noise: the 10th percentile of the ratio."""
+    return row.status is Status.MEASURED and row.figure is not None and row.figure.low > NOISE
+
+
+def _table(results: Results, shipped: Shipped, width: int) -> Table:
+    from rich.table import Table
+
+    shown = set(range(len(_HEADINGS))) if width >= _ROOM else set(_NARROW)
+    if not any(row.syncs is not None for row in results.rows):
+        shown.discard(_HEADINGS.index("Waits"))
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style=QUIET)
+    for index in sorted(shown):
+        table.add_column(_HEADINGS[index], justify="right" if index else "left", overflow="fold")
+    run = [row for row in results.rows if row.status is not Status.SKIPPED]
+    for (code, name), rows in groupby(run, lambda row: (row.code, row.name)):
+        table.add_row(Text.assemble((code, LABEL), f" {name}" if width >= _ROOM else ""))
+        for row in rows:
+            cells = _cells(row, shipped.get((row.code, row.example)))
+            table.add_row(*(cells[index] for index in sorted(shown)))
+    return table
+
+
+def _cells(row: Row, shipped: Cost | None) -> list[Text]:
+    known = Text(f"{factor(shipped.ratio)}x" if shipped is not None else "", QUIET)
+    name = Text(f"  {row.example}")
+    inputs = Text("by hand" if row.by_hand else f"{row.inputs} same" if row.inputs else "")
+    if row.figure is None:
+        return [name, inputs, Text(row.status.value, _BAD), Text(), Text(), Text(), known]
+    figure = row.figure
+    waits = Text(_arrow(row.syncs)) if row.syncs is not None else Text()
+    if row.status is Status.UNSTEADY:
+        return [name, inputs, Text("unsteady", _DOUBT), Text(), Text(), waits, known]
+    ratio = Text(f"{factor(figure.ratio)}x", _GOOD if is_faster(row) else "")
+    spread = Text(f"{factor(figure.low)}-{factor(figure.high)}x")
+    return [name, inputs, ratio, spread, Text(_saved(figure.saves_us)), waits, known]
+
+
+def _saved(microseconds: float) -> str:
+    return duration(microseconds) if microseconds >= 0 else f"-{duration(-microseconds)}"
+
+
+def _arrow(pair: Pair) -> str:
+    return f"{pair.before} > {pair.after}"
+
+
+def memory(pair: Pair) -> str:
+    """``134 kB before, 101 kB after``."""
+    return f"{_size(pair.before)} before, {_size(pair.after)} after"
+
+
+def _size(count: int) -> str:
+    for unit, limit in (("B", 1e3), ("kB", 1e6), ("MB", 1e9)):
+        if count < limit:
+            return f"{count / (limit / 1e3):.3g} {unit}"
+    return f"{count / 1e9:.3g} GB"
+
+
+def _notes(results: Results, rules: Sequence[type[Rule]]) -> Iterator[Text]:
+    for row in results.rows:
+        title = f"{row.code} {row.example}"
+        if row.status is Status.FAILED:
+            yield Text.assemble((f"{title} failed:\n", _BAD), row.detail.rstrip())
+        elif row.status is Status.DIFFERENT:
+            yield Text.assemble((f"{title}: the fix changes what it does not declare:\n", _BAD), row.detail)
+        elif row.status is Status.UNSTEADY and row.figure is not None:
+            yield Text.assemble((f"{title}: no conclusion: ", _DOUBT), _unsteady(row.figure.control))
+    lines = [f"{row.code} {row.example}: {memory(row.bytes)}" for row in results.rows if row.bytes is not None]
+    if lines:
+        yield Text("\n".join(["Memory that tensors took in a call, at most:", *lines]))
+    told = [line for rule in rules for line in _exceptions(rule, results.rows)]
+    if told:
+        yield Text("\n".join(["Known exceptions, which the rules' documentation names:", *told]))
+    skipped = sorted({row.code for row in results.rows if row.status is Status.SKIPPED})
+    if skipped:
+        yield Text(f"Not run, for the gain is on an accelerator (--device cuda): {', '.join(skipped)}.", QUIET)
+    if any(row.by_hand and row.status is not Status.SKIPPED for row in results.rows):
+        yield Text("by hand: the rule has no fix; a better version written by hand was run.", QUIET)
+
+
+def _unsteady(control: float) -> str:
+    least, most = CONTROL_LIMITS
+    return f"a program timed against itself gave {control:.2f}x, outside {least} to {most}; the machine is busy"
+
+
+def _exceptions(rule: type[Rule], rows: Sequence[Row]) -> Iterator[str]:
+    seen = {label.partition(": ")[2] for row in rows if row.code == rule.code for label in row.exceptions}
+    for kind in sorted(seen & rule.exceptions.keys()):
+        yield f"{rule.code}: {rule.exceptions[kind]}"

@@ -1,0 +1,82 @@
+"""``torchlint baseline``: take what is found today as known."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from torchlint.cli import FAILED, OK
+from torchlint.cli.check import settings_of, start_of
+from torchlint.cli.output import complain, write, write_file
+from torchlint.cli.printing import Volume
+from torchlint.cli.run import Run
+from torchlint.report.summary import count
+from torchlint.rule import Level
+from torchlint.settings.load import Nested
+from torchlint.settings.model import Settings
+from torchlint.sources.baseline import BaselineError, Entry, read_baseline, to_text
+
+_NAME = "torchlint-baseline.jsonl"
+
+
+@click.command(short_help="Take what is found today as known.")
+@click.argument("paths", nargs=-1, type=click.Path())
+@click.option("--baseline", "file", type=click.Path(path_type=Path, dir_okay=False), help="The file to write.")
+@click.option("--config", metavar="PATH|'KEY = VALUE'", multiple=True, help="A settings file, or one setting.")
+@click.option("--isolated", is_flag=True, help="Read no settings file.")
+def baseline(paths: tuple[str, ...], file: Path | None, config: tuple[str, ...], isolated: bool) -> int:
+    """Write what is found now to a file, so that check shows only what is new, or refresh that file.
+
+    \b
+    Examples:
+      torchlint baseline                       write torchlint-baseline.jsonl, or what the settings name
+      torchlint baseline src                   refresh the entries of the files below src alone
+      torchlint check --baseline torchlint-baseline.jsonl
+
+    Entries hold no line numbers, so they stay when code moves. Name the file in the settings to have every run use it:
+    baseline = "torchlint-baseline.jsonl".
+    """
+    overrides: dict[str, object] = {"baseline": file}
+    settings = settings_of(start_of(paths, None), config, isolated, overrides)
+    target = settings.baseline or settings.root / _NAME
+    plain = dataclasses.replace(settings, baseline=None, fix=False)
+    given = tuple(map(Path, paths)) or (Path(),)
+    result = Run(given, plain, Nested(plain, overrides, config), Volume.NORMAL).lint()
+    for problem in result.problems:
+        complain(f"error: {problem.path}: {problem.message}")
+    for finding in result.findings:
+        if finding.level is Level.ERROR:
+            complain(f"warning: {finding.path}:{finding.start.row}: not in the baseline: {finding.message}")
+    kept = _kept(target, given, settings)
+    text = to_text({*kept, *(Entry.of(finding) for finding in result.findings if finding.level is not Level.ERROR)})
+    write_file(target, text)
+    shown = Path(os.path.relpath(target))
+    write(sys.stdout, f"{count(text.count(chr(10)), 'known finding')} in {shown}\n")
+    if settings.baseline is None:
+        write(sys.stdout, f'To use it: torchlint check --baseline {shown}, or baseline = "{_NAME}" in the settings\n')
+    return FAILED if result.problems else OK
+
+
+def _kept(target: Path, given: tuple[Path, ...], settings: Settings) -> set[Entry]:
+    """The entries of a baseline that is there already, for files that this run did not look at.
+
+    Raises:
+        click.ClickException: the file holds something else, and is not to be overwritten.
+    """
+    if not target.exists():
+        return set()
+    try:
+        entries = read_baseline(target)
+    except BaselineError as error:
+        raise click.ClickException(f"{error}; it is left as it is") from error
+    folders = [Path(os.path.abspath(path)) for path in given]
+
+    def looked_at(entry: Entry) -> bool:
+        path = settings.root / entry.path
+        return not path.exists() or any(folder == path or folder in path.parents for folder in folders)
+
+    return {entry for entry in entries if not looked_at(entry)}

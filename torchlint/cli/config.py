@@ -1,0 +1,62 @@
+"""``torchlint config``: what can be set, and how."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import click
+
+from torchlint.cli import OK
+from torchlint.cli.nearest import choice_option, did_you_mean
+from torchlint.cli.output import look_of, write
+from torchlint.settings.describe import KEYS, Key, default_of, schema_text, toml_value
+
+
+@click.command(short_help="List the settings, or explain one.")
+@click.argument("key", required=False)
+@choice_option("--output-format", choices=("text", "json"), default="text", text="How to print.")
+@click.option("--schema", is_flag=True, help="Print the JSON schema of torchlint.toml, for editors.")
+def config(key: str | None, output_format: str, schema: bool) -> int:
+    """List the settings of a torchlint.toml, or of [tool.torchlint] in a pyproject.toml, or explain one.
+
+    \b
+    Examples:
+      torchlint config
+      torchlint config per-file-ignores
+      torchlint config --schema > torchlint.schema.json
+    """
+    if schema:
+        if key is not None:
+            raise click.UsageError("--schema describes all settings: give no key with it")
+        write(sys.stdout, schema_text())
+        return OK
+    if key is not None and key not in KEYS:
+        raise click.UsageError(f"no such setting: {key}{did_you_mean(key, KEYS)}")
+    chosen = KEYS if key is None else {key: KEYS[key]}
+    if output_format == "json":
+        write(
+            sys.stdout,
+            json.dumps({name: _object(name, known) for name, known in chosen.items()}, indent=2, default=dict) + "\n",
+        )
+    elif key is None:
+        formatter = click.HelpFormatter(width=look_of(sys.stdout).width)
+        formatter.indent_increment = 0
+        formatter.write_dl([(name, known.text) for name, known in KEYS.items()])
+        write(sys.stdout, formatter.getvalue())
+    else:
+        write(sys.stdout, _page(key, KEYS[key]))
+    return OK
+
+
+def _page(name: str, key: Key) -> str:
+    default = default_of(name)
+    lines = [name, f"  {key.text}", f"  default: {'none' if default is None else toml_value(default)}"]
+    words = key.schema.get("enum")
+    if isinstance(words, list):
+        lines.append(f"  one of:  {', '.join(words)}")
+    return "\n".join([*lines, f"  example: {name} = {key.example}", ""])
+
+
+def _object(name: str, key: Key) -> dict[str, object]:
+    return {"text": key.text, "default": default_of(name), "schema": dict(key.schema), "example": key.example}

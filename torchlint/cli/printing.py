@@ -1,0 +1,150 @@
+"""Printing a result as the settings say."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import os
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from torchlint import __version__
+from torchlint.cli.output import Look, append_file, complain, look_of, own_costs, write, write_bytes, write_file
+from torchlint.engine.result import Result
+from torchlint.report.context import Context
+from torchlint.report.escape import visible
+from torchlint.report.formats import FOR_PEOPLE, renderer
+from torchlint.report.summary import count, summary
+from torchlint.settings.model import Settings
+
+# Where services that run torchlint keep the name of the folder into which they put the repository.
+_WORKSPACES = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR", "BUILD_SOURCESDIRECTORY")
+# They say it themselves, or are read by programs that take standard error for more of the same.
+_WITHOUT_SUMMARY = frozenset({"full", "markdown", "json", "json-lines", "statistics"})
+_FILE = Look(terminal=False, color=False, unicode=True, width=80)
+
+
+class Volume(enum.IntEnum):
+    """How much is said."""
+
+    SILENT = 0
+    QUIET = 1
+    NORMAL = 2
+    VERBOSE = 3
+
+    @classmethod
+    def of(cls, quiet: bool, silent: bool, verbose: bool) -> Volume:
+        """What the flags say, of which at most one is given."""
+        return cls.SILENT if silent else cls.QUIET if quiet else cls.VERBOSE if verbose else cls.NORMAL
+
+
+@dataclass(frozen=True, slots=True)
+class Printer:
+    """Prints a result: to the output file where there is one, else to ``stream``."""
+
+    settings: Settings
+    stream: TextIO
+    volume: Volume
+    statistics: bool = False
+
+    def show(self, result: Result) -> None:
+        """Problems and remarks go to standard error, the findings to the stream or the file.
+
+        Raises:
+            click.ClickException: the output file cannot be written.
+        """
+        for problem in result.problems:
+            kind = "internal error" if problem.internal else "error"
+            complain(f"{kind}: {problem.path}: {problem.message}")
+        if self.volume >= Volume.NORMAL:
+            self._remark(result)
+        if self.volume is Volume.SILENT:
+            return
+        if not self.settings.fix_only or self.settings.diff:
+            self._print(result)
+        elif self.volume >= Volume.NORMAL:
+            write(sys.stderr, f"{summary(self._context(result, _FILE))}\n")
+
+    def _remark(self, result: Result) -> None:
+        if result.stale:
+            entries = count(len(result.stale), "entry").replace("entrys", "entries")
+            complain(f"warning: {entries} of the baseline {_FIT[len(result.stale) == 1]} no longer: torchlint baseline")
+        if self.volume is Volume.VERBOSE:
+            settings = self.settings.file or "the defaults; no settings file was found"
+            read = f"{count(result.files, 'file')} linted, {count(result.context, 'more file')} read for what they call"
+            complain(f"settings: {settings}")
+            complain(f"project: {self.settings.root}: {read}")
+        if self.settings.show_fixes:
+            write(sys.stderr, _fixes(result))
+
+    def _print(self, result: Result) -> None:
+        look = _FILE if self.settings.output_file else look_of(self.stream)
+        format_name = self._format(look)
+        context = self._context(result, look)
+        if format_name == "full" and not self.settings.isolated:
+            context = dataclasses.replace(context, own=own_costs())
+        text = renderer(format_name)(context)
+        if self.settings.output_file:
+            write_file(self.settings.output_file, text)
+        elif format_name not in FOR_PEOPLE and not look.terminal:
+            write_bytes(self.stream, text.encode("utf-8", "surrogateescape"))
+        else:
+            write(self.stream, text)
+        if format_name == "github":
+            _append_step_summary(context)
+        if format_name not in _WITHOUT_SUMMARY and self.volume >= Volume.NORMAL and (line := summary(context)):
+            write(sys.stderr, f"{line}\n")
+
+    def _format(self, look: Look) -> str:
+        if self.settings.diff:
+            return "diff"
+        if self.statistics:
+            return "statistics-json" if (self.settings.output_format or "").startswith("json") else "statistics"
+        return self.settings.output_format or ("full" if look.terminal else "concise")
+
+    def _context(self, result: Result, look: Look) -> Context:
+        from torchlint.engine.rules import load_rules
+
+        return dataclasses.replace(
+            Context.of(result, self.settings.root),
+            unsafe_fixes=self.settings.unsafe_fixes,
+            accept=self.settings.accept,
+            diff=self.settings.diff,
+            color=look.color,
+            terminal=look.terminal,
+            unicode=look.unicode,
+            width=look.width,
+            quiet=self.volume < Volume.NORMAL,
+            fail_level=self.settings.fail_level,
+            rules={rule.code: rule for rule in load_rules()},
+            version=__version__,
+            repository=_repository(self.settings.root),
+        )
+
+
+_FIT = ("fit", "fits")
+
+
+def _repository(root: Path) -> Path | None:
+    """The folder of the whole repository, where a service names one that holds the project."""
+    folders = (Path(folder) for name in _WORKSPACES if (folder := os.environ.get(name)))
+    return next((folder for folder in folders if folder in root.parents), None)
+
+
+def _append_step_summary(context: Context) -> None:
+    path = os.environ.get("GITHUB_STEP_SUMMARY")
+    if path:
+        append_file(Path(path), renderer("markdown")(context))
+
+
+def _fixes(result: Result) -> str:
+    """What was fixed, file by file and rule by rule."""
+    lines = []
+    for name, file in sorted(result.fixed.items()):
+        lines.append(f"{visible(name)}:")
+        counts = Counter((finding.code, finding.name) for finding in file.applied)
+        lines += [f"  {number} x {code} {rule}" for (code, rule), number in sorted(counts.items())]
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,113 @@
+"""What a site knows of networks, graphs, gradients and modes."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from torchlint.engine.place import Place, place_of
+from torchlint.rule import Average, Network, Run, Use
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+
+class Learning(Place):
+    """Questions about networks, graphs, gradients and modes."""
+
+    __slots__ = ()
+
+    def graph_uses(self, node: cst.CSTNode) -> frozenset[Use]:
+        """Where the autograd graph of a tensor goes."""
+        twin = self._expr(node)
+        return self.analysis.flow.graph_uses(self.facts, twin) if twin is not None else frozenset({Use.PASSED})
+
+    def differentiated(self, node: cst.CSTNode) -> bool:
+        """Whether ``backward()`` runs through what a name or attribute holds."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.flow.differentiated(self.facts, twin)
+
+    def records(self) -> bool | None:
+        """Whether autograd records what runs at the node."""
+        return self.analysis.autograd.records(self.facts, place_of(self.twin))
+
+    def has_graph(self, node: cst.CSTNode, *, trained: bool = False) -> bool | None:
+        """Whether a tensor hangs on a recorded graph."""
+        twin = self._expr(node)
+        return self.analysis.autograd.has_graph(self.facts, twin, trained=trained) if twin is not None else None
+
+    def run(self, node: cst.CSTNode) -> Run | None:
+        """What a call does that runs a network."""
+        twin = self._expr(node)
+        if not isinstance(twin, ast.Call) or not self.analysis.autograd.runs(self.facts, twin):
+            return None
+        keeps = not self.analysis.escapes.keep_nothing(self.analysis.graph.callees.get(twin, ()))
+        return self.analysis.autograd.run(self.facts, twin, keeps=keeps)
+
+    def network(self, node: cst.CSTNode) -> Network:
+        """What is known of a module."""
+        twin = self._expr(node)
+        return self.analysis.networks.of(self.facts, twin) if twin is not None else Network()
+
+    def reaches(self, names: frozenset[str]) -> bool:
+        """Whether the function that holds the node may run one of these."""
+        return self.analysis.autograd.reaches(self.facts.scope_of(place_of(self.twin)).function, names)
+
+    def average(self, node: cst.CSTNode) -> Average | None:
+        """The average of two networks that an expression keeps up."""
+        twin = self._expr(node)
+        return self.analysis.averages.of(self.facts, twin) if twin is not None else None
+
+    def made_by(self, node: cst.CSTNode) -> str:
+        """The function that made a tensor."""
+        twin = self._expr(node)
+        return self.analysis.makers.of(self.facts, twin) if twin is not None else ""
+
+    def is_loss(self, node: cst.CSTNode) -> bool:
+        """Whether backward() is called on what an expression stands for."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.growth.is_loss(self.facts, twin)
+
+    def backpropagated(self, node: cst.CSTNode) -> bool:
+        """Whether backward() runs through what an expression is made of."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.growth.backpropagated(self.facts, twin)
+
+    def of_parameter(self, node: cst.CSTNode) -> bool:
+        """Whether an expression is a parameter of its function."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.members.of_parameter(self.facts, twin)
+
+    def scaled(self, node: cst.CSTNode) -> bool:
+        """Whether a tensor is divided by 255 further on."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.sequel.scaled(self.facts, twin)
+
+    def moved_later(self, node: cst.CSTNode) -> str:
+        """The move of a fresh tensor in the next statement that speaks of it."""
+        twin = self._expr(node)
+        return self.analysis.sequel.moved(self.facts, twin) if twin is not None else ""
+
+    def switches_mode(self, call: cst.Call) -> bool:
+        """Whether a call makes a context manager that switches modules."""
+        twin = self._expr(call)
+        return isinstance(twin, ast.Call) and self.analysis.switching.switches(self.facts, twin)
+
+    def hands_mode_on(self) -> bool:
+        """Whether the node stands where somebody else's switch is carried out."""
+        return self.analysis.switching.hands_on(self.facts, self.twin)
+
+    def mode_matters(self, node: cst.CSTNode) -> bool:
+        """Whether a module may compute something else in the other mode."""
+        twin = self._expr(node)
+        return twin is None or self.analysis.switching.matter(self.facts, twin)
+
+    def keeps_graph_for_nothing(self, call: cst.Call) -> bool:
+        """Whether a backward pass keeps a graph that no other runs through again."""
+        twin = self._expr(call)
+        return isinstance(twin, ast.Call) and self.analysis.backwards.kept_for_nothing(self.facts, twin)
+
+    def function_reaches(self, node: cst.CSTNode, names: frozenset[str]) -> bool:
+        """Whether a function given as a value may run one of these."""
+        function = self.analysis.project.functions.get(self.value(node).name)
+        return function is not None and self.analysis.autograd.reaches(function, names)

@@ -1,0 +1,121 @@
+"""What the settings of a file make of its findings: which rules look at it, and which of their fixes are offered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from torchlint.engine.lint import Linter
+from torchlint.engine.result import Problem
+from torchlint.rule import Cost, Finding, PlainFix, Rule
+from torchlint.settings.model import Settings
+from torchlint.settings.select import check_options, matching, resolve
+from torchlint.sources.globs import Globs
+
+SettingsOf = Callable[[Path], Settings]
+Costs = dict[tuple[str, str], Cost]
+
+
+@dataclass(eq=False)
+class Scope:
+    """The rules for all files that share their settings."""
+
+    settings: Settings
+    linter: Linter
+    available: Sequence[type[Rule]]
+
+    @classmethod
+    def of(
+        cls,
+        settings: Settings,
+        available: Sequence[type[Rule]],
+        costs: Costs,
+        problems: list[Problem],
+    ) -> Scope:
+        """Select the rules.
+
+        Raises:
+            SettingsError: a selector fits no rule, or a rule has no such option.
+        """
+        codes = resolve(
+            available,
+            select=settings.select,
+            ignore=settings.ignore,
+            extend_select=settings.extend_select,
+            preview=settings.preview,
+        )
+        check_options(available, settings.rules)
+        rules = tuple(rule() for rule in available if rule.code in codes)
+        scope = cls(settings, Linter(rules, costs, available, problems), available)
+        scope.unfixable  # noqa: B018  a wrong selector is told before anything is read
+        return scope
+
+    @cached_property
+    def unfixable(self) -> frozenset[str]:
+        """The codes of the rules whose fixes are not offered."""
+        known = frozenset(rule.code for rule in self.available)
+        fixable = matching(self.settings.fixable, self.available, "fixable") if self.settings.fixable else known
+        return (known - fixable) | matching(self.settings.unfixable, self.available, "unfixable")
+
+    @cached_property
+    def _excluded(self) -> Globs:
+        return Globs((*self.settings.exclude, *self.settings.extend_exclude), self.settings.root)
+
+    def excludes(self, path: Path) -> bool:
+        """Whether these settings leave a file out."""
+        return self._excluded.covers(path)
+
+    def ignored(self, path: Path) -> frozenset[str]:
+        """The codes that are ignored in a file."""
+        return frozenset(
+            code
+            for glob, selectors in self.settings.per_file_ignores
+            if Globs([glob], self.settings.root).match(str(path))
+            for code in matching(selectors, self.available, "per-file-ignores")
+        )
+
+    def offered(self, finding: Finding) -> Finding:
+        """A finding, without its fix where that is not to be offered."""
+        return replace(finding, fix=None) if finding.code in self.unfixable else finding
+
+    def accepts(self, fix: PlainFix) -> bool:
+        """Whether ``--fix`` applies a fix."""
+        return fix.accepted(self.settings.unsafe_fixes, self.settings.accept)
+
+
+class Scopes:
+    """The scope of each file: its own where its settings are not those of the run."""
+
+    def __init__(self, run: Scope, own: SettingsOf | None) -> None:
+        """Take the scope of the run, and what finds the settings of a file; ``None``: all have those of the run."""
+        self.run = run
+        self._own = own
+        self._known = {id(run.settings): run}
+
+    def of(self, path: Path) -> Scope:
+        """The scope of an absolute path.
+
+        Raises:
+            SettingsError: the settings of the file are wrong.
+        """
+        if self._own is None:
+            return self.run
+        settings = self._own(path)
+        known = self._known.get(id(settings))
+        if known is None:
+            linter = self.run.linter
+            known = Scope.of(settings, self.run.available, linter.costs, linter.problems)
+            self._known[id(settings)] = known
+        return known
+
+    @property
+    def unpaired(self) -> int:
+        """How many statements no rule could look at."""
+        return sum(scope.linter.unpaired for scope in self._known.values())
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """What went wrong in rules; the linters of all scopes write into one list."""
+        return self.run.linter.problems

@@ -1,0 +1,168 @@
+"""What a site knows of the code around it: loops, containers, what ran before, what is done with what is made."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from torchlint.engine.place import Place, place_of
+from torchlint.facts import torch_table
+from torchlint.facts.guards import ancestors, names_in
+from torchlint.facts.literals import strings
+from torchlint.facts.model import Scope
+from torchlint.facts.nesting import in_handler
+from torchlint.rule import Loop, Value
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+
+_FEW_CALLS = 5
+_TIMER = re.compile(r"(^|_)(profil\w*|timers?|timing|timeit|stopwatch|record_function|nvtx)($|_)", re.IGNORECASE)
+
+
+class Surroundings(Place):
+    """Questions about the code around a node."""
+
+    __slots__ = ()
+
+    def loops(self, node: cst.CSTNode) -> Sequence[Loop]:
+        """The loops around an expression, innermost first."""
+        twin = self._expr(node)
+        return self.analysis.loops.of(self.facts, twin) if twin is not None else ()
+
+    def grows(self, node: cst.CSTNode, *, anew: bool = False) -> str:
+        """What an expression is added to again and again."""
+        twin = self._expr(node)
+        return self.analysis.growth.of(self.facts, twin, anew=anew) if twin is not None else ""
+
+    def project_calls(self, name: str) -> Sequence[Sequence[Value]]:
+        """The positional arguments of every call of a qualified name in the project."""
+        return self.analysis.calls_of(name)
+
+    def nearby(self, names: frozenset[str]) -> bool:
+        """Whether the function that holds the node calls one of these, or of a short helper all its callers do."""
+        scope = self.facts.scope_of(place_of(self.twin)).function
+        if any(self._calls_one_of(function, names) for function in [scope, *_other_end(scope)]):
+            return True
+        callers = self.analysis.graph.callers.get(scope, ()) if len(scope.calls) <= _FEW_CALLS else ()
+        around = [caller.facts.scope_of(caller.call).function for caller in callers]
+        return bool(around) and all(self._calls_one_of(function, names) for function in around)
+
+    def _calls_one_of(self, function: Scope, names: frozenset[str]) -> bool:
+        return any(self.analysis.project.qualified(function.file, call.func) in names for call in function.calls)
+
+    def timed(self) -> bool:
+        """Whether a ``with`` block around the node times it."""
+        around = (node for node in ancestors(self.facts, place_of(self.twin)) if isinstance(node, ast.With))
+        words = (word for node in around for item in node.items for word in names_in(item.context_expr))
+        return any(_TIMER.search(word) for word in words)
+
+    def loops_over(self, node: cst.CSTNode) -> str:
+        """What the loop runs over that binds a name."""
+        twin = self._expr(node)
+        return self.analysis.provenance.loops_over(self.facts, twin) if twin is not None else ""
+
+    def gathered(self, node: cst.CSTNode) -> bool:
+        """Whether an array is picked by rows out of one that an object keeps."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.provenance.gathered(self.facts, twin)
+
+    def runs_anyway(self) -> bool:
+        """Whether nothing but the machine decides that the node runs."""
+        return self.analysis.switches.runs_anyway(self.facts, self.twin)
+
+    def strings(self, node: cst.CSTNode) -> frozenset[str]:
+        """All texts that an expression may be."""
+        twin = self._expr(node)
+        return strings(self.analysis.project, self.facts, twin) if twin is not None else frozenset()
+
+    def stored_value(self) -> cst.BaseExpression | None:
+        """What an assignment stores in its target."""
+        import libcst as cst
+
+        whole = self.pairs.statement(self.node)
+        if not isinstance(whole, cst.Assign) or all(target.target is not self.node for target in whole.targets):
+            return None
+        return whole.value
+
+    def torch_before(self) -> str:
+        """Where torch was imported before the node runs."""
+        place = self.analysis.importing.torch_before(self.facts, self.twin)
+        return f"{place[0].path}:{place[1]}" if place is not None else ""
+
+    def cuda_before(self) -> int:
+        """The row of a call before the node that starts CUDA."""
+        return self.analysis.importing.cuda_before(self.facts, self.twin)
+
+    def backend_has(self, name: str) -> bool | None:
+        """Whether a supported torch has an attribute of a backend."""
+        return torch_table.backend_has(name)
+
+    def handled(self, node: cst.CSTNode, idle: frozenset[str]) -> bool:
+        """Whether anything is done with what an expression is assigned to."""
+        twin = self._expr(node)
+        return twin is None or self.analysis.idle.handled(self.facts, twin, idle)
+
+    def covers_training(self) -> bool:
+        """Whether a block, or what follows the node, runs a training or rollout loop."""
+        return self.analysis.covering.trains(self.facts, self.twin)
+
+    def mentioned(self, word: str) -> bool:
+        """Whether a connected file's text holds a word."""
+        return self.analysis.mentioned(self.facts, word)
+
+    def calls_method(self, node: cst.CSTNode, name: str) -> bool:
+        """Whether a method of what an expression is assigned or entered to is called."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.idle.calls(self.facts, twin, name)
+
+    def file_mentions(self, word: str) -> bool:
+        """Whether the file's text holds a word."""
+        return word.encode() in self.facts.source.utf8
+
+    def first(self, names: frozenset[str]) -> bool:
+        """Whether the node is the first call of one of these names."""
+        return not self.analysis.before(self.facts, self.twin, names)
+
+    def handles_error(self) -> bool:
+        """Whether the node stands in the ``except`` part of a ``try``."""
+        return in_handler(self.facts, self.twin)
+
+    def regrown(self, call: cst.Call) -> str:
+        """What a concatenation copies again in every round of a loop."""
+        twin = self._expr(call)
+        return self.analysis.regrowth.of(self.facts, twin) if isinstance(twin, ast.Call) else ""
+
+    def is_deque(self, node: cst.CSTNode) -> bool:
+        """Whether a name or attribute is always a deque."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.queues.is_deque(self.facts, twin)
+
+    def many(self, node: cst.CSTNode) -> bool:
+        """Whether a deque may hold, or a number counts, very many things."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.queues.many(self.facts, twin)
+
+    def long_list(self, call: cst.Call) -> bool:
+        """Whether a call takes from or adds to the front of a list that may be long."""
+        twin = self._expr(call)
+        return isinstance(twin, ast.Call) and self.analysis.queues.long_list(self.facts, twin)
+
+    def polls(self) -> bool:
+        """Whether a ``while`` only asks whether something has happened."""
+        return isinstance(self.twin, ast.While) and self.analysis.waiting.polls(self.facts, self.twin)
+
+    def only_indexes(self, node: cst.CSTNode) -> bool:
+        """Whether the elements that a ``for`` goes over only index tensors and arrays."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.indexing.only(self.facts, twin)
+
+
+def _other_end(function: Scope) -> list[Scope]:
+    """Of a context manager's ``__exit__`` its ``__enter__``, and the other way round."""
+    other = {"__enter__": "__exit__", "__exit__": "__enter__"}.get(function.name)
+    bound = function.method_of.bindings.get(other, ()) if other is not None and function.method_of is not None else ()
+    return [binding.scope for binding in bound if binding.scope is not None]

@@ -1,0 +1,52 @@
+"""Variables of the process environment that code sets: ``os.environ["NAME"] = value`` and its other spellings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torchlint import cst
+from torchlint.rule.base import Trigger
+
+if TYPE_CHECKING:
+    from torchlint.rule.site import Site
+
+_SETTERS = frozenset({"os.environ.setdefault", "os.putenv", "os.environ.__setitem__"})
+_UPDATE = "os.environ.update"
+SETTING = Trigger(calls=_SETTERS | {_UPDATE}, stored=frozenset({"os.environ"}))
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A variable that is set: the names it may have, the value, and the node to report."""
+
+    names: frozenset[str]
+    value: cst.BaseExpression
+    node: cst.CSTNode
+
+
+def settings_at(site: Site) -> Iterator[Setting]:
+    """The variables that a call or a target of an assignment sets; ``SETTING`` finds such sites."""
+    match site.node:
+        case cst.Subscript(value=base, slice=[cst.SubscriptElement(slice=cst.Index(value=key))]):
+            value = site.stored_value()
+            if value is not None and site.name(base) == "os.environ":
+                yield Setting(site.strings(key), value, site.node)
+        case cst.Call(func=func) as call if site.name(func) in _SETTERS:
+            key_, given = site.argument(call, 0, "key"), site.argument(call, 1, "value")
+            if key_ is not None and given is not None:
+                yield Setting(site.strings(key_), given, call)
+        case cst.Call(func=func) as call if site.name(func) == _UPDATE:
+            yield from _updated(site, call)
+
+
+def _updated(site: Site, call: cst.Call) -> Iterator[Setting]:
+    """``os.environ.update({"NAME": value}, NAME=value)``."""
+    for argument in call.args:
+        if argument.keyword is not None:
+            yield Setting(frozenset({argument.keyword.value}), argument.value, argument.value)
+        elif isinstance(argument.value, cst.Dict):
+            for element in argument.value.elements:
+                if isinstance(element, cst.DictElement):
+                    yield Setting(site.strings(element.key), element.value, element.value)

@@ -1,0 +1,55 @@
+"""Writing ``noqa`` comments."""
+
+from __future__ import annotations
+
+import re
+import tokenize
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+
+from torchlint.rule import Edit, Finding
+from torchlint.sources.edits import apply_edits
+from torchlint.sources.lines import LineTable
+from torchlint.sources.suppress import suppressions
+from torchlint.sources.text import Source
+from torchlint.sources.tokens import read_tokens
+
+_LISTED = re.compile(r"#\s*noqa\s*:\s*[A-Z]+[0-9]+(?:[\s,]+[A-Z]+[0-9]+)*", re.IGNORECASE)
+
+
+def with_noqa(source: Source, findings: Sequence[Finding], reason: str) -> tuple[Source, list[Finding]]:
+    """The source with a ``noqa`` comment for each finding, and the findings that no comment could silence.
+
+    A comment stands at the end of the finding's statement; codes join a list that is there already. ``reason`` is put
+    behind new comments.
+    """
+    tokens = read_tokens(source.text) or []
+    ends = sorted({token.start for token in tokens if token.type in (tokenize.NEWLINE, tokenize.NL)})
+    rows: dict[int, set[str]] = {}
+    for finding in findings:
+        place = bisect_left(ends, (finding.rows[1], 0))
+        if place < len(ends):
+            rows.setdefault(ends[place][0], set()).add(finding.code)
+    after = apply_edits(source, list(_edits(source, tokens, rows, reason)))
+    marks = suppressions(after)
+    return after, [finding for finding in findings if not marks.covers(finding)]
+
+
+def _edits(
+    source: Source, tokens: Iterable[tokenize.TokenInfo], rows: Mapping[int, set[str]], reason: str
+) -> Iterable[Edit]:
+    table = LineTable(source.utf8)
+    comments = {token.start[0]: token for token in tokens if token.type == tokenize.COMMENT}
+    for row, codes in rows.items():
+        comment = comments.get(row)
+        listed = _LISTED.search(comment.string) if comment else None
+        start = table.offset(row, 0)
+        if comment and listed:
+            before = table.line(row)[: comment.start[1] + listed.end()]
+            place = start + len(before.encode())
+            yield Edit(place, place, "".join(f", {code}" for code in sorted(codes)))
+        else:
+            line = table.line(row)
+            place = start + len(line.rstrip().encode())
+            told = f" {reason}" if reason else ""
+            yield Edit(place, start + len(line.encode()), f"  # noqa: {', '.join(sorted(codes))}{told}")
