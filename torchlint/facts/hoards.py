@@ -40,7 +40,9 @@ class Hoards:
         owner = facts.scope_of(attribute).function.owner
         assert owner is not None
         made = list(stores_of(self.values.project, owner.dotted, attribute.attr))
-        if not made or any(store.scope.name != "__init__" or not self._empty(store.binding.value) for store in made):
+        if not made or any(
+            store.scope.name != "__init__" or not self._empty(store.scope.file, store.binding.value) for store in made
+        ):
             return ""
         if self._is_short_lived(owner) or any(not self._only_reads(*use) for use in self._uses(attribute.attr)):
             return ""
@@ -91,18 +93,18 @@ class Hoards:
             return None
         return base if base.value.id == scope.self_name else None
 
-    def _empty(self, value: ast.expr | None) -> bool:
+    def _empty(self, facts: FileFacts, value: ast.expr | None) -> bool:
         """Whether an expression makes an empty list or dictionary without a bound."""
         if isinstance(value, (ast.List, ast.Dict)):
             return True
-        if not isinstance(value, ast.Call) or not isinstance(value.func, (ast.Name, ast.Attribute)):
+        name = self.values.project.qualified(facts, value.func) if isinstance(value, ast.Call) else None
+        if name is None or not isinstance(value, ast.Call):
             return False
-        last = value.func.id if isinstance(value.func, ast.Name) else value.func.attr
-        if last == "deque":
+        if name == "collections.deque":
             return len(value.args) < 2 and not any(keyword.arg == "maxlen" for keyword in value.keywords)
-        return last in ("list", "dict") or (
-            last == "defaultdict" and [ast.unparse(argument) for argument in value.args] == ["list"]
-        )
+        if name == "collections.defaultdict":
+            return [ast.unparse(argument) for argument in value.args] == ["list"]
+        return name in ("builtins.list", "builtins.dict")
 
     def _is_short_lived(self, owner: Scope) -> bool:
         """Whether objects of a class are built again and again."""
