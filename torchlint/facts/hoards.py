@@ -96,7 +96,8 @@ class Hoards:
     def _empty(self, facts: FileFacts, value: ast.expr | None) -> bool:
         """Whether an expression makes an empty list or dictionary without a bound."""
         if isinstance(value, (ast.List, ast.Dict)):
-            return True
+            parts = value.values if isinstance(value, ast.Dict) else value.elts
+            return all(self._empty(facts, part) for part in parts)
         name = self.values.project.qualified(facts, value.func) if isinstance(value, ast.Call) else None
         if name is None or not isinstance(value, ast.Call):
             return False
