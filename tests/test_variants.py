@@ -27,12 +27,20 @@ NOT_FOUND = {
         "in_lambda": "a function inside the function sees a name that is bound twice, once to an unknown dtype",
         "in_closure": "a function inside the function sees a name that is bound twice, once to an unknown dtype",
     },
-    "TL405": {
-        "in_lambda": "what is assigned is no concatenation any more",
-        "behind_walrus": "what is assigned is no concatenation any more",
-        "as_keyword": "what is assigned is no concatenation any more",
-        "in_closure": "what is assigned is no concatenation any more",
-    },
+    "TL402": dict.fromkeys(
+        ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
+        "follows a buffer from the assignment that holds the call",
+    ),
+    "TL405": dict.fromkeys(
+        ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
+        "what is assigned is no concatenation any more",
+    ),
+    "TL410": dict.fromkeys(
+        ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
+        "the copies are no operand of arithmetic any more",
+    ),
+    "TL404": dict.fromkeys(("in_lambda", "in_closure"), "a function inside the method appends"),
+    "TL407": dict.fromkeys(("in_lambda", "in_closure"), "a function inside the method appends"),
     "TL705": dict.fromkeys(("in_lambda", "in_closure"), "the test that bounds the list stands outside"),
     "TL501": dict.fromkeys(
         ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),

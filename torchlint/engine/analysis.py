@@ -17,6 +17,7 @@ from torchlint.facts.escape import Escapes
 from torchlint.facts.flow import Flow
 from torchlint.facts.graph import CallGraph, call_graph
 from torchlint.facts.growth import Growth
+from torchlint.facts.hoards import Hoards
 from torchlint.facts.host_only import HostOnly
 from torchlint.facts.hotness import Heat, heat
 from torchlint.facts.idle import Idle
@@ -81,6 +82,7 @@ class Analysis:
     growth: Growth
     regrowth: Regrowth
     queues: Queues
+    hoards: Hoards
     waiting: Waiting
     indexing: Indexing
     host_only: HostOnly
@@ -243,6 +245,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         makers=Makers(project, graph, values),
         regrowth=Regrowth(loops),
         queues=Queues(values, graph),
+        hoards=Hoards(values, graph, found),
         waiting=Waiting(values),
         indexing=Indexing(values),
         groups=graph.groups,

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from torchlint.engine.holdings import Holdings
 from torchlint.engine.learning import Learning
 from torchlint.engine.place import place_of
 from torchlint.engine.surroundings import Surroundings
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _FLAG = re.compile(r"(^|_)(debug\w*|sanity\w*|check_nans?|check_finite|check_numerics|validate|validation)($|_)")
 
 
-class PairedSite(Learning, Surroundings):
+class PairedSite(Learning, Surroundings, Holdings):
     """All that a rule may ask about a node."""
 
     __slots__ = ()

@@ -143,16 +143,10 @@ class Queues:
                     if isinstance(part, ast.Compare) and isinstance(part.ops[0], (ast.Gt, ast.GtE)):
                         return part
                     if isinstance(parent, ast.While) and ast.unparse(part) == text:
-                        return part if self._compared(parent.test) is None else self._compared(parent.test)
+                        compared = _compared(parent.test)
+                        return compared if compared is not None else part if _fills(parent, text) else None
             parent = facts.parent.get(parent)
         return None
-
-    def _compared(self, test: ast.expr) -> ast.Compare | None:
-        parts = test.values if isinstance(test, ast.BoolOp) else [test]
-        return next(
-            (part for part in parts if isinstance(part, ast.Compare) and isinstance(part.ops[0], (ast.Gt, ast.GtE))),
-            None,
-        )
 
     def _is_deque(self, facts: FileFacts, value: ast.expr) -> bool:
         return isinstance(value, ast.Call) and self.values.project.qualified(facts, value.func) in _DEQUES
@@ -216,6 +210,22 @@ class Queues:
             return [scope.owner.dotted]
         value = self.values.of(facts, receiver)
         return value.name.split("|") if value.kind in (Kind.INSTANCE, Kind.MODULE) and value.name else []
+
+
+def _compared(test: ast.expr) -> ast.Compare | None:
+    """The part of a test that compares with a limit."""
+    parts = test.values if isinstance(test, ast.BoolOp) else [test]
+    return next(
+        (part for part in parts if isinstance(part, ast.Compare) and isinstance(part.ops[0], (ast.Gt, ast.GtE))), None
+    )
+
+
+def _fills(loop: ast.While, text: str) -> bool:
+    """Whether a loop adds to the list that it empties, as a search does."""
+    return any(
+        isinstance(part, ast.Attribute) and part.attr in ("append", "extend") and ast.unparse(part.value) == text
+        for part in ast.walk(loop)
+    )
 
 
 def _part(binding: Binding) -> ast.expr | None:

@@ -357,3 +357,15 @@ class Site(Protocol):
 
     def only_indexes(self, node: cst.CSTNode) -> bool:
         """Of what a ``for`` goes over: whether the loop's variable does nothing but index proven tensors and arrays."""
+
+    def hoarded(self, call: cst.Call) -> str:
+        """Of ``self.x.append(y)``, the list as source if nothing in the project ever empties, trims or bounds it.
+
+        Empty too where objects of the class are built again and again, or the list is handed to unknown code.
+        """
+
+    def drawn_from(self, call: cst.Call) -> bool:
+        """Of ``self.x.append(y)``, whether the object draws from that list or deque at random: a replay buffer."""
+
+    def in_memory(self, node: cst.CSTNode) -> bool:
+        """Whether a dataset only indexes what lies in memory: a ``TensorDataset``, or a class of the project."""
