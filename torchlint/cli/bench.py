@@ -6,6 +6,7 @@ import gc
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,13 +89,11 @@ def _prepared(device: str, quick: bool) -> tuple[Device, Plan]:
     Raises:
         click.ClickException: torch or NumPy is missing, or torch sees no such device.
     """
-    try:
-        import numpy as np  # noqa: F401
-        import torch  # noqa: F401
-    except ImportError as error:
+    missing = [name for name in ("torch", "numpy") if find_spec(name) is None]
+    if missing:
         raise click.ClickException(
-            f"torchlint bench runs programs and needs torch and numpy ({error}): pip install 'torchlint[bench]'"
-        ) from error
+            f"torchlint bench runs programs and needs {' and '.join(missing)}: pip install 'torchlint[bench]'"
+        )
     from torchlint.bench.device import NoDeviceError, device_of
     from torchlint.bench.suite import QUICK, Plan
 

@@ -17,6 +17,8 @@ from torchlint.facts.reach import Reaching, reaching
 _LIBRARIES = frozenset(
     ("torch", "numpy", "jax", "flax", "tensorflow", "keras", "gym", "gymnasium", "ray", "scipy", "pandas", "wandb")
 )
+# Functions that a command line or an installed script starts.
+_ENTRIES = frozenset({"main", "cli", "run", "train", "launch"})
 
 
 def module_name(path: str) -> tuple[str, bool]:
@@ -364,8 +366,19 @@ def exported(project: Project, scope: Scope) -> bool:
 
 
 def _only_defines(facts: FileFacts) -> bool:
+    """Whether a file defines classes and helpers, and nothing that a command line would start."""
     definitions = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign)
-    return all(isinstance(stmt, definitions) or _is_text(stmt) for stmt in facts.tree.body)
+    body = facts.tree.body
+    return all(isinstance(stmt, definitions) or _is_text(stmt) for stmt in body) and not any(map(_starts, body))
+
+
+def _starts(stmt: ast.stmt) -> bool:
+    """Whether a statement defines a program: ``main``, a command, or a function that steps environments or learns."""
+    if not isinstance(stmt, ast.FunctionDef):
+        return False
+    calls = (part.func for part in ast.walk(stmt) if isinstance(part, ast.Call))
+    steps = any(isinstance(func, ast.Attribute) and func.attr in ("step", "backward") for func in calls)
+    return stmt.name in _ENTRIES or bool(stmt.decorator_list) or steps
 
 
 def _is_text(stmt: ast.stmt) -> bool:
