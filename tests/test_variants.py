@@ -38,6 +38,15 @@ NOT_FOUND = {
         ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
         "follows a compiled module from the assignment that holds the call of compile",
     ),
+    "TL507": dict.fromkeys(
+        ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
+        "follows a compiled module from the assignment that holds the call of compile",
+    ),
+    "TL803": {"neutral_names": "nobody is known to call a function that is not called main"},
+    "TL807": {"neutral_names": "a writer's method of another name is another method"},
+    "TL907": dict.fromkeys(
+        ("in_lambda", "in_closure"), "a function inside the loop starts one process, and nobody counts its calls"
+    ),
     "TL905": dict.fromkeys(
         ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
         "follows a scaler from the assignment that holds its constructor",
