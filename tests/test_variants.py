@@ -44,6 +44,7 @@ NOT_FOUND = {
     ),
     "TL803": {"neutral_names": "nobody is known to call a function that is not called main"},
     "TL807": {"neutral_names": "a writer's method of another name is another method"},
+    "TL903": {"neutral_names": "another attribute of a backend is another setting"},
     "TL907": dict.fromkeys(
         ("in_lambda", "in_closure"), "a function inside the loop starts one process, and nobody counts its calls"
     ),
