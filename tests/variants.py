@@ -450,7 +450,11 @@ def _defined(stmts: Iterable[ast.stmt]) -> set[str]:
 def beside(program: Program, other: Program) -> tuple[str, Program]:
     """Two programs in one file: its text, and the second program with its definitions under other names."""
     first, second = ast.parse(program.text), ast.parse(other.text)
-    own = _defined([stmt for stmt in second.body if not _is_import(stmt)]) - CONTRACTS
+    aliases = [
+        alias for node in ast.walk(second) if isinstance(node, (ast.Import, ast.ImportFrom)) for alias in node.names
+    ]
+    imported = {(alias.asname or alias.name).split(".")[0] for alias in aliases}
+    own = _defined([stmt for stmt in second.body if not _is_import(stmt)]) - CONTRACTS - imported
     renamer = _Renamer({name: f"{name}_too" for name in own}, {})
     second = renamer.visit(second)
     imports = {ast.unparse(stmt): stmt for stmt in [*first.body, *second.body] if _is_import(stmt)}
