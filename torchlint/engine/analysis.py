@@ -12,6 +12,7 @@ from torchlint.facts.backward import Backwards
 from torchlint.facts.collect import collect
 from torchlint.facts.constant import Constants
 from torchlint.facts.effects import Sides
+from torchlint.facts.elements import Elements
 from torchlint.facts.escape import Escapes
 from torchlint.facts.flow import Flow
 from torchlint.facts.graph import CallGraph, call_graph
@@ -68,6 +69,7 @@ class Analysis:
     loops: Loops
     growth: Growth
     averages: Averages
+    elements: Elements
     makers: Makers
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
@@ -191,6 +193,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         provenance=Provenance(project, values, found),
         loops=Loops(values, Sides(project, graph, values)),
         growth=Growth(project, graph, flow),
+        elements=Elements(project, values),
         averages=Averages(project, values, networks.tracer),
         makers=Makers(project, graph, values),
         groups=graph.groups,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from torchlint.facts.callers import stores_of
 from torchlint.facts.guards import raises
 from torchlint.facts.model import Bind, FileFacts, Scope, decorators
-from torchlint.rule import UNKNOWN, Average, CallSite, Frequency, Hotness, Link, Loop, Network, Run, Use, Value
+from torchlint.rule import UNKNOWN, Average, CallSite, Frequency, Hotness, Link, Loop, Network, Picked, Run, Use, Value
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -309,6 +309,15 @@ class PairedSite:
         """The loops around an expression, innermost first."""
         twin = self._expr(node)
         return self.analysis.loops.of(self.facts, twin) if twin is not None else ()
+
+    def element_of(self, node: cst.CSTNode) -> Value | None:
+        """The tensor whose element an expression is in each round of a loop."""
+        twin = self._expr(node)
+        return self.analysis.elements.of(self.facts, twin) if twin is not None else None
+
+    def picked(self) -> Picked | None:
+        """What a loop computes with elements of tensors."""
+        return self.analysis.elements.picked(self.facts, self.twin) if isinstance(self.twin, ast.For) else None
 
     def grows(self, node: cst.CSTNode) -> str:
         """What an expression is added to again and again."""
