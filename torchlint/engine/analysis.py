@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from torchlint.facts.autograd import Autograd
 from torchlint.facts.averages import Averages
 from torchlint.facts.backward import Backwards
+from torchlint.facts.batching import Batching
 from torchlint.facts.collect import collect
 from torchlint.facts.constant import Constants
 from torchlint.facts.effects import Sides
@@ -69,6 +70,7 @@ class Analysis:
     loops: Loops
     growth: Growth
     averages: Averages
+    batching: Batching
     elements: Elements
     makers: Makers
     groups: dict[str, frozenset[str]]
@@ -173,6 +175,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
     found = heat(project, graph, values, frozenset(settings.hot), frozenset(settings.cold))
     networks = Networks(project, graph, values)
     autograd = Autograd(project, graph, values, found, networks)
+    sides = Sides(project, graph, values)
     flow = Flow(project, graph, values, autograd.records, found.seldom)
     return Analysis(
         settings=settings,
@@ -191,9 +194,10 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         backwards=Backwards(project, graph, values, flow, autograd),
         switching=Switching(project, graph, networks),
         provenance=Provenance(project, values, found),
-        loops=Loops(values, Sides(project, graph, values)),
+        loops=Loops(values, sides),
         growth=Growth(project, graph, flow),
         elements=Elements(project, values),
+        batching=Batching(project, values, sides),
         averages=Averages(project, values, networks.tracer),
         makers=Makers(project, graph, values),
         groups=graph.groups,

@@ -319,6 +319,16 @@ class PairedSite:
         """What a loop computes with elements of tensors."""
         return self.analysis.elements.picked(self.facts, self.twin) if isinstance(self.twin, ast.For) else None
 
+    def batchable(self, call: cst.Call) -> bool:
+        """Whether a call in a loop could be made once for all rounds."""
+        twin = self._expr(call)
+        return isinstance(twin, ast.Call) and self.analysis.batching.batchable(self.facts, twin)
+
+    def ensemble(self, call: cst.Call) -> bool:
+        """Whether a call runs one of several networks built alike."""
+        twin = self._expr(call)
+        return isinstance(twin, ast.Call) and self.analysis.batching.ensemble(self.facts, twin)
+
     def grows(self, node: cst.CSTNode) -> str:
         """What an expression is added to again and again."""
         twin = self._expr(node)

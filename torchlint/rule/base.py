@@ -50,6 +50,7 @@ class Trigger:
             comparisons ``x in t`` with a ``t`` that is proven a tensor. The site's node is the expression.
         grown: expressions that are added to something again and again (see ``Site.grows``); the site's node is the
             added expression.
+        ensembles: calls in loops that run one of several networks built alike (see ``Site.ensemble``).
         assigned: attributes; the site's node is the value that is assigned to one of an object other than ``self``.
     """
 
@@ -64,6 +65,7 @@ class Trigger:
     tests: bool = False
     copies: bool = False
     grown: bool = False
+    ensembles: bool = False
     assigned: frozenset[str] = frozenset()
 
 

@@ -195,6 +195,16 @@ class Site(Protocol):
     def picked(self) -> Picked | None:
         """Of a ``for`` loop that computes with elements of tensors and does nothing else: what it does."""
 
+    def batchable(self, call: cst.Call) -> bool:
+        """Whether nothing that a call in a loop gives comes back to what it is given in later rounds.
+
+        Also no environment steps in the innermost loop, no backward pass runs, and nothing leaves it early: its inputs
+        could be collected and handed over together.
+        """
+
+    def ensemble(self, call: cst.Call) -> bool:
+        """Whether a call runs one of several networks built alike (``q`` of ``self.qs``), another in each round."""
+
     def grows(self, node: cst.CSTNode) -> str:
         """What an expression is added to again and again, as source; empty when nothing outlives the round.
 
