@@ -87,8 +87,13 @@ class Batching:
     # ensembles ------------------------------------------------------------------------------------------------------
 
     def ensemble(self, facts: FileFacts, call: ast.Call) -> bool:
-        """Whether a call runs one of several networks that are built alike, another one in each round of a loop."""
-        func = call.func
+        """Whether a call runs one of several networks built alike, another in each round, on the same input."""
+        func, loop = call.func, next(iter(around(facts, call)), None)
+        if loop is None or isinstance(loop, ast.While) or not call.args:
+            return False
+        bound = set(_bound(loop))
+        if any(text in bound for part in call.args for text in _texts(part)):
+            return False
         if isinstance(func, ast.Subscript):
             return not isinstance(func.slice, (ast.Constant, ast.Slice)) and self._alike(facts, func.value)
         if not isinstance(func, ast.Name):
@@ -118,6 +123,13 @@ class Batching:
         if isinstance(value, (ast.List, ast.Tuple)) and len(value.elts) > 2:
             return len({ast.unparse(part) for part in value.elts}) == 1 and isinstance(value.elts[0], ast.Call)
         return False
+
+
+def _bound(loop: LoopNode) -> Iterator[str]:
+    """The names that a loop binds in its head and in its body."""
+    for part in ast.walk(loop):
+        if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Store):
+            yield _text(part)
 
 
 def _own_parts(stmt: ast.stmt) -> list[ast.AST]:

@@ -102,11 +102,5 @@ class EnsembleLoop(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report the call of one of many networks that gets the same input as the others."""
         call = site.node
-        if not isinstance(call, cst.Call) or not site.may_use_cuda() or not site.ensemble(call):
-            return
-        for argument in call.args:
-            loops = site.loops(argument.value)
-            if loops and (loops[0].item or loops[0].carried is not False):
-                return
-        if call.args and site.loops(call):
+        if isinstance(call, cst.Call) and site.may_use_cuda() and site.ensemble(call):
             yield Report(call, _MESSAGE)
