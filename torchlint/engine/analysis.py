@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from torchlint.facts.autograd import Autograd
 from torchlint.facts.averages import Averages
 from torchlint.facts.backward import Backwards
+from torchlint.facts.batching import Batching
 from torchlint.facts.collect import collect
 from torchlint.facts.constant import Constants
 from torchlint.facts.covering import Covering
 from torchlint.facts.effects import Sides
+from torchlint.facts.elements import Elements
 from torchlint.facts.escape import Escapes
 from torchlint.facts.flow import Flow
 from torchlint.facts.graph import CallGraph, call_graph
@@ -91,6 +93,8 @@ class Analysis:
     idle: Idle
     covering: Covering
     averages: Averages
+    batching: Batching
+    elements: Elements
     makers: Makers
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
@@ -214,8 +218,9 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
     found = heat(project, graph, values, frozenset(settings.hot), frozenset(settings.cold))
     networks = Networks(project, graph, values)
     autograd = Autograd(project, graph, values, found, networks)
+    sides = Sides(project, graph, values)
     flow = Flow(project, graph, values, autograd.records, found.seldom, autograd.updates)
-    loops = Loops(values, Sides(project, graph, values))
+    loops = Loops(values, sides)
     return Analysis(
         settings=settings,
         project=project,
@@ -241,6 +246,8 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         importing=Importing(project, graph),
         idle=Idle(Mentions(project, graph, values)),
         covering=Covering(found),
+        elements=Elements(project, values),
+        batching=Batching(project, values, sides),
         averages=Averages(project, values, networks.tracer),
         makers=Makers(project, graph, values),
         regrowth=Regrowth(loops),

@@ -30,6 +30,7 @@ class Triggers:
     grown: list[Rule] = field(default_factory=list)
     imports: list[Rule] = field(default_factory=list)
     stored: list[Rule] = field(default_factory=list)
+    ensembles: list[Rule] = field(default_factory=list)
     assigned: dict[str, list[Rule]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -52,6 +53,8 @@ class Triggers:
                 self.networks.append(rule)
             for name in sorted(rule.trigger.assigned):
                 self.assigned.setdefault(name, []).append(rule)
+            if rule.trigger.ensembles:
+                self.ensembles.append(rule)
             if rule.trigger.grown:
                 self.grown.append(rule)
             if rule.trigger.imports:
@@ -102,6 +105,9 @@ class Triggers:
                 rules.extend(rule for rule in self.calls.get(called, ()) if rule not in rules)
         if self.copies and analysis.readers.called(call):
             rules.extend(rule for rule in self.copies if rule not in rules)
+        if self.ensembles and isinstance(call.func, (ast.Name, ast.Subscript)):
+            wanted = [rule for rule in self.ensembles if rule not in rules]
+            rules.extend(wanted if wanted and analysis.batching.ensemble(facts, call) else ())
         if not rules and not self.networks:
             return []
         hot = [rule for rule in rules if hot_enough(analysis, facts, call, rule)]

@@ -13,7 +13,7 @@ from torchlint.facts.guards import ancestors, names_in
 from torchlint.facts.literals import strings
 from torchlint.facts.model import Scope
 from torchlint.facts.nesting import in_handler
-from torchlint.rule import Loop, Value
+from torchlint.rule import Loop, Picked, Value
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -32,6 +32,25 @@ class Surroundings(Place):
         """The loops around an expression, innermost first."""
         twin = self._expr(node)
         return self.analysis.loops.of(self.facts, twin) if twin is not None else ()
+
+    def element_of(self, node: cst.CSTNode) -> Value | None:
+        """The tensor whose element an expression is in each round of a loop."""
+        twin = self._expr(node)
+        return self.analysis.elements.of(self.facts, twin) if twin is not None else None
+
+    def picked(self) -> Picked | None:
+        """What a loop computes with elements of tensors."""
+        return self.analysis.elements.picked(self.facts, self.twin) if isinstance(self.twin, ast.For) else None
+
+    def batchable(self, call: cst.Call) -> bool:
+        """Whether a call in a loop could be made once for all rounds."""
+        twin = self._expr(call)
+        return isinstance(twin, ast.Call) and self.analysis.batching.batchable(self.facts, twin)
+
+    def ensemble(self, call: cst.Call) -> bool:
+        """Whether a call runs one of several networks built alike."""
+        twin = self._expr(call)
+        return isinstance(twin, ast.Call) and self.analysis.batching.ensemble(self.facts, twin)
 
     def grows(self, node: cst.CSTNode, *, anew: bool = False) -> str:
         """What an expression is added to again and again."""

@@ -13,7 +13,7 @@ from torchlint.rule.finding import (
 )
 from torchlint.rule.flow import Average, Network, Run, Use
 from torchlint.rule.frequency import Frequency, Hop, Hotness
-from torchlint.rule.loop import Loop
+from torchlint.rule.loop import Loop, Picked
 from torchlint.rule.site import CallSite, Link, Site
 from torchlint.rule.value import UNKNOWN, Device, Kind, Value
 
@@ -38,6 +38,7 @@ __all__ = [
     "Link",
     "Loop",
     "Network",
+    "Picked",
     "PlainFix",
     "Position",
     "Report",

@@ -54,6 +54,7 @@ class Trigger:
         stored: qualified names of objects that an assignment stores into, itself or a part of it: ``os.environ`` of
             ``os.environ["KEY"] = x``, ``torch.backends`` of ``torch.backends.cudnn.benchmark = x``; the site's node is
             the target.
+        ensembles: calls in loops that run one of several networks built alike (see ``Site.ensemble``).
         assigned: attributes; the site's node is the value that is assigned to one of an object other than ``self``.
     """
 
@@ -70,6 +71,7 @@ class Trigger:
     grown: bool = False
     imports: frozenset[str] = frozenset()
     stored: frozenset[str] = frozenset()
+    ensembles: bool = False
     assigned: frozenset[str] = frozenset()
 
 

@@ -50,3 +50,16 @@ class Loop:
     def independent(self) -> bool:
         """Whether every round could be computed apart from the others: proven, not merely likely."""
         return self.carried is False and self.feeds is False and not self.learns
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """What a loop computes with the elements of tensors, one by one, where it does nothing else.
+
+    Attributes:
+        carried: each round computes with the result of the one before: a recurrence, such as a discounted sum.
+        single: the elements are single numbers as far as is known, not rows of several environments.
+    """
+
+    carried: bool = False
+    single: bool = False

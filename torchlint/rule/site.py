@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from torchlint.rule.flow import Average, Network, Run, Use
     from torchlint.rule.frequency import Frequency, Hop, Hotness
-    from torchlint.rule.loop import Loop
+    from torchlint.rule.loop import Loop, Picked
     from torchlint.rule.value import Value
 
 
@@ -184,6 +184,26 @@ class Site(Protocol):
 
     def loops(self, node: cst.CSTNode) -> Sequence[Loop]:
         """The loops and comprehensions of the function that run an expression over and over, innermost first."""
+
+    def element_of(self, node: cst.CSTNode) -> Value | None:
+        """The tensor whose element an expression is in each round of a loop; ``None``: it is none.
+
+        ``v`` of ``for v in t`` and of comprehensions, also through ``zip`` and ``enumerate``, and ``t[i]`` where a
+        loop counts ``i``.
+        """
+
+    def picked(self) -> Picked | None:
+        """Of a ``for`` loop that computes with elements of tensors and does nothing else: what it does."""
+
+    def batchable(self, call: cst.Call) -> bool:
+        """Whether nothing that a call in a loop gives comes back to what it is given in later rounds.
+
+        Also no environment steps in the innermost loop, no backward pass runs, and nothing leaves it early: its inputs
+        could be collected and handed over together.
+        """
+
+    def ensemble(self, call: cst.Call) -> bool:
+        """Whether a call runs one of several networks built alike (``q`` of ``self.qs``), another in each round."""
 
     def grows(self, node: cst.CSTNode, *, anew: bool = False) -> str:
         """What an expression is added to again and again, as source; empty when nothing outlives the round.

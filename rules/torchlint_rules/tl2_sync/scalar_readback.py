@@ -98,7 +98,7 @@ class ScalarReadback(Rule):
     level = Level.NOTE
     trigger = Trigger(calls=_NUMBERS, methods=frozenset({"item"}))
     least = Frequency.UPDATE
-    yields_to = ("TL201", "TL206")
+    yields_to = ("TL201", "TL206", "TL611")
     cuda_only = True
     examples = (
         Example(

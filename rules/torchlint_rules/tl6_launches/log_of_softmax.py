@@ -56,7 +56,7 @@ def _example(name: str, before: str, after: str) -> Example:
         name=name,
         source=_PROGRAM.format(value=before),
         fixed=_PROGRAM.format(value=after),
-        setup="learner = Learner(device)\nlogits, actions = logits.to(device), actions.to(device)",
+        setup="learner = Learner(device)\nlogits, actions = logits.to(device), actions.to(device) % 18",
         workload="learner.log_probs(logits, actions)",
         inputs=(Input("logits", Kind.TENSOR, (256, 18)), Input("actions", Kind.TENSOR, (256, 1), "int64")),
     )
