@@ -16,10 +16,13 @@ import torch
 from torch import nn
 
 torch.backends.cudnn.deterministic = True
-net = nn.Sequential(nn.Conv2d(4, 8, 8, stride=4), nn.ReLU(), nn.Flatten())
 
 
-def features(frames):
+def build():
+    return nn.Sequential(nn.Conv2d(4, 8, 8, stride=4), nn.ReLU(), nn.Flatten())
+
+
+def features(net, frames):
     return net(frames)
 """
 
@@ -74,8 +77,8 @@ class NondefaultDeterminism(Rule):
             name="deterministic-frames",
             source=_SOURCE,
             fixed=_SOURCE.replace("torch.backends.cudnn.deterministic = True\n", ""),
-            setup="torch.manual_seed(0)\nnn.init.constant_(net[0].weight, 0.01)\nnn.init.zeros_(net[0].bias)",
-            workload="features(frames)",
+            setup="torch.manual_seed(0)\nnet = build()",
+            workload="features(net, frames)",
             inputs=(Input("frames", Kind.TENSOR, (2, 4, 84, 84)),),
             by_hand=True,
         ),
