@@ -133,7 +133,7 @@ class _Check(Sectioned):
 @click.option("-q", "--quiet", is_flag=True, help="Print findings and nothing else.")
 @click.option("-s", "--silent", is_flag=True, help="Print nothing but errors; the exit code tells.")
 @click.option("-v", "--verbose", is_flag=True, help="Say which settings, rules and files were read.")
-def check(
+def check(  # long: a parameter for each option that is no setting, and their help
     paths: tuple[str, ...],
     *,
     config: tuple[str, ...],
