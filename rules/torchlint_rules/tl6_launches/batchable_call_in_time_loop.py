@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, RuleSet, Site, Trigger
 
 _CARRIED = (
     "nothing that this network gives comes back to its input in later steps; collect its inputs in the loop and call "
@@ -91,6 +91,7 @@ class BatchableCallInTimeLoop(Rule):
     code = "TL602"
     name = "batchable-call-in-time-loop"
     summary = "a network is called step by step although no step waits for what it gives"
+    set = RuleSet.PREVIEW
     trigger = Trigger(networks=True)
     least = Frequency.UPDATE
     yields_to = ("TL605",)

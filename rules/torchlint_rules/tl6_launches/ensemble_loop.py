@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
 
 _MESSAGE = (
     "networks that are built alike run one after the other on the same input, each with kernels of its own; on a GPU "
@@ -84,6 +84,7 @@ class EnsembleLoop(Rule):
     name = "ensemble-loop"
     summary = "the members of an ensemble run one after the other"
     level = Level.NOTE
+    set = RuleSet.PREVIEW
     trigger = Trigger(ensembles=True)
     least = Frequency.UPDATE
     cuda_only = True
