@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import importlib.util
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -45,3 +46,18 @@ def test_a_printed_table_becomes_markdown(accuracy: ModuleType) -> None:
         accuracy.table(text)
         == "| rule | smells | found |\n| --- | --- | --- |\n| TL101 | 3 | 2 |\n| all | 3 | 2 |\n\nmacro recall 0.67"
     )
+
+
+def test_rules_with_few_labels_list_their_fixtures(root: Path) -> None:
+    """Six hot functions and six look-alikes for each rule of TL1 to TL3 with fewer than eight labelled smells."""
+    page = (root / "docs" / "accuracy.md").read_text(encoding="utf-8")
+    scores = page.split("<!-- table: end -->")[0]
+    smells = {code: int(count) for code, count in re.findall(r"^\| (TL[123]\d\d) \| (\d+) \|", scores, re.MULTILINE)}
+    listed = re.findall(r"^- \*\*(TL\d{3})\*\*\n  - hot: (.+)\n  - look-alike: (.+)$", page, re.MULTILINE)
+    assert {code for code, *_ in listed} >= {code for code, count in smells.items() if count < 8}
+    for code, *kinds in listed:
+        for text in kinds:
+            items = re.split(r"; (?![^()]*\))", text)
+            files = re.findall(r"\(([\w]+\.py)", text)
+            assert len(items) >= 6, code
+            assert files and all((root / "tests" / "fixtures" / code / name).is_file() for name in files), code
