@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from torchlint.engine.analysis import Analysis, analyse, parse
-from torchlint.facts.model import FileFacts, Scope
+from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.rule import Frequency, Hotness, Value
 from torchlint.settings.model import Settings
 from torchlint.sources.text import Source

@@ -223,5 +223,5 @@ def test_the_checks_see_what_they_look_for() -> None:
 
 def test_the_architecture_names_every_fact_module(root: Path) -> None:
     page = (root / "docs" / "architecture.md").read_text(encoding="utf-8")
-    modules = {path.stem for path in (root / "torchlint" / "facts").glob("*.py")} - {"__init__"}
+    modules = {path.stem for path in (root / "torchlint" / "facts").rglob("*.py")} - {"__init__"}
     assert {name for name in modules if f"`{name}`" not in page} == set()

@@ -7,7 +7,7 @@ import ast
 import pytest
 from projects import Code
 
-from torchlint.facts.members import MODULE_NAMES, Members
+from torchlint.facts.autograd.members import MODULE_NAMES, Members
 
 HEAD = "import torch\nfrom torch import nn\nLIMIT = 3\n"
 NET = """

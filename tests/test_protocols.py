@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from test_hotness import frequencies
 
-from torchlint.facts import protocols
-from torchlint.facts.project import is_external_module
+from torchlint.facts.code.project import is_external_module
+from torchlint.facts.hotness import protocols
 from torchlint.rule import Frequency
 
 FREQUENCIES = {"O": Frequency.ONCE, "E": Frequency.EPISODE, "U": Frequency.UPDATE, "S": Frequency.STEP}

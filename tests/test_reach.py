@@ -7,7 +7,7 @@ import ast
 import pytest
 from projects import Code
 
-from torchlint.facts.reach import leaves
+from torchlint.facts.code.reach import leaves
 
 # Each program shows a name; "# <-" marks the bindings of it that may reach the use, and no others may.
 PROGRAMS = {

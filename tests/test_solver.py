@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from torchlint.facts.solver import NotYetError, Solver
+from torchlint.facts.code.solver import NotYetError, Solver
 
 TOP = frozenset({"anything"})
 Equations = Mapping[str, tuple[str, ...]]

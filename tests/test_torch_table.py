@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from torchlint.facts import torch_table
+from torchlint.facts.values import torch_table
 
-TABLE = json.loads((Path(torch_table.__file__).parent / "tables" / "torch.json").read_text(encoding="utf-8"))
+TABLE = json.loads((Path(torch_table.__file__).parent.parent / "tables" / "torch.json").read_text(encoding="utf-8"))
 # Knobs of older versions that the newest one lacks.
 GONE = {"torch.backends.cudnn": {"verbose"}}
 

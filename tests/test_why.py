@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 from projects import Code
 
-from torchlint.facts.why import explain, shortened
+from torchlint.facts.hotness.why import explain, shortened
 from torchlint.rule import Frequency
 from torchlint.rule.frequency import Why
 

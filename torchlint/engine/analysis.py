@@ -6,43 +6,43 @@ import ast
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from torchlint.facts.autograd import Autograd
-from torchlint.facts.averages import Averages
-from torchlint.facts.backward import Backwards
-from torchlint.facts.batching import Batching
-from torchlint.facts.collect import collect
-from torchlint.facts.constant import Constants
-from torchlint.facts.covering import Covering
-from torchlint.facts.effects import Sides
-from torchlint.facts.elements import Elements
-from torchlint.facts.escape import Escapes
-from torchlint.facts.flow import Flow
-from torchlint.facts.graph import CallGraph, call_graph
-from torchlint.facts.growth import Growth
-from torchlint.facts.hoards import Hoards
-from torchlint.facts.host_only import HostOnly
-from torchlint.facts.hotness import Heat, heat
-from torchlint.facts.idle import Idle
-from torchlint.facts.importing import Importing
-from torchlint.facts.indexing import Indexing
-from torchlint.facts.loops import Loops
-from torchlint.facts.makers import Makers
-from torchlint.facts.members import Members
-from torchlint.facts.mentions import Mentions
-from torchlint.facts.model import FileFacts, decorators
-from torchlint.facts.networks import Networks
-from torchlint.facts.project import Project, link, module_name
-from torchlint.facts.provenance import Provenance
-from torchlint.facts.queues import Queues
-from torchlint.facts.readers import Readers
-from torchlint.facts.regrowth import Regrowth
-from torchlint.facts.roots import is_test
-from torchlint.facts.sequel import Sequel
-from torchlint.facts.switches import Switches
-from torchlint.facts.switching import Switching
-from torchlint.facts.uses import Uses
-from torchlint.facts.values import Values
-from torchlint.facts.waiting import Waiting
+from torchlint.facts.autograd.autograd import Autograd
+from torchlint.facts.autograd.averages import Averages
+from torchlint.facts.autograd.backward import Backwards
+from torchlint.facts.autograd.makers import Makers
+from torchlint.facts.autograd.members import Members
+from torchlint.facts.autograd.networks import Networks
+from torchlint.facts.autograd.switching import Switching
+from torchlint.facts.code.collect import collect
+from torchlint.facts.code.graph import CallGraph, call_graph
+from torchlint.facts.code.idle import Idle
+from torchlint.facts.code.importing import Importing
+from torchlint.facts.code.mentions import Mentions
+from torchlint.facts.code.model import FileFacts, decorators
+from torchlint.facts.code.project import Project, link, module_name
+from torchlint.facts.code.readers import Readers
+from torchlint.facts.flow.flow import Flow
+from torchlint.facts.hotness.covering import Covering
+from torchlint.facts.hotness.hotness import Heat, heat
+from torchlint.facts.hotness.roots import is_test
+from torchlint.facts.hotness.switches import Switches
+from torchlint.facts.loops.batching import Batching
+from torchlint.facts.loops.elements import Elements
+from torchlint.facts.loops.growth import Growth
+from torchlint.facts.loops.indexing import Indexing
+from torchlint.facts.loops.loops import Loops
+from torchlint.facts.loops.regrowth import Regrowth
+from torchlint.facts.loops.waiting import Waiting
+from torchlint.facts.state.constant import Constants
+from torchlint.facts.state.effects import Sides
+from torchlint.facts.state.escape import Escapes
+from torchlint.facts.state.hoards import Hoards
+from torchlint.facts.state.provenance import Provenance
+from torchlint.facts.state.queues import Queues
+from torchlint.facts.state.sequel import Sequel
+from torchlint.facts.state.uses import Uses
+from torchlint.facts.values.host_only import HostOnly
+from torchlint.facts.values.values import Values
 from torchlint.rule import Value
 from torchlint.settings.model import Settings
 from torchlint.sources.lines import LineTable

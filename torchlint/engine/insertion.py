@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from torchlint.engine.place import place_of
 from torchlint.engine.rows import Rows
 from torchlint.engine.wrapping import wrapped
-from torchlint.facts.members import own_init
-from torchlint.facts.model import FileFacts
+from torchlint.facts.autograd.members import own_init
+from torchlint.facts.code.model import FileFacts
 from torchlint.rule import Edit, Fix
 from torchlint.sources.lines import LineTable
 

@@ -11,7 +11,7 @@ from torchlint.engine.analysis import Analysis
 from torchlint.engine.insertion import with_lines
 from torchlint.engine.result import Problem
 from torchlint.engine.sites import Triggers
-from torchlint.facts.model import FileFacts
+from torchlint.facts.code.model import FileFacts
 from torchlint.rule import Cost, Edit, Finding, Fix, PlainFix, Report, Rule
 
 if TYPE_CHECKING:

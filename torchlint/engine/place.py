@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from torchlint.facts.model import FileFacts
+from torchlint.facts.code.model import FileFacts
 from torchlint.rule import UNKNOWN, Frequency, Hotness, Value
 
 if TYPE_CHECKING:

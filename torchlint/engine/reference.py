@@ -15,7 +15,7 @@ from torchlint.engine.lint import Draft, Linter, finish
 from torchlint.engine.pair import Pairs, pair
 from torchlint.engine.site import PairedSite
 from torchlint.engine.sites import hot_enough
-from torchlint.facts.model import FileFacts
+from torchlint.facts.code.model import FileFacts
 from torchlint.rule import Finding
 from torchlint.settings.model import Settings
 from torchlint.sources.suppress import suppressions

@@ -16,9 +16,9 @@ from torchlint.engine.notebooks import inner_name, notebook_codes, outside
 from torchlint.engine.result import FixedFile, NoCodeError, Problem, Result
 from torchlint.engine.rules import figures_by_example, load_rules
 from torchlint.engine.scope import Scope, Scopes, SettingsOf
-from torchlint.facts.model import FileFacts
-from torchlint.facts.roots import is_test
-from torchlint.facts.why import explain, shortened
+from torchlint.facts.code.model import FileFacts
+from torchlint.facts.hotness.roots import is_test
+from torchlint.facts.hotness.why import explain, shortened
 from torchlint.rule import Cost, Finding, Level, PlainFix, Position
 from torchlint.rule.frequency import Why
 from torchlint.settings.model import Settings

@@ -11,9 +11,9 @@ from torchlint.engine.holdings import Holdings
 from torchlint.engine.learning import Learning
 from torchlint.engine.place import place_of
 from torchlint.engine.surroundings import Surroundings
-from torchlint.facts.callers import stores_of
-from torchlint.facts.guards import raises
-from torchlint.facts.model import Bind, Scope, decorators
+from torchlint.facts.code.callers import stores_of
+from torchlint.facts.code.model import Bind, Scope, decorators
+from torchlint.facts.hotness.guards import raises
 from torchlint.rule import CallSite, Link, Use
 
 if TYPE_CHECKING:

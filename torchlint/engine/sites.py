@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from torchlint.engine.analysis import Analysis
 from torchlint.engine.place import place_of
-from torchlint.facts.guards import raises
-from torchlint.facts.model import Bind, FileFacts
+from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.hotness.guards import raises
 from torchlint.rule import Frequency, Kind, Rule, Value
 
 Match = Callable[[Analysis, FileFacts, ast.Subscript], bool]

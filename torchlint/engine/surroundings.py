@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from torchlint.engine.place import Place, place_of
-from torchlint.facts import torch_table
-from torchlint.facts.guards import ancestors, names_in
-from torchlint.facts.literals import strings
-from torchlint.facts.model import Scope
-from torchlint.facts.nesting import in_handler
+from torchlint.facts.code.literals import strings
+from torchlint.facts.code.model import Scope
+from torchlint.facts.code.nesting import in_handler
+from torchlint.facts.hotness.guards import ancestors, names_in
+from torchlint.facts.values import torch_table
 from torchlint.rule import Loop, Picked, Value
 
 if TYPE_CHECKING:

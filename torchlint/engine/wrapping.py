@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from torchlint.engine.rows import Rows
-from torchlint.facts.model import FileFacts
+from torchlint.facts.code.model import FileFacts
 from torchlint.rule import Edit
 from torchlint.sources.lines import LineTable
 

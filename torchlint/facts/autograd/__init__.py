@@ -1,0 +1,1 @@
+"""What autograd records, of which networks."""

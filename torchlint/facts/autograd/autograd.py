@@ -1,0 +1,264 @@
+"""Whether autograd records what runs somewhere, which tensors hang on a graph, and what runs networks."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from torchlint.facts.autograd.graphs import ENDING, Graph, Graphs
+from torchlint.facts.autograd.layers import is_kept_layer
+from torchlint.facts.autograd.modes import Mode, Modes
+from torchlint.facts.autograd.networks import Networks
+from torchlint.facts.code.callers import passed, stores_of, unpacked
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.project import Project
+from torchlint.facts.hotness.hotness import Heat
+from torchlint.facts.values.values import Values
+from torchlint.rule import Kind, Run
+
+_GRADIENTS = frozenset(
+    (
+        *("torch.enable_grad", "torch.autograd.grad", "torch.autograd.backward", "torch.set_grad_enabled"),
+        *("backward", "manual_backward", "register_hook", "enable_grad", "set_grad_enabled"),
+    )
+)
+_BACKWARD = frozenset({"backward", "manual_backward", "torch.autograd.backward"})
+_DEEPEST = 5
+_NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+
+@dataclass(eq=False, slots=True)
+class Autograd:
+    """Whether autograd records what runs somewhere, which tensors hang on a graph, and what runs networks."""
+
+    project: Project
+    graph: CallGraph
+    values: Values
+    heat: Heat
+    networks: Networks
+    modes: Modes = field(init=False)
+    graphs: Graphs = field(init=False)
+    _names: dict[Scope, frozenset[str]] = field(default_factory=dict)
+    _handed: dict[Scope, frozenset[ast.AST]] = field(default_factory=dict)
+    _running: dict[Scope, bool] = field(default_factory=dict)
+    _reaching: dict[frozenset[str], dict[Scope, bool]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.modes = Modes(self.project, self.graph, self.heat)
+        self.graphs = Graphs(self.project, self.graph, self.values, self.networks, self.modes)
+
+    def records(self, facts: FileFacts, node: ast.AST) -> bool | None:
+        """Whether autograd records what runs at a node; ``None`` where nothing says so."""
+        mode = self.modes.at(facts, node)
+        return None if mode is Mode.UNKNOWN else mode is Mode.ON
+
+    def has_graph(self, facts: FileFacts, node: ast.expr, *, trained: bool = False) -> bool | None:
+        """Whether a tensor hangs on a recorded graph; ``trained``: one of target networks alone does not count."""
+        found = self.graphs.of(facts, node)
+        if found & (Graph.TRAINED if trained else Graph.TRAINED | Graph.COPY):
+            return True
+        return None if found & Graph.OPEN else False
+
+    # runs of networks -----------------------------------------------------------------------------------------------
+
+    def runs(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Whether a call runs a network with parameters: a module, or a project function that gives its tensors."""
+        func = call.func
+        callee = self.values.of(facts, func)
+        if callee.kind is Kind.MODULE:
+            return self.graphs.parametric(facts, func)
+        targets = self.graph.callees.get(call, ())
+        if not targets or call in self.graph.weak or any(target.name == "__init__" for target in targets):
+            return False
+        return bool(self.graphs.returned(targets) & (Graph.TRAINED | Graph.COPY)) and self._reach_module(targets)
+
+    def _reach_module(self, functions: Iterable[Scope]) -> bool:
+        """Whether one of some functions runs a module with parameters, itself or through known callees."""
+        todo = list(functions)
+        seen = set(todo)
+        while todo:
+            scope = todo.pop()
+            if self._runs_module(scope):
+                return True
+            for inner in (scope, *_comprehensions(scope)):
+                new = [f for call in inner.calls for f in self.graph.callees.get(call, ()) if f not in seen]
+                seen.update(new)
+                todo.extend(new)
+        return False
+
+    def _runs_module(self, scope: Scope) -> bool:
+        found = self._running.get(scope)
+        if found is None:
+            calls = (call for inner in (scope, *_comprehensions(scope)) for call in inner.calls)
+            facts = scope.file
+            found = self._running[scope] = any(
+                (self.values.of(facts, call.func).kind is Kind.MODULE and self.graphs.parametric(facts, call.func))
+                or is_kept_layer(self.project, facts, call.func)
+                for call in calls
+            )
+        return found
+
+    def run(self, facts: FileFacts, call: ast.Call, *, keeps: bool) -> Run:
+        """What a call does that runs a network; ``keeps`` says whether it may keep a tensor."""
+        scope = facts.scope_of(call).function
+        targets = self.graph.callees.get(call, ())
+        return Run(
+            returned=call in self._given_back(scope),
+            keeps=keeps,
+            differentiates=any(self.reaches(target, _GRADIENTS) for target in targets),
+            apart=self._apart(facts, call),
+        )
+
+    def _given_back(self, scope: Scope) -> frozenset[ast.AST]:
+        """All that the graph of what a function returns or yields is computed from in the function itself."""
+        found = self._handed.get(scope)
+        if found is None:
+            given: list[ast.expr] = [part.value for part in scope.returns if part.value is not None]
+            if isinstance(scope.node, ast.Lambda):
+                given = [scope.node.body]
+            elif scope.yields:
+                yields = (part for part in ast.walk(scope.node) if isinstance(part, (ast.Yield, ast.YieldFrom)))
+                given.extend(part.value for part in yields if part.value is not None)
+            found = self._handed[scope] = frozenset(self._computed_from(scope.file, given))
+        return found
+
+    def _computed_from(self, facts: FileFacts, nodes: Iterable[ast.expr]) -> Iterator[ast.expr]:
+        """Expressions that others are computed from, as far as the graph goes, through names of the same function."""
+        todo, seen = list(nodes), set[ast.AST]()
+        while todo:
+            node = todo.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            yield node
+            if isinstance(node, ast.Name):
+                for binding in self.project.reaching(facts, node).bindings:
+                    if binding.how in (Bind.ASSIGN, Bind.ELEMENT, Bind.AUGMENT) and binding.value is not None:
+                        todo.append(binding.value)
+                todo.extend(value for _, value in facts.scope_of(node).function.appends.get(node.id, ()))
+            elif not _ends(node):
+                parts = ast.iter_child_nodes(node)
+                todo.extend(part for part in parts if isinstance(part, ast.expr) and not isinstance(part, _NESTED))
+                if isinstance(node, ast.Call):
+                    todo.extend(keyword.value for keyword in node.keywords)
+
+    # whose gradients are applied ------------------------------------------------------------------------------------
+
+    def _apart(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Whether an argument hangs on the graph of another network, whose optimizer alone steps after the call."""
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        for node in self._computed_from(facts, given):
+            if isinstance(node, ast.Call) and self.runs(facts, node) and self.networks.of(facts, node.func).trained:
+                if self.networks.moved_together(facts, call.func, node.func) is False:
+                    movers = self.networks.movers(facts, node.func)
+                    stepping = self._steps_after(facts, call, 0)
+                    if stepping & movers and not stepping & self.networks.movers(facts, call.func):
+                        return True
+        return False
+
+    def _steps_after(self, facts: FileFacts, node: ast.AST, depth: int) -> frozenset[ast.AST]:
+        """The constructors of the optimizers that step next after a node, in its function or after a call of that.
+
+        Those that step together, with no new gradients between them, apply the same ones.
+        """
+        scope = facts.scope_of(node).function
+        after = (getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
+        later = (call for call in scope.calls if (call.lineno, call.col_offset) > after)
+        made: set[ast.AST] = set()
+        for call in sorted(later, key=lambda call: (call.lineno, call.col_offset)):
+            method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+            if made and method in ("backward", "zero_grad"):
+                break
+            if isinstance(call.func, ast.Attribute) and method == "step":
+                made.update(self._constructors(facts, call.func.value, 0))
+        callers = self.graph.callers.get(scope, ()) if not made and depth < 2 else ()
+        for caller in callers:
+            made.update(self._steps_after(caller.facts, caller.call, depth + 1))
+        return frozenset(made)
+
+    def _constructors(self, facts: FileFacts, node: ast.expr, depth: int) -> Iterator[ast.AST]:
+        """The calls that may have made an optimizer, through names, attributes and parameters."""
+        if depth > _DEEPEST:
+            return
+        if isinstance(node, ast.Name):
+            for binding in self.project.reaching(facts, node).bindings:
+                if binding.how is Bind.PARAM and binding.scope is not None:
+                    for caller in self.graph.callers.get(binding.scope, ()):
+                        given = passed(binding.scope, binding.target, caller)
+                        if given is not None:
+                            yield from self._constructors(caller.facts, given, depth + 1)
+                elif binding.value is not None:
+                    yield from self._constructors(facts, unpacked(binding.value, binding.path), depth + 1)
+        elif isinstance(node, ast.Attribute):
+            owner = self.values.of(facts, node.value).name
+            for cls in owner.split("|") if owner else ():
+                for store in stores_of(self.project, cls, node.attr):
+                    if store.binding.value is not None:
+                        made = unpacked(store.binding.value, store.binding.path)
+                        yield from self._constructors(store.scope.file, made, depth + 1)
+        else:
+            yield node
+
+    # what functions run ---------------------------------------------------------------------------------------------
+
+    def reaches(self, function: Scope, names: frozenset[str]) -> bool:
+        """Whether a function may run one of these, itself or through known callees.
+
+        Modules and functions that are not the project's are taken to run none of them.
+        """
+        known = self._reaching.setdefault(names, {})
+        if function not in known:
+            seen = {function}
+            known[function] = any(
+                known.get(scope) or names & self._called(scope) for scope in self._reached(seen, known)
+            )
+            if not known[function]:
+                known.update(dict.fromkeys(seen, False))
+        return known[function]
+
+    def updates(self, function: Scope) -> bool:
+        """Whether a function may run a backward pass, itself or through known callees."""
+        return self.reaches(function, _BACKWARD)
+
+    def _reached(self, seen: set[Scope], known: Mapping[Scope, bool]) -> Iterator[Scope]:
+        """The functions of a set and, added to it, all that they call; not what those call of which it is known."""
+        todo = list(seen)
+        while todo:
+            scope = todo.pop()
+            yield scope
+            if scope not in known:
+                for inner in (scope, *_comprehensions(scope)):
+                    for call in inner.calls:
+                        new = [target for target in self.graph.callees.get(call, ()) if target not in seen]
+                        seen.update(new)
+                        todo.extend(new)
+
+    def _called(self, scope: Scope) -> frozenset[str]:
+        """Qualified names and names of methods that a function calls itself."""
+        found = self._names.get(scope)
+        if found is None:
+            names: set[str] = set()
+            for inner in (scope, *_comprehensions(scope)):
+                for call in inner.calls:
+                    names.add(self.project.qualified(scope.file, call.func) or "")
+                    if isinstance(call.func, ast.Attribute):
+                        names.add(call.func.attr)
+            found = self._names[scope] = frozenset(names)
+        return found
+
+
+def _comprehensions(scope: Scope) -> Iterable[Scope]:
+    """The comprehensions that run as part of a function, at any depth."""
+    for inner in scope.inner:
+        if inner.kind == "comprehension":
+            yield inner
+            yield from _comprehensions(inner)
+
+
+def _ends(node: ast.expr) -> bool:
+    """Whether no graph goes through an expression."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.attr in ENDING
+    return isinstance(node, (ast.Compare, ast.Constant)) or (isinstance(node, ast.Attribute) and node.attr == "data")

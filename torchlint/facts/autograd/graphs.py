@@ -1,0 +1,394 @@
+"""Which tensors hang on a recorded graph, and of which parameters."""
+
+from __future__ import annotations
+
+import ast
+import enum
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from torchlint.facts.autograd.layers import is_kept_layer
+from torchlint.facts.autograd.modes import Mode, Modes
+from torchlint.facts.autograd.networks import Networks
+from torchlint.facts.code.callers import passed, stores_of
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.project import Project
+from torchlint.facts.code.solver import Solver
+from torchlint.facts.values.signatures import keyword
+from torchlint.facts.values.values import Values
+from torchlint.rule import Kind
+
+ENDING = frozenset(
+    (
+        *("detach", "detach_", "item", "numpy", "tolist", "argmax", "argmin", "argsort", "long", "int", "bool", "byte"),
+        *("sample", "sample_n", "multinomial", "nonzero", "size", "dim", "numel", "eq", "ne", "gt", "ge", "lt", "le"),
+        *(
+            "isnan",
+            "isinf",
+            "isfinite",
+            "any",
+            "all",
+            "new_zeros",
+            "new_ones",
+            "new_tensor",
+            "new_full",
+            "sign",
+            "round",
+        ),
+    )
+)
+_MAKING = frozenset(
+    (
+        *(
+            "zeros",
+            "ones",
+            "empty",
+            "full",
+            "eye",
+            "arange",
+            "linspace",
+            "tensor",
+            "as_tensor",
+            "asarray",
+            "from_numpy",
+        ),
+        *("rand", "randn", "randint", "randperm", "normal", "zeros_like", "ones_like", "empty_like", "full_like"),
+        *("rand_like", "randn_like", "randint_like", "tril_indices", "triu_indices", "bernoulli", "load", "device"),
+        *("FloatTensor", "DoubleTensor", "LongTensor", "IntTensor", "BoolTensor", "ByteTensor", "Tensor", "HalfTensor"),
+        *("one_hot", "searchsorted", "bincount"),
+    )
+)
+_NO_GRAPH = frozenset(
+    (
+        *(
+            Kind.NDARRAY,
+            Kind.SCALAR,
+            Kind.ITEM,
+            Kind.NUMBER,
+            Kind.STRING,
+            Kind.NONE,
+            Kind.SIZE,
+            Kind.DEVICE,
+            Kind.DTYPE,
+        ),
+        *(Kind.ENV, Kind.OPTIMIZER),
+    )
+)
+_INTEGERS = frozenset({"int64", "int32", "int16", "int8", "uint8", "bool"})
+_PASSING = frozenset(f"builtins.{name}" for name in ("sum", "max", "min", "zip", "list", "tuple", "enumerate", "map"))
+# Modules of torch without parameters; a loss or an activation, besides those found by their names' ends.
+_BARE = frozenset(
+    (
+        *(
+            "Sequential",
+            "ModuleList",
+            "ModuleDict",
+            "Module",
+            "Identity",
+            "Flatten",
+            "Unflatten",
+            "ReLU",
+            "ReLU6",
+            "ELU",
+        ),
+        *("SELU", "CELU", "GELU", "SiLU", "Mish", "LeakyReLU", "Sigmoid", "Tanh", "Softmax", "LogSoftmax", "Softplus"),
+        *(
+            "Hardtanh",
+            "Hardswish",
+            "Hardsigmoid",
+            "LogSigmoid",
+            "Softsign",
+            "Tanhshrink",
+            "Softmin",
+            "Threshold",
+            "GLU",
+        ),
+        *(
+            "Dropout",
+            "Dropout1d",
+            "Dropout2d",
+            "Dropout3d",
+            "AlphaDropout",
+            "Upsample",
+            "PixelShuffle",
+            "CosineSimilarity",
+        ),
+    )
+)
+_BARE_ENDS = ("Loss", "Pool1d", "Pool2d", "Pool3d", "Pad1d", "Pad2d", "Pad3d")
+
+_Question = tuple[FileFacts, ast.expr] | Scope
+
+
+class Graph(enum.IntFlag):
+    """What the graph that a tensor hangs on comes from; ``NONE``: there is no graph."""
+
+    NONE = 0
+    TRAINED = 1  # parameters that ask for gradients and belong to no target network
+    COPY = 2  # parameters of target networks
+    OPEN = 4  # something that is not known
+
+
+@dataclass(eq=False, slots=True)
+class Graphs:
+    """Answers what graphs tensors hang on, with a memory."""
+
+    project: Project
+    graph: CallGraph
+    values: Values
+    networks: Networks
+    modes: Modes
+    _solver: Solver[_Question, Graph] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._solver = Solver(self._answer, Graph.OPEN)
+
+    def of(self, facts: FileFacts, node: ast.expr) -> Graph:
+        """All that the graph of an expression may come from; ``OPEN`` beside it where some of it is not known."""
+        found = self._solver.ask((facts, node))
+        return Graph.OPEN if found is None else found
+
+    def returned(self, functions: Iterable[Scope]) -> Graph:
+        """What the graph of a result comes from that any of these functions may return."""
+        found = _joined([self._solver.ask(function) for function in functions])
+        return Graph.OPEN if found is None else found
+
+    def _answer(self, question: _Question) -> Graph | None:
+        """The graph of an expression, or of what a function returns; ``None`` before anything is known."""
+        if isinstance(question, Scope):
+            given = [part.value for part in question.returns if part.value is not None]
+            if isinstance(question.node, ast.Lambda):
+                given = [question.node.body]
+            return self._any(question.file, given)
+        facts, node = question
+        value = self.values.of(facts, node)
+        if value.kind in _NO_GRAPH or (value.kind is Kind.TENSOR and value.dtype in _INTEGERS):
+            return Graph.NONE
+        if isinstance(node, (ast.Call, ast.BinOp, ast.UnaryOp)) and self.modes.inside(facts, node) is Mode.OFF:
+            return Graph.NONE
+        return self._expression(facts, node)
+
+    def _expression(self, facts: FileFacts, node: ast.expr) -> Graph | None:
+        if isinstance(node, ast.Name):
+            return self._name(facts, node)
+        if isinstance(node, ast.Call):
+            return self._call(facts, node)
+        if isinstance(node, ast.Attribute):
+            return self._attribute(facts, node)
+        if isinstance(node, ast.BinOp):
+            return self._any(facts, [node.left, node.right])
+        if isinstance(node, ast.UnaryOp):
+            return self._any(facts, [node.operand])
+        if isinstance(node, ast.IfExp):
+            return self._any(facts, [node.body, node.orelse])
+        if isinstance(node, ast.BoolOp):
+            return self._any(facts, node.values)
+        if isinstance(node, (ast.Tuple, ast.List)):
+            return self._any(facts, node.elts)
+        if isinstance(node, ast.Dict):
+            return self._any(facts, node.values)
+        if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+            return self._any(facts, [node.elt])
+        if isinstance(node, (ast.Subscript, ast.Starred, ast.NamedExpr, ast.Await)):
+            return self._solver.ask((facts, node.value))
+        return Graph.NONE if isinstance(node, (ast.Constant, ast.Compare, ast.JoinedStr, ast.Lambda)) else Graph.OPEN
+
+    def _any(self, facts: FileFacts, nodes: Iterable[ast.expr]) -> Graph | None:
+        return _joined([self._solver.ask((facts, node)) for node in nodes])
+
+    def _name(self, facts: FileFacts, node: ast.Name) -> Graph | None:
+        bindings = self.project.reaching(facts, node).bindings
+        return _joined([self._binding(facts, binding) for binding in bindings]) if bindings else Graph.OPEN
+
+    def _binding(self, facts: FileFacts, binding: Binding) -> Graph | None:
+        if binding.how is Bind.PARAM and binding.scope is not None:
+            return self._parameter(binding, binding.scope)
+        value = binding.value
+        if value is None or binding.how not in (Bind.ASSIGN, Bind.ELEMENT, Bind.AUGMENT):
+            return Graph.OPEN
+        if binding.how is Bind.AUGMENT and isinstance(binding.stmt, ast.AugAssign):
+            return self._any(facts, [binding.stmt.target, value])
+        parts = [(facts, value)]
+        for step in binding.path:
+            picked = [part for where, whole in parts for part in self._element(where, whole, step)]
+            parts = picked or parts
+        return _joined([self._solver.ask(part) for part in parts])
+
+    def _element(self, facts: FileFacts, node: ast.expr, step: int) -> list[tuple[FileFacts, ast.expr]]:
+        """One element of a tuple, also of what a function returns in every case as one; empty where it is not known."""
+        if isinstance(node, (ast.Tuple, ast.List)):
+            starred = any(isinstance(part, ast.Starred) for part in node.elts)
+            return [(facts, node.elts[step])] if -1 < step < len(node.elts) and not starred else []
+        if isinstance(node, ast.Attribute):
+            owner = self.values.of(facts, node.value)
+            stores = [store for cls in owner.name.split("|") for store in stores_of(self.project, cls, node.attr)]
+            return self._picked([(s.scope.file, s.binding.value) for s in stores if not _is_none(s.binding)], step)
+        if not isinstance(node, ast.Call) or node in self.graph.weak or self._off(facts, node):
+            return []
+        returned = [(target.file, stmt.value) for target in self.graph.callees.get(node, ()) for stmt in target.returns]
+        return self._picked(returned, step)
+
+    def _picked(
+        self, places: Sequence[tuple[FileFacts, ast.expr | None]], step: int
+    ) -> list[tuple[FileFacts, ast.expr]]:
+        """One element of each of some tuples; empty where one of them is not known to be a tuple."""
+        found: list[tuple[FileFacts, ast.expr]] = []
+        for facts, node in places:
+            picked = self._element(facts, node, step) if isinstance(node, (ast.Tuple, ast.Attribute)) else []
+            if not picked:
+                return []
+            found.extend(picked)
+        return found
+
+    def _parameter(self, binding: Binding, function: Scope) -> Graph | None:
+        if function.self_name == binding.target:
+            return Graph.OPEN
+        callers = self.graph.callers.get(function, ())
+        given = [(caller.facts, passed(function, binding.target, caller)) for caller in callers]
+        found = [self._solver.ask((facts, node)) if node is not None else Graph.OPEN for facts, node in given]
+        return _joined(found) if found else Graph.OPEN
+
+    def _attribute(self, facts: FileFacts, node: ast.Attribute) -> Graph | None:
+        if node.attr in ("data", "grad", "shape", "dtype", "device"):
+            return Graph.NONE
+        source = self.values.of(facts, node.value)
+        if source.kind in (Kind.TENSOR, Kind.DISTRIBUTION):
+            return self._solver.ask((facts, node.value))
+        if source.kind not in (Kind.INSTANCE, Kind.MODULE) or not source.name:
+            return Graph.OPEN
+        stores = [store for cls in source.name.split("|") for store in stores_of(self.project, cls, node.attr)]
+        return _joined([self._binding(s.scope.file, s.binding) for s in stores]) if stores else Graph.OPEN
+
+    # calls ----------------------------------------------------------------------------------------------------------
+
+    def _call(self, facts: FileFacts, node: ast.Call) -> Graph | None:
+        func = node.func
+        name = self.project.qualified(facts, func) or ""
+        given = [part.value if isinstance(part, ast.Starred) else part for part in node.args]
+        given.extend(part.value for part in node.keywords)
+        if name.startswith("torch.nn.utils.clip_grad"):
+            return Graph.NONE
+        if name.startswith("torch.") and name.rpartition(".")[2] in _MAKING:
+            asked = keyword(node, "requires_grad")
+            return Graph.NONE if asked is None or _says(node, "requires_grad", False) else Graph.TRAINED
+        if name in ("torch.nn.Parameter", "torch.nn.parameter.Parameter"):
+            return Graph.NONE if _says(node, "requires_grad", False) else Graph.TRAINED
+        if name.startswith("torch.") and not name.startswith("torch.nn.modules") and name != "torch.utils.checkpoint":
+            last = name.rpartition(".")[2]
+            return Graph.NONE if last in ENDING else self._any(facts, given)
+        if name.startswith("builtins."):
+            return self._any(facts, given) if name in _PASSING else Graph.NONE
+        if name.startswith(("numpy.", "math.", "random.")):
+            return Graph.NONE
+        callee = self.values.of(facts, func)
+        if callee.kind is Kind.MODULE:
+            return self._network(facts, func, node, given)
+        targets = self.graph.callees.get(node, ())
+        if targets and node not in self.graph.weak:
+            return Graph.NONE if self._off(facts, node) else self._function(facts, func, targets, given)
+        if not callee.known and is_kept_layer(self.project, facts, func):
+            fed = self._any(facts, given)
+            return None if fed is None else fed | Graph.OPEN
+        if isinstance(func, ast.Attribute):
+            return self._method(facts, func, given)
+        return Graph.OPEN
+
+    def _function(
+        self, facts: FileFacts, func: ast.expr, targets: Iterable[Scope], given: Sequence[ast.expr]
+    ) -> Graph | None:
+        """The result of project functions; of a method of a module it depends on which module that is."""
+        found = _joined([self._solver.ask(target) for target in targets])
+        of_module = isinstance(func, ast.Attribute) and self.values.of(facts, func.value).kind is Kind.MODULE
+        if not found or not of_module:
+            return found
+        if self.networks.toggled(facts, func):
+            return Graph.OPEN
+        network = self.networks.of(facts, func)
+        if network.frozen:
+            return self._any(facts, given)
+        if network.target and found & Graph.TRAINED:
+            fed = self._any(facts, given) or Graph.NONE
+            return (found & ~Graph.TRAINED) | Graph.COPY | (fed & Graph.TRAINED)
+        return found
+
+    def _method(self, facts: FileFacts, func: ast.Attribute, given: Sequence[ast.expr]) -> Graph | None:
+        source = self.values.of(facts, func.value)
+        if func.attr == "requires_grad_":
+            return Graph.TRAINED
+        if func.attr in ENDING:
+            return Graph.NONE
+        if source.kind in (Kind.TENSOR, Kind.DISTRIBUTION):
+            return self._any(facts, [func.value, *given])
+        if source.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT):
+            return self._solver.ask((facts, func.value))
+        found = self._solver.ask((facts, func.value))
+        return None if found is None else found | Graph.OPEN
+
+    def _off(self, facts: FileFacts, node: ast.AST) -> bool:
+        return self.modes.at(facts, node) is Mode.OFF
+
+    def _network(self, facts: FileFacts, func: ast.expr, node: ast.Call, given: Sequence[ast.expr]) -> Graph | None:
+        """The result of a module: its parameters ask for gradients, or what it is given hangs on a graph."""
+        if self._off(facts, node):
+            return Graph.NONE
+        network = self.networks.of(facts, func)
+        targets = self.graph.callees.get(node, ())
+        if self.networks.toggled(facts, func):
+            return Graph.OPEN
+        if not network.frozen and self.parametric(facts, func):
+            results = _joined([self._solver.ask(target) for target in targets]) if targets else Graph.OPEN
+            if results is None or results is Graph.NONE:
+                return results
+            fed = _joined([self._solver.ask((facts, part)) for part in given]) or Graph.NONE
+            return (Graph.COPY if network.target else Graph.TRAINED) | (fed & ~Graph.OPEN)
+        if network.frozen or network.parts is not None:
+            return self._any(facts, given)
+        return _joined([self._solver.ask(target) for target in targets]) if targets else Graph.OPEN
+
+    def parametric(self, facts: FileFacts, func: ast.expr) -> bool:
+        """Whether a module is known to have parameters."""
+        network = self.networks.of(facts, func)
+        value = self.values.of(facts, func)
+        parts = network.parts or frozenset()
+        if any(has_parameters(part) for part in parts) or has_parameters(value.name):
+            return True
+        if network.trained and network.parts is None:
+            return True
+        return any(self._own_parameter(cls) for cls in value.name.split("|") if cls in self.project.classes)
+
+    def _own_parameter(self, cls: str) -> bool:
+        """Whether a class keeps a ``Parameter``, or a module that has some."""
+        for scope in self.project.family(cls):
+            made = [store.binding.value for stores in scope.stores.values() for store in stores]
+            calls = [part for value in made if value for part in ast.walk(value) if isinstance(part, ast.Call)]
+            names = [self.project.qualified(scope.file, call.func) or "" for call in calls]
+            if any(name.endswith("nn.Parameter") or has_parameters(name) for name in names):
+                return True
+        return False
+
+
+def _joined(found: Sequence[Graph | None]) -> Graph | None:
+    """The graph of something made of several; what is not known yet does not count."""
+    known = [answer for answer in found if answer is not None]
+    if found and not known:
+        return None
+    joined = Graph.NONE
+    for answer in known:
+        joined |= answer
+    return joined
+
+
+def _is_none(binding: Binding) -> bool:
+    return isinstance(binding.value, ast.Constant) and binding.value.value is None
+
+
+def _says(call: ast.Call, name: str, value: bool) -> bool:
+    given = keyword(call, name)
+    return isinstance(given, ast.Constant) and given.value is value
+
+
+def has_parameters(name: str) -> bool:
+    """Whether modules of a class of torch have parameters."""
+    last = name.rpartition(".")[2]
+    return name.startswith("torch.nn.") and last[:1].isupper() and last not in _BARE and not last.endswith(_BARE_ENDS)

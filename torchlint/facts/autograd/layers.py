@@ -1,0 +1,56 @@
+"""Layers that a module keeps without anybody knowing their class: configured activations, elements of a list."""
+
+from __future__ import annotations
+
+import ast
+
+from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.project import Project
+
+_WALKING = frozenset({"enumerate", "zip", "reversed", "list"})
+
+
+def is_kept_layer(project: Project, facts: FileFacts, func: ast.expr) -> bool:
+    """Whether a call is one of what the module that makes it keeps: ``self.activation(x)``, ``self.layers[0](x)``.
+
+    ``for layer in self.layers: x = layer(x)`` counts. Ask where the callee is not known: it maps tensors to tensors.
+    """
+    scope = facts.scope_of(func).function
+    owner = facts.scope_of(func).owner
+    if owner is None or not scope.self_name or not project.is_module(owner.dotted):
+        return False
+    node = func
+    if isinstance(node, ast.Name):
+        bindings = project.reaching(facts, node).bindings
+        if len(bindings) != 1 or bindings[0].how is not Bind.ELEMENT or bindings[0].value is None:
+            return False
+        node = bindings[0].value
+        while isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _WALKING and node.args:
+            node = (
+                node.args[0]
+                if node.func.id != "zip"
+                else next((part for part in node.args if _root(part) == scope.self_name), node.args[0])
+            )
+    return (
+        isinstance(node, (ast.Attribute, ast.Subscript))
+        and _root(node) == scope.self_name
+        and _kept(project, owner.dotted, node)
+    )
+
+
+def _kept(project: Project, cls: str, node: ast.expr) -> bool:
+    """Whether the attribute is one that the class or a relative sets, not a method."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+        return False
+    return any(node.attr in scope.stores for scope in project.family(cls)) and not project.implementations(
+        cls, node.attr
+    )
+
+
+def _root(node: ast.expr) -> str:
+    """The name that a chain of attributes and items begins with."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""

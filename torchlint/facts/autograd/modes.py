@@ -1,0 +1,276 @@
+"""Whether autograd records at a place: guards around it, decorators, switches, and the modes of the callers."""
+
+from __future__ import annotations
+
+import ast
+import enum
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from torchlint.facts.code.callers import Caller
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.project import Project
+from torchlint.facts.code.solver import Solver
+from torchlint.facts.hotness.hotness import Heat
+from torchlint.rule import Frequency
+
+_WITH = (ast.With, ast.AsyncWith)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_PLACES = ("torch", "torch.autograd", "torch.autograd.grad_mode")
+_OFF = frozenset(f"{place}.{name}" for place in _PLACES for name in ("no_grad", "inference_mode"))
+_ON = frozenset(f"{place}.enable_grad" for place in _PLACES)
+_SWITCH = frozenset(f"{place}.set_grad_enabled" for place in _PLACES)
+_WORDS = (b"no_grad", b"inference_mode", b"set_grad_enabled", b"enable_grad")
+_BACKWARD = frozenset({"backward", "manual_backward"})
+_GRAPH_ONLY = frozenset({"torch.autograd.grad", "torch.autograd.backward"})
+
+
+class Mode(enum.Enum):
+    """The mode of autograd at a place; ``UNKNOWN`` where something decides it that is not understood."""
+
+    OFF = "does not record"
+    ON = "records"
+    UNKNOWN = "not known"
+
+
+@dataclass(eq=False, slots=True)
+class Modes:
+    """Answers in which mode code runs, with a memory."""
+
+    project: Project
+    graph: CallGraph
+    heat: Heat
+    _solver: Solver[Scope, Mode] = field(init=False)
+    _needs: Solver[Scope, bool] = field(init=False)
+    _local: dict[ast.AST, Mode | None] = field(default_factory=dict)
+    _handed: dict[FileFacts, dict[str, list[ast.expr]]] = field(default_factory=dict)
+    _switched: dict[frozenset[str], bool] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._solver = Solver(self._entered, Mode.UNKNOWN)
+        self._needs = Solver(self._differentiates, unknown=False)
+
+    def at(self, facts: FileFacts, node: ast.AST) -> Mode:
+        """The mode in which a node runs: set in its own function, or that of the callers."""
+        return self._at(facts, node) or Mode.UNKNOWN
+
+    def _at(self, facts: FileFacts, node: ast.AST) -> Mode | None:
+        own = self.inside(facts, node)
+        return own if own is not None else self._solver.ask(facts.scope_of(node).function)
+
+    # in one function ------------------------------------------------------------------------------------------------
+
+    def inside(self, facts: FileFacts, node: ast.AST) -> Mode | None:
+        """What the function that holds a node says itself, ``None`` where it leaves that to its callers."""
+        stmt = facts.statement(node)
+        home = stmt if stmt is not None and facts.scope_of(node).function is facts.scope_of(stmt).function else node
+        if home not in self._local:
+            self._local[home] = self._climb(facts, home)
+        return self._local[home]
+
+    def _climb(self, facts: FileFacts, node: ast.AST) -> Mode | None:
+        scope = facts.scope_of(node).function
+        switches = {call for call in scope.calls if self._name(facts, call.func) in _SWITCH}
+        child: ast.AST = node
+        while child is not scope.node:
+            if switches and isinstance(child, ast.stmt) and child in facts.places:
+                block, index = facts.places[child]
+                found = self._switched_before(facts, block[:index], switches)
+                if found is not None:
+                    return found
+            above = facts.parent.get(child)
+            if isinstance(above, _WITH) and isinstance(child, ast.stmt):
+                found = self._first(self.of_guard(facts, item.context_expr) for item in reversed(above.items))
+                if found is not None:
+                    return found
+            if above is None:
+                return None
+            child = above
+        return self._decorated(facts, scope)
+
+    def _switched_before(self, facts: FileFacts, block: Sequence[ast.stmt], switches: set[ast.Call]) -> Mode | None:
+        """The mode that ``torch.set_grad_enabled(...)`` left, called as a statement before; nested in another: any."""
+        for stmt in reversed(block):
+            if isinstance(stmt, ast.Expr) and stmt.value in switches:
+                return self.of_guard(facts, stmt.value)
+            if not isinstance(stmt, (*_WITH, *_FUNCTIONS)) and any(part in switches for part in ast.walk(stmt)):
+                return Mode.UNKNOWN
+        return None
+
+    def _decorated(self, facts: FileFacts, scope: Scope) -> Mode | None:
+        if not isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return None
+        return self._first(self._of_decorator(facts, node) for node in reversed(scope.node.decorator_list))
+
+    @staticmethod
+    def _first(modes: Iterable[Mode | None]) -> Mode | None:
+        return next((mode for mode in modes if mode is not None), None)
+
+    # guards ---------------------------------------------------------------------------------------------------------
+
+    def _name(self, facts: FileFacts, node: ast.AST) -> str:
+        return self.project.qualified(facts, node) or ""
+
+    def of_guard(self, facts: FileFacts, node: ast.expr, depth: int = 0) -> Mode | None:
+        """The mode that a context manager sets, ``None`` where it leaves it as it is."""
+        if depth > 4:
+            return Mode.UNKNOWN
+        if isinstance(node, ast.IfExp):
+            one, other = (self.of_guard(facts, part, depth + 1) for part in (node.body, node.orelse))
+            return one if one is other else Mode.UNKNOWN
+        if isinstance(node, ast.Name):
+            return self._of_bindings(facts, node, depth)
+        if not isinstance(node, ast.Call):
+            return Mode.UNKNOWN if self._name(facts, node) in _OFF | _ON | _SWITCH else None
+        name = self._name(facts, node.func)
+        if not name and isinstance(node.func, ast.Attribute) and node.func.attr in ("no_grad", "inference_mode"):
+            return Mode.OFF  # of something that is not found, such as a name behind a star import
+        if name in _OFF or name in _SWITCH:
+            return self._of_argument(node, off_by_default=name in _OFF)
+        if name in _ON:
+            return Mode.ON
+        if name in self.project.functions:
+            return self._of_manager(self.project.functions[name])
+        if name in self.project.classes:
+            return self._of_class(name)
+        return Mode.UNKNOWN if any(self._guards(facts, argument) for argument in node.args) else None
+
+    def _of_bindings(self, facts: FileFacts, node: ast.Name, depth: int) -> Mode | None:
+        """What a name stands for that was bound to a guard before: ``guard = torch.no_grad()``."""
+        bindings = self.project.reaching(facts, node).bindings
+        values = [b.value for b in bindings if b.how is Bind.ASSIGN and b.value is not None and not b.path]
+        if not values or len(values) < len(bindings):
+            return None
+        modes = {self.of_guard(facts, value, depth + 1) for value in values}
+        return modes.pop() if len(modes) == 1 else Mode.UNKNOWN
+
+    @staticmethod
+    def _of_argument(call: ast.Call, *, off_by_default: bool) -> Mode:
+        """The mode that ``set_grad_enabled(x)`` or ``inference_mode(x)`` sets."""
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        if not given:
+            return Mode.OFF if off_by_default else Mode.UNKNOWN
+        if not isinstance(given[0], ast.Constant) or not isinstance(given[0].value, bool):
+            return Mode.UNKNOWN
+        return Mode.OFF if given[0].value is off_by_default else Mode.ON
+
+    def _of_manager(self, function: Scope) -> Mode | None:
+        """The mode around the ``yield`` of a context manager written as a generator."""
+        if "contextmanager" not in function.decorator_names:
+            return None
+        yields = [part for part in ast.walk(function.node) if isinstance(part, ast.Yield)]
+        modes = {self.inside(function.file, part) for part in yields}
+        return modes.pop() if len(modes) == 1 else Mode.UNKNOWN
+
+    def _of_class(self, cls: str) -> Mode | None:
+        """Entering an instance of a class that speaks of guards may set any mode."""
+        enter = self.project.method(cls, "__enter__")
+        return Mode.UNKNOWN if enter is not None and self._guards(enter.file, enter.node) else None
+
+    def _of_decorator(self, facts: FileFacts, node: ast.expr) -> Mode | None:
+        if self._name(facts, node) in _OFF:
+            return Mode.OFF
+        function = node.func if isinstance(node, ast.Call) else node
+        name = self._name(facts, function)
+        wrapper = self.project.functions.get(name)
+        if wrapper is not None:
+            return Mode.UNKNOWN if self._guards(wrapper.file, wrapper.node) else None
+        return self.of_guard(facts, node)
+
+    def _guards(self, facts: FileFacts, node: ast.AST) -> bool:
+        """Whether anything in a node names a guard."""
+        if not any(word in facts.source.utf8 for word in _WORDS):
+            return False
+        parts = (part for part in ast.walk(node) if isinstance(part, (ast.Name, ast.Attribute)))
+        return any(self._name(facts, part) in _OFF | _ON | _SWITCH for part in parts)
+
+    # across functions -----------------------------------------------------------------------------------------------
+
+    def _entered(self, function: Scope) -> Mode | None:
+        """The mode in which a function is called."""
+        if function.kind != "function":
+            return Mode.UNKNOWN if self._switches(function.file) else Mode.ON
+        callers = self._counting(function)
+        if not callers:
+            found = self._started(function)
+            return Mode.ON if found is not Mode.ON and self._needs.ask(function) else found
+        modes = {caller: self._at(caller.facts, caller.call) for caller in callers}
+        known = {mode for mode in modes.values() if mode is not None}
+        weak = any(caller.call in self.graph.weak for caller in callers)
+        strong = {mode for caller, mode in modes.items() if caller.call not in self.graph.weak}
+        if Mode.ON in strong or known == {Mode.ON} or self._needs.ask(function):
+            return Mode.ON
+        if not known:
+            return None
+        closed = not weak and not (function.method_of is not None and function.name in self.graph.open)
+        return Mode.OFF if known == {Mode.OFF} and closed else Mode.UNKNOWN
+
+    def _counting(self, function: Scope) -> list[Caller]:
+        """The calls that run often, or all where none does: cold code may run a network as it likes."""
+        callers = self.graph.callers.get(function, [])
+        often = [c for c in callers if self.heat.frequency(c.facts, c.call) > Frequency.ONCE]
+        return often or callers
+
+    def _switches(self, facts: FileFacts) -> bool:
+        """Whether a connected file turns autograd off for good, in a function that may run before."""
+        group = self.graph.groups[facts.path]
+        if group not in self._switched:
+            files = (self.project.files[path] for path in sorted(group))
+            self._switched[group] = any(self._turns_off(file) for file in files)
+        return self._switched[group]
+
+    def _turns_off(self, facts: FileFacts) -> bool:
+        if b"set_grad_enabled" not in facts.source.utf8:
+            return False
+        calls = (call for scope in facts.scopes for call in scope.calls if isinstance(facts.parent[call], ast.Expr))
+        return any(
+            self._name(facts, call.func) in _SWITCH and self._of_argument(call, off_by_default=False) is not Mode.ON
+            for call in calls
+        )
+
+    def _started(self, function: Scope) -> Mode:
+        """The mode of a function that nothing calls: one that is handed to a library may be run from there."""
+        for facts, node in self._references(function):
+            if self._at(facts, node) is Mode.ON:
+                return Mode.ON
+        return Mode.UNKNOWN
+
+    def _references(self, function: Scope) -> Iterator[tuple[FileFacts, ast.expr]]:
+        """Where a function is an argument of a call into a library: ``Process(target=f)``, ``fire.Fire(f)``."""
+        for path in sorted(self.graph.groups[function.file.path]):
+            facts = self.project.files[path]
+            for node in self._arguments(facts).get(function.name, ()):
+                if self._name(facts, node) == function.dotted:
+                    yield facts, node
+
+    def _arguments(self, facts: FileFacts) -> dict[str, list[ast.expr]]:
+        """By name, what a file hands to calls that reach nothing of the project."""
+        found = self._handed.get(facts)
+        if found is None:
+            found = self._handed[facts] = {}
+            for scope in facts.scopes:
+                for call in scope.calls:
+                    if call in self.graph.callees or self._name(facts, call.func) in _OFF:
+                        continue
+                    for part in [*call.args, *(keyword.value for keyword in call.keywords)]:
+                        if isinstance(part, ast.Name):
+                            found.setdefault(part.id, []).append(part)
+                        elif isinstance(part, ast.Attribute):
+                            found.setdefault(part.attr, []).append(part)
+        return found
+
+    # functions that cannot run without a graph ----------------------------------------------------------------------
+
+    def _differentiates(self, function: Scope) -> bool:
+        """Whether a function runs ``backward`` in the mode it is called in, so that this mode must record."""
+        for call in function.calls:
+            func = call.func
+            named = isinstance(func, ast.Attribute) and func.attr in _BACKWARD
+            if not named and self._name(function.file, func) not in _GRAPH_ONLY:
+                targets = () if call in self.graph.weak else self.graph.callees.get(call, ())
+                if not targets or not all(self._needs.ask(target) for target in targets):
+                    continue
+            if self.inside(function.file, call) is None:
+                return True
+        return False

@@ -1,0 +1,212 @@
+"""What is known of a module: whether it is trained, frozen, a target network, and its parts."""
+
+from __future__ import annotations
+
+import ast
+import enum
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from torchlint.facts.autograd.origins import Origin, Tracer
+from torchlint.facts.autograd.parts import Parts
+from torchlint.facts.autograd.training import Reader, Table
+from torchlint.facts.code.callers import stores_of
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.model import Binding, FileFacts, Scope
+from torchlint.facts.code.project import Project
+from torchlint.facts.values.values import Values
+from torchlint.rule import Kind, Network
+
+_TARGET = re.compile(
+    r"(^|_)(target|targ|tgt)(s|_|\d|$)|(^|_)(q|critic|actor|net|policy|model)(target|targ|tgt)s?$", re.I
+)
+
+
+class _Tie(enum.Enum):
+    """How a module belongs to another one, known by where it comes from or by class alone."""
+
+    NONE = 0
+    CLASS = 1
+    PART = 2
+    WHOLE = 3
+
+
+@dataclass(eq=False, slots=True)
+class Networks:
+    """What is known of a module: whether it is trained, frozen, a target network, and its parts."""
+
+    project: Project
+    graph: CallGraph
+    values: Values
+    tracer: Tracer = field(init=False)
+    parts: Parts = field(init=False)
+    _table: Table | None = None
+    _known: dict[tuple[FileFacts, ast.expr], Network] = field(default_factory=dict)
+    _contents: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.tracer = Tracer(self.project, self.graph, self.values)
+        self.parts = Parts(self.project, self.graph, self.values)
+
+    def of(self, facts: FileFacts, node: ast.expr) -> Network:
+        """What is known of the module that an expression names, or whose method it names."""
+        node = _module_of(self.values, facts, node)
+        found = self._known.get((facts, node))
+        if found is None:
+            found = self._known[facts, node] = self._answer(facts, node)
+        return found
+
+    @property
+    def table(self) -> Table:
+        """What the project does with whole modules, read once."""
+        if self._table is None:
+            self._table = Reader(self.project, self.graph, self.values, self.tracer).table()
+        return self._table
+
+    def _answer(self, facts: FileFacts, node: ast.expr) -> Network:
+        origins = self.tracer.of(facts, node)
+        parts = self.parts.of(facts, node)
+        if not origins:
+            return Network(parts=parts)
+        ties = [self._trained(origin) for origin in origins]
+        moved = max(ties, key=lambda tie: tie.value)
+        target = moved.value <= _Tie.CLASS.value and (
+            _is_called_target(node) or all(self._copy(origin) for origin in origins)
+        )
+        thawed = self._thawed(origins)
+        frozen = not thawed and all(self._is_frozen(origin) for origin in origins)
+        trained = self._is_trained(facts, moved, origins)
+        return Network(None if thawed or (target and trained) else trained, frozen, target, parts)
+
+    def _is_trained(self, facts: FileFacts, moved: _Tie, origins: Iterable[Origin]) -> bool | None:
+        if moved is not _Tie.NONE:
+            return True
+        if any(self._is_open(origin) for origin in origins) or self.table.open & self.graph.groups[facts.path]:
+            return None
+        return False
+
+    def _trained(self, origin: Origin) -> _Tie:
+        return self._tied(origin, (moved for moved, _ in self.table.trained))
+
+    def toggled(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether the parameters of a module ask for gradients at one time and not at another."""
+        return self._thawed(self.tracer.of(facts, _module_of(self.values, facts, node)))
+
+    def _thawed(self, origins: Iterable[Origin]) -> bool:
+        return any(self._tied(origin, self.table.thawed) is not _Tie.NONE for origin in origins)
+
+    def _is_frozen(self, origin: Origin) -> bool:
+        """Whether the module or one that it is part of was frozen; of a class no instance may be trained then."""
+        found = {self._tie(origin, other) for other in self.table.frozen}
+        return _Tie.WHOLE in found or (_Tie.CLASS in found and self._trained(origin) is _Tie.NONE)
+
+    def _is_open(self, origin: Origin) -> bool:
+        """Whether somebody else may train a module: it was made somewhere unknown, or it is a part of any module."""
+        if isinstance(origin.root, Scope):
+            return self.project.is_module(origin.root.dotted)
+        return isinstance(origin.root, Binding) and origin.made is None
+
+    def _copy(self, origin: Origin) -> bool:
+        """Whether a module is made as a copy of another, or written over from one."""
+        if self._tied(origin, self.table.copied) in (_Tie.WHOLE, _Tie.PART):
+            return True
+        made = [(origin.facts, origin.made)] if not origin.path else self._stored(origin)
+        return any(value is not None and self._copies(facts, value) for facts, value in made)
+
+    def _stored(self, origin: Origin) -> Iterator[tuple[FileFacts, ast.expr | None]]:
+        """What classes keep in the attribute that a module is."""
+        for cls, rest in self.tracer.views(origin):
+            for store in stores_of(self.project, cls, rest[0]) if len(rest) == 1 else ():
+                yield store.scope.file, store.binding.value
+
+    def _copies(self, facts: FileFacts, value: ast.expr) -> bool:
+        calls = (part for part in ast.walk(value) if isinstance(part, ast.Call))
+        return any(self.project.qualified(facts, call.func) == "copy.deepcopy" for call in calls)
+
+    # ties -----------------------------------------------------------------------------------------------------------
+
+    def _tied(self, origin: Origin, others: Iterable[Origin]) -> _Tie:
+        return max((self._tie(origin, other) for other in others), key=lambda tie: tie.value, default=_Tie.NONE)
+
+    def _tie(self, origin: Origin, other: Origin) -> _Tie:
+        """How a module belongs to another; ``PART``: the other one is a part of it."""
+        if origin.root is other.root or self._same_class(origin.root, other.root):
+            found = _compared(origin.path, other.path)
+            if found is not _Tie.NONE:
+                return found
+        if isinstance(other.root, Scope) and self._views_meet(origin, other.root, other.path):
+            return _Tie.CLASS
+        if isinstance(origin.root, Scope):
+            if self._views_meet(other, origin.root, origin.path) or self._holds(other, origin.root):
+                return _Tie.CLASS
+        return _Tie.NONE
+
+    def _holds(self, other: Origin, root: Scope) -> bool:
+        """Whether an instance of a class may be a part of another module."""
+        wholes = [cls for cls, rest in self.tracer.views(other) if not rest]
+        return any(self.tracer.related(root.dotted, cls) for whole in wholes for cls in self._inside(whole))
+
+    def _inside(self, cls: str) -> frozenset[str]:
+        """The project's classes of all that an instance of a class is made of, at any depth."""
+        found = self._contents.get(cls)
+        if found is None:
+            todo, seen = [cls], {cls}
+            while todo:
+                new = self._held_by(todo.pop()) - seen
+                seen |= new
+                todo.extend(sorted(new))
+            found = self._contents[cls] = frozenset(seen - {cls})
+        return found
+
+    def _held_by(self, cls: str) -> set[str]:
+        names: set[str] = set()
+        for scope in self.project.family(cls):
+            for attr in scope.stores:
+                value = self.values.attribute(cls, attr)
+                names.update((value.element if value.kind is Kind.LIST else value).name.split("|"))
+        return {name for name in names if name in self.project.classes}
+
+    def _same_class(self, one: object, other: object) -> bool:
+        return isinstance(one, Scope) and isinstance(other, Scope) and self.tracer.related(one.dotted, other.dotted)
+
+    def _views_meet(self, origin: Origin, root: Scope, path: tuple[str, ...]) -> bool:
+        return any(
+            self.tracer.related(cls, root.dotted) and _compared(rest, path) is not _Tie.NONE
+            for cls, rest in self.tracer.views(origin)
+        )
+
+    def moved_together(self, facts: FileFacts, one: ast.expr, other: ast.expr) -> bool | None:
+        """Whether one optimizer moves parameters of both modules; ``None`` where it is not known what moves one."""
+        first, second = self.movers(facts, one), self.movers(facts, other)
+        return bool(first & second) if first and second else None
+
+    def movers(self, facts: FileFacts, node: ast.expr) -> frozenset[ast.AST]:
+        """The constructors of the optimizers that move a module, by what is known best of where it comes from."""
+        origins = self.tracer.of(facts, _module_of(self.values, facts, node))
+        ties = [(self._tie(origin, moved), call) for origin in origins for moved, call in self.table.trained]
+        best = max((tie.value for tie, _ in ties), default=0)
+        return frozenset(call for tie, call in ties if tie.value == best and best)
+
+
+def _compared(path: tuple[str, ...], other: tuple[str, ...]) -> _Tie:
+    if path[: len(other)] == other:
+        return _Tie.WHOLE
+    return _Tie.PART if other[: len(path)] == path else _Tie.NONE
+
+
+def _module_of(values: Values, facts: FileFacts, node: ast.expr) -> ast.expr:
+    """The module whose method an expression names, else the expression."""
+    if isinstance(node, ast.Attribute) and values.of(facts, node).kind is not Kind.MODULE:
+        return node.value if values.of(facts, node.value).kind is Kind.MODULE else node
+    return node
+
+
+def _is_called_target(node: ast.expr) -> bool:
+    """Whether the last name of an expression says that it is a target network."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    if name == "module" and isinstance(node, ast.Attribute):
+        return _is_called_target(node.value)
+    return bool(_TARGET.search(name))

@@ -1,0 +1,287 @@
+"""Which module an expression means: followed through names, parameters, attributes and wrappers to where it is made."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from torchlint.facts.code.callers import passed, stores_of, unpacked
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.project import Project
+from torchlint.facts.code.solver import Solver
+from torchlint.facts.values.values import Values
+from torchlint.rule import Kind
+
+# Methods that give the module itself, and functions that wrap one.
+SAME = frozenset(
+    ["to", "cuda", "cpu", "train", "eval", "float", "double", "half", "bfloat16", "share_memory", "requires_grad_"]
+)
+_WRAPPERS = frozenset({"compile", "DataParallel", "DistributedDataParallel", "DDP", "script", "prepare", "trace"})
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A module by where it comes from.
+
+    Attributes:
+        root: the class whose instance it belongs to (``self``), the binding or the expression that makes it.
+        path: attributes and constant keys from there to the module.
+        facts: the file of the root. made: the expression that makes the root, where there is one.
+    """
+
+    root: Scope | Binding | ast.expr
+    path: tuple[str, ...]
+    facts: FileFacts
+    made: ast.expr | None = None
+
+    def part(self, name: str) -> Origin:
+        """What an attribute or key of it comes from."""
+        return Origin(self.root, (*self.path, name), self.facts, self.made)
+
+
+Origins = frozenset[Origin]
+NOWHERE: Origins = frozenset()
+"""Of a module that comes from somewhere unknown."""
+
+
+@dataclass(eq=False, slots=True)
+class Tracer:
+    """Answers where modules come from, with a memory."""
+
+    project: Project
+    graph: CallGraph
+    values: Values
+    _solver: Solver[tuple[FileFacts, ast.expr], Origins] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._solver = Solver(lambda question: self._expression(*question), NOWHERE)
+
+    def of(self, facts: FileFacts, node: ast.expr) -> Origins:
+        """All that an expression may mean; empty where that is not known."""
+        return self._solver.ask((facts, node)) or NOWHERE
+
+    def _all(self, facts: FileFacts, nodes: Iterable[ast.expr]) -> Origins:
+        return NOWHERE.union(*(self.of(facts, node) for node in nodes))
+
+    def _expression(self, facts: FileFacts, node: ast.expr) -> Origins:
+        if isinstance(node, ast.Name):
+            return self._name(facts, node)
+        if isinstance(node, ast.Attribute):
+            return self._attribute(facts, node)
+        if isinstance(node, ast.Subscript):
+            return self._item(facts, node)
+        if isinstance(node, ast.Call):
+            return self._call(facts, node)
+        if isinstance(node, ast.IfExp):
+            return self._all(facts, [node.body, node.orelse])
+        if isinstance(node, ast.BoolOp):
+            return self._all(facts, node.values)
+        if isinstance(node, (ast.NamedExpr, ast.Starred)):
+            return self.of(facts, node.value)
+        if isinstance(node, (ast.List, ast.Tuple)):
+            return self._all(facts, node.elts)
+        if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+            return self.of(facts, node.elt)
+        return NOWHERE
+
+    def bound(self, facts: FileFacts, node: ast.Call) -> Origins:
+        """What a call is bound to that makes a module, perhaps through methods that give it back."""
+        made = _unwrapped(node)
+        top: ast.AST = node
+        parent = facts.parent.get(top)
+        while isinstance(parent, ast.Attribute) and parent.attr in SAME:
+            top = facts.parent[parent]
+            parent = facts.parent.get(top)
+        if not isinstance(made, ast.Call) or not isinstance(parent, ast.Assign) or parent.value is not top:
+            return NOWHERE
+        found = NOWHERE
+        for target in parent.targets:
+            if isinstance(target, ast.Attribute):
+                found |= self.of(facts, target)
+            elif isinstance(target, ast.Name):
+                bindings = facts.scope_of(target).function.bindings.get(target.id, ())
+                own = (self._binding(facts, binding) for binding in bindings if binding.stmt is parent)
+                found = found.union(*own)
+        return found
+
+    # names ----------------------------------------------------------------------------------------------------------
+
+    def _name(self, facts: FileFacts, node: ast.Name) -> Origins:
+        bindings = self.project.reaching(facts, node).bindings
+        return NOWHERE.union(*(self._binding(facts, binding) for binding in bindings))
+
+    def _binding(self, facts: FileFacts, binding: Binding) -> Origins:
+        if binding.how is Bind.PARAM:
+            return self._parameter(binding)
+        if binding.how is Bind.IMPORT:
+            return self._imported(facts, binding)
+        if binding.value is None:
+            return NOWHERE
+        if binding.how is Bind.ELEMENT:
+            return self.element(facts, binding)
+        if binding.how is not Bind.ASSIGN:
+            return NOWHERE
+        if binding.path:
+            return self._unpacked(facts, binding, binding.value)
+        return self._assigned(facts, binding, binding.value)
+
+    def _assigned(self, facts: FileFacts, binding: Binding, value: ast.expr) -> Origins:
+        """What is bound to a new object comes from the binding; another name for an old one from there."""
+        made = _unwrapped(value)
+        if isinstance(made, ast.Call) and not _wraps(made):
+            return self._returned(made) | {Origin(binding, (), facts, value)}
+        if isinstance(made, ast.Constant):
+            return NOWHERE
+        if isinstance(made, (ast.List, ast.Tuple, ast.ListComp, ast.Dict, ast.DictComp)):
+            return self.of(facts, made) | {Origin(binding, (), facts, value)}
+        return self.of(facts, value)
+
+    def _unpacked(self, facts: FileFacts, binding: Binding, value: ast.expr) -> Origins:
+        """``a, b = x, y`` or ``a, b = accelerator.prepare(x, y)``, else a part of what a call gives."""
+        part: ast.expr = value
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "prepare":
+            part = ast.Tuple(value.args)
+        for step in binding.path:
+            if not isinstance(part, (ast.Tuple, ast.List)) or not -1 < step < len(part.elts):
+                return frozenset({Origin(binding, (), facts)})
+            part = part.elts[step]
+        return self._assigned(facts, binding, part)
+
+    def element(self, facts: FileFacts, binding: Binding) -> Origins:
+        """The elements of what is iterated: ``for q, target in zip(self.qs, self.targets)``."""
+        assert binding.value is not None
+        iterated, path = binding.value, list(binding.path)
+        while isinstance(iterated, ast.Call):
+            name = self.project.qualified(facts, iterated.func)
+            if name == "builtins.zip" and path and path[0] < len(iterated.args):
+                iterated = iterated.args[path.pop(0)]
+            elif name == "builtins.enumerate" and path[:1] == [1] and iterated.args:
+                path.pop(0)
+                iterated = iterated.args[0]
+            elif name in ("builtins.list", "builtins.tuple", "builtins.reversed") and iterated.args:
+                iterated = iterated.args[0]
+            elif isinstance(iterated.func, ast.Attribute) and iterated.func.attr in ("values", "children", "modules"):
+                iterated = iterated.func.value
+            elif isinstance(iterated.func, ast.Attribute) and iterated.func.attr == "items" and path[:1] == [1]:
+                path.pop(0)
+                iterated = iterated.func.value
+            else:
+                return NOWHERE
+        return NOWHERE if path else self.of(facts, iterated)
+
+    def _parameter(self, binding: Binding) -> Origins:
+        function = binding.scope
+        if function is None:
+            return NOWHERE
+        if function.self_name == binding.target and "classmethod" not in function.decorator_names:
+            owner = function.method_of
+            return frozenset({Origin(owner, (), owner.file)}) if owner is not None else NOWHERE
+        found = NOWHERE
+        for caller in self.graph.callers.get(function, ()):
+            node = passed(function, binding.target, caller)
+            if node is not None:
+                found |= self.of(caller.facts, node)
+        return found or frozenset({Origin(binding, (), function.file)})
+
+    def _imported(self, facts: FileFacts, binding: Binding) -> Origins:
+        module, _, last = self.project.canonical(facts, binding.target).rpartition(".")
+        file = self.project.modules.get(module)
+        bound = file.top.bindings.get(last, []) if file is not None else []
+        if file is None:
+            return NOWHERE
+        return NOWHERE.union(*(self._binding(file, b) for b in bound if b.how is Bind.ASSIGN))
+
+    # attributes and items -------------------------------------------------------------------------------------------
+
+    def _attribute(self, facts: FileFacts, node: ast.Attribute) -> Origins:
+        base = self.of(facts, node.value)
+        if node.attr in ("module", "unwrapped"):
+            return base  # of a wrapper for data parallel training
+        value = self.values.of(facts, node.value)
+        found: set[Origin] = {origin.part(node.attr) for origin in base}
+        if value.kind in (Kind.INSTANCE, Kind.MODULE) and value.name:
+            for cls in value.name.split("|"):
+                found.update(self._aliases(cls, node.attr))
+        return frozenset(found)
+
+    def _aliases(self, cls: str, attr: str) -> Iterator[Origin]:
+        """What an attribute holds that was made elsewhere: handed to the class, or given by a property."""
+        for store in stores_of(self.project, cls, attr):
+            value, scope = store.binding.value, store.scope
+            if value is None or store.binding.how is not Bind.ASSIGN:
+                continue
+            value = unpacked(value, store.binding.path)
+            if isinstance(_unwrapped(value), (ast.Name, ast.Attribute, ast.Subscript)) or _wraps(value):
+                yield from self.of(scope.file, value)
+        for method in self.project.implementations(cls, attr):
+            if "property" in method.decorator_names:
+                for given in method.returns:
+                    if given.value is not None:
+                        yield from self.of(method.file, given.value)
+
+    def _item(self, facts: FileFacts, node: ast.Subscript) -> Origins:
+        base = self.of(facts, node.value)
+        if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, (str, int)):
+            return frozenset(origin.part(f"[{node.slice.value}]") for origin in base)
+        return base
+
+    # calls ----------------------------------------------------------------------------------------------------------
+
+    def _call(self, facts: FileFacts, node: ast.Call) -> Origins:
+        func = node.func
+        if isinstance(func, ast.Attribute) and func.attr in SAME:
+            return self.of(facts, func.value)
+        if _wraps(node):
+            return self.of(facts, node.args[0])
+        return self._returned(node) | {Origin(node, (), facts, node)}
+
+    def _returned(self, node: ast.Call) -> Origins:
+        """What a project function hands out that belongs to somebody: ``return self.model``."""
+        found = NOWHERE
+        for target in self.graph.callees.get(node, ()):
+            for given in target.returns if target.name != "__init__" and node not in self.graph.weak else ():
+                if isinstance(given.value, ast.Attribute):
+                    found |= self.of(target.file, given.value)
+        return found
+
+    # comparing ------------------------------------------------------------------------------------------------------
+
+    def views(self, origin: Origin) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """An origin as a part of an instance of a class: class and path, for every class on the way to it."""
+        for cut in range(len(origin.path) + 1):
+            for cls in self._class_of(origin, cut):
+                yield cls, origin.path[cut:]
+
+    def _class_of(self, origin: Origin, cut: int) -> list[str]:
+        """Qualified names of the project's classes of the first ``cut`` steps of an origin."""
+        if isinstance(origin.root, Scope):
+            names = [origin.root.dotted]
+        elif origin.made is not None:
+            names = self.values.of(origin.facts, origin.made).name.split("|")
+        else:
+            names = []
+        for step in origin.path[:cut]:
+            names = [part for name in names if name for part in self.values.attribute(name, step).name.split("|")]
+        return [name for name in names if name in self.project.classes]
+
+    def related(self, one: str, other: str) -> bool:
+        """Whether an instance may be of both classes."""
+        return one in self.project.ancestry(other) or other in self.project.ancestry(one)
+
+
+def _unwrapped(node: ast.expr) -> ast.expr:
+    """An expression without the methods that give the module itself."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SAME:
+        node = node.func.value
+    return node
+
+
+def _wraps(node: ast.expr) -> bool:
+    """Whether a call gives its argument in another dress: ``torch.compile(net)``."""
+    if not isinstance(node, ast.Call) or not node.args:
+        return False
+    func = node.func
+    last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    return last in _WRAPPERS and isinstance(_unwrapped(node.args[0]), (ast.Name, ast.Attribute, ast.Subscript))

@@ -1,0 +1,1 @@
+"""What is written where, and which function each call reaches."""

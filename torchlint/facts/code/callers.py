@@ -1,0 +1,93 @@
+"""Calls of project functions: what they pass for a parameter, and where attributes are set."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchlint.facts.code.model import FileFacts, Scope, Store
+from torchlint.facts.code.project import Project
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A call of a project function: where, and how many leading parameters the call itself fills (``self``).
+
+    ``starts``: the call makes a process or thread that runs the function, and holds its arguments in ``args``.
+    """
+
+    facts: FileFacts
+    call: ast.Call
+    skip: int
+    starts: bool = False
+
+
+def passed(function: Scope, name: str, caller: Caller) -> ast.expr | None:
+    """The argument expression that a call passes for a parameter, ``None`` when the call leaves it out."""
+    args, named = _handed_over(caller.call) if caller.starts else (caller.call.args, _named(caller.facts, caller.call))
+    if name in named:
+        return named[name]
+    position = function.params.index(name) - caller.skip if name in function.params else -1
+    if 0 <= position < len(args) and not any(isinstance(a, ast.Starred) for a in args[: position + 1]):
+        return args[position]
+    return None
+
+
+def _named(facts: FileFacts, call: ast.Call) -> dict[str, ast.expr]:
+    """The keyword arguments of a call, also those of ``f(**settings)`` where ``settings`` is one dict display."""
+    found: dict[str, ast.expr] = {}
+    for keyword in call.keywords:
+        if keyword.arg is not None:
+            found[keyword.arg] = keyword.value
+        else:
+            found.update(_entries(_display(facts, call, keyword.value)))
+    return found
+
+
+def _display(facts: FileFacts, call: ast.Call, node: ast.expr) -> ast.expr:
+    """What a name is bound to, where a function binds it once."""
+    if isinstance(node, ast.Name):
+        bindings = facts.scope_of(call).function.bindings.get(node.id, ())
+        if len(bindings) == 1 and bindings[0].value is not None and not bindings[0].path:
+            return bindings[0].value
+    return node
+
+
+def _entries(node: ast.expr | None) -> dict[str, ast.expr]:
+    """The values of a dict display under its literal keys."""
+    if not isinstance(node, ast.Dict):
+        return {}
+    pairs = zip(node.keys, node.values, strict=True)
+    return {key.value: value for key, value in pairs if isinstance(key, ast.Constant) and isinstance(key.value, str)}
+
+
+def _handed_over(call: ast.Call) -> tuple[list[ast.expr], dict[str, ast.expr]]:
+    """The arguments in ``Process(target=f, args=(x, y), kwargs={"z": z})`` and ``spawn(f, args=(x, y))``."""
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    args = given.get("args")
+    return args.elts if isinstance(args, (ast.Tuple, ast.List)) else [], _entries(given.get("kwargs"))
+
+
+def opaque(call: ast.Call) -> bool:
+    """Whether star arguments hide what a call passes."""
+    return any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
+
+
+def unpacked(node: ast.expr, path: tuple[int, ...]) -> ast.expr:
+    """The element of a tuple display that an unpacked name gets; the whole where it is no display."""
+    for step in path:
+        if isinstance(node, (ast.Tuple, ast.List)) and -1 < step < len(node.elts):
+            node = node.elts[step]
+    return node
+
+
+def stores_of(project: Project, cls: str, name: str) -> Iterator[Store]:
+    """All assignments to an attribute in a class, its ancestors and its descendants."""
+    for scope in [*project.family(cls), *project.descendants(cls)]:
+        yield from scope.stores.get(name, ())
+
+
+def methods(cls: Scope) -> Iterator[Scope]:
+    """The functions in a class's body."""
+    return (inner for inner in cls.inner if inner.kind == "function")

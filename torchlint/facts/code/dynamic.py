@@ -1,0 +1,97 @@
+"""Attributes that are looked up by name: ``getattr(agent, "act")``, ``getattr(policies, config.name)``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchlint.facts.code.callers import passed
+from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.values.asking import Ask
+from torchlint.facts.values.join import join
+from torchlint.rule import UNKNOWN, Kind, Value
+
+_MANY = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """What is known of a text: all that it may be, or what it begins with."""
+
+    texts: frozenset[str] = frozenset()
+    prefix: str = ""
+
+
+def spelling(ask: Ask, facts: FileFacts, node: ast.expr) -> Spelling:
+    """What a text in the code may be; of a parameter, what the callers write."""
+    if isinstance(node, ast.Constant):
+        return Spelling(frozenset({node.value})) if isinstance(node.value, str) else Spelling()
+    if isinstance(node, ast.JoinedStr) and node.values and isinstance(first := node.values[0], ast.Constant):
+        return Spelling(prefix=str(first.value))
+    if isinstance(node, ast.BinOp) and isinstance(node.left, ast.Constant) and isinstance(node.left.value, str):
+        return Spelling(prefix=node.left.value)
+    if isinstance(node, ast.Name):
+        texts = {text for given in _given(ask, facts, node) for text in _texts(given)}
+        return Spelling(frozenset(texts))
+    return Spelling()
+
+
+def _texts(node: ast.expr) -> Iterator[str]:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+
+
+def _given(ask: Ask, facts: FileFacts, node: ast.Name) -> Iterator[ast.expr]:
+    """The expressions that a name may stand for."""
+    for binding in ask.project.reaching(facts, node).bindings:
+        if binding.how is Bind.PARAM and binding.scope is not None:
+            for caller in ask.callers.get(binding.scope, ()):
+                given = passed(binding.scope, binding.target, caller)
+                if given is not None:
+                    yield given
+        elif binding.how is Bind.ASSIGN and binding.value is not None and not binding.path:
+            yield binding.value
+        elif binding.how is Bind.ELEMENT and isinstance(binding.value, (ast.List, ast.Tuple)):
+            yield from binding.value.elts
+
+
+def looked_up(ask: Ask, facts: FileFacts, node: ast.Call) -> Value | None:
+    """The value of ``getattr(object, name)``; ``None`` where nothing is known yet."""
+    found = spelling(ask, facts, node.args[1])
+    module = ask.project.modules.get(ask.project.qualified(facts, node.args[0]) or "")
+    if module is not None:
+        return _of_module(ask, module, found)
+    source = ask.known(facts, node.args[0])
+    if source.kind not in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) or not source.name:
+        return UNKNOWN
+    texts = found.texts or _beginning(ask, source.name, found.prefix)
+    if not texts or len(texts) > _MANY:
+        return UNKNOWN
+    return join([ask.attribute(source.name, text) for text in sorted(texts)])
+
+
+def _beginning(ask: Ask, classes: str, prefix: str) -> set[str]:
+    """The methods of classes whose names begin with a text."""
+    families = (scope for cls in classes.split("|") for scope in ask.project.family(cls))
+    return {name for scope in families for name in scope.bindings if prefix and name.startswith(prefix)}
+
+
+def _of_module(ask: Ask, file: FileFacts, found: Spelling) -> Value:
+    """A function or class of a module of the project: the one that is named, else one that some text names."""
+    own = [scope for scope in file.top.inner if scope.kind in ("function", "class")]
+    if found.texts or found.prefix:
+        chosen = [s for s in own if s.name in found.texts or (found.prefix and s.name.startswith(found.prefix))]
+    else:
+        chosen = [scope for scope in own if _written(ask, scope)]
+    kinds = {scope.kind for scope in chosen}
+    if len(chosen) > _MANY or len(kinds) != 1:
+        return UNKNOWN
+    kind = Kind.FUNCTION if kinds == {"function"} else Kind.CLASS
+    return Value(kind, name="|".join(sorted(scope.dotted for scope in chosen)))
+
+
+def _written(ask: Ask, scope: Scope) -> bool:
+    """Whether the name of a function or class stands in quotes anywhere in the project."""
+    quoted = (f'"{scope.name}"'.encode(), f"'{scope.name}'".encode())
+    return any(text in file.source.utf8 for file in ask.project.files.values() for text in quoted)

@@ -1,0 +1,485 @@
+"""The call graph: which project functions each call reaches, and who calls a function."""
+
+from __future__ import annotations
+
+import ast
+import enum
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from torchlint.facts.code.callers import Caller, methods, passed
+from torchlint.facts.code.collect import dotted
+from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.project import Project, components
+from torchlint.facts.values.calls import PARTIAL
+from torchlint.facts.values.values import Values
+from torchlint.rule import Kind, Value
+
+# Names that containers, files and the standard library also have: never linked by name alone.
+_BARE = frozenset({"builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol"})
+_COMMON = frozenset(
+    [
+        "add",
+        "append",
+        "clear",
+        "close",
+        "copy",
+        "count",
+        "dump",
+        "dumps",
+        "extend",
+        "format",
+        "get",
+        "index",
+        "insert",
+        "items",
+        "join",
+        "keys",
+        "load",
+        "loads",
+        "log",
+        "open",
+        "pop",
+        "popitem",
+        "print",
+        "put",
+        "read",
+        "remove",
+        "render",
+        "replace",
+        "reset",
+        "reverse",
+        "run",
+        "save",
+        "seed",
+        "send",
+        "set",
+        "setdefault",
+        "size",
+        "sort",
+        "split",
+        "start",
+        "step",
+        "stop",
+        "strip",
+        "to",
+        "update",
+        "values",
+        "write",
+        "zero_grad",
+        "backward",
+        "item",
+        "numpy",
+        "cpu",
+        "cuda",
+        "detach",
+        "forward",
+        "__init__",
+        "state_dict",
+        "load_state_dict",
+        "parameters",
+        "eval",
+        "mean",
+        "sum",
+        "max",
+        "min",
+        "shape",
+        "info",
+        "debug",
+        "warning",
+        "error",
+    ]
+)
+_MANY = 6
+
+
+class How(enum.Enum):
+    """How a place comes to run a function."""
+
+    CALL = "call"
+    HERE = "each time it runs itself"
+    EACH = "for each element of something"
+    ITEMS = "for each item that the function yields"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A place that runs a function without a call whose arguments are its own.
+
+    A property that is read, a generator that a loop draws from, a function that is given to somebody else's.
+    """
+
+    facts: FileFacts
+    node: ast.AST
+    target: Scope
+    how: How
+
+
+@dataclass(eq=False, slots=True)
+class CallGraph:
+    """Edges between the project's functions.
+
+    ``groups`` gives for each file those it is connected with by imports. ``callers`` maps a function to the calls that
+    reach it; ``callees`` a call to what it reaches; ``weak`` holds calls that were linked by the method's name alone;
+    ``open`` the names of methods that too many have to link their calls. ``via`` holds, for a call of a parameter and a
+    function that it reaches, the calls that pass this function. ``runs`` are the places that run a function
+    otherwise, by function; ``wrapped`` the calls in decorators of the project that run the function they decorate.
+    """
+
+    groups: dict[str, frozenset[str]] = field(default_factory=dict)
+    callers: dict[Scope, list[Caller]] = field(default_factory=dict)
+    callees: dict[ast.Call, tuple[Scope, ...]] = field(default_factory=dict)
+    weak: set[ast.Call] = field(default_factory=set)
+    built: set[str] = field(default_factory=set)
+    open: set[str] = field(default_factory=set)
+    via: dict[tuple[ast.AST, Scope], list[Caller]] = field(default_factory=dict)
+    runs: dict[Scope, list[Run]] = field(default_factory=dict)
+    wrapped: dict[Scope, list[Caller]] = field(default_factory=dict)
+
+    def add(self, facts: FileFacts, call: ast.Call, targets: list[tuple[Scope, int]]) -> None:
+        """Record that a call reaches these functions; the number is how many parameters are filled already."""
+        self.callees[call] = tuple(scope for scope, _ in targets)
+        for scope, skip in targets:
+            self.callers.setdefault(scope, []).append(Caller(facts, call, skip))
+
+    def run(self, facts: FileFacts, node: ast.AST, targets: Iterable[Scope], how: How = How.HERE) -> None:
+        """Record that a place runs these functions without calling them."""
+        for scope in targets:
+            self.runs.setdefault(scope, []).append(Run(facts, node, scope, how))
+
+    def places(self, scope: Scope) -> Iterator[tuple[FileFacts, ast.AST]]:
+        """All places known to run a function."""
+        yield from ((caller.facts, caller.call) for caller in self.callers.get(scope, ()))
+        yield from ((run.facts, run.node) for run in self.runs.get(scope, ()))
+
+
+def call_graph(project: Project) -> tuple[CallGraph, Values]:
+    """Resolve every call of the project.
+
+    Receivers may depend on parameters, and these on the callers found so far, so the calls that stay open are tried
+    again with what the first round found; what is open then is linked by name where few methods have it.
+    """
+    graph = CallGraph(components(project))
+    values = Values(project)
+    resolver = _Resolver(project, graph, values)
+    pending = resolver.first_round()
+    resolver.started()
+    for _ in range(1):
+        values = Values(project, graph.callers)
+        resolver.values = values
+        resolver.linked = True
+        still = resolver.again(pending)
+        if len(still) == len(pending):
+            break
+        pending = still
+    resolver.by_name(pending)
+    values = Values(project, graph.callers)
+    return graph, values
+
+
+class _Resolver:
+    """Finds the targets of calls."""
+
+    def __init__(self, project: Project, graph: CallGraph, values: Values) -> None:
+        self.project = project
+        self.graph = graph
+        self.values = values
+        self.groups = graph.groups
+        self.names = _callable_names(project)
+        self.linked = False
+        self.switched: dict[FileFacts, frozenset[str]] = {}
+
+    def first_round(self) -> list[tuple[FileFacts, ast.Call]]:
+        pending = []
+        for facts in self.project.files.values():
+            for scope in facts.scopes:
+                for call in scope.calls:
+                    if self._candidate(call) and not self._resolve(facts, call):
+                        pending.append((facts, call))
+        return pending
+
+    def again(self, pending: list[tuple[FileFacts, ast.Call]]) -> list[tuple[FileFacts, ast.Call]]:
+        return [(facts, call) for facts, call in pending if not self._resolve(facts, call)]
+
+    def _candidate(self, call: ast.Call) -> bool:
+        """Cheap test: could this call reach a function of ours at all?"""
+        func = call.func
+        if isinstance(func, ast.Attribute):
+            return func.attr in self.names
+        return True
+
+    def _resolve(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Link one call; false when its receiver is not known yet."""
+        func = call.func
+        name = self.project.qualified(facts, func)
+        if name is not None:
+            if name in self.project.functions:
+                self.graph.add(facts, call, [(self.project.functions[name], 0)])
+                return True
+            if name in self.project.classes:
+                self._add(facts, call, self._constructed([name]))
+                return True
+            if "." in name:
+                return True  # a function of a library
+        if isinstance(func, ast.Attribute):
+            return self._method(facts, call, func)
+        return self._passed(facts, call, func) or self._called(facts, call, self.values.of(facts, func))
+
+    def _passed(self, facts: FileFacts, call: ast.Call, func: ast.expr) -> bool:
+        """A call of a parameter: what each caller passes for it, whatever the others do."""
+        targets: list[tuple[Scope, int]] = []
+        for value, caller in self._given(facts, func):
+            for target in self._reached(facts, call, value) or ():
+                targets.append(target)
+                self.graph.via.setdefault((call, target[0]), []).append(caller)
+        if targets:
+            self._add(facts, call, targets)
+        return bool(targets)
+
+    def _given(self, facts: FileFacts, node: ast.expr) -> Iterator[tuple[Value, Caller]]:
+        """What the callers known so far pass for a parameter."""
+        if not self.linked or not isinstance(node, ast.Name):
+            return
+        for binding in self.project.reaching(facts, node).bindings:
+            scope = binding.scope
+            if binding.how is not Bind.PARAM or scope is None or binding.target == scope.self_name:
+                continue
+            for caller in self.graph.callers.get(scope, ()):
+                given = passed(scope, binding.target, caller)
+                if given is not None:
+                    yield self.values.of(caller.facts, given), caller
+
+    def _method(self, facts: FileFacts, call: ast.Call, func: ast.Attribute) -> bool:
+        if isinstance(func.value, ast.Call) and isinstance(func.value.func, ast.Name) and func.value.func.id == "super":
+            owner = facts.scope_of(call).owner
+            above = self.project.ancestry(owner.dotted)[1:] if owner is not None else ()
+            for base in above:
+                method = self.project.method(base, func.attr)
+                if method is not None:
+                    self.graph.add(facts, call, [(method, 1)])
+                    break
+            return True
+        receiver = self.values.of(facts, func.value)
+        if receiver.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and receiver.name:
+            return self._bound(facts, call, receiver, func.attr)
+        if not receiver.known and self._bound_each(facts, call, func):
+            return True
+        return receiver.known and receiver.kind is not Kind.ENV
+
+    def _bound_each(self, facts: FileFacts, call: ast.Call, func: ast.Attribute) -> bool:
+        """A method of a parameter for which the callers pass objects of different kinds."""
+        targets: list[tuple[Scope, int]] = []
+        for value, _ in self._given(facts, func.value):
+            if value.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and value.name:
+                targets += self._methods(facts, call, value, func.attr) or ()
+        if targets:
+            self._add(facts, call, targets)
+        return bool(targets)
+
+    def _bound(self, facts: FileFacts, call: ast.Call, receiver: Value, attr: str) -> bool:
+        targets = self._methods(facts, call, receiver, attr)
+        if targets:
+            self._add(facts, call, targets)
+        return targets is not None
+
+    def _methods(self, facts: FileFacts, call: ast.Call, receiver: Value, attr: str) -> list[tuple[Scope, int]] | None:
+        """A method of a known class (or of one of several), and what its subclasses override; or a called attribute."""
+        targets: list[tuple[Scope, int]] = []
+        known = False
+        for name in receiver.name.split("|"):
+            method = self.project.method(name, attr)
+            skip = 0 if method is not None and "staticmethod" in method.decorator_names else 1
+            if receiver.kind is Kind.CLASS and method is not None and "classmethod" not in method.decorator_names:
+                skip = 0
+            found = [method] if method is not None else []
+            found += self._overrides(facts, name, attr)
+            reached: list[tuple[Scope, int]] | None = [(scope, skip) for scope in found]
+            if not found:
+                reached = self._reached(facts, call, self.values.attribute(name, attr))
+            known = known or reached is not None or not self.project.is_ours(name)
+            targets += reached or ()
+        return targets if known else None
+
+    def _overrides(self, facts: FileFacts, cls: str, attr: str) -> list[Scope]:
+        """What subclasses override; of a library's class (``nn.Module``) only in few files that this one is tied to."""
+        found = list(self.project.overrides(cls, attr))
+        if cls in self.project.classes:
+            return found
+        found = [scope for scope in found if scope.file.path in self.groups[facts.path]]
+        return found if len(found) <= _MANY else []
+
+    def _add(self, facts: FileFacts, call: ast.Call, targets: list[tuple[Scope, int]]) -> None:
+        self.graph.add(facts, call, list(dict.fromkeys(targets)))
+
+    def _called(self, facts: FileFacts, call: ast.Call, value: Value) -> bool:
+        """A call of a value: a module, an instance, a function held in a variable."""
+        targets = self._reached(facts, call, value)
+        if targets:
+            self._add(facts, call, targets)
+        return targets is not None
+
+    def _reached(self, facts: FileFacts, call: ast.Call, value: Value) -> list[tuple[Scope, int]] | None:
+        """What a call of a value reaches, with the parameters that are filled already; ``None`` if not known."""
+        names = value.name.split("|")
+        functions = self.project.functions
+        if value.kind is Kind.CLASS and names[0] in self.project.classes:
+            return self._constructed(names)
+        if value.kind is Kind.FUNCTION and names[0] in functions:
+            found = [functions[name] for name in names if name in functions]
+            return [(each, 1 if each.method_of is not None else 0) for each in found]
+        if value.name == PARTIAL:
+            filled = sorted({name for part in value.items for name in part.name.split("|")} & functions.keys())
+            self.graph.run(facts, call, [functions[name] for name in filled])
+            return [] if filled else None
+        if value.kind in (Kind.MODULE, Kind.INSTANCE):
+            module = value.kind is Kind.MODULE
+            targets: list[tuple[Scope, int]] = []
+            for name in names:
+                attr = "forward" if module and self.project.method(name, "__call__") is None else "__call__"
+                method = self.project.method(name, attr)
+                own = [method] if method is not None else []
+                targets.extend((scope, 1) for scope in [*own, *self._overrides(facts, name, attr)])
+            return targets
+        return [] if value.known else None
+
+    def _constructed(self, names: Sequence[str]) -> list[tuple[Scope, int]]:
+        """The constructors of classes of the project."""
+        self.graph.built.update(names)
+        found = [self.project.method(name, "__init__") for name in names]
+        return [(init, 1) for init in found if init is not None]
+
+    def started(self) -> None:
+        """Note what processes and threads are given for the parameters of the function that they run."""
+        for facts in self.project.files.values():
+            text = facts.source.utf8
+            if b"target" not in text and b"spawn" not in text:
+                continue
+            for call in (call for scope in facts.scopes for call in scope.calls):
+                target = next((k.value for k in call.keywords if k.arg == "target"), None)
+                before = 0
+                if target is None and (self.project.qualified(facts, call.func) or "").endswith(
+                    "multiprocessing.spawn"
+                ):
+                    target, before = (call.args[0] if call.args else None), 1  # the number of the process comes first
+                value = self.values.of(facts, target) if target is not None else None
+                for name in value.name.split("|") if value is not None and value.kind is Kind.FUNCTION else ():
+                    scope = self.project.functions.get(name)
+                    if scope is not None:
+                        skip = before + (1 if scope.method_of is not None else 0)
+                        self.graph.callers.setdefault(scope, []).append(Caller(facts, call, skip, starts=True))
+
+    def by_name(self, pending: list[tuple[FileFacts, ast.Call]]) -> None:
+        """Link calls on unknown receivers to the few methods of that name in files connected by imports."""
+        for facts, call in pending:
+            func = call.func
+            if not isinstance(func, ast.Attribute) or func.attr in _COMMON or func.attr.startswith("__"):
+                continue
+            near = [m for m in self.project.methods.get(func.attr, ()) if m.file.path in self.groups[facts.path]]
+            near = [m for m in near if _fits(m, call)]
+            if func.attr == "train" and self._switches(facts, call, func):
+                continue
+            if near:
+                used = _used(facts, func.value)
+                near = [m for m in near if self._may_have(m, used)]
+            if 0 < len(near) <= _MANY or len({self._topmost(m) for m in near}) == 1:
+                self.graph.weak.add(call)
+                self.graph.add(facts, call, [(m, 1) for m in near])
+            elif near:
+                self.graph.open.add(func.attr)
+
+    def _switches(self, facts: FileFacts, call: ast.Call, func: ast.Attribute) -> bool:
+        """Whether ``x.train(...)`` sets the mode of a module: it says a mode, or the file also calls ``x.eval()``."""
+        if self.values.of(facts, func.value).kind is Kind.MODULE or _is_mode(call):
+            return True
+        if facts not in self.switched:
+            calls = [c for scope in facts.scopes for c in scope.calls if isinstance(c.func, ast.Attribute)]
+            switching = [c.func for c in calls if isinstance(c.func, ast.Attribute) and _is_mode(c)]
+            self.switched[facts] = frozenset(ast.unparse(switch.value) for switch in switching)
+        return ast.unparse(func.value) in self.switched[facts]
+
+    def _may_have(self, method: Scope, used: frozenset[str]) -> bool:
+        """Whether an object of a method's class may have all these methods too: a class whose bases are all known."""
+        owner = method.method_of
+        assert owner is not None
+        family = [*self.project.family(owner.dotted), *self.project.descendants(owner.dotted)]
+        if not all(self._is_closed(scope) for scope in family):
+            return True
+        return all(any(name in scope.bindings or name in scope.stores for scope in family) for name in used)
+
+    def _is_closed(self, cls: Scope) -> bool:
+        """Whether all ancestors of a class are known."""
+        bases = list(self.project.bases(cls))
+        known = all(base in self.project.classes or base in _BARE for base in bases)
+        return known and isinstance(cls.node, ast.ClassDef) and len(cls.node.bases) == len(bases)
+
+    def _topmost(self, method: Scope) -> Scope:
+        """The method of the farthest ancestor that a method overrides, itself where it overrides none."""
+        owner = method.method_of
+        assert owner is not None
+        found = method
+        for family in self.project.family(owner.dotted):
+            for binding in family.bindings.get(method.name, ()):
+                found = binding.scope or found
+        return found
+
+
+def _is_mode(call: ast.Call) -> bool:
+    """``x.eval()``, ``x.train(False)``."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    if name == "eval":
+        return not call.args and not call.keywords
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    literal = len(given) == 1 and isinstance(given[0], ast.Constant) and isinstance(given[0].value, bool)
+    return name == "train" and literal
+
+
+def _used(facts: FileFacts, receiver: ast.expr) -> frozenset[str]:
+    """The methods that a function, or its class of an attribute, calls on a receiver; ``__call__``: it is called."""
+    text = dotted(receiver)
+    scope = facts.scope_of(receiver)
+    own, owner = scope.function.self_name, scope.owner
+    of_object = bool(own) and owner is not None and text.startswith(f"{own}.")
+    found: set[str] = set()
+    for method in methods(owner) if owner is not None and of_object else (scope.function,):
+        for call in method.calls if text else ():
+            if dotted(call.func) == text:
+                found.add("__call__")
+            elif isinstance(call.func, ast.Attribute) and dotted(call.func.value) == text:
+                found.add(call.func.attr)
+    return frozenset(found)
+
+
+def _fits(method: Scope, call: ast.Call) -> bool:
+    """Whether a call's arguments can be a method's at all."""
+    node = method.node
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return False
+    args = node.args
+    if args.vararg is None and not any(isinstance(a, ast.Starred) for a in call.args):
+        most = len(args.posonlyargs) + len(args.args) - 1
+        if len(call.args) > most:
+            return False
+    names = {a.arg for a in [*args.args, *args.kwonlyargs]}
+    return args.kwarg is not None or all(k.arg is None or k.arg in names for k in call.keywords)
+
+
+def _callable_names(project: Project) -> set[str]:
+    """All names behind a dot that may mean something of the project: methods, attributes, and what modules bind."""
+    names = set(project.methods)
+    for facts in project.files.values():
+        names.update(facts.top.bindings)
+        for scope in facts.scopes:
+            if scope.kind == "class":
+                names.update(scope.stores, scope.bindings)
+    return names
+
+
+def references(project: Project, facts: FileFacts) -> set[str]:
+    """Qualified names of the project's classes that a file mentions in any way (``features_extractor_class=Net``)."""
+    found: set[str] = set()
+    for scope in facts.scopes:
+        for bindings in scope.bindings.values():
+            for binding in bindings:
+                if binding.how is Bind.IMPORT:
+                    found.add(project.canonical(facts, binding.target))
+    return found

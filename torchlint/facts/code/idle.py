@@ -1,0 +1,111 @@
+"""Whether anybody does something with an object that was made and kept."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchlint.facts.code.mentions import Mentions
+from torchlint.facts.code.model import FileFacts
+
+
+@dataclass(eq=False, slots=True)
+class Idle:
+    """Looks at all places that may read what an expression is assigned to."""
+
+    mentions: Mentions
+
+    def handled(self, facts: FileFacts, node: ast.expr, idle: frozenset[str]) -> bool:
+        """Whether an object is used: other than by the methods in ``idle`` and tests whether it is there."""
+        stmt = facts.statement(node)
+        value = getattr(stmt, "value", None)
+        if not isinstance(stmt, (ast.Assign, ast.AnnAssign)) or not _gives(value, node):
+            return True
+        targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]
+        reads = [found for target in targets for found in self._reads(facts, stmt, target)]
+        return any(read is None or not _asks(*read, idle) for read in reads)
+
+    def calls(self, facts: FileFacts, node: ast.expr, name: str) -> bool:
+        """Whether a method of an object that is assigned, or entered by ``with``, is called by its name."""
+        stmt = facts.statement(node)
+        targets = stmt.targets if isinstance(stmt, ast.Assign) and _gives(stmt.value, node) else []
+        if isinstance(stmt, ast.With):
+            entered = [item for item in stmt.items if item.context_expr is node]
+            targets = [item.optional_vars for item in entered if item.optional_vars is not None]
+        reads = [read for target in targets for read in self._reads(facts, stmt or facts.tree, target)]
+        above = [read[0].parent.get(read[1]) for read in reads if read is not None]
+        return any(isinstance(part, ast.Attribute) and part.attr == name for part in above)
+
+    def tried(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether the ``try`` around an expression ends before anything uses what it is assigned to."""
+        stmt = facts.statement(node)
+        held = stmt
+        above = facts.parent.get(stmt) if stmt is not None else None
+        while isinstance(above, (ast.If, ast.With, ast.For)):
+            held, above = above, facts.parent.get(above)
+        if not isinstance(above, ast.Try) or held not in above.body or not _catches(above):
+            return False
+        if isinstance(stmt, ast.Return):
+            return stmt.value is node
+        targets = stmt.targets if isinstance(stmt, ast.Assign) and _gives(stmt.value, node) else []
+        texts = {ast.unparse(target) for target in targets}
+        parts = (part for other in above.body for part in ast.walk(other))
+        calls = [part for part in parts if isinstance(part, ast.Call) and not _is_compile(part, node)]
+        return bool(texts) and not any(ast.unparse(part) in texts for call in calls for part in (call.func, *call.args))
+
+    def _reads(self, facts: FileFacts, stmt: ast.AST, target: ast.expr) -> Iterator[tuple[FileFacts, ast.expr] | None]:
+        """The places that may read a target; ``None`` for one that is not followed."""
+        if isinstance(target, ast.Name):
+            scope = facts.scope_of(stmt)
+            if scope.kind != "function" or target.id in scope.shared:
+                yield None
+            yield from ((facts, node) for node in self.mentions.of_binding(facts, target.id, stmt))
+        elif isinstance(target, ast.Attribute) and facts.scope_of(stmt).owner is not None:
+            yield from self.mentions.of_field(facts, "", target.attr)
+            word = f'"{target.attr}"'.encode(), f"'{target.attr}'".encode()
+            group = self.mentions.graph.groups[facts.path]
+            if any(part in self.mentions.project.files[path].source.utf8 for path in group for part in word):
+                yield None  # perhaps getattr by name
+        else:
+            yield None
+
+
+# What is raised where torch, or a part of it, is too old or not installed.
+_MISSING = frozenset({"AttributeError", "ImportError", "ModuleNotFoundError", "NameError"})
+
+
+def _catches(node: ast.Try) -> bool:
+    """Whether a handler catches more than that something is missing."""
+    for handler in node.handlers:
+        caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+        if any(kind is None or ast.unparse(kind) not in _MISSING for kind in caught):
+            return True
+    return False
+
+
+def _is_compile(call: ast.Call, node: ast.expr) -> bool:
+    """Whether a call is the one looked at, or of the same function."""
+    return isinstance(node, ast.Call) and ast.unparse(call.func) == ast.unparse(node.func)
+
+
+def _gives(value: ast.expr | None, node: ast.expr) -> bool:
+    """Whether an expression gives a node's value, in one case at least."""
+    if isinstance(value, ast.IfExp):
+        return _gives(value.body, node) or _gives(value.orelse, node)
+    return value is node
+
+
+def _asks(facts: FileFacts, node: ast.expr, idle: frozenset[str]) -> bool:
+    """Whether a read only asks whether the object is there, or calls one of the methods that do not count."""
+    above = facts.parent.get(node)
+    match above:
+        case ast.Compare(ops=[ast.Is() | ast.IsNot()]):
+            return True
+        case ast.If() | ast.IfExp() | ast.While():
+            return above.test is node
+        case ast.BoolOp() | ast.UnaryOp(op=ast.Not()) | ast.Expr():
+            return True
+        case ast.Attribute(attr=name):
+            return name in idle
+    return False

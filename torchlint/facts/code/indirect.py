@@ -1,0 +1,220 @@
+"""Places that run functions of the project without calling them by name.
+
+Properties that are read, context managers, what loops draw from, functions given to somebody else's, decorators.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from torchlint.facts.code.callers import Caller
+from torchlint.facts.code.graph import CallGraph, How
+from torchlint.facts.code.model import Bind, FileFacts, Scope, decorators
+from torchlint.facts.code.project import Project
+from torchlint.facts.hotness import protocols
+from torchlint.facts.values.values import Values
+from torchlint.rule import Kind, Value
+
+# Calls that keep or describe a function, or give another in its place: they do not run it.
+_KEEPERS = frozenset(
+    """register_forward_hook register_forward_pre_hook register_full_backward_hook register_full_backward_pre_hook
+    register_backward_hook register_hook register_module_forward_hook register_state_dict_hook register signal partial
+    partialmethod wraps update_wrapper signature isinstance issubclass hasattr getattr setattr callable id type print
+    compile script trace vmap lru_cache cache property staticmethod classmethod add_argument append add insert extend
+    setdefault put field defaultdict deepcopy copy no_grad inference_mode enable_grad str repr hash jit""".split()
+)
+# Calls that run a function once for each element of something.
+_EACH = frozenset(
+    """map imap imap_unordered starmap starmap_async map_async filter reduce sorted min max sort tree_map
+    tree_map_only apply_along_axis vectorize fromiter apply""".split()
+)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def indirect(project: Project, graph: CallGraph, values: Values) -> dict[Scope, protocols.EntryPoint]:
+    """Record all such places in the graph; gives the functions that are handed to frameworks, which call them."""
+    finder = _Finder(project, graph, values)
+    for facts in project.files.values():
+        finder.read(facts)
+    return finder.given
+
+
+@dataclass(eq=False, slots=True)
+class _Finder:
+    project: Project
+    graph: CallGraph
+    values: Values
+    given: dict[Scope, protocols.EntryPoint] = field(default_factory=dict)
+    properties: frozenset[str] = field(init=False)
+    functions: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        functions = self.project.functions.values()
+        # A property that only hands out an attribute costs nothing, and leads nowhere.
+        busy = (
+            scope.name for scope in functions if "property" in scope.decorator_names and (scope.calls or scope.inner)
+        )
+        self.properties = frozenset(busy)
+        self.functions = frozenset(scope.name for scope in functions)
+
+    def read(self, facts: FileFacts) -> None:
+        if self.properties:
+            self._reads(facts)
+        self._compounds(facts)
+        for scope in facts.scopes:
+            if scope.kind == "comprehension":
+                self._comprehension(facts, scope.node)
+            elif scope.kind == "function":
+                self._decorated(facts, scope)
+            for call in scope.calls:
+                self._call(facts, call)
+        if self._has("__getitem__"):
+            for subscript in facts.subscripts:
+                if isinstance(subscript.ctx, ast.Load):
+                    self.graph.run(facts, subscript, self._methods(facts, subscript.value, "__getitem__"))
+
+    def _has(self, *names: str) -> bool:
+        return any(name in self.project.methods for name in names)
+
+    def _methods(self, facts: FileFacts, node: ast.expr, name: str) -> list[Scope]:
+        """The methods of that name that an object of a class of the project may have."""
+        value = self.values.of(facts, node)
+        if value.kind not in (Kind.INSTANCE, Kind.MODULE) or not value.name:
+            return []
+        return [scope for cls in value.name.split("|") for scope in self.project.implementations(cls, name)]
+
+    # properties, context managers, loops ----------------------------------------------------------------------------
+
+    def _reads(self, facts: FileFacts) -> None:
+        for node in [n for n in facts.parent if n.__class__ is ast.Attribute]:
+            assert isinstance(node, ast.Attribute)
+            if node.attr in self.properties and isinstance(node.ctx, ast.Load):
+                found = self._methods(facts, node.value, node.attr)
+                self.graph.run(facts, node, [scope for scope in found if "property" in scope.decorator_names])
+
+    def _compounds(self, facts: FileFacts) -> None:
+        managers = self._has("__enter__")
+        for stmt in facts.compounds:
+            if isinstance(stmt, (ast.With, ast.AsyncWith)) and managers:
+                for item in stmt.items:
+                    for name in ("__enter__", "__exit__"):
+                        self.graph.run(facts, item.context_expr, self._methods(facts, item.context_expr, name))
+            elif isinstance(stmt, (ast.For, ast.AsyncFor)):
+                self._drawn(facts, stmt.iter, stmt.body[0])
+
+    def _comprehension(self, facts: FileFacts, node: ast.AST) -> None:
+        assert isinstance(node, _COMPREHENSIONS)
+        element = node.key if isinstance(node, ast.DictComp) else node.elt
+        for generator in node.generators:
+            self._drawn(facts, generator.iter, element)
+
+    def _drawn(self, facts: FileFacts, source: ast.expr, body: ast.AST) -> None:
+        """What a loop draws from runs once for each item, like the body of the loop."""
+        for node in self._sources(facts, source):
+            if isinstance(node, ast.Call) and node in self.graph.callees:
+                yielding = [scope for scope in self.graph.callees[node] if scope.yields]
+                self.graph.run(facts, body, yielding, How.ITEMS)
+            if isinstance(node, ast.Constant) or not self._has("__iter__", "__next__", "__getitem__"):
+                continue
+            begun = self._methods(facts, node, "__iter__")
+            self.graph.run(facts, body, [scope for scope in begun if scope.yields], How.ITEMS)
+            self.graph.run(facts, node, [scope for scope in begun if not scope.yields])
+            each = "__next__" if begun else "__getitem__"
+            self.graph.run(facts, body, self._methods(facts, node, each))
+
+    def _sources(self, facts: FileFacts, node: ast.expr) -> Iterator[ast.expr]:
+        """What is really drawn from: a name's only value, the arguments of ``zip``, ``enumerate`` and the like."""
+        if isinstance(node, ast.Name):
+            bindings = self.project.reaching(facts, node).bindings
+            if len(bindings) == 1 and bindings[0].how is Bind.ASSIGN and isinstance(bindings[0].value, ast.Call):
+                yield bindings[0].value
+                return
+        yield node
+        if isinstance(node, ast.Call) and not self.graph.callees.get(node):
+            for argument in node.args[:3]:
+                if isinstance(argument, (ast.Name, ast.Attribute, ast.Call)):
+                    yield from self._sources(facts, argument)
+
+    # functions given to others --------------------------------------------------------------------------------------
+
+    def _call(self, facts: FileFacts, call: ast.Call) -> None:
+        if self.graph.callees.get(call) and call not in self.graph.weak:
+            return  # the project's own function: what it does with a function is known
+        func = call.func
+        last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+        if last == "next" and call.args:
+            self._drawn(facts, call.args[0], call)
+            return
+        arguments = [(str(place), node) for place, node in enumerate(call.args)]
+        arguments += [(keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg]
+        if not arguments:
+            return
+        framework = self._framework(facts, call)
+        for place, node in arguments:
+            if place in framework:
+                for scope in self._given(self.values.of(facts, node)):
+                    self.given.setdefault(scope, framework[place])
+            elif last not in _KEEPERS and self._may_be_function(node):
+                found = self._given(self.values.of(facts, node), modules=False)
+                self.graph.run(facts, call, found, How.EACH if last in _EACH else How.HERE)
+
+    def _framework(self, facts: FileFacts, call: ast.Call) -> dict[str, protocols.EntryPoint]:
+        """The arguments of a call that a framework calls again and again."""
+        name = self.project.qualified(facts, call.func)
+        if name is None and isinstance(call.func, ast.Attribute):
+            name = f".{call.func.attr}"
+        return dict(protocols.given(name)) if name and "." in name else {}
+
+    def _may_be_function(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Name):
+            return node.id in self.functions
+        if isinstance(node, ast.Attribute):
+            return node.attr in self.project.methods
+        return isinstance(node, ast.Lambda)
+
+    def _given(self, value: Value, *, modules: bool = True) -> list[Scope]:
+        """The functions that are run when a value is called."""
+        if value.kind is Kind.FUNCTION:
+            functions = self.project.functions
+            return [functions[name] for name in value.name.split("|") if name in functions]
+        if value.kind in (Kind.MODULE, Kind.INSTANCE) and modules:
+            module = value.kind is Kind.MODULE
+            return [scope for name in value.name.split("|") for scope in self.project.called(name, module=module)]
+        return []
+
+    # decorators -----------------------------------------------------------------------------------------------------
+
+    def _decorated(self, facts: FileFacts, scope: Scope) -> None:
+        """What a decorator of the project puts in place of a function runs as often as the function."""
+        assert isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        if isinstance(scope.node, ast.Lambda):
+            return
+        for plain, written in zip(decorators(scope.node), scope.node.decorator_list, strict=True):
+            made = self._given(self.values.of(facts, plain), modules=False)
+            if isinstance(written, ast.Call):
+                made = [inner for each in made for inner in self._inner(each)]
+            for decorator in made:
+                wrappers = self._inner(decorator)
+                self.graph.run(facts, scope.node.body[0], wrappers)
+                calls = (call for wrapper in wrappers for call in _calls_of(wrapper, decorator.params))
+                self.graph.wrapped.setdefault(scope, []).extend(Caller(decorator.file, call, 0) for call in calls)
+
+    def _inner(self, function: Scope) -> list[Scope]:
+        """The functions of its own that a function returns."""
+        value = self.values.returned(function)
+        return [scope for scope in self._given(value, modules=False) if _within(scope, function)]
+
+
+def _within(scope: Scope, outer: Scope) -> bool:
+    parent = scope.parent
+    while parent is not None and parent is not outer:
+        parent = parent.parent
+    return parent is outer
+
+
+def _calls_of(wrapper: Scope, names: Iterable[str]) -> list[ast.Call]:
+    """The calls in a function of one of these names."""
+    wanted = set(names)
+    return [call for call in wrapper.calls if isinstance(call.func, ast.Name) and call.func.id in wanted]

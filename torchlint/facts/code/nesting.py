@@ -1,0 +1,83 @@
+"""Which loops and comprehensions run a node, and what stands in them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.facts.code.collect import dotted
+from torchlint.facts.code.model import FileFacts
+
+Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+LoopNode = ast.For | ast.AsyncFor | ast.While | Comprehension
+
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
+OUTSIDE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.Module)
+"""Nodes that a search for the loops around a node does not leave."""
+
+
+def around(facts: FileFacts, node: ast.AST) -> Iterator[LoopNode]:
+    """The loops and comprehensions of the same function that run a node again in every round, innermost first."""
+    child, parent = node, facts.parent.get(node)
+    while parent is not None and not isinstance(parent, OUTSIDE):
+        if isinstance(parent, ast.comprehension):
+            holder = facts.parent[parent]
+            assert isinstance(holder, COMPREHENSIONS)
+            if child is not parent.iter or parent is not holder.generators[0]:
+                yield holder
+            child, parent = holder, facts.parent.get(holder)
+            continue
+        if isinstance(parent, COMPREHENSIONS):
+            yield parent
+        elif isinstance(parent, LOOPS):
+            tested = isinstance(parent, ast.While) and child is parent.test
+            if tested or (isinstance(child, ast.stmt) and facts.places[child][0] is parent.body):
+                yield parent
+        child, parent = parent, facts.parent.get(parent)
+
+
+def inside(loop: LoopNode) -> list[ast.AST]:
+    """The parts of a loop that run in every round."""
+    if isinstance(loop, ast.While):
+        return [loop.test, *loop.body]
+    if isinstance(loop, (ast.For, ast.AsyncFor)):
+        return list(loop.body)
+    kept = [part for part in ast.iter_child_nodes(loop) if not isinstance(part, ast.comprehension)]
+    first, *others = loop.generators
+    return [*kept, *first.ifs, *others]
+
+
+def head(loop: LoopNode) -> ast.expr | None:
+    """What a loop goes over, ``None`` for ``while``."""
+    if isinstance(loop, ast.While):
+        return None
+    return loop.iter if isinstance(loop, (ast.For, ast.AsyncFor)) else loop.generators[0].iter
+
+
+def stored_before(facts: FileFacts, node: ast.AST, text: str, loop: LoopNode | None) -> ast.expr | None:
+    """What an attribute was set to earlier in the same round of a loop (or call of the function), on every way there.
+
+    ``None`` where it may not have been.
+    """
+    stmt = facts.statement(node)
+    while stmt is not None and stmt is not loop and stmt in facts.places:
+        block, index = facts.places[stmt]
+        for earlier in reversed(block[:index]):
+            if isinstance(earlier, ast.Assign) and any(dotted(target) == text for target in earlier.targets):
+                return earlier.value
+        parent = facts.parent.get(stmt)
+        while parent is not None and not isinstance(parent, ast.stmt):
+            parent = facts.parent.get(parent)
+        stmt = parent
+    return None
+
+
+def in_handler(facts: FileFacts, node: ast.AST) -> bool:
+    """Whether a node stands in the ``except`` part of a ``try`` of its function."""
+    parent: ast.AST | None = node
+    while parent is not None and not isinstance(parent, OUTSIDE):
+        if isinstance(parent, ast.ExceptHandler):
+            return True
+        parent = facts.parent.get(parent)
+    return False

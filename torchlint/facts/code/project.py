@@ -1,0 +1,385 @@
+"""The files of a project linked: imports across files, qualified names, the class hierarchy."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, Store
+from torchlint.facts.code.reach import Reaching, reaching
+from torchlint.facts.hotness import protocols
+
+# Packages that a file or folder of the same name in a package (``agents/torch/``) does not hide: ``import torch``.
+_LIBRARIES = frozenset(
+    ("torch", "numpy", "jax", "flax", "tensorflow", "keras", "gym", "gymnasium", "ray", "scipy", "pandas", "wandb")
+)
+# Functions that a command line or an installed script starts.
+_ENTRIES = frozenset({"main", "cli", "run", "train", "launch"})
+
+
+def module_name(path: str) -> tuple[str, bool]:
+    """Dotted name of a file by its path relative to the project root, unique there, and whether it is a package."""
+    parts = list(PurePosixPath(path).with_suffix("").parts)
+    package = parts[-1] == "__init__" and len(parts) > 1
+    if package:
+        parts.pop()
+    return ".".join(part.replace(".", "·") for part in parts), package
+
+
+@dataclass(eq=False, slots=True)
+class Project:
+    """All files whose facts are known.
+
+    ``classes`` and ``functions`` are keyed by qualified name; ``methods`` maps a method's name to all of that name,
+    ``outside`` an attribute to all assignments to it that are not to ``self``.
+    """
+
+    files: dict[str, FileFacts]
+    modules: dict[str, FileFacts] = field(default_factory=dict)
+    by_suffix: dict[str, list[FileFacts]] = field(default_factory=dict)
+    classes: dict[str, Scope] = field(default_factory=dict)
+    functions: dict[str, Scope] = field(default_factory=dict)
+    methods: dict[str, list[Scope]] = field(default_factory=dict)
+    children: dict[str, list[Scope]] = field(default_factory=dict)
+    outside: dict[str, list[tuple[FileFacts, ast.expr, Store]]] = field(default_factory=dict)
+    _links: dict[tuple[str, str], FileFacts | None] = field(default_factory=dict)
+    _canonical: dict[tuple[str, str], str] = field(default_factory=dict)
+    _names: dict[ast.AST, str | None] = field(default_factory=dict)
+    _mro: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _derived: dict[str, tuple[Scope, ...]] = field(default_factory=dict)
+    _overrides: dict[tuple[str, str], tuple[Scope, ...]] = field(default_factory=dict)
+    _unused: frozenset[str] | None = None
+    _reach: dict[ast.Name, Reaching] = field(default_factory=dict)
+
+    # names ----------------------------------------------------------------------------------------------------------
+
+    def reaching(self, facts: FileFacts, name: ast.Name) -> Reaching:
+        """Bindings that may reach a name where it is read."""
+        found = self._reach.get(name)
+        if found is None:
+            found = self._reach[name] = reaching(facts, name)
+        return found
+
+    def module(self, facts: FileFacts, dotted: str) -> FileFacts | None:
+        """The project file that an absolute import of ``dotted`` in a file means, if it is one of ours."""
+        key = (facts.path.rpartition("/")[0], dotted)
+        if key not in self._links:
+            self._links[key] = self._find_module(facts, dotted)
+        return self._links[key]
+
+    def _find_module(self, facts: FileFacts, dotted: str) -> FileFacts | None:
+        exact = self.modules.get(dotted)
+        if exact is not None and "." in dotted:
+            return exact
+        candidates = self.by_suffix.get(dotted, [])
+        here = PurePosixPath(facts.path).parent.parts
+        foreign = dotted in sys.stdlib_module_names or dotted.partition(".")[0] in _LIBRARIES
+        best: tuple[int, int, str] | None = None
+        found = None
+        for candidate in candidates:
+            parts = candidate.module.split(".")
+            above = tuple(parts[: len(parts) - len(dotted.split("."))])
+            common = 0
+            for mine, theirs in zip(here, above, strict=False):
+                if mine.replace(".", "·") != theirs:
+                    break
+                common += 1
+            outside = len(above) - common
+            if foreign and above:
+                continue
+            if outside and "." not in dotted:
+                continue  # a bare name is a sibling or lies in a folder above, else it is somebody else's package
+            rank = (-common, outside, candidate.path)
+            if best is None or rank < best:
+                best, found = rank, candidate
+        return found
+
+    def qualified(self, facts: FileFacts, node: ast.AST) -> str | None:
+        """Qualified name of a name or attribute chain: ``torch.zeros``, ``agents.sac.Agent``; ``None`` if unknown."""
+        if node not in self._names:
+            self._names[node] = None  # a name that is defined by itself has none
+            self._names[node] = self._qualified(facts, node)
+        return self._names[node]
+
+    def _qualified(self, facts: FileFacts, node: ast.AST) -> str | None:
+        if isinstance(node, ast.Attribute):
+            base = self.qualified(facts, node.value)
+            return self.canonical(facts, f"{base}.{node.attr}") if base else None
+        if not isinstance(node, ast.Name):
+            return None
+        reach = self.reaching(facts, node)
+        if not reach.bindings:
+            return self._starred(facts, node.id) or (f"builtins.{node.id}" if node.id in _BUILTINS else None)
+        names = {self.binding_name(facts, binding) for binding in reach.bindings if not _is_none(binding)}
+        if len(names) == 1:
+            return names.pop()
+        return None
+
+    def unused(self) -> frozenset[str]:
+        """Paths of the files that no other file imports and that run nothing, in a project whose files import."""
+        if self._unused is None:
+            targets = [
+                (facts, self.module(facts, dotted))
+                for facts in self.files.values()
+                for dotted in [*facts.imports, *facts.star_imports]
+            ]
+            imported = {target.path for facts, target in targets if target is not None and target is not facts}
+            idle = (path for path, facts in self.files.items() if path not in imported and _only_defines(facts))
+            self._unused = frozenset(idle) if imported else frozenset()
+        return self._unused
+
+    def binding_name(self, facts: FileFacts, binding: Binding) -> str | None:
+        """Qualified name that a binding gives, for imports, functions, classes and plain aliases of these."""
+        if binding.how is Bind.IMPORT:
+            return self.canonical(facts, binding.target)
+        if binding.how in (Bind.FUNCTION, Bind.CLASS) and binding.scope is not None:
+            return binding.scope.dotted
+        if binding.how is Bind.ASSIGN and not binding.path and isinstance(binding.value, (ast.Name, ast.Attribute)):
+            name = self.qualified(facts, binding.value)
+            return name if name and not name.startswith("builtins.") else None
+        return None
+
+    def canonical(self, facts: FileFacts, dotted: str) -> str:
+        """Follow an absolute dotted name into the project: re-exports resolve to where a thing is defined."""
+        key = (facts.path.rpartition("/")[0], dotted)
+        found = self._canonical.get(key)
+        if found is None:
+            found = self._canonical[key] = self._follow(facts, dotted, 0)
+        return found
+
+    def _follow(self, facts: FileFacts, dotted: str, depth: int) -> str:
+        parts = dotted.split(".")
+        for cut in range(len(parts), 0, -1):
+            file = self.module(facts, ".".join(parts[:cut]))
+            if file is None:
+                continue
+            rest = parts[cut:]
+            if not rest:
+                return file.module
+            found = file.top.bindings.get(rest[0])
+            if found is None:
+                for base in file.star_imports:
+                    if depth < 5:
+                        name = self._follow(file, f"{base}.{rest[0]}", depth + 1)
+                        if name in self.classes or name in self.functions or name.startswith("torch."):
+                            return ".".join([name, *rest[1:]])
+                return ".".join([file.module, *rest])
+            binding = found[-1]
+            if binding.how is Bind.IMPORT and depth < 8:
+                return self._follow(file, ".".join([binding.target, *rest[1:]]), depth + 1)
+            if len(found) == 1 and binding.how is Bind.ASSIGN and (name := self.binding_name(file, binding) or ""):
+                return ".".join([name, *rest[1:]])  # zeros = torch.zeros
+            return ".".join([file.module, *rest])
+        return dotted
+
+    def _starred(self, facts: FileFacts, name: str) -> str | None:
+        """What a name means when it can only come from a star import."""
+        for base in facts.star_imports:
+            file = self.module(facts, base)
+            if file is None:
+                continue
+            full = self.canonical(facts, f"{base}.{name}")
+            if full in self.classes or full in self.functions or full.startswith("torch.") or name in file.top.bindings:
+                return full
+        return None
+
+    # classes --------------------------------------------------------------------------------------------------------
+
+    def bases(self, cls: Scope) -> Iterator[str]:
+        """Qualified names of a class's bases, of ours or of others."""
+        assert isinstance(cls.node, ast.ClassDef)
+        for base in cls.node.bases:
+            node = base.value if isinstance(base, ast.Subscript) else base  # Generic[T]
+            name = self.qualified(cls.file, node)
+            if name:
+                yield name
+
+    def ancestry(self, name: str) -> tuple[str, ...]:
+        """A class's qualified name and those of all its ancestors, nearest first."""
+        found = self._mro.get(name)
+        if found is None:
+            self._mro[name] = (name,)  # a cycle of bases ends here
+            order = [name]
+            cls = self.classes.get(name)
+            for base in self.bases(cls) if cls is not None else ():
+                order.extend(item for item in self.ancestry(base) if item not in order)
+            found = self._mro[name] = tuple(order)
+        return found
+
+    def family(self, name: str) -> Iterator[Scope]:
+        """The project's classes among a class and its ancestors, nearest first."""
+        for ancestor in self.ancestry(name):
+            cls = self.classes.get(ancestor)
+            if cls is not None:
+                yield cls
+
+    def descendants(self, name: str) -> tuple[Scope, ...]:
+        """The project's classes that derive from a class, at any depth."""
+        found = self._derived.get(name)
+        if found is None:
+            todo, seen = [name], dict[str, Scope]()
+            while todo:
+                for child in self.children.get(todo.pop(), ()):
+                    if child.dotted not in seen and child.dotted != name:
+                        seen[child.dotted] = child
+                        todo.append(child.dotted)
+            found = self._derived[name] = tuple(seen.values())
+        return found
+
+    def method(self, cls: str, name: str) -> Scope | None:
+        """The function that ``instance.name`` means for an instance of exactly this class."""
+        for scope in self.family(cls):
+            for binding in reversed(scope.bindings.get(name, ())):
+                if binding.how is Bind.FUNCTION and binding.scope is not None:
+                    return binding.scope
+        return None
+
+    def overrides(self, cls: str, name: str) -> tuple[Scope, ...]:
+        """The methods of that name in classes that derive from this one."""
+        found = self._overrides.get((cls, name))
+        if found is None:
+            bindings = (binding for child in self.descendants(cls) for binding in child.bindings.get(name, ()))
+            scopes = [binding.scope for binding in bindings if binding.how is Bind.FUNCTION]
+            found = self._overrides[cls, name] = tuple(scope for scope in scopes if scope is not None)
+        return found
+
+    def implementations(self, cls: str, name: str) -> list[Scope]:
+        """The functions that ``instance.name`` may mean for an instance of a class or of one derived from it."""
+        method = self.method(cls, name)
+        overrides = self.overrides(cls, name) if cls in self.classes else ()
+        return [*([method] if method is not None else []), *overrides]
+
+    def constructor(self, facts: FileFacts, func: ast.expr) -> str | None:
+        """The class whose ``__init__`` a call runs, by qualified name; of anything else the qualified name of ``func``.
+
+        Of a project class without ``__init__`` it is the nearest ancestor that has one, or is a library's.
+        """
+        name, skip = self.qualified(facts, func), 0
+        if isinstance(func, ast.Attribute) and func.attr == "__init__":
+            name = self.qualified(facts, func.value)
+            if is_super(func.value):
+                owner = facts.scope_of(func).owner
+                name, skip = owner.dotted if owner is not None else None, 1
+        if name is None or (name not in self.classes and not skip):
+            return name
+        for cls in self.ancestry(name)[skip:]:
+            own = self.classes.get(cls)
+            if own is None and not cls.startswith(_PLAIN_BASES):
+                return cls
+            if own is not None and "__init__" in own.bindings:
+                return cls
+        return None
+
+    def called(self, cls: str, *, module: bool) -> list[Scope]:
+        """The functions that ``instance(...)`` may run; of an ``nn.Module`` ``forward``, unless it says otherwise."""
+        own = self.implementations(cls, "__call__")
+        return own or (self.implementations(cls, "forward") if module else [])
+
+    def is_ours(self, cls: str) -> bool:
+        """Whether all that a class inherits is known: it and its ancestors are the project's (or plain objects)."""
+        return all(name in self.classes or name.startswith("builtins.") for name in self.ancestry(cls))
+
+    def is_module(self, cls: str) -> bool:
+        """Whether a class is an ``nn.Module``."""
+        return any(is_external_module(base) for base in self.ancestry(cls))
+
+
+def is_external_module(name: str) -> bool:
+    """Whether a class outside the project is known to be an ``nn.Module``."""
+    if name.startswith(("torch.nn.modules.", "torch.nn.")):
+        last = name.rpartition(".")[2]
+        return last[:1].isupper() and last not in ("Parameter", "ParameterList", "ParameterDict")
+    return name.endswith(".Module") or protocols.is_module(name)
+
+
+_BUILTINS = frozenset(dir(builtins))
+_PLAIN_BASES = ("builtins.", "typing.", "abc.")
+
+
+def is_super(node: ast.expr) -> bool:
+    """Whether an expression is a call of ``super``."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+
+
+def _is_none(binding: Binding) -> bool:
+    """``torch = None`` in the handler of an optional import does not hide what the import binds."""
+    return isinstance(binding.value, ast.Constant) and binding.value.value is None
+
+
+def link(files: Iterable[FileFacts]) -> Project:
+    """Index the facts of all files and link them."""
+    project = Project({file.path: file for file in files})
+    for file in project.files.values():
+        project.modules[file.module] = file
+        parts = file.module.split(".")
+        for start in range(len(parts)):
+            project.by_suffix.setdefault(".".join(parts[start:]), []).append(file)
+    for file in project.files.values():
+        for name, found in file.outside.items():
+            project.outside.setdefault(name, []).extend((file, node, store) for node, store in found)
+        for scope in file.scopes:
+            if scope.kind == "class":
+                project.classes[scope.dotted] = scope
+            elif scope.kind == "function":
+                project.functions[scope.dotted] = scope
+                if scope.method_of is not None:
+                    project.methods.setdefault(scope.name, []).append(scope)
+    for cls in project.classes.values():
+        for base in project.bases(cls):
+            project.children.setdefault(base, []).append(cls)
+    return project
+
+
+def components(project: Project) -> dict[str, frozenset[str]]:
+    """For every file the files it is connected with by imports in either direction (itself included)."""
+    group = {path: path for path in project.files}
+
+    def root(path: str) -> str:
+        while group[path] != path:
+            group[path] = group[group[path]]
+            path = group[path]
+        return path
+
+    for file in project.files.values():
+        for dotted in [*file.imports, *file.star_imports]:
+            target = project.module(file, dotted)
+            if target is not None:
+                group[root(file.path)] = root(target.path)
+    members: dict[str, list[str]] = {}
+    for path in project.files:
+        members.setdefault(root(path), []).append(path)
+    return {path: frozenset(paths) for paths in members.values() for path in paths}
+
+
+def exported(project: Project, scope: Scope) -> bool:
+    """Whether a function or class belongs to a library: it lies in a package whose ``__init__`` imports from it."""
+    parts: Sequence[str] = scope.file.module.split(".")
+    for cut in range(len(parts), 0, -1):
+        package = project.modules.get(".".join(parts[:cut]))
+        if package is not None and package.package and package.top.bindings.get(scope.qualname.partition(".")[0]):
+            return True
+    return False
+
+
+def _only_defines(facts: FileFacts) -> bool:
+    """Whether a file defines classes and helpers, and nothing that a command line would start."""
+    definitions = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign)
+    body = facts.tree.body
+    return all(isinstance(stmt, definitions) or _is_text(stmt) for stmt in body) and not any(map(_starts, body))
+
+
+def _starts(stmt: ast.stmt) -> bool:
+    """Whether a statement defines a program: ``main``, a command, or a function that steps environments or learns."""
+    if not isinstance(stmt, ast.FunctionDef):
+        return False
+    calls = (part.func for part in ast.walk(stmt) if isinstance(part, ast.Call))
+    steps = any(isinstance(func, ast.Attribute) and func.attr in ("step", "backward") for func in calls)
+    return stmt.name in _ENTRIES or bool(stmt.decorator_list) or steps
+
+
+def _is_text(stmt: ast.stmt) -> bool:
+    return isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant)

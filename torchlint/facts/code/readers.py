@@ -1,0 +1,64 @@
+"""Functions that do nothing but copy their argument to the host: ``def to_np(x): return x.detach().cpu().numpy()``."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.model import FileFacts, Scope
+
+_COPIES = frozenset({"cpu", "numpy", "tolist"})
+_METHODS = _COPIES | {"detach", "clone", "contiguous", "squeeze", "flatten", "ravel", "astype", "float", "to"}
+_ATTRIBUTES = frozenset({"data"})
+
+
+@dataclass(eq=False, slots=True)
+class Readers:
+    """Answers which functions only copy their argument to the host."""
+
+    graph: CallGraph
+    _found: dict[Scope, bool] = field(default_factory=dict)
+
+    def called(self, call: ast.Call) -> bool:
+        """Whether all that a call can reach are such functions."""
+        targets = self.graph.callees.get(call, ())
+        return bool(targets) and call not in self.graph.weak and all(self.only_copies(target) for target in targets)
+
+    def within(self, facts: FileFacts, node: ast.AST) -> bool:
+        """Whether a node stands in such a function."""
+        return self.only_copies(facts.scope_of(node).function)
+
+    def only_copies(self, function: Scope) -> bool:
+        """Whether a function returns its first argument copied to the host, and does nothing else."""
+        found = self._found.get(function)
+        if found is None:
+            found = self._found[function] = _copies(function)
+        return found
+
+
+def _copies(function: Scope) -> bool:
+    node = function.node
+    result: ast.expr | None = None
+    if isinstance(node, ast.Lambda):
+        result = node.body
+    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        body = [stmt for stmt in node.body if not _is_text(stmt)]
+        if len(body) == 1 and isinstance(body[0], ast.Return):
+            result = body[0].value
+    methods: list[str] = []
+    while isinstance(result, (ast.Call, ast.Attribute)):
+        if isinstance(result, ast.Call):
+            result = result.func
+            if not isinstance(result, ast.Attribute) or result.attr not in _METHODS:
+                return False
+            methods.append(result.attr)
+        elif result.attr not in _ATTRIBUTES:
+            return False
+        result = result.value
+    given = function.params[1:] if function.self_name else function.params
+    return isinstance(result, ast.Name) and result.id in given[:1] and not _COPIES.isdisjoint(methods)
+
+
+def _is_text(stmt: ast.stmt) -> bool:
+    return isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant)

@@ -1,0 +1,1 @@
+"""Where values and autograd graphs go."""

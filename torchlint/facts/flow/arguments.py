@@ -1,0 +1,206 @@
+"""Where a value goes that is an argument of a call, and what methods of containers do with what they hold."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, replace
+
+from torchlint.facts.autograd.layers import is_kept_layer
+from torchlint.facts.flow.spots import Carrier, Key, Next, Spot, iterated, key_of, picked
+from torchlint.facts.flow.store import Ground, fields_of
+from torchlint.rule import Kind, Use
+
+_LOG_LIBRARIES = (
+    *("builtins.print", "logging.", "wandb.", "mlflow.", "neptune.", "warnings.", "tqdm.", "rich.", "loguru."),
+    *("sys.stdout.", "sys.stderr.", "click.", "absl.logging.", "comet_ml.", "aim.", "swanlab.", "tensorboard"),
+    *("torch.utils.tensorboard", "matplotlib.", "seaborn.", "plotly.", "json.", "csv.", "visdom.", "yaml."),
+)
+_LOG_METHODS = frozenset(
+    (
+        *("add_scalar", "add_scalars", "add_histogram", "add_text", "log_metric", "log_metrics", "log_scalar"),
+        *("log_scalars", "log_dict", "logkv", "logkvs", "logkv_mean", "record_mean", "set_postfix", "log_tabular"),
+        *("set_postfix_str", "set_description", "set_description_str", "writerow", "writerows", "record_tabular"),
+        *("log_value", "scalar_summary", "add_summary", "track_stats", "report_scalar"),
+    )
+)
+_LOGGERS = re.compile(
+    r"(^|_)(log(ger|s|ging)?|writer|wandb|tb|tensorboard|summary|p(rogress_?)?bar|progress|tqdm|recorder|reporter|console"
+    r"|stdout|stderr|tbwriter|neptune|mlflow|statsd)(_run|_client|\d)?$",
+    re.IGNORECASE,
+)
+_LOGGER_CLASS = re.compile(r"(Logger|Writer|Recorder|Reporter|ProgressBar|tqdm|WandB|Wandb)$")
+_CONTAINERS = (Kind.LIST, Kind.DICT, Kind.SET)
+_ENV_NAME = re.compile(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env)\d*$", re.IGNORECASE)
+_ENV_METHODS = frozenset({"step", "send", "send_actions", "step_async", "step_wait", "env_step"})
+_ENV_BASE = re.compile(r"(Env|EnvBase|Environment|Wrapper)$")
+_READING = frozenset({"get", "pop", "setdefault", "popleft"})
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Follows values into calls."""
+
+    ground: Ground
+    carrier: Carrier
+
+    def argument(self, spot: Spot, call: ast.Call, place: Key) -> Next:
+        """The value is an argument of a call, at a position, behind a keyword, or (``None``) somewhere."""
+        if self._logs(spot, call):
+            yield self.carrier.text
+        elif self._steps(spot, call):
+            yield Use.ENVIRONMENT
+        else:
+            name = self.ground.project.qualified(spot.facts, call.func) or ""
+            if name == "builtins.dict" and isinstance(place, str):
+                yield spot.at(call, place, *spot.path)
+                return
+            if call in self.ground.graph.callees:
+                yield from self._project(spot, call, place, name)
+                return
+            known = self.carrier.library(spot, call, name) if name else None
+            if known is None and self._is_layer(spot, call.func):
+                known = self.carrier.operation(spot, call)
+            if known is None and isinstance(call.func, ast.Attribute):
+                known = self._method(spot, call, call.func, place)
+            if known is None:
+                yield Use.PASSED
+            else:
+                yield from known
+
+    def _is_layer(self, spot: Spot, func: ast.expr) -> bool:
+        """Whether a call runs a module, or what one keeps without its class being known."""
+        value = self.ground.values.of(spot.facts, func)
+        if value.kind is Kind.MODULE:
+            return True
+        return not value.known and is_kept_layer(self.ground.project, spot.facts, func)
+
+    def _project(self, spot: Spot, call: ast.Call, place: Key, name: str) -> Next:
+        """A function or class of the project."""
+        functions = self.ground.graph.callees[call]
+        if call in self.ground.graph.weak:
+            yield Use.PASSED
+        if not functions:
+            fields = list(fields_of(self.ground.project, name))
+            field = fields[place] if isinstance(place, int) and place < len(fields) else place
+            if isinstance(field, str) and field in fields:
+                unpacked = "typing.NamedTuple" in self.ground.project.ancestry(name)
+                ends = self.ground.field(spot, name, field)
+                yield from (end for end in ends if not (unpacked and end is Use.STORED))
+                if unpacked:
+                    yield spot.at(call, fields.index(field), *spot.path)
+            else:
+                yield Use.PASSED
+        for function in functions:
+            if place is None:
+                yield Use.PASSED
+            else:
+                yield from self.ground.parameter(spot, call, function, place, self.carrier.quiet(spot, call))
+            if function.name == "__init__" and function.method_of is not None:
+                ancestry = self.ground.project.ancestry(function.method_of.dotted)
+                if any(base.startswith("torch.distributions.") for base in ancestry):
+                    yield from self.carrier.operation(spot, call)
+
+    # loggers and environments -----------------------------------------------------------------------------------------
+
+    def _logs(self, spot: Spot, call: ast.Call) -> bool:
+        """Whether a call prints, writes or logs what it is given."""
+        func = call.func
+        name = self.ground.project.qualified(spot.facts, func) or ""
+        if name.startswith(_LOG_LIBRARIES):
+            return True
+        if not isinstance(func, ast.Attribute):
+            return False
+        if func.attr in _LOG_METHODS:
+            return True
+        receiver = func.value.func if isinstance(func.value, ast.Call) else func.value
+        last = receiver.attr if isinstance(receiver, ast.Attribute) else getattr(receiver, "id", "")
+        value = self.ground.values.of(spot.facts, func.value)
+        if value.kind in _CONTAINERS:
+            return False
+        if _LOGGER_CLASS.search(value.name):
+            return True
+        if func.attr == "format" and value.kind is Kind.STRING:
+            return True
+        return bool(_LOGGERS.search(last)) and func.attr not in ("append", "extend", "update", "setdefault", "exp")
+
+    def _steps(self, spot: Spot, call: ast.Call) -> bool:
+        """Whether a call steps an environment with what it is given."""
+        func = call.func
+        if not isinstance(func, ast.Attribute) or func.attr not in _ENV_METHODS:
+            return False
+        value = self.ground.values.of(spot.facts, func.value)
+        if value.kind is Kind.ENV:
+            return True
+        last = func.value.attr if isinstance(func.value, ast.Attribute) else getattr(func.value, "id", "")
+        if value.name:
+            bases = self.ground.project.ancestry(value.name.split("|")[0])
+            return any(_ENV_BASE.search(base) for base in bases)
+        return bool(_ENV_NAME.search(last))
+
+    # methods of other things than the value ---------------------------------------------------------------------------
+
+    def _method(self, spot: Spot, call: ast.Call, func: ast.Attribute, place: Key) -> Next | None:
+        """A method of something that is given the value."""
+        value = self.ground.values.of(spot.facts, func.value)
+        if value.kind in _CONTAINERS or not value.known:
+            put = self._filled(spot, call, func, place)
+            if put is not None:
+                return put
+        return self.carrier.given(spot, call, func.attr)
+
+    def _filled(self, spot: Spot, call: ast.Call, func: ast.Attribute, place: Key) -> Next | None:
+        """The value is put into a container, or looked up in it."""
+        name, base = func.attr, func.value
+        if name in ("append", "appendleft"):
+            return iter((spot.inside(base, None, *spot.path),))
+        if name == "extend":
+            return iter((spot.inside(base, *(spot.path or (None,))),))
+        if name == "insert":
+            return iter((self.carrier.index if place == 0 else spot.inside(base, None, *spot.path),))
+        if name == "update" and (spot.path or isinstance(place, str)):
+            keys = (place,) if isinstance(place, str) else ()
+            return iter((spot.inside(base, *keys, *spot.path),))
+        known = self.ground.values.of(spot.facts, base).kind in _CONTAINERS
+        if name == "add" and known:
+            return iter((spot.inside(base, None, *spot.path),))
+        if name in _READING and (known or name == "setdefault"):
+            if place == 0:
+                return iter((self.carrier.index,))
+            reads = spot.same(call)
+            return iter(
+                (reads, spot.inside(base, key_of(call.args[0]), *spot.path)) if name == "setdefault" else (reads,)
+            )
+        return iter((self.carrier.index,)) if known and name in ("remove", "index", "count", "discard") else None
+
+    # methods of containers that hold the value ------------------------------------------------------------------------
+
+    def held(self, spot: Spot, call: ast.Call, method: str) -> Next:
+        """A method of a container that holds the value; methods that put something else in give nothing of it."""
+        path = spot.path
+        found: tuple[Key, ...] | None = None
+        if method == "items":
+            found = (None, 1, *path[1:])
+        elif method == "values":
+            found = (None, *path[1:])
+        elif method in ("get", "pop", "setdefault"):
+            found = picked(path, key_of(call.args[0]) if call.args else None)
+        elif method in ("popleft", "__getitem__"):
+            found = iterated(path)
+        elif method == "popitem":
+            found = (1, *path[1:])
+        elif method == "copy":
+            found = path
+        elif method not in _SILENT:
+            yield Use.PASSED
+            return
+        if found is not None:
+            yield replace(spot.same(call), path=found)
+
+
+_SILENT = frozenset(
+    (
+        *("append", "appendleft", "extend", "insert", "update", "add", "clear", "remove", "discard", "sort", "reverse"),
+        *("keys", "count", "index", "move_to_end"),
+    )
+)

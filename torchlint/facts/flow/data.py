@@ -1,0 +1,247 @@
+"""What becomes of a value as data: of a number, an array or a tensor that is followed for what is done with it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from torchlint.facts.code.model import FileFacts
+from torchlint.facts.flow.spots import Next, Spot
+from torchlint.facts.flow.store import Ground
+from torchlint.rule import Kind, Use
+
+Seldom = Callable[[FileFacts, ast.AST], bool]
+"""Whether a node runs less often than once per gradient update."""
+
+_READS = frozenset({"item", "numpy", "tolist", "__array__", "__float__", "__int__"})
+_VIEWS = frozenset(
+    (
+        *("cpu", "cuda", "to", "detach", "clone", "contiguous", "float", "double", "half", "bfloat16", "squeeze"),
+        *("unsqueeze", "view", "reshape", "flatten", "ravel", "permute", "transpose", "t", "requires_grad_", "type"),
+        *("long", "int", "bool", "pin_memory", "detach_", "data"),
+    )
+)
+_ABOUT = frozenset(
+    (
+        *("shape", "dtype", "device", "ndim", "requires_grad", "is_cuda", "size", "dim", "numel", "nelement"),
+        *("grad_fn", "is_leaf", "element_size", "nbytes", "itemsize", "is_floating_point", "stride", "is_contiguous"),
+    )
+)
+_ARRAY_SAME = frozenset(
+    (
+        *("item", "tolist", "copy", "astype", "flatten", "ravel", "reshape", "squeeze", "mean", "sum", "min", "max"),
+        *("std", "var", "transpose", "round", "is_integer", "hex", "conjugate"),
+    )
+)
+_SHAPING = frozenset(
+    (
+        *("view", "reshape", "expand", "repeat", "unsqueeze", "squeeze", "narrow", "split", "chunk", "new_zeros"),
+        *("new_ones", "new_full", "new_empty", "topk", "flatten", "permute", "transpose", "tile"),
+    )
+)
+_SIZED = frozenset(
+    {"zeros", "ones", "empty", "full", "eye", "identity", "rand", "randn", "randperm", "tri", "linspace", "arange"}
+)
+_REDUCING = frozenset(
+    (
+        *("mean", "sum", "std", "var", "min", "max", "amin", "amax", "median", "average", "prod", "nanmean", "nansum"),
+        *("nanstd", "nanmin", "nanmax", "percentile", "quantile", "fmean", "fsum", "stdev", "pstdev", "any", "all"),
+    )
+)
+_ARRAYS = frozenset(
+    (
+        *("array", "asarray", "stack", "concatenate", "atleast_1d", "float32", "float64", "hstack", "asanyarray"),
+        *("squeeze", "ravel", "copy", "ascontiguousarray"),
+    )
+)
+_HOST = (
+    *("numpy.", "scipy.", "sklearn.", "heapq.", "bisect.", "random.", "numba.", "pandas.", "cv2.", "time.", "jax."),
+    *("itertools.", "optuna."),
+)
+_FILES = ("pickle.", "torch.save", "numpy.save", "joblib.dump", "dill.")
+_COPIES = frozenset({"copy.copy", "copy.deepcopy", "collections.deque", "collections.OrderedDict"})
+_SAME = frozenset({"list", "tuple", "set", "frozenset", "reversed", "iter", "dict"})
+_FOLDED = frozenset(
+    {"sum", "max", "min", "abs", "round", "float", "int", "bool", "complex", "pow", "divmod", "any", "all"}
+)
+_NOTHING = frozenset({"isinstance", "type", "hasattr", "callable", "id", "len", "issubclass", "vars", "dir"})
+_TEXT = frozenset({"str", "repr", "format", "ascii"})
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Follows data: arithmetic goes on until a tensor or an array comes of it."""
+
+    ground: Ground
+    seldom: Seldom
+    index: Use = Use.INDEX
+    text: Use = Use.LOGGED
+
+    def _kind(self, spot: Spot, node: ast.expr) -> Kind:
+        return self.ground.values.of(spot.facts, node).kind
+
+    def quiet(self, _spot: Spot, _call: ast.Call) -> bool:
+        """Data is the same whether autograd is on or not."""
+        return False
+
+    def branch(self, spot: Spot) -> Use:
+        """A decision that is seldom taken needs the value as seldom, like a log."""
+        return Use.LOGGED if self.seldom(spot.facts, spot.node) else Use.CONDITION
+
+    def operation(self, spot: Spot, node: ast.expr) -> Next:
+        """Arithmetic and comparisons of numbers go on; with arrays it is work on the host."""
+        kind = self._kind(spot, node)
+        if kind is Kind.TENSOR:
+            yield Use.TENSOR
+        elif kind is Kind.STRING:
+            yield self.text
+        elif kind is Kind.NDARRAY:
+            yield Use.HOST
+        else:
+            yield spot.at(node)
+
+    def attribute(self, spot: Spot, node: ast.Attribute) -> Next:
+        """What is about a value (its shape) is no use of it."""
+        if node.attr in ("data", "T", "real", "mT"):
+            yield spot.same(node)
+        elif node.attr not in _ABOUT:
+            yield Use.PASSED
+
+    def method(self, spot: Spot, call: ast.Call, name: str) -> Next:
+        """A method of the number, array or tensor."""
+        if name in _ABOUT:
+            return
+        kind = self._kind(spot, spot.node)
+        if kind is Kind.TENSOR:
+            yield from self._tensor_method(spot, call, name)
+        elif name in _ARRAY_SAME:
+            yield spot.same(call)
+        elif kind is Kind.NDARRAY:
+            yield Use.HOST
+        elif name == "backward":
+            yield Use.BACKWARD
+        elif name in _READS:
+            yield Use.READ
+        elif self._kind(spot, call) is Kind.TENSOR or name in _VIEWS:
+            yield Use.TENSOR
+        else:
+            yield Use.PASSED
+
+    def _tensor_method(self, spot: Spot, call: ast.Call, name: str) -> Next:
+        if name in _READS:
+            yield Use.READ
+        elif name == "backward":
+            yield Use.BACKWARD
+        elif name in _VIEWS:
+            yield spot.same(call)
+        else:
+            yield Use.TENSOR
+
+    def given(self, spot: Spot, call: ast.Call, method: str) -> Next | None:
+        """Tensors are made with it or shaped by it; arrays compute with it."""
+        assert isinstance(call.func, ast.Attribute)
+        kind = self._kind(spot, call.func.value)
+        if kind is Kind.TENSOR:
+            return iter((Use.SIZE if method in _SHAPING else Use.TENSOR,))
+        if kind is Kind.DISTRIBUTION:
+            return iter((Use.TENSOR,))
+        if kind in (Kind.NDARRAY, Kind.SCALAR):
+            return iter((Use.HOST,))
+        return None
+
+    def stored(self, spot: Spot, target: ast.Subscript) -> Next | None:
+        """Into a tensor, or into an array on the host."""
+        kind = self._kind(spot, target.value)
+        if kind is Kind.TENSOR:
+            return iter((Use.TENSOR,))
+        if isinstance(target.slice, ast.Constant) and target.slice.value == "lr":
+            return iter((Use.HOST,))  # an optimizer computes its step with it
+        return iter((Use.HOST,)) if kind is Kind.NDARRAY else None
+
+    def library(self, spot: Spot, call: ast.Call, name: str) -> Next | None:
+        """An argument of a function of a library."""
+        head, _, last = name.partition(".")
+        if head == "builtins":
+            return self._builtin(spot, call, last)
+        last = name.rpartition(".")[2]
+        if name in _COPIES:
+            return iter((spot.same(call),))
+        if name.startswith(_FILES):
+            return iter((self.text if self.seldom(spot.facts, call) else Use.HOST,))
+        if head == "torch":
+            return self._torch(spot, last)
+        if head in ("math", "statistics", "cmath"):
+            return self.operation(spot, call)
+        if head == "numpy" and not name.startswith("numpy.random."):
+            return self._numpy(spot, call, last)
+        return iter((Use.HOST,)) if name.startswith(_HOST) else None
+
+    def _builtin(self, spot: Spot, call: ast.Call, last: str) -> Next | None:
+        if last in _NOTHING:
+            return iter(())
+        if last in _TEXT or last.endswith(("Error", "Exception", "Warning")):
+            return iter((self.text,))
+        if last == "sorted":
+            return iter((Use.HOST,))
+        if last == "range":
+            return iter((Use.SIZE,))
+        if last == "slice":
+            return iter((Use.INDEX,))
+        if last in _SAME:
+            return iter((spot.same(call),))
+        if last in _FOLDED:
+            if self._kind(spot, spot.node) is Kind.TENSOR and last in ("float", "int", "bool", "complex"):
+                return iter((Use.READ,))
+            return self._reduced(spot, call)
+        return folded(spot, call, last)
+
+    def _reduced(self, spot: Spot, call: ast.Call) -> Next:
+        """One number of many, or of one."""
+        if spot.path:
+            return iter((spot.at(call, *spot.path[1:]),)) if not isinstance(spot.path[0], str) else iter(())
+        return self.operation(spot, call)
+
+    def _torch(self, spot: Spot, last: str) -> Next:
+        """A size, a new tensor; numbers that were collected first are no mere operand."""
+        if last in ("is_tensor", "is_floating_point", "numel"):
+            return
+        if last in ("manual_seed", "set_num_threads"):
+            yield Use.PASSED
+            return
+        if last in _SIZED and self._kind(spot, spot.node) is not Kind.TENSOR:
+            yield Use.SIZE
+            return
+        yield Use.TENSOR
+        if spot.path and self._kind(spot, spot.node) is not Kind.TENSOR:
+            yield Use.COLLECTED
+
+    def _numpy(self, spot: Spot, call: ast.Call, last: str) -> Next:
+        """Statistics and conversions of numbers go on, other work on arrays is the host's."""
+        whole = not any(keyword.arg == "axis" for keyword in call.keywords)
+        if last in _SIZED:
+            yield Use.SIZE
+        elif last in _ARRAYS or (last in _REDUCING and whole):
+            yield spot.at(call, *spot.path[1:])
+        elif self._kind(spot, call) is Kind.NDARRAY or (spot.path and last not in ("isnan", "isfinite", "isinf")):
+            yield Use.HOST
+        else:
+            yield spot.at(call)
+
+
+def folded(spot: Spot, call: ast.Call, last: str) -> Next | None:
+    """Builtins that hand on what is in their arguments: ``zip``, ``enumerate``, ``next``, ``map``."""
+    path = spot.path
+    if path and isinstance(path[0], str):
+        return iter(()) if last in ("zip", "enumerate", "next", "map") else None
+    rest = path[1:]
+    if last == "zip":
+        position = call.args.index(spot.node) if spot.node in call.args else None
+        return iter((spot.at(call, None, position, *rest),))
+    if last == "enumerate":
+        return iter((spot.at(call, None, 1, *rest),))
+    if last == "next":
+        return iter((replace(spot.same(call), path=rest),))
+    if last == "map" and isinstance(call.args[0], ast.Name) and call.args[0].id in ("float", "int", "str"):
+        return iter((spot.at(call, None, *rest),))
+    return None

@@ -1,0 +1,162 @@
+"""What becomes of the autograd graph of a tensor: where it goes on, where it ends, what runs backward through it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from torchlint.facts.code.model import FileFacts
+from torchlint.facts.flow.data import folded
+from torchlint.facts.flow.spots import Next, Spot
+from torchlint.facts.flow.store import Ground
+from torchlint.rule import Kind, Use
+
+Records = Callable[[FileFacts, ast.AST], bool | None]
+"""Whether autograd records what runs at a node; ``None`` where that is not known."""
+
+_ENDS = frozenset(
+    (
+        *("detach", "detach_", "item", "numpy", "tolist", "argmax", "argmin", "argsort", "sample", "eq", "ne", "lt"),
+        *("le", "gt", "ge", "isnan", "isinf", "isfinite", "isclose", "allclose", "equal", "nonzero", "long", "int"),
+        *("bool", "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "multinomial"),
+        *("bernoulli", "searchsorted", "bucketize", "count_nonzero", "logical_not", "logical_and", "logical_or", "any"),
+        *("all", "tensor", "from_numpy", "new_tensor", "new_zeros", "new_ones", "new_full", "sample_n", "histc"),
+        *("unique", "byte", "short", "signbit", "is_nonzero", "one_hot", "where_index"),
+    )
+)
+_ABOUT = frozenset(
+    (
+        *("shape", "dtype", "device", "ndim", "requires_grad", "is_cuda", "size", "dim", "numel", "nelement", "grad"),
+        *("grad_fn", "is_leaf", "element_size", "nbytes", "itemsize", "is_floating_point", "stride", "is_contiguous"),
+        *("is_tensor", "batch_shape", "event_shape", "data_ptr"),
+    )
+)
+_PAIRS = frozenset({"max", "min", "sort", "topk", "median", "mode", "kthvalue", "cummax", "cummin"})
+_SAME = frozenset({"list", "tuple", "set", "reversed", "iter", "dict"})
+_FOLDED = frozenset({"sum", "max", "min", "abs", "pow"})
+_CARRYING = (Kind.TENSOR, Kind.DISTRIBUTION, Kind.MODULE, Kind.UNKNOWN)
+_CONTAINERS = frozenset({"copy.copy", "copy.deepcopy", "collections.deque", "collections.OrderedDict"})
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Follows the graph: through every operation that is recorded."""
+
+    ground: Ground
+    records: Records
+    index: Use = Use.DETACHED
+    text: Use = Use.LOGGED
+
+    def _kind(self, spot: Spot, node: ast.expr) -> Kind:
+        return self.ground.values.of(spot.facts, node).kind
+
+    def quiet(self, spot: Spot, call: ast.Call) -> bool:
+        """Whether autograd is off in what a call runs."""
+        return spot.quiet or self.records(spot.facts, call) is False
+
+    def branch(self, _spot: Spot) -> Use:
+        """A decision has no gradient."""
+        return Use.DETACHED
+
+    def operation(self, spot: Spot, node: ast.expr) -> Next:
+        """The result of an operation hangs on the graph where it is recorded; a comparison has no gradient."""
+        if isinstance(node, ast.Compare) or spot.quiet or self.records(spot.facts, node) is False:
+            yield Use.DETACHED
+        else:
+            yield spot.at(node)
+
+    def attribute(self, spot: Spot, node: ast.Attribute) -> Next:
+        """``data`` ends it; what is about the tensor is no use; others are of distributions and transposes."""
+        if node.attr == "data":
+            yield Use.DETACHED
+        elif node.attr in _PAIRED:
+            yield from self.operation(spot, node)
+        elif node.attr not in _ABOUT:
+            yield Use.PASSED
+
+    def method(self, spot: Spot, call: ast.Call, name: str) -> Next:
+        """A method of the tensor, or of the distribution made of it."""
+        if name == "backward":
+            yield Use.BACKWARD
+        elif name in _ENDS:
+            yield Use.DETACHED
+        elif name in ("register_hook", "retain_grad"):
+            yield Use.BACKWARD
+        elif name not in _ABOUT:
+            yield from self._result(spot, call, name)
+
+    def _result(self, spot: Spot, call: ast.Call, name: str) -> Next:
+        """The result of an operation; of those that also give positions the first part."""
+        for after in self.operation(spot, call):
+            paired = name in _PAIRS and self._kind(spot, call) is Kind.TUPLE
+            yield replace(after, path=(0,)) if paired and isinstance(after, Spot) else after
+
+    def given(self, spot: Spot, call: ast.Call, method: str) -> Next | None:
+        """An argument of a method of another tensor, a module, a distribution."""
+        assert isinstance(call.func, ast.Attribute)
+        kind = self._kind(spot, call.func.value)
+        if method in ("backward", "manual_backward"):
+            return iter((Use.BACKWARD,))
+        if method == "scale" and kind not in (Kind.TENSOR, Kind.NDARRAY):
+            return self.operation(spot, call)
+        if kind in (Kind.TENSOR, Kind.DISTRIBUTION):
+            return iter((Use.DETACHED,)) if method in _ENDS else self._changing(spot, call, call.func)
+        if kind is Kind.MODULE:
+            return self.operation(spot, call)
+        if kind in (Kind.NDARRAY, Kind.SCALAR, Kind.NUMBER):
+            return iter((Use.DETACHED,))
+        return None
+
+    def _changing(self, spot: Spot, call: ast.Call, func: ast.Attribute) -> Next:
+        """An operation with another tensor, which it may change in place."""
+        for after in self.operation(spot, call):
+            yield after
+            if isinstance(after, Spot) and func.attr.endswith("_") and not func.attr.endswith("__"):
+                if not (isinstance(func.value, ast.Attribute) and func.value.attr == "data"):
+                    yield spot.inside(func.value)
+
+    def stored(self, spot: Spot, target: ast.Subscript) -> Next | None:
+        """Written into a tensor, which hangs on the graph from then on; an array keeps no graph."""
+        kind = self._kind(spot, target.value)
+        if kind is Kind.NDARRAY:
+            return iter((Use.DETACHED,))
+        if kind is not Kind.TENSOR:
+            return None
+        return (
+            spot.inside(target.value) if isinstance(after, Spot) else after for after in self.operation(spot, target)
+        )
+
+    def library(self, spot: Spot, call: ast.Call, name: str) -> Next | None:
+        """An argument of a function of a library."""
+        head, _, last = name.partition(".")
+        if head == "builtins":
+            return self._builtin(spot, call, last)
+        last = name.rpartition(".")[2]
+        if name in _CONTAINERS:
+            return iter((spot.same(call),))
+        if name.startswith("torch.autograd."):
+            return iter((Use.BACKWARD,))
+        if head in ("torch", "einops", "tensordict", "torchrl", "torchvision", "functorch"):
+            if last in _ENDS:
+                return iter((Use.DETACHED,))
+            return iter(()) if last in _ABOUT else self._result(spot, call, last)
+        return iter((Use.DETACHED,)) if head in ("numpy", "math", "scipy", "random", "time") else None
+
+    def _builtin(self, spot: Spot, call: ast.Call, last: str) -> Next | None:
+        if last in ("float", "int", "bool", "len", "range", "str", "repr", "format", "any", "all", "round", "sorted"):
+            return iter((Use.DETACHED,))
+        if last in ("isinstance", "type", "hasattr", "callable", "id"):
+            return iter(())
+        if last in _SAME:
+            return iter((spot.same(call),))
+        if last in _FOLDED:
+            if spot.path:
+                return self.operation(spot, call) if not isinstance(spot.path[0], str) else iter(())
+            return self.operation(spot, call)
+        return folded(spot, call, last)
+
+
+_PAIRED = frozenset(
+    {"T", "mT", "H", "mH", "real", "imag", "mean", "mode", "loc", "scale", "logits", "probs", "stddev", "variance"}
+)

@@ -1,0 +1,133 @@
+"""Where a value stands while it is followed: in which expression, how deep inside it, and through which calls."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from torchlint.facts.code.model import FileFacts
+from torchlint.rule import Use
+
+Key = str | int | None
+"""A key of a dict, a position in a tuple or list; ``None`` where any may be meant."""
+
+_MOST_KEYS = 6
+_MOST_CALLS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """A call that was followed into the function, and whether autograd was off already before it."""
+
+    facts: FileFacts
+    call: ast.Call
+    quiet: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """One expression that holds the value.
+
+    Attributes:
+        path: the keys that lead from the expression's value to the value that is followed; empty: it is that itself.
+        calls: the calls through which the value came into the function, the last one last; empty: not through a call.
+        put: the value was put into the object that the expression names, so whoever reads that object has it.
+        quiet: autograd is off in all that these calls run.
+    """
+
+    facts: FileFacts
+    node: ast.expr
+    path: tuple[Key, ...] = ()
+    calls: tuple[Entered, ...] = ()
+    put: bool = False
+    quiet: bool = False
+
+    def at(self, node: ast.expr, *path: Key) -> Spot:
+        """The value in another expression of the same function."""
+        return replace(self, node=node, path=path, put=False)
+
+    def same(self, node: ast.expr) -> Spot:
+        """Another expression that has the same value."""
+        return replace(self, node=node, put=False)
+
+    def inside(self, node: ast.expr, *path: Key) -> Spot:
+        """The value put into what an expression names."""
+        return replace(self, node=node, path=path, put=True)
+
+    def elsewhere(self, facts: FileFacts, node: ast.expr) -> Spot:
+        """The same value in an expression of any function: nothing is known of the calls that lead there."""
+        return Spot(facts, node, self.path)
+
+    def entering(self, call: ast.Call) -> tuple[Entered, ...]:
+        """The calls with one more; the outermost is forgotten when they are many."""
+        return (*self.calls, Entered(self.facts, call, self.quiet))[-_MOST_CALLS:]
+
+    @property
+    def deep(self) -> bool:
+        """Whether it lies deeper in containers than is followed."""
+        return len(self.path) > _MOST_KEYS
+
+
+Next = Iterator[Spot | Use]
+
+
+def picked(path: tuple[Key, ...], key: Key) -> tuple[Key, ...] | None:
+    """The path inside the element that a key reads, ``None`` when that is another element than the followed one."""
+    if not path:
+        return ()
+    if key is None or path[0] is None or path[0] == key:
+        return path[1:]
+    return None
+
+
+def iterated(path: tuple[Key, ...]) -> tuple[Key, ...] | None:
+    """The path inside what iteration gives; of a dict that is its keys, so ``None``."""
+    return None if path and isinstance(path[0], str) else path[1:]
+
+
+def key_of(index: ast.expr) -> Key:
+    """The key that a subscript spells out, ``None`` when it is not a literal."""
+    literal = index.value if isinstance(index, ast.Constant) else None
+    return literal if isinstance(literal, (str, int)) and not isinstance(literal, bool) else None
+
+
+class Carrier(Protocol):
+    """What is followed: data or an autograd graph. Says what operations on the value itself make of it.
+
+    ``index`` and ``text`` are the ends where it is an index or a key, or is formatted or logged. The methods give the
+    places where the value goes on, and the ends it comes to.
+    """
+
+    def branch(self, spot: Spot, /) -> Use:
+        """The end in a condition."""
+
+    @property
+    def index(self) -> Use:
+        """The end as an index or a key."""
+
+    @property
+    def text(self) -> Use:
+        """The end in a text or a log."""
+
+    def quiet(self, spot: Spot, call: ast.Call, /) -> bool:
+        """Whether autograd is off in what a call runs."""
+
+    def operation(self, spot: Spot, node: ast.expr) -> Next:
+        """Arithmetic or a comparison; ``node`` is the expression with the result (of ``x += y`` the target ``x``)."""
+
+    def attribute(self, spot: Spot, node: ast.Attribute) -> Next:
+        """An attribute of it that is not called."""
+
+    def method(self, spot: Spot, call: ast.Call, name: str) -> Next:
+        """A call of its method."""
+
+    def given(self, spot: Spot, call: ast.Call, method: str) -> Next | None:
+        """It is an argument of a method of something else; ``None`` where that thing is not known."""
+
+    def library(self, spot: Spot, call: ast.Call, name: str) -> Next | None:
+        """It is an argument of a function of a library; ``None`` where that is not known."""
+
+    def stored(self, spot: Spot, target: ast.Subscript) -> Next | None:
+        """It is assigned to an element; ``None`` where that is one of an ordinary container."""

@@ -1,0 +1,271 @@
+"""Where values go that are bound to names, kept in attributes, put into containers, passed or returned."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from torchlint.facts.code.callers import passed, stores_of
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.mentions import Mentions
+from torchlint.facts.code.model import Bind, Binding, Scope
+from torchlint.facts.code.project import Project
+from torchlint.facts.flow.spots import Carrier, Key, Next, Spot, key_of, picked
+from torchlint.facts.values.values import Values
+from torchlint.rule import Kind, Use
+
+_FRESH = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.Constant)
+_MAKING = ("builtins.", "collections.", "torch.", "numpy.", "copy.")
+_PROPERTIES = frozenset({"property", "cached_property"})
+
+
+@dataclass(eq=False, slots=True)
+class Ground:
+    """What is known of the project, for those who follow values through it."""
+
+    project: Project
+    graph: CallGraph
+    values: Values
+    mentions: Mentions
+    updates: Callable[[Scope], bool]
+
+    # names, attributes, elements ------------------------------------------------------------------------------------
+
+    def bound(self, spot: Spot, target: ast.expr, stmt: ast.AST, carrier: Carrier) -> Next:
+        """The value is assigned to a target: its reads, of a name, an attribute, an element or several of these."""
+        if isinstance(target, ast.Name):
+            for read in self.mentions.of_binding(spot.facts, target.id, stmt):
+                yield self._read_again(spot, target, read)
+        elif isinstance(target, ast.Attribute):
+            yield from self.kept(spot, target)
+        elif isinstance(target, ast.Subscript):
+            stored = carrier.stored(spot, target)
+            if stored is not None:
+                yield from stored
+            else:
+                key = None if isinstance(target.slice, ast.Slice) else key_of(target.slice)
+                rest = spot.path[1:] if isinstance(target.slice, ast.Slice) else spot.path
+                yield spot.inside(target.value, key, *rest)
+        elif isinstance(target, ast.Starred):
+            yield from self.bound(spot, target.value, stmt, carrier)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            for position, element in enumerate(target.elts):
+                path = unpacked(spot.path, target.elts, position)
+                if path is not None:
+                    yield from self.bound(replace(spot, path=path), element, stmt, carrier)
+        else:
+            yield Use.PASSED
+
+    def _read_again(self, spot: Spot, target: ast.Name, read: ast.Name) -> Spot:
+        """The value where a name is read; in another function it may have come through other calls."""
+        here = spot.facts.scope_of(target).function
+        there = spot.facts.scope_of(read).function
+        return spot.same(read) if here is there else spot.elsewhere(spot.facts, read)
+
+    def kept(self, spot: Spot, node: ast.Attribute) -> Next:
+        """The value is kept in an attribute: all reads of it."""
+        owner = self.values.of(spot.facts, node.value)
+        classes = owner.name if owner.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) else ""
+        yield from self.field(spot, classes, node.attr, node)
+
+    def field(self, spot: Spot, classes: str, attr: str, here: ast.Attribute | None = None) -> Next:
+        """The value is an attribute of instances of classes: all reads of it but the one ``here``."""
+        found = False
+        for facts, read in self.mentions.of_field(spot.facts, classes, attr):
+            if read is not here:
+                found = True
+                yield spot.elsewhere(facts, read)
+        if not found:
+            yield Use.STORED
+
+    # objects that something was put into ----------------------------------------------------------------------------
+
+    def put(self, spot: Spot) -> Next:
+        """The value was put into the object that the spot's expression names: whoever reads it, has it."""
+        node = spot.node
+        if isinstance(node, ast.Name):
+            yield from self._put_name(spot, node)
+        elif isinstance(node, ast.Attribute):
+            yield from self._put_attribute(spot, node)
+        elif isinstance(node, ast.Subscript):
+            key = None if isinstance(node.slice, ast.Slice) else key_of(node.slice)
+            yield spot.inside(node.value, key, *spot.path)
+        elif isinstance(node, ast.Call):
+            yield from self._put_call(spot, node)
+        elif isinstance(node, ast.IfExp):
+            yield spot.inside(node.body, *spot.path)
+            yield spot.inside(node.orelse, *spot.path)
+        elif isinstance(node, ast.BoolOp):
+            for part in node.values:
+                yield spot.inside(part, *spot.path)
+        elif isinstance(node, (ast.List, ast.Tuple)):
+            for position, part in enumerate(node.elts):
+                path = picked(spot.path, position)
+                if path is not None and not isinstance(part, _FRESH):
+                    yield spot.inside(part, *path)
+        elif not isinstance(node, _FRESH):
+            yield Use.COLLECTED
+
+    def _put_name(self, spot: Spot, node: ast.Name) -> Next:
+        bindings = self.project.reaching(spot.facts, node).bindings
+        if not bindings:
+            yield Use.COLLECTED
+        seen: set[ast.Name] = {node}
+        for binding in bindings:
+            for read in self.mentions.of_binding(spot.facts, node.id, binding.stmt):
+                if read not in seen:
+                    seen.add(read)
+                    yield self._read_again(spot, node, read)
+            yield from self._origin(spot, binding)
+
+    def _origin(self, spot: Spot, binding: Binding) -> Next:
+        """The object that a name was bound to may be known elsewhere under another name."""
+        value = binding.value
+        if binding.how is Bind.PARAM and binding.scope is not None:
+            yield from self._put_argument(spot, binding.scope, binding.target)
+        elif value is None or binding.how not in (Bind.ASSIGN, Bind.ELEMENT, Bind.AUGMENT):
+            yield Use.COLLECTED
+        elif binding.how is Bind.ELEMENT:
+            yield spot.inside(value, None, *binding.path, *spot.path)
+        elif binding.how is Bind.ASSIGN and not (isinstance(value, _FRESH) and not binding.path):
+            yield spot.inside(value, *binding.path, *spot.path)
+
+    def _put_argument(self, spot: Spot, function: Scope, name: str) -> Next:
+        """The object came as an argument."""
+        if name == function.self_name:
+            yield Use.COLLECTED
+            return
+        callers = self.graph.callers.get(function, [])
+        if spot.calls:
+            last = spot.calls[-1]
+            callers = [caller for caller in callers if caller.call is last.call] or callers
+        if not callers:
+            yield Use.COLLECTED
+        for caller in callers:
+            node = passed(function, name, caller)
+            if node is not None:
+                yield Spot(caller.facts, node, spot.path, put=True)
+
+    def _put_attribute(self, spot: Spot, node: ast.Attribute) -> Next:
+        name = self.project.qualified(spot.facts, node)
+        owner = self.values.of(spot.facts, node.value)
+        if name is not None or owner.kind is Kind.NAMESPACE:
+            yield Use.COLLECTED
+            return
+        if owner.kind is Kind.OPTIMIZER:
+            yield Use.HOST  # a learning rate, for the optimizer to compute with
+            return
+        yield from self.kept(spot, node)
+        for cls in owner.name.split("|") if owner.kind in (Kind.INSTANCE, Kind.MODULE) else ():
+            for store in stores_of(self.project, cls, node.attr):
+                value = store.binding.value
+                if isinstance(value, (ast.Name, ast.Attribute)) and not store.binding.path:
+                    yield Spot(store.scope.file, value, spot.path, put=True)
+
+    def _put_call(self, spot: Spot, node: ast.Call) -> Next:
+        """The object is what a call gave: an element of a container, or something that a function of ours keeps."""
+        func = node.func
+        if isinstance(func, ast.Attribute):
+            if func.attr in ("get", "setdefault", "pop") and node.args:
+                yield spot.inside(func.value, key_of(node.args[0]), *spot.path)
+                return
+            if func.attr == "copy" and not node.args:
+                return
+            if func.attr in ("items", "values") and not node.args:
+                inner = spot.path[2 if func.attr == "items" else 1 :]
+                yield spot.inside(func.value, None, *inner)
+                return
+        name = self.project.qualified(spot.facts, func) or ""
+        if name in ("builtins.zip", "builtins.enumerate") and len(spot.path) > 1:
+            position = spot.path[1] if name == "builtins.zip" else 0
+            for index, argument in enumerate(node.args):
+                if position in (None, index):
+                    yield spot.inside(argument, None, *spot.path[2:])
+            return
+        if name in self.project.classes or name.rpartition(".")[2][:1].isupper() or name.startswith(_MAKING):
+            return  # a new object
+        functions = self.graph.callees.get(node, ())
+        for function in functions:
+            calls = spot.entering(node)
+            for stmt in function.returns:
+                inside = bool(spot.path) and isinstance(stmt.value, (ast.Tuple, ast.List))
+                if stmt.value is not None and (inside or not isinstance(stmt.value, _FRESH)):
+                    yield Spot(function.file, stmt.value, spot.path, calls, put=True)
+        if not functions:
+            yield Use.COLLECTED
+
+    # functions ------------------------------------------------------------------------------------------------------
+
+    def returned(self, spot: Spot, function: Scope) -> Next:
+        """The value is returned: to the call through which it came, else to all callers."""
+        if spot.calls:
+            last = spot.calls[-1]
+            if function in self.graph.callees.get(last.call, ()):
+                yield Spot(last.facts, last.call, spot.path, spot.calls[:-1], quiet=last.quiet)
+                return
+        if function.method_of is not None and not _PROPERTIES.isdisjoint(function.decorator_names):
+            for facts, read in self.mentions.of_field(function.file, function.method_of.dotted, function.name):
+                yield spot.elsewhere(facts, read)
+            return
+        callers = self.graph.callers.get(function, [])
+        for caller in callers:
+            yield spot.elsewhere(caller.facts, caller.call)
+        if function.name in self.graph.open and function.method_of is not None:
+            for facts, read in self.mentions.of_field(function.file, function.method_of.dotted, function.name):
+                call = facts.parent.get(read)
+                if isinstance(call, ast.Call) and call.func is read and call not in self.graph.callees:
+                    yield spot.elsewhere(facts, call)
+        if not callers or any(caller.call in self.graph.weak for caller in callers):
+            named = bool(spot.path) and isinstance(spot.path[0], str)
+            yield Use.REPORTED if named and self.updates(function) else Use.RETURNED
+
+    def parameter(self, spot: Spot, call: ast.Call, function: Scope, place: Key, quiet: bool) -> Next:
+        """The value is passed to a project function: the reads of its parameter."""
+        skip = next((c.skip for c in self.graph.callers.get(function, ()) if c.call is call), 0)
+        found = _parameter(function, place, skip, spot.path)
+        if found is None:
+            yield Use.PASSED
+            return
+        name, path = found
+        for binding in function.bindings.get(name, [])[:1]:
+            calls = spot.entering(call)
+            for read in self.mentions.of_binding(function.file, name, binding.stmt):
+                inside = function.file.scope_of(read).function is function
+                yield Spot(function.file, read, path, calls if inside else (), quiet=quiet and inside)
+
+
+def unpacked(path: tuple[Key, ...], targets: list[ast.expr], position: int) -> tuple[Key, ...] | None:
+    """The path inside one of several targets, ``None`` when that does not get the value."""
+    star = next((index for index, target in enumerate(targets) if isinstance(target, ast.Starred)), len(targets))
+    if position < star or not path:
+        return picked(path, position)
+    if isinstance(path[0], int) and path[0] < star:
+        return None
+    return (None, *path[1:]) if position == star else path[1:]
+
+
+def _parameter(function: Scope, place: Key, skip: int, path: tuple[Key, ...]) -> tuple[str, tuple[Key, ...]] | None:
+    """The parameter that takes an argument, and the path inside it; ``None`` when there is none."""
+    node = function.node
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+        return None
+    args = node.args
+    positional = [arg.arg for arg in (*args.posonlyargs, *args.args)]
+    if isinstance(place, int):
+        index = place + skip
+        if index < len(positional):
+            return positional[index], path
+        return (args.vararg.arg, (index - len(positional), *path)) if args.vararg is not None else None
+    if place in [*positional, *(arg.arg for arg in args.kwonlyargs)]:
+        return str(place), path
+    return (args.kwarg.arg, (place, *path)) if args.kwarg is not None and place is not None else None
+
+
+def fields_of(project: Project, cls: str) -> Iterator[str]:
+    """The names of the annotated fields in a class's body and those of its bases, in the order of the constructor."""
+    for scope in reversed(list(project.family(cls))):
+        assert isinstance(scope.node, ast.ClassDef)
+        for stmt in scope.node.body:
+            if isinstance(stmt, ast.AnnAssign) and isinstance(stmt.target, ast.Name):
+                yield stmt.target.id

@@ -1,0 +1,1 @@
+"""How often lines run, and why."""

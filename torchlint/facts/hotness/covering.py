@@ -1,0 +1,56 @@
+"""Whether a block, or the rest of a function, runs a training or rollout loop."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.hotness.hotness import Heat
+from torchlint.rule import Frequency
+
+
+@dataclass(eq=False, slots=True)
+class Covering:
+    """Follows calls from a block to a loop that steps environments or runs gradient updates."""
+
+    heat: Heat
+
+    def trains(self, facts: FileFacts, node: ast.AST) -> bool:
+        """Whether the body of a ``with``, or what follows a node in its function, holds or reaches such a loop."""
+        held = facts.parent.get(node)
+        block = held if isinstance(held, ast.withitem) else None
+        around = facts.parent.get(block) if block is not None else None
+        if isinstance(around, (ast.With, ast.AsyncWith)):
+            inside = {part for stmt in around.body for part in ast.walk(stmt)}
+        else:
+            inside = set(self._after(facts, node))
+        if any(loop in inside for loop in self.heat.roots.loops):
+            return True
+        calls = [part for part in inside if isinstance(part, ast.Call)]
+        return any(self._reaches_loop(call) or self._hot(facts, call) for call in calls)
+
+    def _after(self, facts: FileFacts, node: ast.AST) -> Iterator[ast.AST]:
+        scope = facts.scope_of(node).function
+        row = getattr(node, "lineno", 0)
+        for part in ast.walk(scope.node):
+            if getattr(part, "lineno", 0) > row and facts.scope_of(part).function is scope:
+                yield part
+
+    def _hot(self, facts: FileFacts, call: ast.Call) -> bool:
+        return self.heat.frequency(facts, call) >= Frequency.UPDATE
+
+    def _reaches_loop(self, call: ast.Call) -> bool:
+        """Whether a call comes to a function with a root loop, through known callees."""
+        seen: set[Scope] = set()
+        todo = list(self.heat.graph.callees.get(call, ()))
+        while todo:
+            scope = todo.pop()
+            if scope in seen:
+                continue
+            seen.add(scope)
+            if scope in self.heat.roots.drivers:
+                return True
+            todo.extend(target for inner in scope.calls for target in self.heat.graph.callees.get(inner, ()))
+        return False

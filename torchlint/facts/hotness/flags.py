@@ -1,0 +1,124 @@
+"""Flags that are seldom true: set at intervals, handed over by callers, cleared by the branch that they lead into."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from torchlint.facts.code.callers import opaque, passed
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.project import Project
+from torchlint.facts.hotness.guards import ancestors, limit, negated_limit
+from torchlint.rule import Frequency
+
+
+@dataclass(eq=False, slots=True)
+class Flags:
+    """Answers how often a flag is true at most. ``cap`` tells the limit on a place from the branches around it."""
+
+    project: Project
+    graph: CallGraph
+    cap: Callable[[FileFacts, ast.AST], Frequency | None]
+    _asked: set[tuple[ast.AST, bool]] = field(default_factory=set)
+    _latches: dict[Scope, frozenset[str]] = field(default_factory=dict)
+
+    def limit(self, facts: FileFacts, test: ast.expr, truth: bool) -> Frequency | None:
+        """The most often that a test has a truth value, ``None`` when nothing is known that limits it."""
+        match test:
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return self.limit(facts, operand, not truth)
+            case ast.BoolOp(op=op, values=parts) if isinstance(op, ast.And) is truth:
+                known = [found for part in parts if (found := self.limit(facts, part, truth)) is not None]
+                return min(known, default=None)
+            case ast.Attribute() if truth and self._is_latch(facts, test):
+                return Frequency.EPISODE
+            case ast.Name() if (test, truth) not in self._asked:
+                self._asked.add((test, truth))
+                found = self._of_name(facts, test, truth)
+                self._asked.discard((test, truth))
+                return found
+        return None
+
+    def _of_name(self, facts: FileFacts, name: ast.Name, truth: bool) -> Frequency | None:
+        """The most often that any binding of a name gives it the truth value; at least one has to be seen to."""
+        limits: list[Frequency | None] = []
+        for binding in self.project.reaching(facts, name).bindings:
+            if binding.how is Bind.PARAM:
+                limits += self._passed(binding, truth)
+            elif binding.how is Bind.ASSIGN and not binding.path and _set_by_the_way(facts, binding.stmt, name):
+                limits += [None] if binding.value is None else self._given(facts, binding.value, binding.stmt, truth)
+            else:
+                return None
+        known = [found for found in limits if found is not None]
+        return max(known, default=None) if len(known) == len(limits) else None
+
+    def _passed(self, binding: Binding, truth: bool) -> Sequence[Frequency | None]:
+        """The limits that the known callers put on a parameter."""
+        scope = binding.scope
+        callers = self.graph.callers.get(scope, ()) if scope is not None else ()
+        if scope is None or not callers or any(opaque(caller.call) for caller in callers):
+            return [None]
+        limits: list[Frequency | None] = []
+        for caller in callers:
+            given = passed(scope, binding.target, caller) or binding.value
+            limits += [None] if given is None else self._given(caller.facts, given, caller.call, truth)
+        return limits
+
+    def _given(self, facts: FileFacts, value: ast.expr, place: ast.AST, truth: bool) -> Sequence[Frequency | None]:
+        """The limit on a value that is given at a place; none at all where it never has the truth value."""
+        if isinstance(value, ast.Constant):
+            return [self.cap(facts, place)] if bool(value.value) is truth else []
+        plain = limit(value, facts) if truth else negated_limit(value, facts)
+        return [plain if plain is not None else self.limit(facts, value, truth)]
+
+    def _is_latch(self, facts: FileFacts, test: ast.Attribute) -> bool:
+        """Whether a branch under ``if self.fresh:`` clears the flag, and only another method sets it again."""
+        method = facts.scope_of(test).function
+        owner = method.method_of
+        if owner is None or not isinstance(test.value, ast.Name) or test.value.id != method.self_name:
+            return False
+        return any(test.attr in self._latched(cls) for cls in self.project.family(owner.dotted))
+
+    def _latched(self, cls: Scope) -> frozenset[str]:
+        """The attributes that a method of a class clears where it finds them set, and that no such method sets."""
+        found = self._latches.get(cls)
+        if found is None:
+            methods = [method for method in cls.inner if method.kind == "function"]
+            found = self._latches[cls] = frozenset(attr for method in methods for attr in _cleared(method))
+        return found
+
+
+def _set_by_the_way(facts: FileFacts, place: ast.AST, test: ast.AST) -> bool:
+    """Whether a flag is set by the code that tests it, and not once when a module is imported."""
+    scope = facts.scope_of(place).function
+    if scope is not facts.scope_of(test).function:
+        return False
+    return scope.kind == "function" or any(isinstance(node, (ast.For, ast.While)) for node in ancestors(facts, place))
+
+
+def _cleared(method: Scope) -> set[str]:
+    """The attributes that a method sets to false under a test that they are true, and nowhere to anything else."""
+    found: set[str] = set()
+    others: set[str] = set()
+    for node in ast.walk(method.node):
+        if isinstance(node, ast.If):
+            flags = {ast.unparse(part): part for part in _conjuncts(node.test)}
+            for stmt in node.body:
+                if isinstance(stmt, ast.Assign) and _is_false(stmt.value):
+                    found |= {part.attr for t in stmt.targets if (part := flags.get(ast.unparse(t))) is not None}
+        elif isinstance(node, ast.Assign) and not _is_false(node.value):
+            others |= {target.attr for target in node.targets if isinstance(target, ast.Attribute)}
+    return found - others
+
+
+def _conjuncts(test: ast.expr) -> list[ast.Attribute]:
+    """The attributes that all have to be true for a test to be true."""
+    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    return [part for part in parts if isinstance(part, ast.Attribute)]
+
+
+def _is_false(node: ast.expr) -> bool:
+    """Whether an expression is the literal ``False``."""
+    return isinstance(node, ast.Constant) and node.value is False

@@ -1,0 +1,257 @@
+"""How often each line runs: frequencies spread from the roots through the call graph, with the path that proves it."""
+
+from __future__ import annotations
+
+import ast
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from torchlint.facts.code.graph import CallGraph, How
+from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.project import Project, exported
+from torchlint.facts.hotness.paths import Paths
+from torchlint.facts.hotness.places import Local, Places
+from torchlint.facts.hotness.roots import SETS_UP, Roots, cold_file, cold_function, find_roots, forwards
+from torchlint.facts.values.values import Values
+from torchlint.rule import Frequency, Hotness
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A place that runs a function.
+
+    ``weak`` when only the method's name says so, ``override`` when the call names a relative of the function's class.
+    """
+
+    facts: FileFacts
+    node: ast.AST
+    target: Scope
+    how: How = How.CALL
+    weak: bool = False
+    override: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """How often a function is entered, and the edge (or the root) that makes it so."""
+
+    frequency: Frequency
+    edge: Edge | None = None
+    label: str = ""
+    kinds: frozenset[str] = frozenset()
+
+
+@dataclass(eq=False, slots=True)
+class Heat:
+    """Answers how often code runs."""
+
+    project: Project
+    graph: CallGraph
+    roots: Roots
+    hot: frozenset[str] = frozenset()
+    cold: frozenset[str] = frozenset()
+    entries: dict[Scope, Entry] = field(default_factory=dict)
+    items: dict[Scope, Entry] = field(default_factory=dict)
+    edges: dict[Scope, list[Edge]] = field(default_factory=dict)
+    places: Places = field(init=False)
+    paths: Paths = field(init=False)
+    _settled: dict[ast.AST, Frequency] | None = None
+    _cold: dict[Scope, bool] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.places = Places(self.project, self.graph, self.roots)
+        self.paths = Paths(self)
+
+    def at(self, facts: FileFacts, node: ast.AST) -> Hotness:
+        """How often a node runs, with the path."""
+        scope = facts.scope_of(node).function
+        frequency = self._frequency(facts, node, scope)
+        if frequency is Frequency.ONCE:
+            return Hotness()
+        return Hotness(frequency, self.paths.of(facts, node, scope))
+
+    def frequency(self, facts: FileFacts, node: ast.AST) -> Frequency:
+        """How often a node runs."""
+        if self._settled is None:  # hotness still spreads
+            return self._frequency(facts, node, facts.scope_of(node).function)
+        found = self._settled.get(node)
+        if found is None:
+            found = self._settled[node] = self._frequency(facts, node, facts.scope_of(node).function)
+        return found
+
+    def seldom(self, facts: FileFacts, node: ast.AST) -> bool:
+        """Whether a node runs less often than once per gradient update."""
+        return self.frequency(facts, node) < Frequency.UPDATE
+
+    def kinds(self, facts: FileFacts, node: ast.AST) -> frozenset[str]:
+        """What makes a node hot: ``step``, ``update`` or both."""
+        scope = facts.scope_of(node).function
+        local = self.local(facts, node, scope)
+        if local.root is not None:
+            return frozenset(self.roots.loops.get(local.root) or self.roots.functions.get(scope, set()))
+        entry = self.entry(scope, local)
+        return entry.kinds if entry is not None else frozenset()
+
+    def entry(self, scope: Scope, local: Local) -> Entry | None:
+        """How often a function is entered, or goes on for another item where the node runs for each."""
+        return (self.entries if local.item is None else self.items).get(scope)
+
+    # frequencies ----------------------------------------------------------------------------------------------------
+
+    def _frequency(
+        self, facts: FileFacts, node: ast.AST, scope: Scope, entered: Frequency = Frequency.INNER
+    ) -> Frequency:
+        """How often a node runs, of those runs of its function that are ``entered`` no more often than this."""
+        if self.is_cold(scope):
+            return Frequency.ONCE
+        local = self.local(facts, node, scope)
+        found = self._base(scope, local)
+        if local.root is None and local.item is None:
+            found = min(found, entered)
+        if local.loops and found >= Frequency.UPDATE:
+            found = Frequency.INNER
+        elif local.episode is not None:
+            found = max(found, Frequency.EPISODE)
+        return found if local.cap is None else min(found, local.cap)
+
+    def _base(self, scope: Scope, local: Local) -> Frequency:
+        """How often the root or the function is run that a node stands in."""
+        entry = self.entry(scope, local)
+        entered = entry.frequency if entry is not None else Frequency.ONCE
+        if local.root is None:
+            return entered
+        kinds = self.roots.loops.get(local.root) or self.roots.functions.get(scope) or {"step"}
+        found = Frequency.STEP if "step" in kinds else Frequency.UPDATE
+        return max(found, entered) if local.root is scope.node else found
+
+    def local(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Local:
+        """Where a node stands in the function that it belongs to."""
+        return self.places.of(facts, node, scope)
+
+    def is_cold(self, scope: Scope) -> bool:
+        """Whether a function never counts as hot: set-up, tests, demos, or because the user says so."""
+        found = self._cold.get(scope)
+        if found is None:
+            found = self._cold[scope] = self._judge(scope)
+        return found
+
+    def _judge(self, scope: Scope) -> bool:
+        key = f"{scope.file.module}:{scope.qualname}"
+        if key in self.hot or scope.file.marks.get(scope.row) == "hot":
+            return False
+        if key in self.cold or scope.file.marks.get(scope.row) == "cold":
+            return True
+        return cold_file(scope.file.path) or cold_function(self.project, scope)
+
+    # spreading ------------------------------------------------------------------------------------------------------
+
+    def spread(self) -> None:
+        """Spread hotness from the roots down the call graph to a fixed point."""
+        self._start()
+        self._link()
+        work = deque(scope for facts in self.project.files.values() for scope in facts.scopes if scope in self.edges)
+        waiting = set(work)
+        while work:
+            scope = work.popleft()
+            waiting.discard(scope)
+            for target in self._pass_all(scope):
+                if target not in waiting and target in self.edges:
+                    waiting.add(target)
+                    work.append(target)
+        self._modules()
+        self._settled = {}
+
+    def _link(self) -> None:
+        """Sort the edges of the graph by the function that they leave."""
+        for facts in self.project.files.values():
+            for scope in facts.scopes:
+                found = [
+                    Edge(facts, call, target, weak=call in self.graph.weak, override=place > 0)
+                    for call in scope.calls
+                    for place, target in enumerate(self.graph.callees.get(call, ()))
+                ]
+                if found:
+                    self.edges[scope] = found
+        for runs in self.graph.runs.values():
+            for run in runs:
+                home = run.facts.scope_of(run.node).function
+                self.edges.setdefault(home, []).append(Edge(run.facts, run.node, run.target, run.how))
+
+    def _start(self) -> None:
+        for scope, entry in self.roots.protocols.items():
+            self.entries[scope] = Entry(entry.frequency, label=f"called by {entry.framework}", kinds=entry.kinds)
+        for facts in self.project.files.values():
+            for scope in facts.scopes:
+                if scope.kind == "function" and (
+                    f"{facts.module}:{scope.qualname}" in self.hot or facts.marks.get(scope.row) == "hot"
+                ):
+                    self.entries[scope] = Entry(Frequency.STEP, label="hot by your settings", kinds=frozenset({"step"}))
+
+    def delivered(self, edge: Edge) -> Frequency:
+        """How often an edge alone makes its function run."""
+        scope = edge.facts.scope_of(edge.node).function
+        passing = self.graph.via.get((edge.node, edge.target), ())
+        entered = max((self.frequency(caller.facts, caller.call) for caller in passing), default=Frequency.INNER)
+        found = self._frequency(edge.facts, edge.node, scope, entered)
+        if isinstance(edge.node, ast.YieldFrom) and edge.how is How.ITEMS and scope in self.items:
+            found = self.items[scope].frequency
+        if edge.how is How.EACH and found >= Frequency.UPDATE:
+            found = Frequency.INNER
+        return min(found, Frequency.EPISODE) if edge.target.name == "reset" else found
+
+    def _pass_all(self, scope: Scope) -> Iterator[Scope]:
+        """Pass on how often a function runs; gives the functions that run more often than was known."""
+        for edge in self.edges.get(scope, ()):
+            target = edge.target
+            frequency = self.delivered(edge)
+            if frequency is Frequency.ONCE or target is scope or self.is_cold(target):
+                continue
+            if edge.weak and SETS_UP.match(target.name):
+                continue
+            kinds = self.kinds(edge.facts, edge.node)
+            entries = self.items if edge.how is How.ITEMS else self.entries
+            old = entries.get(target)
+            if old is not None and old.frequency >= frequency:
+                if kinds <= old.kinds:
+                    continue
+                entries[target] = replace(old, kinds=kinds | old.kinds)
+            else:
+                entries[target] = Entry(frequency, edge, kinds=kinds | (old.kinds if old is not None else frozenset()))
+            yield target
+
+    def _modules(self) -> None:
+        """``forward`` of a module that is built but that no known call reaches: somebody calls it all the same."""
+        work: deque[Scope] = deque()
+        for scope in forwards(self.project, self.graph):
+            entry = self.entries.get(scope)
+            if self.is_cold(scope) or (entry is not None and entry.frequency >= Frequency.UPDATE):
+                continue
+            if self._called_elsewhere(scope):
+                continue
+            self.entries[scope] = Entry(
+                Frequency.STEP, label="forward of a module", kinds=frozenset({"step", "update"})
+            )
+            work.append(scope)
+        while work:
+            work.extend(self._pass_all(work.popleft()))
+
+    def _called_elsewhere(self, forward: Scope) -> bool:
+        """Whether a known call that is not set-up runs a module, so that its hotness is that of the call."""
+        if forward.owner is None or exported(self.project, forward.owner):
+            return False
+        callers = [c for c in self.graph.callers.get(forward, ()) if c.call not in self.graph.weak]
+        return any(not self.is_cold(c.facts.scope_of(c.call).function) for c in callers)
+
+
+def heat(
+    project: Project,
+    graph: CallGraph,
+    values: Values,
+    hot: frozenset[str] = frozenset(),
+    cold: frozenset[str] = frozenset(),
+) -> Heat:
+    """Find the roots and spread hotness through the project."""
+    found = Heat(project, graph, find_roots(project, graph, values), hot, cold)
+    found.spread()
+    return found

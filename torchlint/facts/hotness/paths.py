@@ -1,0 +1,114 @@
+"""The path of calls that makes a function hot: of all that do, the one that needs the least faith."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+from torchlint.facts.code.graph import How
+from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.rule import Frequency, Hop
+
+if TYPE_CHECKING:
+    from torchlint.facts.hotness.hotness import Edge, Heat
+
+Key = tuple[Scope, bool]
+"""A function, and whether this speaks of what it runs for each item that it yields."""
+
+# What an edge costs: a method that some relative of the class has, a method that is known by its name alone.
+_CALL, _OVERRIDE, _WEAK = 1, 4, 12
+# A root in code for evaluation is a worse witness than one in training.
+_EVALUATION, _EPISODE = 3, 6
+_EVALUATING = re.compile(r"(^|[^a-z])(eval\w*|test\w*|infer\w*|example\w*|benchmark\w*)", re.IGNORECASE)
+
+
+@dataclass(eq=False, slots=True)
+class Paths:
+    """Finds the paths of functions whose frequencies are known."""
+
+    heat: Heat
+    _into: dict[Key, Edge | None] = field(default_factory=dict)
+    _ranked: bool = False
+
+    def of(self, facts: FileFacts, node: ast.AST, scope: Scope) -> tuple[Hop, ...]:
+        """The hops that lead to a node of a function, outermost first."""
+        if not self._ranked:
+            self._ranked = True
+            self._rank()
+        hops: list[Hop] = []
+        seen: set[Scope] = set()
+        while True:
+            local = self.heat.local(facts, node, scope)
+            entry = self.heat.entry(scope, local)
+            loop = local.root if local.root is not scope.node else None
+            if loop is None and (entry is None or entry.frequency <= Frequency.EPISODE):
+                loop = local.episode
+            if loop is not None:
+                hops.append(Hop(facts.path, getattr(loop, "lineno", 1), "loop"))
+                break
+            hops.append(Hop(facts.path, scope.row, scope.qualname or scope.name))
+            edge = self._into.get((scope, local.item is not None))
+            if scope.kind != "function" or edge is None or scope in seen:
+                break
+            seen.add(scope)
+            facts, node = edge.facts, edge.node
+            scope = facts.scope_of(node).function
+        return tuple(reversed(hops))
+
+    def _rank(self) -> None:
+        """Find for each function the edge by which the cheapest path enters it (Dijkstra's way)."""
+        heap: list[tuple[int, int, Key, Edge | None]] = []
+        count = 0
+        for cost, key, edge in self._starts():
+            heappush(heap, (cost, count := count + 1, key, edge))
+        while heap:
+            cost, _, key, edge = heappop(heap)
+            if key in self._into:
+                continue
+            self._into[key] = edge
+            scope, items = key
+            for out in self.heat.edges.get(scope, ()):
+                local = self.heat.local(out.facts, out.node, scope)
+                if _inner_root(local.root, scope) is None and (local.item is not None) == items and self._counts(out):
+                    heappush(heap, (cost + weight(out), count := count + 1, key_of(out), out))
+
+    def _starts(self) -> Iterator[tuple[int, Key, Edge | None]]:
+        """What begins a path: functions that are entry points, and calls in root loops."""
+        heat = self.heat
+        for scope, entry in heat.entries.items():
+            if entry.edge is None:
+                yield 0, (scope, False), None
+        for scope in heat.roots.functions:
+            # A loop around a call of it tells more.
+            yield _EPISODE, (scope, False), None
+        for scope, edges in heat.edges.items():
+            doubt = _EVALUATION if _EVALUATING.search(f"{scope.file.path}:{scope.qualname}") else 0
+            for edge in edges:
+                local = heat.local(edge.facts, edge.node, scope)
+                inside = _inner_root(local.root, scope) is not None
+                if (inside or local.episode is not None) and self._counts(edge):
+                    yield weight(edge) + doubt + (0 if inside else _EPISODE), key_of(edge), edge
+
+    def _counts(self, edge: Edge) -> bool:
+        """Whether an edge alone makes its function run as often as it does."""
+        entries = self.heat.items if edge.how is How.ITEMS else self.heat.entries
+        entry = entries.get(edge.target)
+        return entry is not None and self.heat.delivered(edge) >= entry.frequency
+
+
+def _inner_root(root: ast.AST | None, scope: Scope) -> ast.AST | None:
+    return root if root is not scope.node else None
+
+
+def weight(edge: Edge) -> int:
+    """How much faith an edge needs."""
+    return _WEAK if edge.weak else _OVERRIDE if edge.override else _CALL
+
+
+def key_of(edge: Edge) -> Key:
+    """What an edge enters."""
+    return edge.target, edge.how is How.ITEMS

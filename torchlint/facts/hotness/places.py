@@ -1,0 +1,213 @@
+"""Where a node stands in its function: the loops around it, and the conditions that keep it from running often."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from torchlint.facts.code.callers import Caller, passed
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.project import Project
+from torchlint.facts.hotness.flags import Flags
+from torchlint.facts.hotness.guards import branch_limit, early_exits, is_debug_flag, is_none, limit, negated_limit
+from torchlint.facts.hotness.roots import Roots, enclosing_loop, runs_each_time
+from torchlint.facts.state.caches import kept_already, renews
+from torchlint.rule import Frequency
+
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+@dataclass(slots=True)
+class Local:
+    """Where a node stands in its function: limits on the way out, loops passed, and the root or function reached.
+
+    ``item`` is the loop of a generator that yields once each time around; ``limits`` are what makes up ``cap``, each
+    with the statement or expression that sets it.
+    """
+
+    cap: Frequency | None = None
+    loops: int = 0
+    root: ast.AST | None = None
+    episode: ast.AST | None = None
+    item: ast.AST | None = None
+    limits: list[tuple[Frequency, ast.AST]] = field(default_factory=list)
+
+    def limit(self, found: Frequency | None, node: ast.AST) -> None:
+        """Take in one more limit, and the node that sets it."""
+        if found is not None:
+            self.cap = found if self.cap is None else min(self.cap, found)
+            self.limits.append((found, node))
+
+
+@dataclass(eq=False, slots=True)
+class Places:
+    """Answers where nodes stand, with a memory."""
+
+    project: Project
+    graph: CallGraph
+    roots: Roots
+    _locals: dict[ast.AST, Local] = field(default_factory=dict)
+    _yielding: dict[Scope, frozenset[ast.AST]] = field(default_factory=dict)
+    _asked: set[Scope] = field(default_factory=set)
+    _flags: Flags = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._flags = Flags(self.project, self.graph, self._cap)
+
+    def _cap(self, facts: FileFacts, node: ast.AST) -> Frequency | None:
+        """The limit on a node from the branches around it."""
+        return self.of(facts, node, facts.scope_of(node).function).cap
+
+    def of(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Local:
+        """Where a node stands in the function that it belongs to."""
+        found = self._locals.get(node)
+        if found is None:
+            found = self._locals[node] = self._climb(facts, node, scope)
+        return found
+
+    def _climb(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Local:
+        local = Local()
+        child, current = node, facts.parent.get(node)
+        last: ast.stmt | None = None  # what leaves the loop at the end of a branch around the node
+        while True:
+            if isinstance(child, ast.stmt) and child in facts.places:
+                block, index = facts.places[child]
+                if kept_already(block, index, facts):
+                    local.limit(Frequency.ONCE, child)
+                for stmt, least in early_exits(block, index, facts):
+                    local.limit(least, stmt)
+            if current is None or current is scope.node:
+                break
+            if runs_each_time(current, child):
+                if current in self.roots.loops:
+                    if last is not None:
+                        local.limit(Frequency.EPISODE, last)
+                    local.root = current
+                    return local
+                if current in self.roots.episodes:
+                    local.episode = local.episode or current
+                elif local.item is None and scope.yields and current in self._yielding_loops(scope):
+                    local.item = current
+                elif local.item is None:
+                    local.loops += int(last is None)
+                last = last if isinstance(last, ast.Return) else None
+            elif isinstance(current, (ast.comprehension, *_COMPREHENSIONS)):
+                local.loops += int(_runs_per_element(current, child, facts.parent.get(current)))
+            else:
+                bound = _bound(current, child, facts)
+                if bound is Frequency.ONCE and current in self.roots.updating and not _is_debug(current):
+                    bound = Frequency.UPDATE  # every so many batches or steps, but then for a gradient update
+                local.limit(bound, current)
+                if isinstance(current, ast.If) and current not in self.roots.updating:
+                    last = last or _leaves(current, child)
+                if isinstance(current, (ast.If, ast.IfExp)):
+                    local.limit(self._left_out(facts, current, child), current)
+                    local.limit(self._flagged(facts, current, child), current)
+            child, current = current, facts.parent.get(current)
+        if scope in self.roots.functions:
+            local.root = scope.node
+        return local
+
+    def _flagged(self, facts: FileFacts, branching: ast.If | ast.IfExp, child: ast.AST) -> Frequency | None:
+        """The limit on a branch from how often its flag is set."""
+        if child is branching.test or branching in self.roots.updating:
+            return None
+        truth = child is branching.body or (isinstance(branching, ast.If) and child in branching.body)
+        return self._flags.limit(facts, branching.test, truth)
+
+    def _yielding_loops(self, scope: Scope) -> frozenset[ast.AST]:
+        """The loops of a generator that yield each time around."""
+        found = self._yielding.get(scope)
+        if found is None:
+            loops = (enclosing_loop(scope.file, node, scope) for node in scope.yields)
+            found = self._yielding[scope] = frozenset(loop for loop in loops if loop is not None)
+        return found
+
+    def _left_out(self, facts: FileFacts, branching: ast.If | ast.IfExp, child: ast.AST) -> Frequency | None:
+        """The limit on the branch for a parameter that is ``None``: how often known calls leave the parameter out."""
+        test = branching.test
+        if not isinstance(test, ast.Compare) or not is_none(test.comparators[0]) or not isinstance(test.left, ast.Name):
+            return None
+        missing = branching.body if isinstance(test.ops[0], ast.Is) else branching.orelse
+        scope = facts.scope_of(branching).function
+        bindings = self.project.reaching(facts, test.left).bindings
+        if not (child is missing or (isinstance(missing, list) and child in missing)):
+            return None
+        if not bindings or any(binding.how is not Bind.PARAM for binding in bindings):
+            return None
+        if test.left.id not in scope.params or scope in self._asked:
+            return None
+        calls = [c for c in self.graph.callers.get(scope, ()) if not _gives(scope, test.left.id, c)]
+        self._asked.add(scope)
+        found = [self._cap(c.facts, c.call) for c in calls]
+        self._asked.discard(scope)
+        if not calls:
+            return Frequency.ONCE if self.graph.callers.get(scope) else None
+        limits = [bound for bound in found if bound is not None]
+        return max(limits) if len(limits) == len(found) else None
+
+
+def _gives(function: Scope, name: str, caller: Caller) -> bool:
+    """Whether a call surely passes something other than ``None`` for a parameter."""
+    given = passed(function, name, caller)
+    if given is None or is_none(given):
+        return False
+    if not isinstance(given, ast.Name):
+        return True
+    bindings = caller.facts.scope_of(given).function.bindings.get(given.id, ())
+    return not any(binding.value is not None and is_none(binding.value) for binding in bindings)
+
+
+def _runs_per_element(node: ast.AST, child: ast.AST, parent: ast.AST | None) -> bool:
+    """Whether a comprehension, or its first clause, runs a child for each element: all but the first iterable."""
+    if isinstance(node, ast.comprehension):
+        first = isinstance(parent, _COMPREHENSIONS) and parent.generators[0] is node
+        return first and child is not node.iter
+    return isinstance(node, _COMPREHENSIONS) and child is not node.generators[0]
+
+
+def _bound(node: ast.AST, child: ast.AST, facts: FileFacts) -> Frequency | None:
+    """The limit that a node puts on one of its children."""
+    if isinstance(node, ast.If):
+        if child in node.body:
+            if renews(node.body, node.test, facts):
+                return Frequency.ONCE
+            return _least(branch_limit(node.body, node.test), limit(node.test, facts))
+        if child in node.orelse:
+            return _least(branch_limit(node.orelse), negated_limit(node.test, facts))
+    elif isinstance(node, ast.IfExp):
+        if child is node.body:
+            return limit(node.test, facts)
+        return negated_limit(node.test, facts) if child is node.orelse else None
+    elif isinstance(node, ast.BoolOp):
+        index = next(i for i, part in enumerate(node.values) if part is child)
+        return _short_circuit(node.op, node.values[:index], facts)
+    elif isinstance(node, (ast.ExceptHandler, ast.Raise)) or (isinstance(node, ast.Assert) and child is node.msg):
+        return Frequency.ONCE
+    return None
+
+
+def _leaves(branching: ast.If, child: ast.AST) -> ast.stmt | None:
+    """The ``break`` or ``return`` at the end of the branch that holds a node."""
+    block = branching.body if child in branching.body else branching.orelse if child in branching.orelse else ()
+    return block[-1] if block and isinstance(block[-1], (ast.Break, ast.Return)) else None
+
+
+def _is_debug(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and is_debug_flag(node.test)
+
+
+def _least(*bounds: Frequency | None) -> Frequency | None:
+    """The lowest of some limits."""
+    return min((bound for bound in bounds if bound is not None), default=None)
+
+
+def _short_circuit(op: ast.boolop, before: Sequence[ast.expr], facts: FileFacts) -> Frequency | None:
+    """The limit that earlier operands put on a later one: ``self.debug and check()``."""
+    if isinstance(op, ast.And):
+        found = [bound for part in before if (bound := limit(part, facts)) is not None]
+    else:
+        found = [bound for part in before if (bound := negated_limit(part, facts)) is not None]
+    return min(found, default=None)

@@ -1,0 +1,134 @@
+"""Which methods a framework calls, and how often, from the table in ``tables/protocols.json``.
+
+A class is known by the framework that it comes from: a name such as ``Agent`` or ``Wrapper`` means something only with
+its package in front. A few names that no two projects share count wherever they come from.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from pathlib import Path
+from typing import TypedDict
+
+from torchlint.rule import Frequency
+
+STEP, UPDATE = "step", "update"
+
+
+class _Role(TypedDict, total=False):
+    """Classes of a framework, and the methods of theirs that it calls, by how often."""
+
+    classes: list[str]
+    alone: list[str]
+    module: bool
+    forward: list[str]
+    step: list[str]
+    update: list[str]
+    episode: list[str]
+
+
+class _Given(TypedDict, total=False):
+    """Calls of a framework, and which of the functions given to them it calls, by how often."""
+
+    calls: list[str]
+    step: list[str]
+    update: list[str]
+    episode: list[str]
+
+
+class _Protocol(TypedDict, total=False):
+    framework: str
+    modules: list[str]
+    roles: list[_Role]
+    given: list[_Given]
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPoint:
+    """How often a framework calls something, for what (``step``, ``update``, or both), and the framework's name."""
+
+    frequency: Frequency
+    kinds: frozenset[str]
+    framework: str
+
+
+# ``forward`` stands for what both an environment step and a gradient update run.
+_OFTEN: Mapping[str, tuple[Frequency, frozenset[str]]] = {
+    "forward": (Frequency.STEP, frozenset({STEP, UPDATE})),
+    "step": (Frequency.STEP, frozenset({STEP})),
+    "update": (Frequency.UPDATE, frozenset({UPDATE})),
+    "episode": (Frequency.EPISODE, frozenset({STEP})),
+}
+
+
+@lru_cache(maxsize=1)
+def _table() -> Sequence[_Protocol]:
+    text = (Path(__file__).parent.parent / "tables" / "protocols.json").read_text(encoding="utf-8")
+    protocols: list[_Protocol] = json.loads(text)["protocols"]
+    return protocols
+
+
+@lru_cache(maxsize=4096)
+def entry_points(base: str) -> Mapping[str, EntryPoint]:
+    """The methods that a framework calls on objects whose class derives from ``base``, a qualified name."""
+    found: dict[str, EntryPoint] = {}
+    for protocol, role in _roles(base):
+        for often, (frequency, kinds) in _OFTEN.items():
+            for method in _names(role, often):
+                found.setdefault(method, EntryPoint(frequency, kinds, protocol["framework"]))
+    return found
+
+
+@lru_cache(maxsize=4096)
+def is_module(name: str) -> bool:
+    """Whether a class of a framework is an ``nn.Module``."""
+    return any(role.get("module", False) for _, role in _roles(name))
+
+
+@lru_cache(maxsize=4096)
+def given(call: str) -> Mapping[str, EntryPoint]:
+    """The functions given to a call that are called again and again, by position (``"1"``) or keyword.
+
+    ``call`` is a qualified name, or the name of a method after a dot, of an object that is not the project's.
+    """
+    found: dict[str, EntryPoint] = {}
+    for protocol in _table():
+        for entry in protocol.get("given", ()):
+            if not any(_fits_call(call, pattern, protocol["modules"]) for pattern in entry["calls"]):
+                continue
+            for often, (frequency, kinds) in _OFTEN.items():
+                for argument in _names(entry, often):
+                    found.setdefault(argument, EntryPoint(frequency, kinds, protocol["framework"]))
+    return found
+
+
+def _names(role: _Role | _Given, often: str) -> Sequence[str]:
+    names: object = role.get(often, ())
+    assert isinstance(names, (list, tuple))
+    return names
+
+
+def _roles(name: str) -> Iterator[tuple[_Protocol, _Role]]:
+    head, _, rest = name.partition(".")
+    last = name.rpartition(".")[2]
+    for protocol in _table():
+        for role in protocol["roles"]:
+            inside = head in protocol["modules"] and any(_fits(rest, pattern) for pattern in role["classes"])
+            if rest and (inside or last in role.get("alone", ())):
+                yield protocol, role
+
+
+def _fits(rest: str, pattern: str) -> bool:
+    """Whether a name below its package fits a pattern; one without a dot speaks of the last component alone."""
+    return fnmatchcase(rest if "." in pattern else rest.rpartition(".")[2], pattern)
+
+
+def _fits_call(call: str, pattern: str, modules: Sequence[str]) -> bool:
+    if call.startswith("."):
+        return call == pattern
+    head, _, rest = call.partition(".")
+    return head in modules and not pattern.startswith(".") and _fits(rest, pattern)

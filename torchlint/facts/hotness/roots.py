@@ -1,0 +1,345 @@
+"""Where hot code begins: loops that step an environment or run gradient updates, and entry points of frameworks."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import PurePosixPath
+from typing import TypeGuard
+
+from torchlint.facts.code.graph import CallGraph, references
+from torchlint.facts.code.indirect import indirect
+from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.project import Project, exported
+from torchlint.facts.hotness.guards import limit
+from torchlint.facts.hotness.protocols import EntryPoint, entry_points
+from torchlint.facts.values.values import Values
+from torchlint.rule import Kind
+
+_ENV = re.compile(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env|world|simulator)\d*($|_)", re.IGNORECASE)
+_NOT_ENV = re.compile(
+    r"(optim\w*|opt|sched\w*|scaler|prof\w*|lr|timer|pbar|bar|meter|accelerator|run|logger|manager)\d*$", re.I
+)
+_OPTIMIZER = re.compile(r"(optim\w*|(^|_)opt\w*|scaler|trainer)\d*$", re.IGNORECASE)
+_COLD_WORDS = frozenset(
+    [
+        "test",
+        "tests",
+        "testing",
+        "conftest",
+        "enjoy",
+        "demo",
+        "demos",
+        "play",
+        "render",
+        "visualize",
+        "visualise",
+        "visualization",
+        "visualisation",
+        "viz",
+        "plot",
+        "plots",
+        "plotting",
+        "plotter",
+        "video",
+        "mp4",
+        "gif",
+        "watch",
+        "benchmark",
+        "benchmarks",
+        "bench",
+        "profile",
+        "profiling",
+        "profiler",
+        "debug",
+        "export",
+        "inspect",
+        "notebook",
+        "notebooks",
+        "docs",
+    ]
+)
+_COLD_NAME = re.compile(
+    r"_*(save\w*|load\w*|close|setup|_?init|make_model|render\w*|plot\w*|visuali\w+|export\w*|state_dict|load_state_dict"
+    r"|extra_repr|__repr__|__str__|__del__|__getstate__|__setstate__|test_\w+|\w+_test|reset_parameters"
+    r"|init_(weights?|params|parameters|layers?)\w*|weights?_init\w*|print_\w+|checkpoint\w*)$"
+)
+_SHOWS = re.compile(r"_*(save\w*|render\w*|plot\w*|visuali\w+|export\w*|test_\w+|\w+_test|print_\w+)$")
+# Names of functions that set something up, unless hot code is seen to call them.
+SETS_UP = re.compile(r"_*(setup\w*|init_\w+|initialize\w*|initialise\w*|build\w*)$")
+# Decorators that keep what a function gave: it runs once for each set of arguments.
+_CACHES = frozenset({"cache", "lru_cache", "cached_property"})
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+
+
+@dataclass(eq=False, slots=True)
+class Roots:
+    """The roots: loops and functions, each with what makes it one (``step``, ``update``) or its protocol.
+
+    ``drivers`` are functions that contain or reach a root loop; ``episodes`` the loops around these; ``updating`` the
+    branches that hold a gradient update themselves.
+    """
+
+    loops: dict[ast.AST, set[str]] = field(default_factory=dict)
+    functions: dict[Scope, set[str]] = field(default_factory=dict)
+    protocols: dict[Scope, EntryPoint] = field(default_factory=dict)
+    drivers: set[Scope] = field(default_factory=set)
+    episodes: set[ast.AST] = field(default_factory=set)
+    updating: set[ast.AST] = field(default_factory=set)
+
+
+def is_test(path: str) -> bool:
+    """Whether a file belongs to a test suite. Nothing in it is hot, and how tests call a function proves little."""
+    *folders, name = path.lower().split("/")
+    return name.startswith("test_") or name in ("conftest.py", "test.py") or bool({"test", "tests"} & set(folders))
+
+
+@lru_cache(maxsize=16384)
+def cold_file(path: str) -> bool:
+    """Whether a file is a test, a demo, a plot or a profiling script, by its name and folders."""
+    parts = PurePosixPath(path).parts
+    words = [word for part in parts for word in re.split(r"[^a-zA-Z0-9]+", part.removesuffix(".py").lower())]
+    return any(word in _COLD_WORDS for word in words)
+
+
+def cold_function(project: Project, scope: Scope) -> bool:
+    """Whether a function is set-up, saving, printing or testing by its name, builds a module, or is cached."""
+    if scope.kind != "function":
+        return False
+    if _COLD_NAME.match(scope.name) or _CACHES.intersection(scope.decorator_names):
+        return True
+    return scope.name == "__init__" and scope.method_of is not None and project.is_module(scope.method_of.dotted)
+
+
+def runs_each_time(node: ast.AST, child: ast.AST) -> TypeGuard[ast.For | ast.AsyncFor | ast.While]:
+    """Whether a node is a loop that runs a child again and again: its body, or its test."""
+    return isinstance(node, _LOOPS) and (child in node.body or (isinstance(node, ast.While) and child is node.test))
+
+
+def enclosing_loop(facts: FileFacts, node: ast.AST, scope: Scope) -> ast.AST | None:
+    """The innermost loop of the same function that runs a node in its body."""
+    child, current = node, facts.parent.get(node)
+    while current is not None and current is not scope.node:
+        if runs_each_time(current, child):
+            return current
+        child, current = current, facts.parent.get(current)
+    return None
+
+
+def find_roots(project: Project, graph: CallGraph, values: Values) -> Roots:
+    """Find all roots of a project, and the places that run functions without calling them."""
+    roots = Roots(protocols=indirect(project, graph, values))
+    found: list[tuple[Scope, ast.Call, str]] = []
+    for facts in project.files.values():
+        if cold_file(facts.path):
+            continue
+        for scope in facts.scopes:
+            for call in scope.calls:
+                kind = _kind(facts, call, values)
+                if kind and not _demo(facts, call, scope):
+                    found.append((scope, call, kind))
+                    if kind == "update":
+                        roots.updating.update(_branches(facts, call, scope))
+    shown = _Shown(graph)
+    _climb(roots, graph, [each for each in found if not shown.only(*each[:2])])
+    _protocols(project, roots)
+    _drive(project, graph, roots)
+    return roots
+
+
+def _kind(facts: FileFacts, call: ast.Call, values: Values) -> str:
+    func = call.func
+    if not isinstance(func, ast.Attribute):
+        return ""
+    if func.attr == "backward":
+        return "update"
+    if func.attr == "step":
+        name = _last(func.value)
+        if _OPTIMIZER.search(name):
+            return "update"
+        if _NOT_ENV.search(name):
+            return ""
+        if _ENV.search(name) or _unpacks(facts.parent.get(call)) or _drawn_from_envs(facts, func.value):
+            return "step" if call.args or call.keywords else ""
+        receiver = values.of(facts, func.value)
+        if receiver.kind is Kind.OPTIMIZER:
+            return "update"
+        return "step" if receiver.kind is Kind.ENV and call.args else ""
+    if func.attr in ("step_wait", "step_async", "recv") and _ENV.search(_last(func.value)):
+        return "step"
+    return ""
+
+
+def _last(node: ast.expr) -> str:
+    while isinstance(node, (ast.Subscript, ast.Call)):
+        node = node.value if isinstance(node, ast.Subscript) else node.func
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _drawn_from_envs(facts: FileFacts, node: ast.expr) -> bool:
+    """``e`` of ``for e, a in zip(envs, actions)``."""
+    bindings = facts.scope_of(node).bindings.get(node.id, ()) if isinstance(node, ast.Name) else ()
+    for binding in bindings:
+        source, path = binding.value, binding.path
+        while binding.how is Bind.ELEMENT and isinstance(source, ast.Call) and isinstance(source.func, ast.Name):
+            place = path[0] if path and source.func.id == "zip" else 0
+            if source.func.id not in ("zip", "enumerate", "reversed", "list") or not 0 <= place < len(source.args):
+                break
+            source, path = source.args[place], path[1:]
+        if binding.how is Bind.ELEMENT and source is not None and _ENV.search(_last(source)):
+            return True
+    return False
+
+
+def _unpacks(parent: ast.AST | None) -> bool:
+    """``obs, reward, done, info = x.step(action)``."""
+    if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], ast.Tuple):
+        return False
+    return len(parent.targets[0].elts) in (4, 5)
+
+
+def _demo(facts: FileFacts, call: ast.Call, scope: Scope) -> bool:
+    """Whether the loop around a step only shows something: it renders each time or waits for a plot."""
+    loop = enclosing_loop(facts, call, scope)
+    if not isinstance(loop, _LOOPS):
+        return False
+    for stmt in loop.body:
+        value = stmt.value if isinstance(stmt, (ast.Expr, ast.Assign)) else None
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+            if value.func.attr in ("render", "imshow", "pause", "capture_frame", "append_data", "flip"):
+                return True
+    return False
+
+
+class _Shown:
+    """Finds the functions that nothing but demos, tests and savers call: a saliency map that is saved."""
+
+    def __init__(self, graph: CallGraph) -> None:
+        self.graph = graph
+        self.known: dict[Scope, bool] = {}
+
+    def only(self, scope: Scope, node: ast.AST) -> bool:
+        """Whether a node in no loop stands in such a function."""
+        return enclosing_loop(scope.file, node, scope) is None and self._function(scope)
+
+    def _function(self, scope: Scope) -> bool:
+        """Whether every known place that runs a function is a call that shows something, and there is one."""
+        if scope not in self.known:
+            self.known[scope] = False  # what only calls itself is not shown
+            homes = {caller.facts.scope_of(caller.call).function for caller in self.graph.callers.get(scope, ())}
+            homes.discard(scope)
+            self.known[scope] = (
+                bool(homes)
+                and scope not in self.graph.runs
+                and all(home.kind == "function" and (_SHOWS.match(home.name) or self._function(home)) for home in homes)
+            )
+        return self.known[scope]
+
+
+def _climb(roots: Roots, graph: CallGraph, found: Iterable[tuple[Scope, ast.AST, str]]) -> None:
+    """Mark the innermost loop around each step or update, in the callers when the function itself has none."""
+    todo = list(found)
+    seen: set[tuple[Scope, str]] = set()
+    while todo:
+        scope, call, kind = todo.pop()
+        facts = scope.file
+        loop = enclosing_loop(facts, call, scope)
+        if loop is not None:
+            roots.loops.setdefault(loop, set()).add(kind)
+            continue
+        if scope.kind != "function" or scope.name in ("reset", "__init__") or (scope, kind) in seen:
+            continue
+        seen.add((scope, kind))
+        roots.functions.setdefault(scope, set()).add(kind)
+        for where, node in graph.places(scope):
+            if not cold_file(where.path) and not _gated(where, node):
+                todo.append((where.scope_of(node).function, node, kind))
+
+
+def _branches(facts: FileFacts, node: ast.AST, scope: Scope) -> Iterator[ast.AST]:
+    """The conditions that a node of a function stands under."""
+    current = facts.parent.get(node)
+    while current is not None and current is not scope.node:
+        if isinstance(current, ast.If):
+            yield current
+        current = facts.parent.get(current)
+
+
+def _gated(facts: FileFacts, node: ast.AST) -> bool:
+    """Whether a node stands under a condition that makes it seldom."""
+    child = node
+    current = facts.parent.get(node)
+    while current is not None and not isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef, *_LOOPS)):
+        if isinstance(current, ast.If) and child in current.body and limit(current.test, facts) is not None:
+            return True
+        child, current = current, facts.parent.get(current)
+    return False
+
+
+def _protocols(project: Project, roots: Roots) -> None:
+    for cls in project.classes.values():
+        if cold_file(cls.file.path):
+            continue
+        for base in project.ancestry(cls.dotted):
+            for method, entry in entry_points(base).items():
+                for binding in cls.bindings.get(method, ()):
+                    if binding.scope is not None:
+                        roots.protocols.setdefault(binding.scope, entry)
+
+
+def forwards(project: Project, graph: CallGraph) -> Iterator[Scope]:
+    """``forward`` of modules that the project builds or mentions, or that a library exports."""
+    idle = project.unused()
+    mentioned = set(graph.built)
+    for facts in project.files.values():
+        if not cold_file(facts.path):
+            mentioned |= references(project, facts) & set(project.classes)
+    used = set(mentioned)
+    for name in mentioned:
+        used.update(project.ancestry(name))
+    for name, cls in project.classes.items():
+        if cold_file(cls.file.path) or not project.is_module(name):
+            continue
+        if (name in used and cls.file.path not in idle) or exported(project, cls):
+            for binding in cls.bindings.get("forward", ()):
+                if binding.scope is not None:
+                    yield binding.scope
+
+
+def _drive(project: Project, graph: CallGraph, roots: Roots) -> None:
+    """Mark the functions that reach a root loop, and the loops around what they run, as per episode."""
+    by_node: dict[ast.AST, Scope] = {scope.node: scope for facts in project.files.values() for scope in facts.scopes}
+    todo: list[Scope] = []
+    marked = [(loop, file) for file in project.files.values() for loop in _loops_of(file, roots)]
+    for loop, facts in marked:
+        scope = facts.scope_of(loop).function
+        _mark_outer(facts, loop, roots, by_node)
+        if scope not in roots.drivers:
+            roots.drivers.add(scope)
+            todo.append(scope)
+    while todo:
+        for caller in graph.callers.get(todo.pop(), ()):
+            if caller.call in graph.weak:
+                continue
+            _mark_outer(caller.facts, caller.call, roots, by_node)
+            scope = caller.facts.scope_of(caller.call).function
+            if scope not in roots.drivers:
+                roots.drivers.add(scope)
+                todo.append(scope)
+
+
+def _loops_of(facts: FileFacts, roots: Roots) -> list[ast.AST]:
+    return [stmt for stmt in facts.places if stmt in roots.loops]
+
+
+def _mark_outer(facts: FileFacts, node: ast.AST, roots: Roots, by_node: Mapping[ast.AST, Scope]) -> None:
+    current = facts.parent.get(node)
+    while current is not None and current not in by_node:
+        if isinstance(current, _LOOPS) and current not in roots.loops:
+            roots.episodes.add(current)
+        current = facts.parent.get(current)

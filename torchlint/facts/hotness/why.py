@@ -1,0 +1,203 @@
+"""Why a line runs as often as it does: every path that makes it hot, what limits it, or why nothing does."""
+
+from __future__ import annotations
+
+import ast
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from torchlint.facts.code.graph import How
+from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.hotness.hotness import Edge, Heat
+from torchlint.facts.hotness.paths import weight
+from torchlint.facts.hotness.places import Local
+from torchlint.facts.hotness.roots import cold_file
+from torchlint.rule import Frequency, Hop, Hotness
+from torchlint.rule.frequency import Limit, Way, Why
+
+_MOST_STEPS = 20_000
+_MOST_CALLERS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """One step of a path, seen from below: where a node stands, and the edge that leaves from there."""
+
+    facts: FileFacts
+    scope: Scope
+    local: Local
+    edge: Edge | None
+
+
+def explain(heat: Heat, facts: FileFacts, node: ast.AST) -> Why:
+    """Everything known of how often a node runs; the ways are sorted, the most frequent and most certain first."""
+    scope = facts.scope_of(node).function
+    found = heat.frequency(facts, node)
+    ways = _ways(heat, facts, node) if found > Frequency.ONCE else []
+    unique: dict[Hotness, Way] = {}
+    for _, way in sorted(ways, key=lambda each: (-each[1].hot.frequency, each[0], len(each[1].hot.path))):
+        unique.setdefault(way.hot, way)
+    reasons = () if found > Frequency.ONCE else tuple(_reasons(heat, facts, node, scope))
+    return Why(found, tuple(unique.values()), reasons)
+
+
+# paths ----------------------------------------------------------------------------------------------------------------
+
+
+def _ways(heat: Heat, facts: FileFacts, node: ast.AST) -> list[tuple[int, Way]]:
+    """All paths without circles from a root to a node, each with the faith that it needs."""
+    into: dict[tuple[Scope, bool], list[Edge]] = {}
+    for edges in heat.edges.values():
+        for edge in edges:
+            into.setdefault((edge.target, edge.how is How.ITEMS), []).append(edge)
+    scope = facts.scope_of(node).function
+    first = _Link(facts, scope, heat.local(facts, node, scope), None)
+    todo: deque[tuple[_Link, ...]] = deque([(first,)])
+    found: list[tuple[int, Way]] = []
+    for _ in range(_MOST_STEPS):
+        if not todo:
+            break
+        links = todo.popleft()
+        found += _ended(heat, links)
+        last = links[-1]
+        if last.local.root is not None and last.local.root is not last.scope.node:
+            continue
+        seen = {link.scope for link in links}
+        for edge in into.get((last.scope, last.local.item is not None), ()):
+            home = edge.facts.scope_of(edge.node).function
+            if home not in seen and heat.delivered(edge) > Frequency.ONCE:
+                todo.append((*links, _Link(edge.facts, home, heat.local(edge.facts, edge.node, home), edge)))
+    return found
+
+
+def _ended(heat: Heat, links: tuple[_Link, ...]) -> Iterator[tuple[int, Way]]:
+    """The ways that begin where some links have come to: at a loop, or at a function that somebody calls."""
+    last = links[-1]
+    scope, local = last.scope, last.local
+    faith = sum(weight(link.edge) for link in links if link.edge is not None)
+    if local.root is not None:
+        kinds = heat.roots.loops.get(local.root) or heat.roots.functions.get(scope) or {"step"}
+        inside = local.root is not scope.node
+        frequency = Frequency.STEP if "step" in kinds else Frequency.UPDATE
+        yield faith + (0 if inside else 100), _way(links, frequency, _work(kinds), local.root if inside else None)
+        if inside:
+            return
+    entry = heat.entry(scope, local)
+    if entry is not None and entry.edge is None:
+        yield faith, _way(links, entry.frequency, entry.label, None)
+    if local.episode is not None:
+        yield faith + 50, _way(links, Frequency.ONCE, "around loops that step or train", local.episode)
+
+
+def _work(kinds: frozenset[str] | set[str]) -> str:
+    texts = {"step": "steps an environment", "update": "runs gradient updates"}
+    return " and ".join(texts[kind] for kind in sorted(kinds) if kind in texts)
+
+
+def _way(links: tuple[_Link, ...], frequency: Frequency, origin: str, loop: ast.AST | None) -> Way:
+    """A way: hops from the outermost, and what is left of the frequency on the way down."""
+    hops: list[Hop] = []
+    limits: list[Limit] = []
+    for link in reversed(links):
+        scope = link.scope
+        if hops or loop is None:
+            hops.append(Hop(link.facts.path, scope.row, scope.qualname or scope.name))
+        else:
+            hops.append(Hop(link.facts.path, getattr(loop, "lineno", 1), "loop"))
+        frequency = _inside(link.local, frequency)
+        for bound, node in link.local.limits:
+            if bound < frequency:
+                limits.append(_limit(link.facts, bound, node))
+        frequency = min(frequency, link.local.cap) if link.local.cap is not None else frequency
+        if link.edge is not None and link.edge.how is How.EACH and frequency >= Frequency.UPDATE:
+            frequency = Frequency.INNER
+        if link.edge is not None and link.edge.target.name == "reset" and frequency > Frequency.EPISODE:
+            frequency = Frequency.EPISODE
+            limits.append(Limit(Hop(link.facts.path, getattr(link.edge.node, "lineno", 1), "a reset"), frequency))
+    return Way(Hotness(frequency, tuple(hops)), origin, tuple(dict.fromkeys(limits)))
+
+
+def _inside(local: Local, frequency: Frequency) -> Frequency:
+    if local.loops and frequency >= Frequency.UPDATE:
+        return Frequency.INNER
+    return max(frequency, Frequency.EPISODE) if local.episode is not None else frequency
+
+
+def _limit(facts: FileFacts, bound: Frequency, node: ast.AST) -> Limit:
+    """A limit with the line of the source that sets it."""
+    row = getattr(node, "lineno", 1)
+    text = facts.source.utf8.splitlines()[row - 1].decode("utf-8", "replace").strip()
+    return Limit(Hop(facts.path, row, text), bound)
+
+
+# what keeps a line cold -----------------------------------------------------------------------------------------------
+
+
+def _reasons(heat: Heat, facts: FileFacts, node: ast.AST, scope: Scope) -> Iterator[str]:
+    cold = _cold(heat, scope)
+    if cold:
+        yield cold
+        return
+    local = heat.local(facts, node, scope)
+    guards = [_limit(facts, bound, where) for bound, where in local.limits if bound is Frequency.ONCE]
+    for guard in guards:
+        yield f"it is guarded on line {guard.place.row}: {guard.place.name}"
+    if guards:
+        return
+    if scope.kind == "class":
+        yield f"the body of the class {scope.name} runs once, when it is defined"
+    elif scope.kind == "module":
+        yield "it runs when the module is run, in no loop that steps an environment or runs gradient updates"
+    else:
+        yield from _uncalled(heat, scope)
+
+
+def _cold(heat: Heat, scope: Scope) -> str:
+    """Why a function never counts as hot, empty if it may."""
+    if not heat.is_cold(scope):
+        return ""
+    name = scope.qualname or scope.name
+    if scope.file.marks.get(scope.row) == "cold" or f"{scope.file.module}:{scope.qualname}" in heat.cold:
+        return f"{name} is cold by your settings"
+    if cold_file(scope.file.path):
+        return f"{scope.file.path} is a test, a demo, a plot or a profiling script by its name"
+    if {"cache", "lru_cache", "cached_property"}.intersection(scope.decorator_names):
+        return f"{name} keeps its results, so it runs once for each set of arguments"
+    if scope.name == "__init__":
+        return f"{name} builds a module, which happens once"
+    return f"{name} sets up, saves, shows or tests something by its name"
+
+
+def _uncalled(heat: Heat, scope: Scope) -> Iterator[str]:
+    """What is known of the callers of a function that is not hot."""
+    name = scope.qualname
+    places = list(heat.graph.places(scope))
+    if not places:
+        yield f"no call of {name} was found in the project"
+        if scope.name in heat.graph.open:
+            yield f"there are calls of .{scope.name}() on unknown objects, but too many methods have that name"
+    for facts, node in places[:_MOST_CALLERS]:
+        yield f"{facts.path}:{getattr(node, 'lineno', 1)} runs {name}, but {_seldom(heat, facts, node)}"
+    if len(places) > _MOST_CALLERS:
+        yield f"and {len(places) - _MOST_CALLERS} more places like these"
+
+
+def _seldom(heat: Heat, facts: FileFacts, node: ast.AST) -> str:
+    """Why a place that runs a function does not make it hot."""
+    scope = facts.scope_of(node).function
+    cold = _cold(heat, scope)
+    if cold:
+        return cold
+    for bound, where in heat.local(facts, node, scope).limits:
+        if bound is Frequency.ONCE:
+            guard = _limit(facts, bound, where)
+            return f"guarded on line {guard.place.row}: {guard.place.name}"
+    if scope.kind == "module":
+        return "in no loop that steps an environment or runs gradient updates"
+    return f"nothing makes {scope.qualname or scope.name} hot"
+
+
+def shortened(why: Why, most: int) -> Why:
+    """The same with so many ways at most, and how many were left out."""
+    return replace(why, ways=why.ways[:most], more=max(0, len(why.ways) - most))

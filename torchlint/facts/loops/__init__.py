@@ -1,0 +1,1 @@
+"""What goes round in loops."""

@@ -1,0 +1,153 @@
+"""Calls of networks in loops that could be one call: on all rounds at once, or of all members of an ensemble."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchlint.facts.code.callers import stores_of
+from torchlint.facts.code.collect import dotted
+from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.nesting import COMPREHENSIONS, LoopNode, around, inside
+from torchlint.facts.code.project import Project
+from torchlint.facts.state.effects import Sides, nodes_of
+from torchlint.facts.state.provenance import looped
+from torchlint.facts.values.values import Values
+from torchlint.rule import Kind
+
+_LEAVING = (ast.Break, ast.Return, ast.Yield, ast.YieldFrom, ast.Await)
+_LIVE = frozenset({"step", "reset", "backward", "send", "recv", "render", "update", "zero_grad", "learn"})
+_LISTS = frozenset({"torch.nn.ModuleList", "torch.nn.modules.container.ModuleList", "builtins.list"})
+
+
+@dataclass(eq=False, slots=True)
+class Batching:
+    """Answers whether calls of networks in loops could be one call."""
+
+    project: Project
+    values: Values
+    sides: Sides
+
+    def batchable(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Whether nothing that a call gives comes back to what it is given, by way of later rounds of the loop.
+
+        The loop must go through to its end, step no environment and run no backward pass: then its inputs can be
+        collected and handed over together.
+        """
+        loop = next(iter(around(facts, call)), None)
+        if loop is None or isinstance(loop, ast.While):
+            return False
+        parts = list(nodes_of(inside(loop)))
+        if any(isinstance(part, _LEAVING) or self._is_live(facts, part) for part in parts):
+            return False
+        effects = self.sides.call(facts, call)
+        if any(self.sides.overlaps(text, effects.reads) for text in effects.writes):
+            return False  # it remembers something from call to call
+        if isinstance(loop, COMPREHENSIONS):
+            return True
+        reached = self._reached(facts, loop, call)
+        given = [*call.args, *(keyword.value for keyword in call.keywords), call.func]
+        return not any(text in reached for node in given for text in _texts(node))
+
+    def _is_live(self, facts: FileFacts, node: ast.AST) -> bool:
+        """Whether a call goes on with an environment, a process or a backward pass."""
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            return False
+        return node.func.attr in _LIVE or self.values.of(facts, node.func.value).kind is Kind.ENV
+
+    def _reached(self, facts: FileFacts, loop: LoopNode, call: ast.Call) -> set[str]:
+        """All names and attributes that what a call gives may reach in the loop."""
+        statements = [part for part in nodes_of(inside(loop)) if isinstance(part, ast.stmt)]
+        reached: set[str] = set()
+        while True:
+            before = len(reached)
+            for stmt in statements:
+                own = [part for part in _own_parts(stmt) if part is not None]
+                nodes = [node for part in own for node in ast.walk(part)]
+                if call in nodes or any(text in reached for part in own for text in _texts(part)):
+                    reached.update(self._set_by(facts, stmt, nodes, call))
+            if len(reached) == before:
+                return reached
+
+    def _set_by(self, facts: FileFacts, stmt: ast.stmt, nodes: list[ast.AST], call: ast.Call) -> Iterator[str]:
+        """What a statement sets, changes by its methods, or decides."""
+        if isinstance(stmt, (ast.If, ast.Try, ast.With, ast.For, ast.While)) and not isinstance(stmt, ast.With):
+            for part in nodes_of([stmt]):
+                if isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(part.ctx, ast.Store):
+                    yield _text(part)
+        for node in nodes:
+            if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store):
+                yield _text(node)
+            elif isinstance(node, ast.Call) and node is not call:
+                yield from self.sides.call(facts, node).writes
+                if isinstance(node.func, ast.Attribute) and isinstance(stmt, ast.Expr):
+                    yield _text(node.func.value)
+
+    # ensembles ------------------------------------------------------------------------------------------------------
+
+    def ensemble(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Whether a call runs one of several networks built alike, another in each round, on the same input."""
+        func, loop = call.func, next(iter(around(facts, call)), None)
+        if loop is None or isinstance(loop, ast.While) or not call.args:
+            return False
+        bound = set(_bound(loop))
+        if any(text in bound for part in call.args for text in _texts(part)):
+            return False
+        if isinstance(func, ast.Subscript):
+            return not isinstance(func.slice, (ast.Constant, ast.Slice)) and self._alike(facts, func.value)
+        if not isinstance(func, ast.Name):
+            return False
+        bindings = self.project.reaching(facts, func).bindings
+        if len(bindings) != 1 or bindings[0].how is not Bind.ELEMENT or bindings[0].value is None:
+            return False
+        return self._alike(facts, looped(bindings[0].value, list(bindings[0].path)))
+
+    def _alike(self, facts: FileFacts, over: ast.expr) -> bool:
+        """Whether an attribute holds a list of networks that one expression makes again and again."""
+        if not isinstance(over, ast.Attribute):
+            return False
+        owner = self.values.of(facts, over.value).name
+        stores = list(stores_of(self.project, owner, over.attr)) if owner else []
+        made = [(store.scope.file, store.binding.value) for store in stores]
+        return bool(made) and all(value is not None and self._made_alike(file, value) for file, value in made)
+
+    def _made_alike(self, facts: FileFacts, value: ast.expr) -> bool:
+        if isinstance(value, ast.Call):
+            name = self.project.qualified(facts, value.func) or ""
+            return name in _LISTS and len(value.args) == 1 and self._made_alike(facts, value.args[0])
+        if isinstance(value, (ast.ListComp, ast.GeneratorExp)):
+            bound = {part.id for g in value.generators for part in ast.walk(g.target) if isinstance(part, ast.Name)}
+            read = {part.id for part in ast.walk(value.elt) if isinstance(part, ast.Name)}
+            return isinstance(value.elt, ast.Call) and not bound & read
+        if isinstance(value, (ast.List, ast.Tuple)) and len(value.elts) > 2:
+            return len({ast.unparse(part) for part in value.elts}) == 1 and isinstance(value.elts[0], ast.Call)
+        return False
+
+
+def _bound(loop: LoopNode) -> Iterator[str]:
+    """The names that a loop binds in its head and in its body."""
+    for part in ast.walk(loop):
+        if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Store):
+            yield _text(part)
+
+
+def _own_parts(stmt: ast.stmt) -> list[ast.AST]:
+    """The parts of a statement without the statements that it holds."""
+    return [part for part in ast.iter_child_nodes(stmt) if not isinstance(part, (ast.stmt, ast.ExceptHandler))]
+
+
+def _text(node: ast.expr) -> str:
+    """The name or chain that an expression stands on: ``x`` of ``x[t]``, ``self.x`` of ``self.x[t]``."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return dotted(node) or ast.unparse(node)
+
+
+def _texts(node: ast.AST) -> Iterator[str]:
+    """The names and chains that an expression reads; of ``a.b.c`` also ``a.b`` and ``a``."""
+    for part in ast.walk(node):
+        if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Load):
+            text = dotted(part)
+            if text:
+                yield text

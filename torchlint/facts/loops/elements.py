@@ -1,0 +1,190 @@
+"""Loops that take tensors apart, element by element, and what they compute with the elements."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.nesting import LoopNode, around
+from torchlint.facts.code.project import Project
+from torchlint.facts.code.reach import rounds
+from torchlint.facts.state.effects import nodes_of
+from torchlint.facts.state.provenance import looped
+from torchlint.facts.values.values import Values
+from torchlint.rule import Kind, Picked, Value
+
+_READING = frozenset({"item", "max", "min", "clamp", "clip", "abs", "exp", "log", "mul", "add", "sub", "pow", "clone"})
+_KEEPING = frozenset({"append", "insert", "appendleft", "detach", "float", "long", "to", "cpu", "unsqueeze", "squeeze"})
+_BUILTINS = frozenset(f"builtins.{name}" for name in ("float", "int", "bool", "max", "min", "len", "abs", "range"))
+_FUNCTIONS = frozenset(
+    f"torch.{name}"
+    for name in ("where", "max", "min", "maximum", "minimum", "clamp", "exp", "log", "abs", "zeros_like")
+)
+
+
+@dataclass(eq=False, slots=True)
+class Elements:
+    """Answers what loops take out of tensors."""
+
+    project: Project
+    values: Values
+
+    def of(self, facts: FileFacts, node: ast.expr) -> Value | None:
+        """The tensor whose element an expression is in each round of a loop; ``None``: it is none.
+
+        ``v`` of ``for v in t``, also through ``zip``, ``enumerate`` and ``reversed``, and ``t[i]`` where a loop counts
+        ``i`` and does not make ``t``.
+        """
+        value = self._collection(facts, node)
+        return value if value is not None and value.kind is Kind.TENSOR else None
+
+    def _collection(self, facts: FileFacts, node: ast.AST) -> Value | None:
+        """What is known of the collection that an expression is an element of; ``None``: of none."""
+        if isinstance(node, ast.Name):
+            over = self._iterated(facts, node, list(around(facts, node)))
+            return self.values.of(facts, over) if over is not None and not self.is_count(facts, over) else None
+        if isinstance(node, ast.Subscript) and self._counted(facts, node, list(around(facts, node))):
+            return self.values.of(facts, node.value)
+        return None
+
+    def _iterated(self, facts: FileFacts, name: ast.Name, loops: list[LoopNode]) -> ast.expr | None:
+        """What a loop goes over that binds a name."""
+        bindings = self.project.reaching(facts, name).bindings
+        if len(bindings) != 1 or bindings[0].how is not Bind.ELEMENT or bindings[0].value is None:
+            return None
+        path = list(bindings[0].path)
+        over = looped(bindings[0].value, path)
+        return over if bindings[0].stmt in loops or isinstance(bindings[0].stmt, ast.comprehension) else None
+
+    def _counted(self, facts: FileFacts, node: ast.Subscript, loops: list[LoopNode]) -> bool:
+        """Whether a tensor is indexed by what an enclosing loop counts, ``i`` or ``i + 1``, and made outside it."""
+        first = _first(node)
+        if isinstance(first, ast.BinOp) and isinstance(first.right, ast.Constant):
+            first = first.left
+        if not isinstance(first, ast.Name):
+            return False
+        over = self._iterated(facts, first, loops)
+        if over is None or not self.is_count(facts, over):
+            return False
+        holder = next((loop for loop in loops if _binds(loop, first.id)), None)
+        inside = set(nodes_of([holder])) if holder is not None else set()
+        root = _root(node.value)
+        if not isinstance(root, ast.Name):
+            return False
+        return not any(binding.stmt in inside for binding in self.project.reaching(facts, root).bindings)
+
+    def is_count(self, facts: FileFacts, over: ast.expr) -> bool:
+        """Whether an expression is a ``range``, also backwards."""
+        if not isinstance(over, ast.Call):
+            return False
+        name = self.project.qualified(facts, over.func)
+        if name in ("builtins.reversed", "builtins.enumerate", "tqdm.tqdm", "tqdm.trange") and over.args:
+            return name == "builtins.enumerate" or self.is_count(facts, over.args[0])
+        return name in ("builtins.range", "tqdm.trange")
+
+    # what a loop computes -------------------------------------------------------------------------------------------
+
+    def picked(self, facts: FileFacts, loop: ast.For) -> Picked | None:
+        """What a loop computes with the elements of tensors, where it does nothing else; else ``None``."""
+        parts = [part for stmt in loop.body for part in nodes_of([stmt])]
+        if any(isinstance(part, (ast.For, ast.While, ast.With, ast.Try, ast.Yield, ast.Await)) for part in parts):
+            return None
+        if not all(self._is_arithmetic(facts, part) for part in parts if isinstance(part, ast.Call)):
+            return None
+        reads = [part for part in parts if isinstance(part, (ast.Name, ast.Subscript)) and _is_read(part)]
+        found = [value for part in reads if (value := self._collection(facts, part)) is not None]
+        if any(value.kind is Kind.NDARRAY for value in found):
+            return None
+        filled = any(self._is_filled(facts, stmt) for stmt in loop.body)
+        tensors = [value for value in found if value.kind is Kind.TENSOR]
+        if not tensors and not (found and filled and all(value.kind is Kind.UNKNOWN for value in found)):
+            return None
+        carried = any(self._is_carried(facts, loop, stmt) for stmt in parts if isinstance(stmt, ast.stmt))
+        alone = not carried and any(self._is_filled(facts, stmt) and self._is_single(stmt) for stmt in loop.body)
+        if not carried and not (alone and tensors):
+            return None
+        return Picked(carried=carried, single=bool(tensors) and all(value.rank == 1 for value in tensors))
+
+    def _is_arithmetic(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Whether a call computes with elements or keeps them: it runs no network and no code of the project."""
+        name = self.project.qualified(facts, call.func)
+        if name is not None and (name in _BUILTINS or name in _FUNCTIONS):
+            return True
+        func = call.func
+        return (
+            isinstance(func, ast.Attribute) and func.attr in _READING | _KEEPING and name not in self.project.functions
+        )
+
+    def _is_carried(self, facts: FileFacts, loop: ast.For, stmt: ast.stmt) -> bool:
+        """Whether a statement computes what it sets from its own result of an earlier round and an element."""
+        if not isinstance(stmt, (ast.Assign, ast.AugAssign)) or not isinstance(stmt.value, (ast.BinOp, ast.IfExp)):
+            return False
+        targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]
+        filled = {ast.unparse(target.value) for target in targets if isinstance(target, ast.Subscript)}
+        names = {target.id for target in targets if isinstance(target, ast.Name)}
+        reads = list(self._reads(facts, loop, stmt.value))
+        if not any(self._is_element(facts, part) for part in reads):
+            return False
+        for part in reads:
+            if isinstance(part, ast.Name) and part.id in names:
+                if any(binding.stmt is stmt for binding in rounds(facts, part, loop).before):
+                    return True
+            if isinstance(part, ast.Subscript) and isinstance(_first(part), ast.BinOp):
+                if ast.unparse(part.value) in filled:
+                    return True
+        return False
+
+    def _is_element(self, facts: FileFacts, node: ast.AST) -> bool:
+        return self._collection(facts, node) is not None
+
+    def _reads(self, facts: FileFacts, loop: ast.For, value: ast.expr) -> Iterator[ast.AST]:
+        """The parts of an expression, and those of what names in it were set to earlier in the same round."""
+        todo, seen = [value], set[ast.AST]()
+        while todo:
+            for part in ast.walk(todo.pop()):
+                if part in seen:
+                    continue
+                seen.add(part)
+                yield part
+                if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+                    same = rounds(facts, part, loop).same
+                    todo.extend(
+                        binding.value for binding in same if binding.value is not None and binding.stmt is not loop
+                    )
+
+    def _is_filled(self, facts: FileFacts, stmt: ast.stmt) -> bool:
+        """Whether a statement sets what a tensor holds at the place that the loop counts."""
+        targets = stmt.targets if isinstance(stmt, ast.Assign) else ()
+        return any(isinstance(target, ast.Subscript) and self.of(facts, target) is not None for target in targets)
+
+    def _is_single(self, stmt: ast.stmt) -> bool:
+        """Whether a statement sets one element, by arithmetic."""
+        if not isinstance(stmt, ast.Assign) or not isinstance(stmt.targets[0], ast.Subscript):
+            return False
+        return isinstance(stmt.targets[0].slice, ast.Name) and isinstance(stmt.value, (ast.BinOp, ast.IfExp))
+
+
+def _is_read(node: ast.Name | ast.Subscript) -> bool:
+    return isinstance(node.ctx, ast.Load)
+
+
+def _root(node: ast.expr) -> ast.expr:
+    """The name that an indexed expression stands on: ``x`` of ``x[0]``, ``self`` of ``self.x``."""
+    while isinstance(node, (ast.Subscript, ast.Attribute)):
+        node = node.value
+    return node
+
+
+def _first(node: ast.Subscript) -> ast.expr:
+    """The first index of a subscript."""
+    return node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+
+
+def _binds(loop: LoopNode, name: str) -> bool:
+    """Whether a loop binds a name itself."""
+    if isinstance(loop, ast.While):
+        return False
+    targets = [loop.target] if isinstance(loop, (ast.For, ast.AsyncFor)) else [part.target for part in loop.generators]
+    return any(isinstance(part, ast.Name) and part.id == name for target in targets for part in ast.walk(target))

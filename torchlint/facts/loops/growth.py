@@ -1,0 +1,299 @@
+"""What is added to a sum or a collection again and again: in a loop, or to an object in every call of a method."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from torchlint.facts.code.callers import Caller, passed
+from torchlint.facts.code.collect import dotted
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.nesting import COMPREHENSIONS, LoopNode, around, stored_before
+from torchlint.facts.code.project import Project
+from torchlint.facts.code.reach import rounds
+from torchlint.facts.flow.flow import Flow
+from torchlint.facts.state.effects import code_of, nodes_of
+from torchlint.rule import Kind, Use
+
+_ADDING = {"append": 0, "appendleft": 0, "add": 0, "insert": 1}
+_DEEPEST = 3
+_DISPLAYS = (ast.Tuple, ast.List, ast.Dict)
+
+
+@dataclass(eq=False, slots=True)
+class Growth:
+    """Answers what an expression is added to, with a memory of what functions do with their parameters."""
+
+    project: Project
+    graph: CallGraph
+    flow: Flow
+    _kept: dict[Scope, dict[str, str]] = field(default_factory=dict)
+
+    def of(self, facts: FileFacts, node: ast.expr, *, anew: bool = False) -> str:
+        """Source of the sum or collection that an expression is added to; empty when there is none that lasts.
+
+        ``anew``: only one that outlasts what makes a graph of its own for the expression.
+        """
+        if isinstance(node, _DISPLAYS) or self._is_parameter(facts, node):
+            return ""  # the parts of a display are asked about one by one; a parameter where the function is called
+        held, parent = _holder(facts, node)
+        if isinstance(parent, ast.Call):
+            return self._called(facts, parent, held, anew)
+        if held is not node:
+            return ""
+        if isinstance(parent, ast.AugAssign):
+            adds = isinstance(parent.op, ast.Add) and parent.value is node
+            return ast.unparse(parent.target) if adds and self._lasts(facts, node, parent.target, anew) else ""
+        if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Add):
+            return self._sum(facts, node, parent, anew)
+        return ""
+
+    def added(self, facts: FileFacts) -> Iterator[ast.expr]:
+        """The expressions of a file that are added to something that lasts."""
+        for node in self._candidates(facts):
+            for part in _parts(node):
+                if self.of(facts, part):
+                    yield part
+
+    def is_loss(self, facts: FileFacts, node: ast.expr, depth: int = 0) -> bool:
+        """Whether backward() is called on what a name stands for, here or in a function that it is handed to.
+
+        The sum of such values counts too.
+        """
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+            return any(self.is_loss(facts, part, depth) for part in (node.left, node.right))
+        if not isinstance(node, ast.Name) or depth > _DEEPEST:
+            return False
+        bindings = self.project.reaching(facts, node).bindings
+        for part in self._other_uses(facts, node):
+            if self._starts_backward(facts, part, depth):
+                return True
+        sums = [binding.value for binding in bindings if isinstance(binding.value, ast.BinOp) and not binding.path]
+        return any(self.is_loss(facts, value, depth + 1) for value in sums)
+
+    def _starts_backward(self, facts: FileFacts, node: ast.expr, depth: int) -> bool:
+        """Whether backward() begins at a use of a value: called on it or on its mean, or by a function it goes to."""
+        while True:
+            above = facts.parent.get(node)
+            call = facts.parent.get(above) if isinstance(above, (ast.Attribute, ast.keyword)) else above
+            if not isinstance(call, ast.Call):
+                return False
+            if isinstance(above, ast.Attribute) and call.func is above:
+                if above.attr == "backward":
+                    return True
+                if above.attr not in ("mean", "sum"):
+                    return False
+            elif isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
+                return True
+            elif not (isinstance(call.func, ast.Attribute) and call.func.attr == "scale"):
+                return depth < _DEEPEST and self._hands_on(facts, call, node, depth)
+            node = call
+
+    def _hands_on(self, facts: FileFacts, call: ast.Call, node: ast.expr, depth: int) -> bool:
+        """Whether every function that a call may mean runs backward from what it is given."""
+        targets = self.graph.callees.get(call, ())
+        return bool(targets) and all(self._is_started(target, facts, call, node, depth) for target in targets)
+
+    def _is_started(self, target: Scope, facts: FileFacts, call: ast.Call, node: ast.expr, depth: int) -> bool:
+        caller = Caller(facts, call, 1 if target.self_name else 0)
+        for part in code_of(target):
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and part.id in target.params:
+                if passed(target, part.id, caller) is node and self._starts_backward(target.file, part, depth + 1):
+                    return True
+        return False
+
+    def _other_uses(self, facts: FileFacts, name: ast.Name) -> Iterator[ast.Name]:
+        """The other places of a function that read what a name was assigned where this one reads it."""
+        assigned = [b for b in self.project.reaching(facts, name).bindings if b.how is Bind.ASSIGN]
+        for part in code_of(facts.scope_of(name).function) if assigned else ():
+            if isinstance(part, ast.Name) and part.id == name.id and part is not name:
+                if isinstance(part.ctx, ast.Load):
+                    if any(binding in assigned for binding in self.project.reaching(facts, part).bindings):
+                        yield part
+
+    def backpropagated(self, facts: FileFacts, node: ast.expr, depth: int = 0) -> bool:
+        """Whether backward() runs through what an expression is made of, by another way than the expression itself."""
+        names = (part for part in nodes_of([node]) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load))
+        return any(self._runs_backward(facts, name, depth) for name in names)
+
+    def _runs_backward(self, facts: FileFacts, name: ast.Name, depth: int) -> bool:
+        if any(Use.BACKWARD in self.flow.graph_uses(facts, part) for part in self._other_uses(facts, name)):
+            return True
+        bindings = self.project.reaching(facts, name).bindings
+        sums = [b.value for b in bindings if isinstance(b.value, (ast.BinOp, ast.UnaryOp)) and not b.path]
+        return depth < _DEEPEST and any(self.backpropagated(facts, value, depth + 1) for value in sums)
+
+    def _candidates(self, facts: FileFacts) -> Iterator[ast.expr]:
+        """What may be added to something: arguments, and what is assigned with a sum."""
+        for scope in facts.scopes:
+            for bound in [*scope.bindings.values(), *([s.binding for s in stores] for stores in scope.stores.values())]:
+                for binding in bound:
+                    if isinstance(binding.stmt, ast.AugAssign):
+                        yield binding.stmt.value
+                    elif isinstance(binding.value, ast.BinOp) and isinstance(binding.stmt, ast.Assign):
+                        yield from (binding.value.left, binding.value.right)
+            for items in scope.appends.values():
+                yield from (node for how, node in items if how == "unknown" and _is_added(facts, node))
+            for call in scope.calls:
+                if isinstance(call.func, ast.Attribute) and call.func.attr in _ADDING and not call.keywords:
+                    yield from call.args[-1:]
+                elif any(self.kept(target) for target in self.graph.callees.get(call, ())):
+                    yield from [*call.args, *(keyword.value for keyword in call.keywords)]
+
+    # sums -----------------------------------------------------------------------------------------------------------
+
+    def _sum(self, facts: FileFacts, node: ast.expr, sum_: ast.BinOp, anew: bool) -> str:
+        """``total = total + x``."""
+        other = sum_.left if sum_.right is node else sum_.right
+        stmt = facts.parent.get(sum_)
+        if not isinstance(stmt, ast.Assign) or len(stmt.targets) != 1:
+            return ""
+        text = ast.unparse(stmt.targets[0])
+        same = ast.unparse(other) == text and ast.unparse(node) != text
+        return text if same and self._lasts(facts, node, other, anew) else ""
+
+    # collections ----------------------------------------------------------------------------------------------------
+
+    def _called(self, facts: FileFacts, call: ast.Call, node: ast.expr, anew: bool) -> str:
+        """``items.append(x)``, or a function of the project that does it."""
+        func = call.func
+        targets = self.graph.callees.get(call)
+        if targets:
+            for target in targets:
+                for parameter, text in self.kept(target).items():
+                    if passed(target, parameter, Caller(facts, call, 1 if target.self_name else 0)) is node:
+                        return text if not anew or self._made_in_any(facts, node) else ""
+            return ""
+        if not isinstance(func, ast.Attribute) or func.attr not in _ADDING or call.keywords:
+            return ""
+        if len(call.args) != _ADDING[func.attr] + 1 or call.args[-1] is not node:
+            return ""
+        return ast.unparse(func.value) if self._lasts(facts, node, func.value, anew) else ""
+
+    def kept(self, function: Scope, depth: int = 0) -> dict[str, str]:
+        """The parameters that a function adds to something of its own object, and to what."""
+        found = self._kept.get(function)
+        if found is not None:
+            return found
+        self._kept[function] = {}  # a recursive call adds nothing to what it does
+        found = {}
+        own, facts = function.self_name, function.file
+        for part in code_of(function) if own else ():
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and self._is_parameter(facts, part):
+                held, parent = _holder(facts, part)
+                if isinstance(parent, ast.Call) and (text := self._kept_by(facts, parent, held, own, depth)):
+                    found[part.id] = text
+        self._kept[function] = found
+        return found
+
+    def _kept_by(self, facts: FileFacts, call: ast.Call, node: ast.expr, own: str, depth: int) -> str:
+        func = call.func
+        if not isinstance(func, ast.Attribute):
+            return ""
+        targets = self.graph.callees.get(call)
+        if not targets:
+            adds = func.attr in _ADDING and len(call.args) == _ADDING[func.attr] + 1 and call.args[-1] is node
+            return dotted(func.value) if adds and dotted(func.value).startswith(f"{own}.") else ""
+        for target in targets if depth < _DEEPEST else ():
+            for parameter, text in self.kept(target, depth + 1).items():
+                if passed(target, parameter, Caller(facts, call, 1 if target.self_name else 0)) is node:
+                    return text
+        return ""
+
+    # what lasts -----------------------------------------------------------------------------------------------------
+
+    def _is_parameter(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether a name is a parameter as the caller gave it, of a function whose callers are known."""
+        if not isinstance(node, ast.Name):
+            return False
+        bindings = self.project.reaching(facts, node).bindings
+        scope = bindings[0].scope if len(bindings) == 1 and bindings[0].how is Bind.PARAM else None
+        return scope is not None and bool(self.graph.callers.get(scope))
+
+    def _lasts(self, facts: FileFacts, node: ast.expr, target: ast.expr, anew: bool) -> bool:
+        """Whether what an expression is added to outlives the function, or a round of a loop (that makes it anew)."""
+        base = target
+        while isinstance(base, ast.Subscript):
+            base = base.value
+        loops = [loop for loop in around(facts, base) if not isinstance(loop, COMPREHENSIONS)]
+        made = [loop for loop in loops if not anew or self._made_in(facts, node, loop)]
+        if isinstance(base, ast.Name):
+            return any(self._comes_in(facts, base, loop) for loop in made)
+        text = dotted(base)
+        root = text.partition(".")[0]
+        if not text or root not in facts.scope_of(base).function.params:
+            return False
+        if (anew or not loops) and stored_before(facts, base, text, None) is None:
+            return True
+        return any(stored_before(facts, base, text, loop) is None for loop in made)
+
+    def _made_in_any(self, facts: FileFacts, node: ast.expr) -> bool:
+        loops = [loop for loop in around(facts, node) if not isinstance(loop, COMPREHENSIONS)]
+        return not loops or any(self._made_in(facts, node, loop) for loop in loops)
+
+    def _made_in(self, facts: FileFacts, node: ast.expr, loop: LoopNode) -> bool:
+        """Whether a round of a loop makes a graph of its own for a value, not just a few nodes on one from before."""
+        todo, seen = [node], set[ast.expr]()
+        while todo:
+            part = todo.pop()
+            if part in seen:
+                continue
+            seen.add(part)
+            if isinstance(part, ast.Call) and not self._only_computes(facts, part):
+                return True
+            if isinstance(part, ast.Name):
+                bindings = self.project.reaching(facts, part).bindings
+                todo.extend(b.value for b in bindings if b.value is not None and loop in _holders(facts, b.value))
+            else:
+                todo.extend(inner for inner in ast.walk(part) if isinstance(inner, (ast.Name, ast.Call)))
+        return False
+
+    def _only_computes(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Whether a call is an operation on tensors, one that runs no network and no function of the project."""
+        if self.graph.callees.get(call):
+            return False
+        if (self.project.qualified(facts, call.func) or "").startswith(("torch.", "builtins.", "math.", "numpy.")):
+            return True
+        return isinstance(call.func, ast.Attribute) and self.flow.values.of(facts, call.func.value).kind is Kind.TENSOR
+
+    def _comes_in(self, facts: FileFacts, name: ast.Name, loop: LoopNode) -> bool:
+        """Whether a round of a loop may find under a name what was there before the round."""
+        assert not isinstance(loop, COMPREHENSIONS)
+        turns = rounds(facts, name, loop)
+        bindings = self.project.reaching(facts, name).bindings
+        return bool(turns.before) or any(binding not in turns.same for binding in bindings)
+
+
+def _holder(facts: FileFacts, node: ast.expr) -> tuple[ast.expr, ast.AST | None]:
+    """The outermost display (tuple, list, dict) that an expression is an element of, or itself; and what holds it."""
+    parent = facts.parent.get(node)
+    while isinstance(parent, _DISPLAYS):
+        node, parent = parent, facts.parent.get(parent)
+    if isinstance(parent, ast.keyword):
+        parent = facts.parent.get(parent)
+    return node, parent
+
+
+def _holders(facts: FileFacts, node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes that hold another one, innermost first."""
+    above = facts.parent.get(node)
+    while above is not None:
+        yield above
+        above = facts.parent.get(above)
+
+
+def _parts(node: ast.expr) -> Iterator[ast.expr]:
+    """The elements of a display, at any depth; another expression itself."""
+    todo = [node]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, (ast.Tuple, ast.List, ast.Dict)):
+            todo.extend(part.values if isinstance(part, ast.Dict) else part.elts)
+        else:
+            yield part
+
+
+def _is_added(facts: FileFacts, node: ast.expr) -> bool:
+    return isinstance(facts.parent.get(node), ast.AugAssign)

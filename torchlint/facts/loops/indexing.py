@@ -1,0 +1,41 @@
+"""What the variable of a loop is good for: whether it does nothing but index tensors and arrays."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from torchlint.facts.code.model import FileFacts
+from torchlint.facts.state.effects import code_of
+from torchlint.facts.values.values import Values
+from torchlint.rule import Kind
+
+
+@dataclass(eq=False, slots=True)
+class Indexing:
+    """Answers what the elements of an iterable in a ``for`` head are used for."""
+
+    values: Values
+
+    def only(self, facts: FileFacts, over: ast.expr) -> bool:
+        """Whether a ``for`` goes over an expression and its variable only indexes tensors and arrays.
+
+        The variable is a name that the function binds and reads nowhere else.
+        """
+        loop = facts.parent.get(over)
+        if not isinstance(loop, ast.For) or loop.iter is not over or not isinstance(loop.target, ast.Name):
+            return False
+        inside = {part for stmt in loop.body for part in ast.walk(stmt)}
+        name = loop.target.id
+        uses = [
+            part
+            for part in code_of(facts.scope_of(loop).function)
+            if isinstance(part, ast.Name) and part.id == name and part is not loop.target
+        ]
+        return bool(uses) and all(use in inside and self._indexes(facts, use) for use in uses)
+
+    def _indexes(self, facts: FileFacts, use: ast.Name) -> bool:
+        above = facts.parent.get(use)
+        if not isinstance(above, ast.Subscript) or above.slice is not use or not isinstance(above.ctx, ast.Load):
+            return False
+        return self.values.of(facts, above.value).kind in (Kind.TENSOR, Kind.NDARRAY)

@@ -1,0 +1,238 @@
+"""Loops and comprehensions: what goes round in them, what stays the same, and what is only collected."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from torchlint.facts.code.collect import dotted
+from torchlint.facts.code.model import Bind, Binding, FileFacts
+from torchlint.facts.code.nesting import COMPREHENSIONS, OUTSIDE, LoopNode, around, head, inside, stored_before
+from torchlint.facts.code.reach import Rounds, rounds
+from torchlint.facts.loops.ends import Ends, Follower
+from torchlint.facts.loops.joining import Joining
+from torchlint.facts.state.effects import PARAMETERS, Effects, Sides, nodes_of
+from torchlint.facts.values.values import Values
+from torchlint.rule import UNKNOWN, Kind, Loop
+
+_KEYS = frozenset({"keys", "values", "items"})
+_PARTS = frozenset({"parameters", "named_parameters", "modules", "named_modules", "children", "named_children"})
+_FEW = 6
+_WRAPPERS = frozenset({"enumerate", "zip", "list", "tuple", "sorted", "reversed", "set"})
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What an expression in a loop depends on; ``carried`` is ``None`` where that is not known."""
+
+    item: bool = False
+    carried: bool | None = False
+    draws: bool = False
+
+    def __or__(self, other: Needs) -> Needs:
+        carried = True if self.carried or other.carried else self.carried if self.carried is None else other.carried
+        return Needs(self.item or other.item, carried, self.draws or other.draws)
+
+
+_NOTHING = Needs()
+
+
+@dataclass(eq=False, slots=True)
+class Loops:
+    """Answers questions about loops, with a memory."""
+
+    values: Values
+    sides: Sides
+    _effects: dict[LoopNode, Effects] = field(default_factory=dict)
+    _joining: Joining = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._joining = Joining(self.values.project)
+
+    def of(self, facts: FileFacts, node: ast.expr) -> tuple[Loop, ...]:
+        """The loops of a function that run an expression over and over, innermost first, each with its part in it."""
+        return tuple(self._loop(facts, node, loop) for loop in around(facts, node))
+
+    def _loop(self, facts: FileFacts, node: ast.expr, loop: LoopNode) -> Loop:
+        needs = _Needing(self, facts, loop).of(node)
+        ends = Follower(self.values, self.sides, facts, loop).of(node)
+        over = head(loop)
+        return Loop(
+            row=loop.lineno,
+            comprehension=isinstance(loop, COMPREHENSIONS),
+            over=self.values.of(facts, over) if over is not None else UNKNOWN,
+            few=self.is_few(facts, loop),
+            counted=over is not None and self._range(facts, over) is not None,
+            learns=PARAMETERS in self.effects(facts, loop).writes,
+            item=needs.item,
+            carried=needs.carried,
+            feeds=True if Ends.NEXT in ends else None if Ends.UNKNOWN in ends else False,
+            collected=Ends.COLLECTED in ends,
+            joined=self._joining.joins(facts, node, loop),
+            leaves=bool(ends & {Ends.COLLECTED, Ends.AFTER}),
+            draws=needs.draws,
+        )
+
+    def is_few(self, facts: FileFacts, loop: LoopNode) -> bool:
+        """Whether a loop goes over a handful of things; of ``while`` nothing is known."""
+        over = head(loop)
+        return over is not None and (self._is_few(facts, over) or _goes_over_keys(loop, over))
+
+    def effects(self, facts: FileFacts, loop: LoopNode) -> Effects:
+        """What the body of a loop reads and writes."""
+        found = self._effects.get(loop)
+        if found is None:
+            found = self._effects[loop] = self.sides.of(facts, inside(loop))
+        return found
+
+    def _range(self, facts: FileFacts, over: ast.expr) -> ast.Call | None:
+        """The ``range(...)`` that a loop goes over, also backwards."""
+        if not isinstance(over, ast.Call):
+            return None
+        name = self.values.project.qualified(facts, over.func)
+        if name == "builtins.reversed" and over.args:
+            return self._range(facts, over.args[0])
+        return over if name == "builtins.range" else None
+
+    def _is_few(self, facts: FileFacts, over: ast.expr) -> bool:
+        """Whether a loop goes over a handful of things."""
+        counted = self._range(facts, over)
+        if counted is not None:
+            ends = [self.values.of(facts, part).literal for part in counted.args]
+            return all(isinstance(end, int) and -_FEW < end < _FEW for end in ends)
+        if isinstance(over, (ast.Tuple, ast.List, ast.Set, ast.Dict)):
+            return not any(isinstance(part, ast.Starred) for part in ast.iter_child_nodes(over))
+        if isinstance(over, ast.Call):
+            func = over.func
+            if isinstance(func, ast.Attribute):
+                return func.attr in _KEYS or func.attr in _PARTS
+            wrapped = isinstance(func, ast.Name) and func.id in _WRAPPERS and over.args
+            return bool(wrapped) and any(self._is_few(facts, part) for part in over.args)
+        if isinstance(over, ast.Name):
+            bindings = self.values.project.reaching(facts, over).bindings
+            values = [b.value for b in bindings if b.how is Bind.ASSIGN and not b.path and b.value is not None]
+            if bindings and len(values) == len(bindings):
+                if all(isinstance(value, (ast.Tuple, ast.List)) and value.elts for value in values):
+                    return all(self._is_few(facts, value) for value in values)
+        value = self.values.of(facts, over)
+        return value.kind in (Kind.DICT, Kind.MODULE) or (value.kind is Kind.TUPLE and len(value.items) > 1)
+
+
+def _goes_over_keys(loop: LoopNode, over: ast.expr) -> bool:
+    """Whether a loop makes a dict, or reads what it goes over by its own elements, as only a dict can be."""
+    if isinstance(loop, ast.DictComp):
+        return True
+    target = loop.target if isinstance(loop, (ast.For, ast.AsyncFor)) else None
+    if isinstance(loop, COMPREHENSIONS):
+        target = loop.generators[0].target
+    text = ast.unparse(over)
+    return isinstance(target, ast.Name) and any(
+        isinstance(part, ast.Subscript)
+        and isinstance(part.slice, ast.Name)
+        and part.slice.id == target.id
+        and ast.unparse(part.value) == text
+        for part in nodes_of(inside(loop))
+    )
+
+
+class _Needing:
+    """Finds what expressions in one loop depend on."""
+
+    def __init__(self, loops: Loops, facts: FileFacts, loop: LoopNode) -> None:
+        self.loops = loops
+        self.facts = facts
+        self.loop = loop
+        self.body = set(nodes_of(inside(loop)))
+        self.writes = loops.effects(facts, loop).writes
+        self.seen: set[ast.AST] = set()
+
+    def of(self, node: ast.AST) -> Needs:
+        """What an expression depends on, through the names that the loop binds."""
+        found = _NOTHING
+        for part in nodes_of([node]):
+            if part in self.seen:
+                continue
+            self.seen.add(part)
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+                found |= self._name(part)
+            elif isinstance(part, ast.Attribute) and not isinstance(self.facts.parent.get(part), ast.Attribute):
+                found |= self._chain(part)
+            elif isinstance(part, ast.Call):
+                found |= self._call(part)
+        return found
+
+    def _name(self, name: ast.Name) -> Needs:
+        bindings = self.loops.values.project.reaching(self.facts, name).bindings
+        turns = self._rounds(name)
+        found = _NOTHING
+        for binding in bindings:
+            if binding.stmt is self.loop:
+                found |= Needs(item=True)
+            elif binding in turns.same or (binding.stmt in self.body and binding not in turns.before):
+                found |= self._bound(name.id, binding)
+        if turns.before:
+            found |= Needs(carried=True)
+            for binding in turns.before:
+                found |= self._bound(name.id, binding)
+        outer = any(binding.stmt not in self.body and binding.stmt is not self.loop for binding in bindings)
+        if outer and name.id in self.writes:
+            found |= Needs(carried=True)
+        return found
+
+    def _rounds(self, name: ast.Name) -> Rounds:
+        """The bindings of a name in this loop; a comprehension hands nothing on by names."""
+        if isinstance(self.loop, COMPREHENSIONS):
+            return Rounds((), ())
+        return rounds(self.facts, name, self.loop)
+
+    def _bound(self, name: str, binding: Binding) -> Needs:
+        """What a name depends on by one of its bindings: on the value, on what was appended, on what decided it."""
+        if binding.stmt in self.seen:
+            return _NOTHING
+        self.seen.add(binding.stmt)
+        found = self.of(binding.value) if binding.value is not None else Needs(carried=None)
+        if isinstance(binding.stmt, ast.AugAssign) and isinstance(binding.stmt.target, ast.Name):
+            found |= self._name(binding.stmt.target)
+        for _, appended in self.facts.scope_of(binding.stmt).function.appends.get(name, ()):
+            if appended in self.body:
+                found |= self.of(appended)
+        above = self.facts.parent.get(binding.stmt)
+        while above is not None and above is not self.loop and not isinstance(above, OUTSIDE):
+            if isinstance(above, (ast.If, ast.While)):
+                found |= self.of(above.test)
+            above = self.facts.parent.get(above)
+        return found
+
+    def _chain(self, node: ast.Attribute) -> Needs:
+        """An attribute: set before in this round, or left by an earlier one where the loop writes it at all."""
+        text = dotted(node)
+        root: ast.expr = node
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if not text or not isinstance(root, ast.Name):
+            return _NOTHING
+        above = self.facts.parent.get(node)
+        if isinstance(above, ast.Call) and above.func is node:
+            return _NOTHING  # what a method reads is known of the call
+        bindings = self.loops.values.project.reaching(self.facts, root).bindings
+        if any(binding.stmt in self.body or binding.stmt is self.loop for binding in bindings):
+            return _NOTHING  # an object of this round
+        set_before = stored_before(self.facts, node, text, self.loop)
+        if set_before is not None:
+            return self.of(set_before)
+        return Needs(carried=self.loops.sides.overlaps(self.loops.sides.canonical(self.facts, node, text), self.writes))
+
+    def _call(self, call: ast.Call) -> Needs:
+        effects = self.loops.sides.call(self.facts, call)
+        changing = any(
+            self.loops.sides.overlaps(text, self.writes) and not self._is_own(text, call) for text in effects.reads
+        )
+        return Needs(carried=True if changing else False if effects.known else None, draws=effects.draws)
+
+    def _is_own(self, text: str, call: ast.Call) -> bool:
+        """Whether state belongs to an object that this round made, or was set before in this round."""
+        root = text.partition(".")[0]
+        bindings = self.facts.scope_of(call).function.bindings.get(root, [])
+        if bindings and all(binding.stmt in self.body or binding.stmt is self.loop for binding in bindings):
+            return True
+        return stored_before(self.facts, call, text, self.loop) is not None

@@ -1,0 +1,178 @@
+"""Whether an expression has the same value on every call: literals, settings, and what is computed from them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from torchlint.facts.code.callers import opaque, passed, stores_of
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.project import Project
+from torchlint.facts.code.solver import Solver
+from torchlint.facts.hotness.guards import is_none
+from torchlint.facts.values.values import Values
+from torchlint.rule import Kind
+
+_SETTINGS = re.compile(r"_*(args|opts?|cfg|config|conf|configs|hparams|hyperparams|settings|flags|params_cfg)_*$", re.I)
+_PURE = frozenset({"float", "int", "bool", "range", "abs", "max", "min", "round", "tuple", "list", "sum", "pow"})
+_CHANGING = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.DICT, Kind.SET, Kind.ENV, Kind.MODULE, Kind.SIZE})
+
+
+@dataclass(eq=False, slots=True)
+class Constants:
+    """Answers whether expressions are constant, with a memory."""
+
+    project: Project
+    graph: CallGraph
+    values: Values
+    _solver: Solver[tuple[FileFacts, ast.expr], bool] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._solver = Solver(lambda question: self._expression(*question), unknown=False)
+
+    def of(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether an expression gives the same value each time it is evaluated; what rests on itself does not."""
+        return bool(self._solver.ask((facts, node)))
+
+    def _all(self, facts: FileFacts, nodes: list[ast.expr]) -> bool:
+        return all(self.of(facts, node) for node in nodes)
+
+    def _expression(self, facts: FileFacts, node: ast.expr) -> bool:
+        if isinstance(node, ast.Constant):
+            return True
+        if isinstance(node, (ast.Tuple, ast.List)):
+            return self._all(facts, node.elts)
+        if isinstance(node, ast.UnaryOp):
+            return self.of(facts, node.operand)
+        if isinstance(node, ast.BinOp):
+            return self._all(facts, [node.left, node.right])
+        if isinstance(node, ast.Starred):
+            return self.of(facts, node.value)
+        if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+            return self._all(facts, [node.elt, *(g.iter for g in node.generators)])
+        if isinstance(node, ast.Name):
+            return self._name(facts, node)
+        if isinstance(node, ast.Attribute):
+            return self._attribute(facts, node)
+        if isinstance(node, ast.Call):
+            return self._call(facts, node)
+        return False
+
+    def _call(self, facts: FileFacts, node: ast.Call) -> bool:
+        if opaque(node):
+            return False
+        name = self.project.qualified(facts, node.func) or ""
+        pure = name.startswith(("math.", "builtins.")) and (name.startswith("math.") or name.partition(".")[2] in _PURE)
+        pure = pure or name in ("torch.device", "numpy.log", "numpy.sqrt", "numpy.exp", "numpy.prod")
+        return pure and self._all(facts, [*node.args, *(k.value for k in node.keywords)])
+
+    def _name(self, facts: FileFacts, node: ast.Name) -> bool:
+        reach = self.project.reaching(facts, node)
+        if not reach.bindings:
+            return False
+        if self.values.of(facts, node).kind in (Kind.DEVICE, Kind.DTYPE):
+            return True
+        if reach.scope is not None and reach.scope.kind == "module" and len(reach.bindings) > 1:
+            return False
+        if _is_flag(reach.bindings):
+            return False
+        return all(self._binding(facts, node, binding) for binding in reach.bindings)
+
+    def _binding(self, facts: FileFacts, node: ast.Name, binding: Binding) -> bool:
+        if binding.how is Bind.PARAM:
+            return self._parameter(facts, binding)
+        if binding.how is Bind.ASSIGN and not binding.path and binding.value is not None:
+            value = self.values.of(facts, binding.value)
+            if value.kind in _CHANGING or (value.kind is Kind.LIST and _grows(facts, node.id)):
+                return False
+            return self.of(facts, binding.value)
+        if binding.how is Bind.ELEMENT and isinstance(binding.stmt, (ast.ListComp, ast.GeneratorExp)):
+            return binding.value is not None and self.of(facts, binding.value)
+        if binding.how is Bind.IMPORT:
+            return self._imported(facts, binding)
+        return False
+
+    def _imported(self, facts: FileFacts, binding: Binding) -> bool:
+        module, _, last = self.project.canonical(facts, binding.target).rpartition(".")
+        file = self.project.modules.get(module)
+        bound = file.top.bindings.get(last, []) if file is not None else []
+        if file is None or len(bound) != 1 or bound[0].value is None or bound[0].how is not Bind.ASSIGN:
+            return False
+        return self.of(file, bound[0].value)
+
+    def _parameter(self, facts: FileFacts, binding: Binding) -> bool:
+        """A parameter that every caller gives as a constant; one that is called as settings are called is one."""
+        if _SETTINGS.match(binding.target):
+            return True
+        scope = binding.scope
+        callers = self.graph.callers.get(scope, []) if scope is not None else []
+        if scope is None or not callers:
+            return False
+        if scope.method_of is not None and scope.name in self.graph.open:
+            return False  # somebody calls a method of this name on an unknown object, so not all callers are known
+        for caller in callers:
+            node = passed(scope, binding.target, caller)
+            if node is not None:
+                if not self.of(caller.facts, node):
+                    return False
+            elif opaque(caller.call) or binding.value is None or not self.of(facts, binding.value):
+                return False
+            elif is_none(binding.value):
+                return False  # no tensor is made of what was left out
+        return True
+
+    def _attribute(self, facts: FileFacts, node: ast.Attribute) -> bool:
+        name = self.project.qualified(facts, node) or ""
+        if name.startswith(("torch.", "numpy.", "math.")):
+            return True
+        value = self.values.of(facts, node)
+        if value.kind in (Kind.DEVICE, Kind.DTYPE):
+            return True
+        if value.kind in _CHANGING or node.attr in ("shape", "T", "data", "grad", "training"):
+            return False
+        base = node.value
+        owner = facts.scope_of(node).owner
+        if isinstance(base, ast.Name) and owner is not None and base.id == _self_name(facts, node):
+            return self._never_rebound(owner, node.attr)
+        if isinstance(base, ast.Name):
+            return bool(_SETTINGS.match(base.id)) and self._name(facts, base)
+        return isinstance(base, ast.Attribute) and self._attribute(facts, base)
+
+    def _never_rebound(self, owner: Scope, attr: str) -> bool:
+        """Whether an attribute is set in ``__init__`` (or the class body) alone and holds nothing that is changed."""
+        stores = list(stores_of(self.project, owner.dotted, attr))
+        if not stores or any(store.binding.how is not Bind.ASSIGN for store in stores):
+            return False
+        if any(True for _ in self.values.outside(owner.dotted, attr)):
+            return False
+        for store in stores:
+            place = store.scope.function
+            if place.kind == "function" and place.name not in ("__init__", "__post_init__"):
+                return False
+        return not any(
+            f"{method.self_name}.{attr}" in method.appends
+            for cls in (*self.project.family(owner.dotted), *self.project.descendants(owner.dotted))
+            for method in cls.inner
+            if method.kind == "function"
+        )
+
+
+def _self_name(facts: FileFacts, node: ast.AST) -> str:
+    scope: Scope | None = facts.scope_of(node)
+    while scope is not None and scope.method_of is None:
+        scope = scope.parent
+    return scope.self_name if scope is not None else ""
+
+
+def _is_flag(bindings: Sequence[Binding]) -> bool:
+    """Whether a name is true on some ways to a place and false on others."""
+    literals = [b.value.value for b in bindings if b.how is Bind.ASSIGN and isinstance(b.value, ast.Constant)]
+    return any(value is True for value in literals) and any(value is False for value in literals)
+
+
+def _grows(facts: FileFacts, name: str) -> bool:
+    """Whether any function of a file adds to, or changes the items of, something of that name."""
+    return any(name in scope.appends for scope in facts.scopes)

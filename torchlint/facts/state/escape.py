@@ -1,0 +1,273 @@
+"""Whether tensors made in a block or function stay there: what is returned, stored, collected or handed on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from torchlint.facts.autograd.layers import is_kept_layer
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.project import Project
+from torchlint.facts.code.solver import Solver
+from torchlint.facts.values.values import Values
+from torchlint.rule import UNKNOWN, Kind
+
+_NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_HARMLESS = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.DISTRIBUTION, Kind.NUMBER, Kind.SCALAR, Kind.STRING, Kind.SIZE})
+_KEEPING = frozenset({"append", "appendleft", "extend", "insert", "add", "update", "setdefault", "put", "push"})
+_STEPPING = frozenset({"reset", "step", "reset_async", "step_async", "step_wait"})
+_CACHING = frozenset({"cached_property", "lazy_property"})
+_PROPERTIES = _CACHING | {"property"}
+_CONTAINERS = frozenset(
+    {"builtins.list", "builtins.dict", "collections.deque", "collections.defaultdict", "collections.OrderedDict"}
+)
+_GRADIENTS = frozenset({"enable_grad", "backward", "register_hook", "set_grad_enabled", "requires_grad_"})
+
+
+@dataclass(eq=False, slots=True)
+class Escapes:
+    """Answers whether tensors leave a place, following the calls made there."""
+
+    project: Project
+    graph: CallGraph
+    values: Values
+    _solver: Solver[Scope, bool] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._solver = Solver(self._keeps_none, unknown=False)
+
+    def leaves_as_data(
+        self, facts: FileFacts, node: ast.With | ast.AsyncWith | ast.FunctionDef | ast.AsyncFunctionDef
+    ) -> bool:
+        """Whether something leaves a ``with`` block or function, and all of it is proven to hold no tensor.
+
+        A block that only writes into tensors (a moving average of parameters, targets in a buffer) is no such place.
+        """
+        inside = list(_nodes(node.body))
+        if any(isinstance(part, (ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal)) for part in inside):
+            return False
+        within = set(inside)
+        if self._only_environment(facts, inside):
+            return False
+        if any(self._writes(facts, part, within) for part in inside) or not self._keeps_nothing(facts, inside):
+            return False
+        returned = [part.value for part in inside if isinstance(part, ast.Return) and part.value is not None]
+        if not all(self.values.of(facts, value).is_data for value in returned):
+            return False
+        if isinstance(node, _NESTED):
+            return bool(returned)
+        uses = self._uses_outside(facts, node, within)
+        return bool(returned or uses) and all(self._turned_into_data(facts, use) for use in uses)
+
+    def _only_environment(self, facts: FileFacts, inside: Sequence[ast.AST]) -> bool:
+        """Whether the only calls are those of an environment: one that needs a guard gives tensors."""
+        calls = [part for part in inside if isinstance(part, ast.Call)]
+        return all(
+            isinstance(call.func, ast.Attribute)
+            and (call.func.attr in _STEPPING or self.values.of(facts, call.func.value).kind is Kind.ENV)
+            for call in calls
+        )
+
+    def _writes(self, facts: FileFacts, part: ast.AST, inside: set[ast.AST]) -> bool:
+        """Whether a node of the block changes a tensor in place that was there before the block."""
+        changed: list[ast.expr] = []
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
+            if _is_in_place(part.func.attr):
+                changed.append(part.func.value)
+        elif isinstance(part, (ast.Assign, ast.AugAssign)):
+            targets = part.targets if isinstance(part, ast.Assign) else [part.target]
+            stored = [target.value for target in targets if isinstance(target, ast.Subscript)]
+            changed.extend(value for value in stored if self.values.of(facts, value).kind is Kind.TENSOR)
+        return not all(self._made_inside(facts, value, inside) for value in changed)
+
+    def _made_inside(self, facts: FileFacts, node: ast.expr, inside: set[ast.AST]) -> bool:
+        """Whether a name is bound in the block alone."""
+        if not isinstance(node, ast.Name):
+            return False
+        return all(binding.stmt in inside for binding in self.project.reaching(facts, node).bindings)
+
+    def _uses_outside(self, facts: FileFacts, block: ast.With | ast.AsyncWith, inside: set[ast.AST]) -> list[ast.expr]:
+        """Where names that a block binds are read after it."""
+        scope = facts.scope_of(block).function
+        names = {n for n, bound in scope.bindings.items() for b in bound if b.stmt in inside or b.stmt is block}
+        body = scope.node.body if isinstance(scope.node, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)) else []
+        found: list[ast.expr] = []
+        for part in _nodes(body):
+            if (
+                isinstance(part, ast.Name)
+                and part.id in names
+                and part not in inside
+                and isinstance(part.ctx, ast.Load)
+            ):
+                if any(b.stmt in inside for b in self.project.reaching(facts, part).bindings):
+                    found.append(part)
+        return found
+
+    def _turned_into_data(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether a use goes through a chain of methods that ends in data: ``a.cpu().numpy()``, ``int(a)``."""
+        current: ast.expr = node
+        while True:
+            if self.values.of(facts, current).is_data:
+                return True
+            parent = facts.parent.get(current)
+            if (
+                isinstance(parent, ast.Attribute)
+                or (isinstance(parent, ast.Subscript) and parent.value is current)
+                or (isinstance(parent, ast.Call) and (parent.func is current or self._reads(facts, parent)))
+            ):
+                current = parent
+            else:
+                return False
+
+    def _reads(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Calls that only read a tensor: builtins and functions of torch and numpy."""
+        return (self.project.qualified(facts, call.func) or "").startswith(("builtins.", "torch.", "numpy."))
+
+    # what callees keep ----------------------------------------------------------------------------------------------
+
+    def _keeps_nothing(self, facts: FileFacts, nodes: Sequence[ast.AST]) -> bool:
+        for part in nodes:
+            if isinstance(part, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and not self._assignment(facts, part):
+                return False
+            if isinstance(part, (ast.For, ast.AsyncFor, ast.comprehension)) and not _binds_names(part.target):
+                return False
+            if isinstance(part, ast.withitem) and part.optional_vars and not _binds_names(part.optional_vars):
+                return False
+            if isinstance(part, ast.Call) and not self._call(facts, part):
+                return False
+            if isinstance(part, ast.Attribute) and self._fills_cache(facts, part, nodes):
+                return False
+        return True
+
+    def _fills_cache(self, facts: FileFacts, node: ast.Attribute, inside: Sequence[ast.AST]) -> bool:
+        """Whether reading an attribute of an object from outside may make it keep what a property computes."""
+        named = [m for m in self.project.methods.get(node.attr, ()) if not _PROPERTIES.isdisjoint(m.decorator_names)]
+        owner = self.values.of(facts, node.value) if named else UNKNOWN
+        if not named or owner.kind in _HARMLESS:
+            return False
+        if owner.kind in (Kind.INSTANCE, Kind.MODULE) and owner.name:
+            own = {m for cls in owner.name.split("|") for m in self.project.implementations(cls, node.attr)}
+            named = [m for m in named if m in own]
+        return not all(self._caches_nothing(m) for m in named) and not self._made_inside(facts, node.value, set(inside))
+
+    def _caches_nothing(self, method: Scope) -> bool:
+        if _CACHING.isdisjoint(method.decorator_names):
+            return self._all_keep_none([method])
+        given = [part.value for part in method.returns if part.value is not None]
+        return all(self.values.of(method.file, value).is_data for value in given)
+
+    def _assignment(self, facts: FileFacts, node: ast.Assign | ast.AnnAssign | ast.AugAssign) -> bool:
+        """Whether an assignment stores no tensor in an object; ``buffer[i] = t`` copies into a tensor."""
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        todo = list(targets)
+        while todo:
+            target = todo.pop()
+            if isinstance(target, (ast.Tuple, ast.List)):
+                todo.extend(target.elts)
+            elif isinstance(target, ast.Starred):
+                todo.append(target.value)
+            elif isinstance(target, ast.Attribute):
+                if node.value is None or not self.values.of(facts, node.value).is_data:
+                    return False
+            elif isinstance(target, ast.Subscript):
+                copies = self.values.of(facts, target.value).kind in (Kind.TENSOR, Kind.NDARRAY)
+                local = isinstance(target.value, ast.Name)
+                data = node.value is not None and self.values.of(facts, node.value).is_data
+                if not (copies or data or (local and self._local(facts, target.value))):
+                    return False
+        return True
+
+    def _local(self, facts: FileFacts, node: ast.expr) -> bool:
+        """A container made in the function itself: what it holds is judged where the container goes."""
+        if not isinstance(node, ast.Name) or facts.scope_of(node).function.kind != "function":
+            return False
+        bindings = self.project.reaching(facts, node).bindings
+        return all(b.how is Bind.ASSIGN and self._makes_container(facts, b.value) for b in bindings)
+
+    def _makes_container(self, facts: FileFacts, node: ast.expr | None) -> bool:
+        if isinstance(node, ast.Call):
+            return self.project.qualified(facts, node.func) in _CONTAINERS
+        return isinstance(node, (ast.List, ast.Dict, ast.ListComp, ast.DictComp))
+
+    def _call(self, facts: FileFacts, call: ast.Call) -> bool:
+        func = call.func
+        last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+        if last in _GRADIENTS:
+            return False
+        name = self.project.qualified(facts, func) or ""
+        if name in ("torch.autograd.grad", "builtins.setattr"):
+            return False
+        if name.startswith(("builtins.", "torch.", "numpy.", "math.", "random.")):
+            return True
+        targets = self.graph.callees.get(call)
+        if targets and call not in self.graph.weak:
+            return self._all_keep_none(targets)
+        if isinstance(func, ast.Attribute) and (_is_in_place(last) or self._method(facts, func, call)):
+            return True
+        callee = self.values.of(facts, func)
+        if callee.kind is Kind.MODULE and all(name.startswith("torch.nn.") for name in callee.name.split("|")):
+            return True
+        if not callee.known and is_kept_layer(self.project, facts, func):
+            return True
+        if not isinstance(func, ast.Attribute):
+            return False  # a function that somebody passed in: it may keep anything
+        if not self._data(facts, call):
+            return False
+        arguments = [*call.args, *call.keywords]
+        return callee.known or not arguments or self._whichever(last)
+
+    def _whichever(self, method: str) -> bool:
+        """Whether none of the project's methods of a name keeps a tensor: one may be meant, and run a network."""
+        return self._all_keep_none(self.project.methods.get(method, ()))
+
+    def keep_nothing(self, functions: Iterable[Scope]) -> bool:
+        """Whether functions of the project keep no tensor anywhere, in an object, a container or a global."""
+        return self._all_keep_none(functions)
+
+    def _all_keep_none(self, functions: Iterable[Scope]) -> bool:
+        return all(self._solver.ask(function) is not False for function in functions)
+
+    def _method(self, facts: FileFacts, func: ast.Attribute, call: ast.Call) -> bool:
+        """Whether a method of a value of known kind keeps nothing."""
+        receiver = self.values.of(facts, func.value)
+        if receiver.kind in _HARMLESS:
+            return True
+        if receiver.kind in (Kind.LIST, Kind.DICT, Kind.SET):
+            return func.attr not in _KEEPING or self._local(facts, func.value) or self._data(facts, call)
+        return receiver.kind is Kind.MODULE and receiver.name.startswith("torch.nn.")
+
+    def _data(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Whether all arguments of a call are data; behind a star what holds them must be."""
+        arguments = [arg.value if isinstance(arg, ast.Starred) else arg for arg in call.args]
+        return all(self.values.of(facts, arg).is_data for arg in [*arguments, *(k.value for k in call.keywords)])
+
+    def _keeps_none(self, function: Scope) -> bool:
+        """Whether a project function keeps no tensor anywhere; a recursive call adds nothing to what it does."""
+        node = function.node
+        if isinstance(node, ast.Lambda):
+            return self._keeps_nothing(function.file, list(_nodes([node.body])))
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return False
+        return self._keeps_nothing(function.file, list(_nodes(node.body)))
+
+
+def _is_in_place(method: str) -> bool:
+    """Whether a method's name is that of one which writes into its tensor: ``copy_``."""
+    return method.endswith("_") and not method.endswith("__") and not method.startswith("_")
+
+
+def _binds_names(target: ast.expr) -> bool:
+    """Whether a target binds names alone, no attributes or items."""
+    return not any(isinstance(part, (ast.Attribute, ast.Subscript)) for part in ast.walk(target))
+
+
+def _nodes(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
+    """All nodes of a block, without those of functions and classes defined in it."""
+    todo: list[ast.AST] = list(reversed(body))
+    while todo:
+        node = todo.pop()
+        yield node
+        if not isinstance(node, _NESTED):
+            todo.extend(reversed(list(ast.iter_child_nodes(node))))

@@ -1,0 +1,167 @@
+"""Collections of objects that only ever grow, that batches are drawn from, and datasets that lie in memory."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchlint.facts.code.callers import stores_of
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.hotness.hotness import Heat
+from torchlint.facts.values.values import Values
+from torchlint.rule import Frequency
+
+_ADDING = frozenset({"append", "appendleft"})
+_READING = frozenset({"append", "appendleft", "extend", "index", "count", "copy", "items", "keys", "values", "get"})
+_READERS = frozenset({"builtins", "numpy", "torch", "statistics", "math", "random"})
+_DRAWS = frozenset(
+    {"random.sample", "random.choice", "random.choices", "random.randrange", "random.randint", "torch.randint"}
+    | {f"numpy.random.{name}" for name in ("choice", "randint", "integers")}
+)
+_DATASETS = frozenset({"torch.utils.data.Dataset", "torch.utils.data.dataset.Dataset"})
+_TENSORS = frozenset({"torch.utils.data.TensorDataset", "torch.utils.data.dataset.TensorDataset"})
+
+
+@dataclass(eq=False, slots=True)
+class Hoards:
+    """Answers what becomes of the collections of objects."""
+
+    values: Values
+    graph: CallGraph
+    heat: Heat
+
+    def grown(self, facts: FileFacts, call: ast.Call) -> str:
+        """Source of an object's own list that a call appends to, if nothing in the project ever empties or trims it."""
+        attribute = self._own(facts, call)
+        if attribute is None:
+            return ""
+        owner = facts.scope_of(attribute).function.owner
+        assert owner is not None
+        made = list(stores_of(self.values.project, owner.dotted, attribute.attr))
+        if not made or any(
+            store.scope.name != "__init__" or not self._empty(store.scope.file, store.binding.value) for store in made
+        ):
+            return ""
+        if self._is_short_lived(owner) or any(not self._only_reads(*use) for use in self._uses(attribute.attr)):
+            return ""
+        func = call.func
+        return ast.unparse(func.value) if isinstance(func, ast.Attribute) else ""
+
+    def drawn(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Whether a call appends to a list or deque of an object that draws from it at random."""
+        attribute = self._own(facts, call)
+        owner = facts.scope_of(call).function.owner
+        if attribute is None or owner is None:
+            return False
+        project = self.values.project
+        for cls in [*project.family(owner.dotted), *project.descendants(owner.dotted)]:
+            for method in (inner for inner in cls.inner if inner.kind == "function"):
+                draws = any(project.qualified(cls.file, inner.func) in _DRAWS for inner in method.calls)
+                if draws and any(
+                    isinstance(part, ast.Attribute) and part.attr == attribute.attr for part in ast.walk(method.node)
+                ):
+                    return True
+        return False
+
+    def in_memory(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether a dataset is a ``TensorDataset``, or one of the project whose items are only indexed."""
+        value = self.values.of(facts, node)
+        built = node if isinstance(node, ast.Call) else None
+        if isinstance(node, ast.Name):
+            given = [b.value for b in self.values.project.reaching(facts, node).bindings]
+            built = given[0] if len(given) == 1 and isinstance(given[0], ast.Call) else None
+        if built is not None and self.values.project.qualified(facts, built.func) in _TENSORS:
+            return True
+        project = self.values.project
+        if value.name not in project.classes or not set(project.ancestry(value.name)) & (_DATASETS | _TENSORS):
+            return False
+        items = [b.scope for cls in project.family(value.name) for b in cls.bindings.get("__getitem__", ())]
+        return bool(items) and all(scope is not None and not _works(scope) for scope in items)
+
+    def _own(self, facts: FileFacts, call: ast.Call) -> ast.Attribute | None:
+        """The attribute of the object itself that a call appends to, or to an element of."""
+        func = call.func
+        if not isinstance(func, ast.Attribute) or func.attr not in _ADDING or len(call.args) != 1:
+            return None
+        base: ast.expr = func.value
+        while isinstance(base, ast.Subscript):
+            base = base.value
+        scope = facts.scope_of(call).function
+        if not isinstance(base, ast.Attribute) or not isinstance(base.value, ast.Name) or scope.owner is None:
+            return None
+        return base if base.value.id == scope.self_name else None
+
+    def _empty(self, facts: FileFacts, value: ast.expr | None) -> bool:
+        """Whether an expression makes an empty list or dictionary without a bound."""
+        if isinstance(value, (ast.List, ast.Dict)):
+            parts = value.values if isinstance(value, ast.Dict) else value.elts
+            return all(self._empty(facts, part) for part in parts)
+        name = self.values.project.qualified(facts, value.func) if isinstance(value, ast.Call) else None
+        if name is None or not isinstance(value, ast.Call):
+            return False
+        if name == "collections.deque":
+            return len(value.args) < 2 and not any(keyword.arg == "maxlen" for keyword in value.keywords)
+        if name == "collections.defaultdict":
+            return [ast.unparse(argument) for argument in value.args] == ["list"]
+        return name in ("builtins.list", "builtins.dict")
+
+    def _is_short_lived(self, owner: Scope) -> bool:
+        """Whether objects of a class are built again and again."""
+        inits = [binding.scope for binding in owner.bindings.get("__init__", ()) if binding.scope is not None]
+        callers = [caller for init in inits for caller in self.graph.callers.get(init, ())]
+        return any(self.heat.frequency(caller.facts, caller.call) is not Frequency.ONCE for caller in callers)
+
+    def _uses(self, name: str) -> Iterator[tuple[FileFacts, ast.Attribute]]:
+        """Every mention of an attribute of this name in the project, whatever it belongs to."""
+        for facts in self.values.project.files.values():
+            if name.encode() in facts.source.utf8:
+                for node in ast.walk(facts.tree):
+                    if isinstance(node, ast.Attribute) and node.attr == name:
+                        yield facts, node
+
+    def _only_reads(self, facts: FileFacts, node: ast.Attribute) -> bool:
+        """Whether a mention neither empties nor trims, nor hands the collection to code that may."""
+        if isinstance(node.ctx, ast.Store):
+            return facts.scope_of(node).function.name == "__init__"
+        current: ast.expr = node
+        above = facts.parent.get(current)
+        while isinstance(above, ast.Subscript) and above.value is current:
+            if not isinstance(above.ctx, ast.Load):
+                return False
+            current, above = above, facts.parent.get(above)
+        if isinstance(above, ast.Attribute):
+            call = facts.parent.get(above)
+            return isinstance(call, ast.Call) and call.func is above and above.attr in _READING
+        if isinstance(above, ast.Call):
+            name = self.values.project.qualified(facts, above.func) or ""
+            return name.partition(".")[0] in _READERS
+        reads = (
+            ast.Compare,
+            ast.For,
+            ast.comprehension,
+            ast.If,
+            ast.BoolOp,
+            ast.UnaryOp,
+            ast.FormattedValue,
+            ast.IfExp,
+        )
+        return isinstance(above, reads) or (isinstance(current, ast.Subscript) and _is_read_out(current))
+
+
+def _is_read_out(node: ast.Subscript) -> bool:
+    """Whether a subscript takes elements out of a list, by number or by slice, and gives no list of a dictionary."""
+    index = node.slice.operand if isinstance(node.slice, ast.UnaryOp) else node.slice
+    return isinstance(index, ast.Slice) or (isinstance(index, ast.Constant) and isinstance(index.value, int))
+
+
+def _works(scope: Scope) -> bool:
+    """Whether a function does more than index: it calls something that is no view of an element."""
+    return any(
+        isinstance(part, ast.Call) and _called(part) not in ("len", "int", "tuple") for part in ast.walk(scope.node)
+    )
+
+
+def _called(call: ast.Call) -> str:
+    return call.func.id if isinstance(call.func, ast.Name) else ""

@@ -1,0 +1,208 @@
+"""Where a name's value comes from: a loop over parameters, a tensor that was read back, an earlier time."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from torchlint.facts.code.model import Bind, Binding, FileFacts
+from torchlint.facts.code.project import Project
+from torchlint.facts.hotness.hotness import Heat
+from torchlint.facts.values.values import Values
+from torchlint.rule import Kind
+
+_PASSING = frozenset({"list", "tuple", "iter", "reversed", "tqdm"})
+# NumPy functions that torch has too, and methods of arrays that tensors have too.
+_TWINS = frozenset(
+    {
+        *("abs", "absolute", "add", "array", "asarray", "ascontiguousarray", "clip", "concatenate", "copy", "cumsum"),
+        *("diff", "divide", "exp", "expand_dims", "flip", "hstack", "log", "log1p", "maximum", "mean", "minimum"),
+        *("multiply", "negative", "reshape", "roll", "sign", "sqrt", "square", "squeeze", "stack", "subtract", "sum"),
+        *("swapaxes", "tanh", "transpose", "vstack", "where", "max", "min", "argmax", "argmin", "ravel", "float32"),
+    }
+)
+_METHODS = frozenset(
+    {
+        *("astype", "clip", "copy", "cumsum", "flatten", "max", "mean", "min", "ravel", "reshape", "squeeze", "sum"),
+        *("swapaxes", "transpose", "argmax", "argmin", "std", "var"),
+    }
+)
+
+_DEPTH = 8
+
+
+@dataclass(eq=False, slots=True)
+class Provenance:
+    """Answers where values come from."""
+
+    project: Project
+    values: Values
+    heat: Heat
+
+    def loops_over(self, facts: FileFacts, node: ast.expr) -> str:
+        """Of a name that a loop binds, the last word of what the loop runs over; empty for other expressions.
+
+        ``parameters`` in ``for p in net.parameters()`` and in ``for n, p in net.named_parameters()`` (without
+        ``named_``), ``params`` in ``for p in group["params"]``; through ``zip`` and ``enumerate``.
+        """
+        bindings = self._bindings(facts, node)
+        if len(bindings) != 1 or bindings[0].how is not Bind.ELEMENT or bindings[0].value is None:
+            return ""
+        return last_word(looped(bindings[0].value, list(bindings[0].path))).removeprefix("named_")
+
+    def made_before(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether what a name or attribute holds was there before the code at it ran: it is made less often."""
+        if isinstance(node, ast.Attribute):
+            return not self._set_above(facts, node)
+        often = self.heat.frequency(facts, node)
+        bindings = self._bindings(facts, node)
+        return bool(bindings) and all(
+            binding.how is Bind.PARAM
+            or self.heat.frequency(facts, binding.stmt) < often
+            or (isinstance(binding.value, ast.Attribute) and self.made_before(facts, binding.value))
+            for binding in bindings
+        )
+
+    def _set_above(self, facts: FileFacts, node: ast.Attribute) -> bool:
+        """Whether a statement above in the same function sets an attribute of ``self``, or calls a method that does."""
+        function = facts.scope_of(node).function
+        owner = function.method_of
+        if owner is None or not isinstance(node.value, ast.Name) or node.value.id != function.self_name:
+            return False
+        setters = {
+            store.scope.function.name
+            for cls in self.project.family(owner.dotted)
+            for store in cls.stores.get(node.attr, ())
+        }
+        stmt: ast.AST | None = facts.statement(node)
+        while isinstance(stmt, ast.stmt) and stmt is not function.node:
+            block, place = facts.places[stmt]
+            for above in block[:place]:
+                for part in ast.walk(above):
+                    if isinstance(part, ast.Attribute) and ast.dump(part.value) == ast.dump(node.value):
+                        called = part.attr in setters and isinstance(part.ctx, ast.Load)
+                        if called or (part.attr == node.attr and isinstance(part.ctx, ast.Store)):
+                            return True
+            stmt = facts.statement(facts.parent[stmt])
+        return False
+
+    def read_back(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether an array is nothing but a tensor read back from its device, for nobody else.
+
+        Also after NumPy functions that torch has too. A name counts where nothing else reads it.
+        """
+        if isinstance(node, ast.Call):
+            return self._call(facts, node)
+        if isinstance(node, ast.Subscript):
+            return self.read_back(facts, node.value)
+        if isinstance(node, ast.UnaryOp):
+            return self.read_back(facts, node.operand)
+        if isinstance(node, ast.BinOp):
+            return self._all(facts, [node.left, node.right])
+        if isinstance(node, ast.Name):
+            bindings = self._bindings(facts, node)
+            if len(bindings) != 1 or bindings[0].how is not Bind.ASSIGN or bindings[0].path:
+                return False
+            value = bindings[0].value
+            return value is not None and self._read_once(facts, node) and self.read_back(facts, value)
+        return False
+
+    def gathered(self, facts: FileFacts, node: ast.expr, depth: int = 0) -> bool:
+        """Whether an array is picked by an array of rows out of one that an object keeps, as from a replay.
+
+        Followed through names, unpacking, and what functions of the project return.
+        """
+        if isinstance(node, ast.Subscript):
+            rows = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+            kept = node.value.value if isinstance(node.value, ast.Subscript) else node.value
+            arrays = self._kind(facts, rows) is self._kind(facts, node.value) is Kind.NDARRAY
+            return arrays and isinstance(kept, ast.Attribute)
+        if isinstance(node, ast.Name):
+            bindings = self._bindings(facts, node)
+            if len(bindings) != 1 or bindings[0].how is not Bind.ASSIGN or bindings[0].value is None:
+                return False
+            return self._gathered_at(facts, bindings[0].value, bindings[0].path, depth)
+        return isinstance(node, ast.Call) and self._gathered_at(facts, node, (), depth)
+
+    def _gathered_at(self, facts: FileFacts, node: ast.expr, path: tuple[int, ...], depth: int) -> bool:
+        """The same for one part of what an expression gives."""
+        if depth > _DEPTH:
+            return False
+        if isinstance(node, ast.Call):
+            callees = self.heat.graph.callees.get(node, ()) if node not in self.heat.graph.weak else ()
+            given = [(callee.file, back.value) for callee in callees for back in callee.returns]
+            return bool(given) and all(
+                value is not None and self._gathered_at(file, value, path, depth + 1) for file, value in given
+            )
+        if path and isinstance(node, ast.Tuple) and 0 <= path[0] < len(node.elts):
+            return self._gathered_at(facts, node.elts[path[0]], path[1:], depth + 1)
+        return not path and self.gathered(facts, node, depth + 1)
+
+    def _call(self, facts: FileFacts, call: ast.Call) -> bool:
+        func = call.func
+        if isinstance(func, ast.Attribute) and func.attr == "numpy":
+            return self.values.of(facts, func.value).kind is Kind.TENSOR
+        name = self.project.qualified(facts, func) or ""
+        if name.startswith("numpy."):
+            first = call.args[0] if call.args else None
+            if isinstance(first, (ast.List, ast.Tuple)) and len(call.args) == 1:
+                return bool(first.elts) and all(self.read_back(facts, part) for part in first.elts)
+            if isinstance(first, (ast.ListComp, ast.GeneratorExp)) and len(call.args) == 1:
+                return self.read_back(facts, first.elt)
+            return name.removeprefix("numpy.") in _TWINS and self._all(facts, call.args)
+        if isinstance(func, ast.Attribute) and func.attr in _METHODS:
+            return self.read_back(facts, func.value)
+        return False
+
+    def _all(self, facts: FileFacts, nodes: list[ast.expr]) -> bool:
+        """Whether some of these are tensors read back, and the others numbers and dtypes."""
+        back = [self.read_back(facts, node) for node in nodes]
+        others = [node for node, found in zip(nodes, back, strict=True) if not found]
+        plain = (Kind.NUMBER, Kind.DTYPE, Kind.NONE)
+        return any(back) and all(self._kind(facts, node) in plain for node in others)
+
+    def _kind(self, facts: FileFacts, node: ast.expr) -> Kind:
+        return self.values.of(facts, node).kind
+
+    def _bindings(self, facts: FileFacts, node: ast.expr) -> tuple[Binding, ...]:
+        return self.project.reaching(facts, node).bindings if isinstance(node, ast.Name) else ()
+
+    def _read_once(self, facts: FileFacts, name: ast.Name) -> bool:
+        """Whether a function reads a name in one place alone."""
+        scope = facts.scope_of(name).function
+        reads = [
+            part
+            for part in ast.walk(scope.node)
+            if isinstance(part, ast.Name) and part.id == name.id and isinstance(part.ctx, ast.Load)
+        ]
+        return scope.kind == "function" and reads == [name]
+
+
+def looped(over: ast.expr, path: list[int]) -> ast.expr:
+    """What gives the elements that a loop binds at a path of its target, inside ``zip``, ``enumerate`` and the like."""
+    while isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.args:
+        function = over.func.id
+        if function == "zip" and path and 0 <= path[0] < len(over.args):
+            over = over.args[path.pop(0)]
+        elif function == "enumerate" and path and path[0] == 1:
+            over, path = over.args[0], path[1:]
+        elif function == "filter" and len(over.args) > 1:
+            over = over.args[1]
+        elif function in _PASSING:
+            over = over.args[0]
+        else:
+            break
+    return over
+
+
+def last_word(node: ast.expr) -> str:
+    """The name after the last dot, or the key of a subscript."""
+    if isinstance(node, ast.Call):
+        return last_word(node.func)
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        return str(node.slice.value)
+    return ""

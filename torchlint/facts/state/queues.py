@@ -1,0 +1,259 @@
+"""How much lists, deques and replay buffers may hold: thousands of things, or a handful."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchlint.facts.code.callers import methods, passed, stores_of
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.nesting import OUTSIDE
+from torchlint.facts.values.values import Values
+from torchlint.rule import Kind
+
+MANY = 10_000
+"""From this many things on, work on all of them is slow for one batch."""
+_LONG_LIST = 1_000
+_DEEPEST = 4
+_CAPACITY = re.compile(
+    r"capacity|max_?(size|len|length|transitions|episodes)|(buffer|memory|replay|queue)_?(size|len|limit)", re.I
+)
+_DEQUES = frozenset({"collections.deque"})
+
+
+@dataclass(eq=False, slots=True)
+class Queues:
+    """Answers how much a collection may hold, or a number of them be."""
+
+    values: Values
+    graph: CallGraph
+
+    def is_deque(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether all that is ever assigned to a name or attribute are deques."""
+        made = self._made(facts, node)
+        return bool(made) and all(self._is_deque(where, value) for where, value in made)
+
+    def many(self, facts: FileFacts, node: ast.expr, depth: int = 0) -> bool:
+        """Of a deque, whether it may hold at least ``MANY`` things; of a number or range, whether it counts as many.
+
+        A number does when it is that large, or counts what a ring buffer holds that is not known to be smaller.
+        """
+        if depth > _DEEPEST:
+            return False
+        if isinstance(node, ast.Call):
+            return self._counted(facts, node, depth)
+        literal = self._literal(facts, node)
+        if literal is not None:
+            return literal >= MANY
+        if self.is_deque(facts, node):
+            bounds = [_bound(value) for _, value in self._made(facts, node) if isinstance(value, ast.Call)]
+            return not any(bound is not None and self._is_less(facts, bound, MANY) for bound in bounds)
+        if isinstance(node, ast.Name):
+            bindings = self.values.project.reaching(facts, node).bindings
+            given = [value for binding in bindings if (value := _part(binding)) is not None]
+            return len(given) == len(bindings) and any(self.many(facts, value, depth + 1) for value in given)
+        return isinstance(node, ast.Attribute) and self._of_ring(facts, node)
+
+    def _counted(self, facts: FileFacts, call: ast.Call, depth: int) -> bool:
+        name = self.values.project.qualified(facts, call.func) or ""
+        if name in ("builtins.range", "numpy.arange", "builtins.int") and len(call.args) == 1:
+            return self.many(facts, call.args[0], depth + 1)
+        if name == "builtins.min":
+            if any(self._is_less(facts, arg, MANY) for arg in call.args):
+                return False
+            return any(self.many(facts, arg, depth + 1) for arg in call.args)
+        if name == "builtins.len" and len(call.args) == 1:
+            counted = call.args[0]
+            if isinstance(counted, ast.Name) and counted.id == facts.scope_of(call).function.self_name:
+                return self._ring(facts, call)
+            return self.is_deque(facts, counted) and self.many(facts, counted, depth + 1)
+        return False
+
+    def _of_ring(self, facts: FileFacts, node: ast.Attribute) -> bool:
+        """Whether an attribute of a ring buffer's own object counts what it holds, or all it can."""
+        own = facts.scope_of(node).function.self_name
+        return isinstance(node.value, ast.Name) and node.value.id == own and bool(own) and self._ring(facts, node)
+
+    def _ring(self, facts: FileFacts, node: ast.AST) -> bool:
+        """Whether a node stands in a class that writes round and round, over places not known to be few."""
+        owner = facts.scope_of(node).function.owner
+        if owner is None:
+            return False
+        found = False
+        for cls in self.values.project.family(owner.dotted):
+            for method in methods(cls):
+                for place in _wrapping(method):
+                    if self._is_less(cls.file, place, MANY):
+                        return False
+                    found = True
+        return found
+
+    def long_list(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Whether ``x.pop(0)`` or ``x.insert(0, y)`` works on a list that may be long.
+
+        One that is filled in a loop, is emptied as a queue, or drops what is more than a capacity.
+        """
+        func = call.func
+        if not isinstance(func, ast.Attribute) or not self._is_list(facts, func.value):
+            return False
+        if func.attr == "insert":
+            return isinstance(func.value, ast.Name) and self._inserted_per_round(facts, call, func.value)
+        test = self._test_over(facts, call, ast.unparse(func.value))
+        if test is None:
+            return False
+        if not isinstance(test, ast.Compare):
+            return True
+        limit = test.comparators[0]
+        literal = self._literal(facts, limit)
+        if literal is not None:
+            return literal == 0 or literal >= _LONG_LIST
+        last = limit.attr if isinstance(limit, ast.Attribute) else limit.id if isinstance(limit, ast.Name) else ""
+        return bool(_CAPACITY.search(last))
+
+    def _is_list(self, facts: FileFacts, node: ast.expr) -> bool:
+        made = self._made(facts, node)
+        if made:
+            return all(self.values.of(where, value).kind is Kind.LIST for where, value in made) and not any(
+                self._is_deque(where, value) for where, value in made
+            )
+        return False
+
+    def _inserted_per_round(self, facts: FileFacts, call: ast.Call, name: ast.Name) -> bool:
+        """Whether a loop puts its results in front of a list that was made before it, and has many rounds."""
+        parent = facts.parent.get(call)
+        loop = facts.parent.get(parent) if parent is not None else None
+        while loop is not None and not isinstance(loop, (ast.For, ast.While, *OUTSIDE)):
+            loop = facts.parent.get(loop)
+        if not isinstance(loop, ast.For):
+            return False
+        if isinstance(loop.iter, (ast.Tuple, ast.List)):
+            return False
+        inner = set(ast.walk(loop))
+        return not any(binding.stmt in inner for binding in self.values.project.reaching(facts, name).bindings)
+
+    def _test_over(self, facts: FileFacts, call: ast.Call, text: str) -> ast.expr | None:
+        """The test that decides whether a list is popped: a comparison with a limit, or the list itself."""
+        parent = facts.parent.get(call)
+        while parent is not None and not isinstance(parent, OUTSIDE):
+            if isinstance(parent, (ast.If, ast.While)):
+                for part in parent.test.values if isinstance(parent.test, ast.BoolOp) else [parent.test]:
+                    if isinstance(part, ast.Compare) and isinstance(part.ops[0], (ast.Gt, ast.GtE)):
+                        return part
+                    if isinstance(parent, ast.While) and ast.unparse(part) == text:
+                        compared = _compared(parent.test)
+                        return compared if compared is not None else part if _fills(parent, text) else None
+            parent = facts.parent.get(parent)
+        return None
+
+    def _is_deque(self, facts: FileFacts, value: ast.expr) -> bool:
+        return isinstance(value, ast.Call) and self.values.project.qualified(facts, value.func) in _DEQUES
+
+    def _is_less(self, facts: FileFacts, node: ast.expr, least: int) -> bool:
+        literal = self._literal(facts, node)
+        return literal is not None and literal < least
+
+    def _literal(self, facts: FileFacts, node: ast.expr) -> float | None:
+        """A number that is always the same: not an attribute that counts, nor a name with a computed value."""
+        if isinstance(node, ast.Name):
+            bindings = self.values.project.reaching(facts, node).bindings
+            if any(isinstance(binding.value, ast.Call) for binding in bindings):
+                return None
+        if isinstance(node, ast.Attribute) and any(
+            isinstance(store.binding.stmt, ast.AugAssign)
+            for cls in self._classes(facts, node.value)
+            for store in stores_of(self.values.project, cls, node.attr)
+        ):
+            return None
+        literal = self.values.of(facts, node).literal
+        if isinstance(literal, (int, float)) and not isinstance(literal, bool):
+            return literal
+        made = self._made(facts, node) if isinstance(node, ast.Attribute) else [(facts, node)]
+        given = [self._given(where, value) for where, value in made if isinstance(value, ast.Name)]
+        known = [number for number in given if number is not None]
+        return max(known, default=None) if len(known) == len(made) else None
+
+    def _given(self, facts: FileFacts, name: ast.Name) -> float | None:
+        """The largest number that known calls give for a parameter, its default where they leave it out."""
+        bindings = self.values.project.reaching(facts, name).bindings
+        if len(bindings) != 1 or bindings[0].how is not Bind.PARAM:
+            return None
+        function = facts.scope_of(name).function
+        callers = self.graph.callers.get(function, ())
+        given = [(caller.facts, passed(function, name.id, caller) or bindings[0].value) for caller in callers]
+        numbers = [self.values.of(where, value).literal for where, value in given if value is not None]
+        known = [number for number in numbers if isinstance(number, (int, float))]
+        return max(known, default=None) if len(known) == len(given) else None
+
+    def _made(self, facts: FileFacts, node: ast.expr) -> list[tuple[FileFacts, ast.expr]]:
+        """What is assigned to a name or attribute, each with its file; empty where any of it is not an expression."""
+        if isinstance(node, ast.Name):
+            bindings = self.values.project.reaching(facts, node).bindings
+            given = [(facts, value) for binding in bindings if (value := _part(binding)) is not None]
+            return given if len(given) == len(bindings) else []
+        if not isinstance(node, ast.Attribute):
+            return []
+        found: list[tuple[FileFacts, ast.expr]] = []
+        for cls in self._classes(facts, node.value):
+            for store in stores_of(self.values.project, cls, node.attr):
+                value = _part(store.binding)
+                if value is None:
+                    return []
+                found.append((store.scope.file, value))
+        return found
+
+    def _classes(self, facts: FileFacts, receiver: ast.expr) -> list[str]:
+        scope = facts.scope_of(receiver).function
+        if isinstance(receiver, ast.Name) and receiver.id == scope.self_name and scope.owner is not None:
+            return [scope.owner.dotted]
+        value = self.values.of(facts, receiver)
+        return value.name.split("|") if value.kind in (Kind.INSTANCE, Kind.MODULE) and value.name else []
+
+
+def _compared(test: ast.expr) -> ast.Compare | None:
+    """The part of a test that compares with a limit."""
+    parts = test.values if isinstance(test, ast.BoolOp) else [test]
+    return next(
+        (part for part in parts if isinstance(part, ast.Compare) and isinstance(part.ops[0], (ast.Gt, ast.GtE))), None
+    )
+
+
+def _fills(loop: ast.While, text: str) -> bool:
+    """Whether a loop adds to the list that it empties, as a search does."""
+    return any(
+        isinstance(part, ast.Attribute) and part.attr in ("append", "extend") and ast.unparse(part.value) == text
+        for part in ast.walk(loop)
+    )
+
+
+def _part(binding: Binding) -> ast.expr | None:
+    """What an assignment gives to one of its targets, also element by element: ``a, b = [], 0``."""
+    value = binding.value if binding.how is Bind.ASSIGN else None
+    for step in binding.path:
+        if not isinstance(value, (ast.Tuple, ast.List)) or not 0 <= step < len(value.elts):
+            return None
+        value = value.elts[step]
+    return value
+
+
+def _bound(made: ast.Call) -> ast.expr | None:
+    """The ``maxlen`` of a deque."""
+    given = next((keyword.value for keyword in made.keywords if keyword.arg == "maxlen"), None)
+    return given if given is not None else made.args[1] if len(made.args) > 1 else None
+
+
+def _wrapping(method: Scope) -> Iterator[ast.expr]:
+    """The number of places where a method writes round and round: ``n`` of ``self.at = (self.at + 1) % n``."""
+    for stmt in ast.walk(method.node):
+        todo: list[ast.AST] = [stmt.value] if isinstance(stmt, ast.Assign) else []
+        while todo:
+            node = todo.pop()
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+                places = node.right
+                if isinstance(places, ast.Attribute) and isinstance(places.value, ast.Name):
+                    if places.value.id == method.self_name:
+                        yield places
+            elif not isinstance(node, ast.Compare):
+                todo.extend(ast.iter_child_nodes(node))

@@ -1,0 +1,190 @@
+"""What becomes of a tensor further on: whether it is divided by 255, or moved in a later statement."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchlint.facts.code.callers import Caller
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.project import Project
+
+_LARGEST_BYTE = 255
+_DEPTH = 24
+# Methods and functions whose result has the elements of the tensor, in another form.
+_KEEPING = frozenset(
+    {
+        *("to", "cuda", "float", "half", "double", "type", "unsqueeze", "squeeze", "view", "reshape", "flatten"),
+        *("permute", "transpose", "contiguous", "detach", "clone", "pin_memory", "requires_grad_"),
+    }
+)
+_DIVIDING = frozenset({"div", "div_", "true_divide", "divide"})
+_MOVES = frozenset({"to", "cuda"})
+
+
+@dataclass(eq=False, slots=True)
+class Sequel:
+    """Answers what the code after an expression does with its value."""
+
+    project: Project
+    graph: CallGraph
+
+    def scaled(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether a tensor is divided by 255 further on: in its function, or in one that it is passed to.
+
+        Followed through names, views, casts, arguments of known functions and results that are returned as they are.
+        """
+        if _is_told_apart(facts, node):
+            return False
+        seen: set[ast.AST] = set()
+        todo = [(facts, node, 0)]
+        while todo:
+            place, value, depth = todo.pop()
+            if value in seen or depth > _DEPTH:
+                continue
+            seen.add(value)
+            if _divides(place, value):
+                return True
+            todo += [(*further, depth + 1) for further in self._onward(place, value)]
+        return False
+
+    def _onward(self, facts: FileFacts, node: ast.expr) -> Iterator[tuple[FileFacts, ast.expr]]:
+        """The expressions that hold the same elements next."""
+        parent = facts.parent.get(node)
+        if isinstance(parent, ast.Attribute) and parent.attr in _KEEPING:
+            call = facts.parent.get(parent)
+            if isinstance(call, ast.Call) and call.func is parent:
+                yield facts, call
+        elif isinstance(parent, ast.Subscript) and parent.value is node and isinstance(parent.ctx, ast.Load):
+            yield facts, parent
+        elif isinstance(parent, ast.Call) and node is not parent.func:
+            yield from self._given(parent, node)
+        elif isinstance(parent, ast.keyword):
+            call = facts.parent.get(parent)
+            if isinstance(call, ast.Call):
+                yield from self._given(call, node)
+        elif isinstance(parent, (ast.Assign, ast.Tuple, ast.DictComp, ast.NamedExpr)):
+            yield from self._assigned(facts, node, parent)
+        elif isinstance(parent, ast.Return):
+            scope = facts.scope_of(parent).function
+            callers = self.graph.callers.get(scope, ())
+            yield from ((caller.facts, caller.call) for caller in callers if caller.call not in self.graph.weak)
+
+    def _given(self, call: ast.Call, node: ast.expr) -> Iterator[tuple[FileFacts, ast.expr]]:
+        """The places where known callees read the parameter that an argument fills."""
+        if call in self.graph.weak:
+            return
+        for callee in self.graph.callees.get(call, ()):
+            for caller in self.graph.callers.get(callee, ()):
+                if caller.call is call:
+                    name = _parameter(callee, caller, node)
+                    yield from self._reads(callee, name)
+
+    def _reads(self, scope: Scope, name: str) -> Iterator[tuple[FileFacts, ast.expr]]:
+        """The places that may read what a function was given for a parameter."""
+        bindings = [b for b in scope.bindings.get(name, ()) if b.how is Bind.PARAM]
+        for read in _names(scope.node, name):
+            if any(b in bindings for b in self.project.reaching(scope.file, read).bindings):
+                yield scope.file, read
+
+    def _assigned(self, facts: FileFacts, node: ast.expr, parent: ast.AST) -> Iterator[tuple[FileFacts, ast.expr]]:
+        """The places that may read a name that an expression is assigned to, by itself, in a tuple or as an item."""
+        stmt = facts.statement(node)
+        name = _target(node, stmt) if stmt is not None else ""
+        if not name or (isinstance(parent, ast.DictComp) and parent.value is not node):
+            return
+        for read in _names(facts.scope_of(node).function.node, name):
+            reach = self.project.reaching(facts, read)
+            if any(binding.stmt is stmt for binding in reach.bindings):
+                yield facts, read
+
+    def moved(self, facts: FileFacts, node: ast.expr) -> str:
+        """The move of a fresh tensor in the next statement that speaks of it, as source: ``x.cuda()``; else empty.
+
+        ``x = x.to(device)`` right after it, or as all that an ``if use_cuda:`` holds.
+        """
+        stmt = facts.statement(node)
+        if not isinstance(stmt, ast.Assign) or stmt.value is not node or len(stmt.targets) != 1:
+            return ""
+        name = ast.unparse(stmt.targets[0])
+        block, index = facts.places[stmt]
+        for later in block[index + 1 :]:
+            if _speaks_of(later, name):
+                return _move_of(later, name)
+        return ""
+
+
+def _divides(facts: FileFacts, node: ast.expr) -> bool:
+    """``x / 255``, ``x /= 255.0``, ``x.div_(255)``."""
+    parent = facts.parent.get(node)
+    if isinstance(parent, ast.BinOp):
+        return isinstance(parent.op, ast.Div) and parent.left is node and _is_255(parent.right)
+    if isinstance(parent, ast.Attribute) and parent.attr in _DIVIDING:
+        call = facts.parent.get(parent)
+        return isinstance(call, ast.Call) and len(call.args) == 1 and _is_255(call.args[0])
+    return isinstance(parent, ast.AugAssign) and isinstance(parent.op, ast.Div) and _is_255(parent.value)
+
+
+def _is_told_apart(facts: FileFacts, node: ast.AST) -> bool:
+    """Whether a branch around a node asks whether something holds bytes: ``if frames.dtype == np.uint8:``."""
+    current = facts.parent.get(node)
+    while current is not None and not isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if isinstance(current, (ast.If, ast.IfExp)):
+            if any(isinstance(part, ast.Attribute) and part.attr == "uint8" for part in ast.walk(current.test)):
+                return True
+        current = facts.parent.get(current)
+    return False
+
+
+def _is_255(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == _LARGEST_BYTE
+
+
+def _names(tree: ast.AST, name: str) -> Iterator[ast.Name]:
+    return (part for part in ast.walk(tree) if isinstance(part, ast.Name) and part.id == name)
+
+
+def _parameter(callee: Scope, caller: Caller, node: ast.expr) -> str:
+    """The parameter that an argument of a call fills, empty where that is not plain."""
+    for keyword in caller.call.keywords:
+        if keyword.value is node:
+            return keyword.arg or ""
+    args = caller.call.args
+    place = args.index(node) if node in args else len(args)
+    if any(isinstance(argument, ast.Starred) for argument in args[: place + 1]):
+        return ""
+    place += caller.skip
+    return callee.params[place] if place < len(callee.params) else ""
+
+
+def _target(node: ast.expr, stmt: ast.stmt) -> str:
+    """The name that a value is assigned to: alone, side by side with others, or as all items of a dict."""
+    if not isinstance(stmt, ast.Assign) or len(stmt.targets) != 1:
+        return ""
+    target, value = stmt.targets[0], stmt.value
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        pairs = zip(target.elts, value.elts, strict=True)
+        target, value = next(((t, v) for t, v in pairs if v is node), (target, value))
+    whole = value is node or (isinstance(value, ast.DictComp) and value.value is node)
+    return target.id if whole and isinstance(target, ast.Name) else ""
+
+
+def _speaks_of(stmt: ast.stmt, name: str) -> bool:
+    """Whether a statement holds a name or attribute."""
+    return any(ast.unparse(part) == name for part in ast.walk(stmt) if isinstance(part, (ast.Name, ast.Attribute)))
+
+
+def _move_of(stmt: ast.stmt, name: str) -> str:
+    """``x = x.cuda()``, or an ``if`` that holds nothing else, as the source of the call."""
+    if isinstance(stmt, ast.If) and len(stmt.body) == 1 and not stmt.orelse:
+        test = (part for part in ast.walk(stmt.test) if isinstance(part, (ast.Name, ast.Attribute)))
+        return "" if any(ast.unparse(part) == name for part in test) else _move_of(stmt.body[0], name)
+    if not isinstance(stmt, ast.Assign) or [ast.unparse(target) for target in stmt.targets] != [name]:
+        return ""
+    match stmt.value:
+        case ast.Call(func=ast.Attribute(value=receiver, attr=attr)) as call:
+            moves = attr in _MOVES and ast.unparse(receiver) == name and (attr == "cuda" or call.args or call.keywords)
+            return ast.unparse(call) if moves else ""
+    return ""

@@ -1,0 +1,1 @@
+"""What expressions are worth: kinds, dtypes, devices, shapes."""

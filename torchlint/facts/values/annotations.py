@@ -1,0 +1,91 @@
+"""What type annotations promise."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.project import Project, is_external_module
+from torchlint.facts.values import tensordicts
+from torchlint.facts.values.join import BOOL, FLOAT, INT, NDARRAY, NONE, STRING, TENSOR, join, list_of, tuple_of
+from torchlint.rule import UNKNOWN, Kind, Value
+
+
+class Annotations:
+    """Reads annotations with the names of a project."""
+
+    __slots__ = ("instance", "project")
+
+    def __init__(self, project: Project, instance: Callable[[str], Value]) -> None:
+        """``instance`` gives the value of an instance of a class of the project."""
+        self.project = project
+        self.instance = instance
+
+    def read(self, facts: FileFacts, node: ast.expr) -> Value:
+        """The value that an annotation promises."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            try:
+                inner = ast.parse(node.value, mode="eval").body
+            except (SyntaxError, ValueError):
+                return UNKNOWN
+            return self.read(facts, inner)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+            return join([self.read(facts, node.left), self.read(facts, node.right)]) or UNKNOWN
+        if isinstance(node, ast.Constant) and node.value is None:
+            return NONE
+        if isinstance(node, ast.Subscript):
+            return self._generic(facts, node)
+        name = self.project.qualified(facts, node) or ""
+        return self._annotated(name)
+
+    def _annotated(self, name: str) -> Value:
+        plain = {
+            "torch.Tensor": TENSOR,
+            "torch._tensor.Tensor": TENSOR,
+            "numpy.ndarray": NDARRAY,
+            "builtins.int": INT,
+            "builtins.float": FLOAT,
+            "builtins.bool": BOOL,
+            "builtins.str": STRING,
+            "torch.device": Value(Kind.DEVICE),
+            "torch.dtype": Value(Kind.DTYPE),
+            "torch.nn.Module": Value(Kind.MODULE, name="torch.nn.Module"),
+            "torch.Size": Value(Kind.SIZE),
+            "builtins.list": Value(Kind.LIST),
+            "builtins.dict": Value(Kind.DICT),
+            "torch.optim.Optimizer": Value(Kind.OPTIMIZER),
+            "logging.Logger": Value(Kind.INSTANCE, name="logging.Logger"),
+            "torch.BoolTensor": Value(Kind.TENSOR, dtype="bool"),
+            "torch.LongTensor": Value(Kind.TENSOR, dtype="int64"),
+            "torch.FloatTensor": Value(Kind.TENSOR, dtype="float32"),
+        }
+        if name in plain:
+            return plain[name]
+        if name.startswith("torch.distributions."):
+            return Value(Kind.DISTRIBUTION)
+        if name.startswith("gym") and name.rpartition(".")[2] in ("Env", "VectorEnv", "Wrapper"):
+            return Value(Kind.ENV)
+        if name in self.project.classes:
+            return self.instance(name)
+        if tensordicts.is_class(name):
+            return tensordicts.TENSORDICT
+        return Value(Kind.MODULE, name=name) if is_external_module(name) else UNKNOWN
+
+    def _generic(self, facts: FileFacts, node: ast.Subscript) -> Value:
+        head = (self.project.qualified(facts, node.value) or "").rpartition(".")[2]
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if head == "Optional":
+            return self.read(facts, parts[0])
+        if head == "Union":
+            return join([self.read(facts, part) for part in parts]) or UNKNOWN
+        if head in ("List", "list", "Sequence", "Iterable", "Deque", "deque"):
+            return list_of(self.read(facts, parts[0]))
+        if head in ("Tuple", "tuple"):
+            if len(parts) == 2 and isinstance(parts[1], ast.Constant) and parts[1].value is ...:
+                return list_of(self.read(facts, parts[0]))
+            return tuple_of(*(self.read(facts, part) for part in parts))
+        if head in ("Dict", "dict", "Mapping", "MutableMapping", "defaultdict"):
+            element = self.read(facts, parts[-1])
+            return Value(Kind.DICT, items=(element,) if element.known else ())
+        return self.read(facts, parts[0]) if head in ("Final", "Annotated", "ClassVar") else UNKNOWN

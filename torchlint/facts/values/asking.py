@@ -1,0 +1,143 @@
+"""Asking for values: the questions that may be asked, and short ways to ask them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from torchlint.facts.code.callers import Caller
+from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.project import Project
+from torchlint.facts.code.solver import NotYetError, Solver
+from torchlint.facts.values import tensordicts
+from torchlint.facts.values.annotations import Annotations
+from torchlint.facts.values.join import join
+from torchlint.rule import UNKNOWN, Kind, Value
+
+Question = Scope | tuple[FileFacts, ast.expr | Binding] | tuple[str, str]
+"""What a function returns, what an expression or a binding is, what an attribute of a class is."""
+
+
+@dataclass(eq=False, slots=True)
+class Ask:
+    """The project, who calls its functions, and the solver that remembers all answers.
+
+    Answers are ``None`` where nothing is known yet, in a circle of questions.
+    """
+
+    project: Project
+    callers: Mapping[Scope, list[Caller]]
+    solver: Solver[Question, Value]
+    annotations: Annotations = field(init=False)
+    _keyed: dict[str, list[tuple[FileFacts, ast.expr, bool]]] | None = None
+
+    def __post_init__(self) -> None:
+        self.annotations = Annotations(self.project, self.instance)
+
+    def value(self, facts: FileFacts, node: ast.expr) -> Value | None:
+        """The value of an expression."""
+        return self.solver.ask((facts, node))
+
+    def known(self, facts: FileFacts, node: ast.expr) -> Value:
+        """The value of an operand without which nothing can be said."""
+        value = self.solver.ask((facts, node))
+        if value is None:
+            raise NotYetError
+        return value
+
+    def knower(self, facts: FileFacts) -> Callable[[ast.expr], Value]:
+        """``known`` for the expressions of one file."""
+        return lambda node: self.known(facts, node)
+
+    def bound(self, facts: FileFacts, bindings: Iterable[Binding]) -> Value | None:
+        """The value of a name that one of these bindings gave it.
+
+        A sum that starts from a number, and that tensors are added to, is a tensor.
+        """
+        bindings = list(bindings)
+        values = [self.solver.ask((facts, binding)) for binding in bindings]
+        sums = [v for b, v in zip(bindings, values, strict=True) if b.how is Bind.AUGMENT]
+        if any(v is not None and v.kind is Kind.TENSOR for v in sums):
+            values = [v for v in values if v is None or v.kind is not Kind.NUMBER or v.literal is None]
+        return join(values)
+
+    def returned(self, functions: Iterable[Scope]) -> Value | None:
+        """What a call gives that may reach any of these functions."""
+        return join([self.solver.ask(function) for function in functions])
+
+    def attribute(self, classes: str, name: str) -> Value | None:
+        """An attribute of an instance of a class, or of one of several whose names are separated by ``|``."""
+        return join([self.solver.ask((cls, name)) for cls in classes.split("|")])
+
+    def instance(self, cls: str) -> Value:
+        """An instance of a class of the project or of a known library."""
+        return Value(Kind.MODULE if self.project.is_module(cls) else Kind.INSTANCE, name=cls)
+
+    def arguments(self, facts: FileFacts, args: Sequence[ast.expr]) -> list[Value] | None:
+        """The values of positional arguments or elements, tuples behind a star spread out; ``None``: one is hidden."""
+        found: list[Value] = []
+        for arg in args:
+            value = self.known(facts, arg.value if isinstance(arg, ast.Starred) else arg)
+            if not isinstance(arg, ast.Starred):
+                found.append(value)
+            elif value.kind is Kind.TUPLE:
+                found.extend(value.items)
+            else:
+                return None
+        return found
+
+    def entry(self, key: str) -> Value:
+        """The tensor that the whole project keeps under a key of its TensorDicts, as far as that is known.
+
+        What a spec promises for the key counts; else all that is stored under it anywhere must agree.
+        """
+        promised = self.promised(key)
+        if promised.known:
+            return promised
+        found = join([self.value(facts, node) for facts, node, spec in self._places(key) if not spec]) or UNKNOWN
+        return replace(found, rank=None, pinned=None, widened="") if found.kind is Kind.TENSOR else UNKNOWN
+
+    def promised(self, key: str) -> Value:
+        """The tensor that the specs of the project promise under a key, of whatever it is read."""
+        specs = [tensordicts.promised(self.known(facts, node)) for facts, node, spec in self._places(key) if spec]
+        return join(specs) or UNKNOWN if all(specs) else UNKNOWN
+
+    def _places(self, key: str) -> Sequence[tuple[FileFacts, ast.expr, bool]]:
+        if self._keyed is None:
+            self._keyed = _keyed(self.project)
+        return self._keyed.get(key, ())
+
+
+def _keyed(project: Project) -> dict[str, list[tuple[FileFacts, ast.expr, bool]]]:
+    """By literal key all that is stored under it, and whether it is a spec of what is."""
+    found: dict[str, list[tuple[FileFacts, ast.expr, bool]]] = {}
+    for facts in project.files.values():
+        if b"ensordict" not in facts.source.utf8 and b"ensorDict" not in facts.source.utf8:
+            continue
+        for scope in facts.scopes:
+            for stored in scope.keyed.values():
+                for key, node in stored:
+                    found.setdefault(key, []).append((facts, node, False))
+            for call in scope.calls:
+                for key, node, spec in _entries(project, facts, call):
+                    found.setdefault(key, []).append((facts, node, spec))
+    return found
+
+
+def _entries(project: Project, facts: FileFacts, call: ast.Call) -> Iterator[tuple[str, ast.expr, bool]]:
+    """What a call stores in a TensorDict: ``td.set("a", x)``, ``TensorDict({"a": x})``, ``Composite(a=spec)``."""
+    first = call.args[0] if call.args else None
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "set" and len(call.args) == 2:
+        if isinstance(first, ast.Constant) and isinstance(first.value, str):
+            yield first.value, call.args[1], False
+    elif isinstance(first, ast.Dict) or call.keywords:
+        name = project.qualified(facts, call.func) or ""
+        if isinstance(first, ast.Dict) and tensordicts.is_class(name):
+            for key, node in zip(first.keys, first.values, strict=True):
+                if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                    yield key.value, node, False
+        if tensordicts.is_composite(name):
+            for option in call.keywords:
+                if option.arg is not None:
+                    yield option.arg, option.value, True

@@ -1,0 +1,172 @@
+"""What attributes of objects are, and what lists hold that grow elsewhere."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from torchlint.facts.code.callers import methods, stores_of
+from torchlint.facts.code.collect import dotted
+from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, Store
+from torchlint.facts.values import operators, spaces
+from torchlint.facts.values.arrays import ndarray_attribute
+from torchlint.facts.values.asking import Ask
+from torchlint.facts.values.containers import element_of
+from torchlint.facts.values.join import TENSOR, join
+from torchlint.facts.values.tensors import tensor_attribute
+from torchlint.facts.values.torch_objects import distribution_attribute
+from torchlint.rule import UNKNOWN, Kind, Value
+
+_MODULE = Value(Kind.MODULE, name="torch.nn.Module")
+_REGISTERING = frozenset({"register_buffer", "register_parameter"})
+
+
+@dataclass(eq=False, slots=True)
+class Attributes:
+    """Answers what ``object.name`` is."""
+
+    ask: Ask
+    _trained: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    def of(self, source: Value, attr: str) -> Value | None:
+        """An attribute of a value."""
+        if source.kind is Kind.TENSOR:
+            return tensor_attribute(attr, source)
+        if source.kind is Kind.NDARRAY:
+            return ndarray_attribute(attr, source)
+        if source.kind is Kind.DISTRIBUTION:
+            return distribution_attribute(attr, source)
+        if source.kind is Kind.TUPLE and source.keys:
+            return source.item(attr) or UNKNOWN
+        if source.kind is Kind.ENV:
+            return spaces.env_attribute(source, attr)
+        if spaces.is_space(source):
+            return spaces.space_attribute(source, attr)
+        if source.kind is Kind.MODULE and attr in ("weight", "bias"):
+            return TENSOR
+        if source.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and source.name:
+            return self.ask.attribute(source.name, attr)
+        return UNKNOWN
+
+    def of_class(self, cls: str, name: str) -> Value | None:
+        """What ``instance.name`` is for an instance of a class."""
+        project = self.ask.project
+        own = project.implementations(cls, name)
+        if own:
+            if "property" in own[0].decorator_names or "cached_property" in own[0].decorator_names:
+                return self.ask.returned(own)
+            return join([Value(Kind.FUNCTION, name=method.dotted) for method in own])
+        stores = [*stores_of(project, cls, name), *self.outside(cls, name)]
+        result = join([self._stored(store) for store in stores])
+        if result is None:
+            return None if stores else TENSOR if self._registered(cls, name) else UNKNOWN
+        if not result.known and name in self._optimised(cls):
+            return _MODULE
+        if result.kind in (Kind.LIST, Kind.DICT):
+            return self._grown(cls, name, result)
+        return result
+
+    def _optimised(self, cls: str) -> frozenset[str]:
+        """The attributes of a class that hold modules, since a method of it asks for their ``parameters()``."""
+        found = self._trained.get(cls)
+        if found is None:
+            names: set[str] = set()
+            project = self.ask.project
+            if all(
+                project.is_module(own.method_of.dotted)
+                for own in project.methods.get("parameters", ())
+                if own.method_of
+            ):
+                for method in (method for scope in project.family(cls) for method in methods(scope)):
+                    for call in method.calls:
+                        if isinstance(call.func, ast.Attribute) and call.func.attr == "parameters":
+                            base, _, attr = dotted(call.func.value).partition(".")
+                            if base and base == method.self_name and "." not in attr:
+                                names.add(attr)
+            found = self._trained[cls] = frozenset(names)
+        return found
+
+    def _registered(self, cls: str, name: str) -> bool:
+        """Whether a class makes an attribute with ``register_buffer("name", ...)``; where it lives may change."""
+        for method in (method for scope in self.ask.project.family(cls) for method in methods(scope)):
+            for call in method.calls:
+                if isinstance(call.func, ast.Attribute) and call.func.attr in _REGISTERING and len(call.args) > 1:
+                    if isinstance(call.args[0], ast.Constant) and call.args[0].value == name:
+                        return not (isinstance(call.args[1], ast.Constant) and call.args[1].value is None)
+        return False
+
+    def outside(self, cls: str, name: str) -> Iterator[Store]:
+        """Assignments to an attribute of what is known to be an instance of a class, or of a relative."""
+        project = self.ask.project
+        for facts, node, store in project.outside.get(name, ()):
+            value = self.ask.value(facts, node) or UNKNOWN
+            if value.kind in (Kind.INSTANCE, Kind.MODULE) and any(
+                cls in project.ancestry(other) or other in project.ancestry(cls) for other in value.name.split("|")
+            ):
+                yield store
+
+    def _stored(self, store: Store) -> Value | None:
+        if store.binding.how is Bind.AUGMENT:
+            return None  # changes the number, hardly ever the kind
+        return self.ask.solver.ask((store.scope.file, store.binding))
+
+    # lists and dicts that grow --------------------------------------------------------------------------------------
+
+    def grown(self, facts: FileFacts, binding: Binding, value: Value) -> Value | None:
+        """A list or dict with what the same function puts into it under the same name."""
+        scope = facts.scope_of(binding.stmt).function
+        names = [n for n, bound in scope.bindings.items() if binding in bound]
+        return self._filled(value, [(scope, names[0])]) if names else value
+
+    def _grown(self, cls: str, name: str, value: Value) -> Value | None:
+        project = self.ask.project
+        classes = [*project.family(cls), *project.descendants(cls)]
+        found = [(method, f"{method.self_name}.{name}") for scope in classes for method in methods(scope)]
+        return self._filled(value, [(method, text) for method, text in found if not text.startswith(".")])
+
+    def _filled(self, value: Value, places: Sequence[tuple[Scope, str]]) -> Value | None:
+        """A list or dict with what functions put into it under these names."""
+        if value.kind is Kind.DICT:
+            return self._keyed(value, places)
+        elements: list[Value | None] = list(value.items)
+        for scope, name in places:
+            elements.extend(self._added(scope, name))
+        if not elements:
+            return value
+        element = join(elements)
+        return replace(value, items=operators.items(element)) if element is not None else None
+
+    def _added(self, scope: Scope, name: str) -> Iterator[Value | None]:
+        for how, node in scope.appends.get(name, ()):
+            item = self.ask.value(scope.file, node) if how != "unknown" else UNKNOWN
+            yield element_of(item) if item is not None and how == "extend" else item
+
+    def _keyed(self, value: Value, places: Sequence[tuple[Scope, str]]) -> Value | None:
+        """A dict with what is stored in it: under literal keys there, under others under all keys."""
+        entries = dict(zip(value.keys, value.items, strict=True)) if value.keys else {}
+        anywhere: list[Value | None] = []
+        for scope, name in places:
+            keyed = scope.keyed.get(name, ())
+            literal = {node for _, node in keyed}
+            for key, node in keyed:
+                item = self._entry(scope.file, node)
+                known = join([entries.get(key), item])
+                if known is None:
+                    return None
+                entries[key] = known
+            others = [(how, node) for how, node in scope.appends.get(name, ()) if node not in literal]
+            anywhere.extend(self.ask.value(scope.file, node) if how == "item" else UNKNOWN for how, node in others)
+        if anywhere:
+            element = join([*entries.values(), *anywhere, *(() if value.keys else value.items)])
+            return Value(Kind.DICT, items=operators.items(element)) if element is not None else None
+        if value.items and not value.keys and entries:
+            return value
+        return Value(Kind.DICT, items=tuple(entries.values()), keys=tuple(entries)) if entries else value
+
+    def _entry(self, facts: FileFacts, node: ast.expr) -> Value | None:
+        """What is stored under a key; ``d["k"].append(x)`` is stored as the call and stands for a list."""
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node in facts.grows:
+            item = self.ask.value(facts, node.args[-1])
+            return None if item is None else Value(Kind.LIST, items=operators.items(item))
+        return self.ask.value(facts, node)

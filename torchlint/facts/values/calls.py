@@ -1,0 +1,207 @@
+"""What calls give: of libraries, of the project's functions, of methods, modules and environments."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from torchlint.facts.code.dynamic import looked_up
+from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.project import is_external_module, is_super
+from torchlint.facts.values import operators, spaces, tensordicts
+from torchlint.facts.values.arrays import mapped, ndarray_method
+from torchlint.facts.values.asking import Ask
+from torchlint.facts.values.containers import container_method, named_items
+from torchlint.facts.values.join import NONE, join, list_of, registry
+from torchlint.facts.values.libraries import library_call
+from torchlint.facts.values.tensors import tensor_method
+from torchlint.facts.values.torch_objects import distribution_method, made_module, module_call, module_moved, on_device
+from torchlint.rule import UNKNOWN, Kind, Value
+
+_KEEPING = frozenset(
+    {"to", "cuda", "cpu", "eval", "train", "float", "double", "half", "requires_grad_", "share_memory"}
+)
+_ENV_NAME = re.compile(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env|gym_env)\d*$", re.IGNORECASE)
+PARTIAL = "functools.partial"
+"""Name of a function with some arguments filled in; the function is the only item of the value."""
+
+# Calls that give their argument back in another form, to be called like it.
+_WRAPPERS = frozenset(
+    {
+        "torch.compile",
+        "torch.jit.script",
+        "torch.jit.trace",
+        "torch.vmap",
+        "torch.func.vmap",
+        "torch.nn.DataParallel",
+        "torch.nn.parallel.DistributedDataParallel",
+    }
+)
+
+
+@dataclass(eq=False, slots=True)
+class Calls:
+    """Answers what calls give. ``envs_return_arrays`` tells it of the project's own environments."""
+
+    ask: Ask
+    envs_return_arrays: Callable[[], bool]
+
+    def of(self, facts: FileFacts, node: ast.Call) -> Value | None:
+        """The value of a call."""
+        project = self.ask.project
+        name = project.qualified(facts, node.func)
+        if name == "builtins.getattr" and len(node.args) in (2, 3):
+            return looked_up(self.ask, facts, node)
+        if name == "builtins.dict" and node.keywords and not node.args:
+            table = registry([self.ask.known(facts, keyword.value) for keyword in node.keywords])
+            if table.items:
+                return table
+        if name in _WRAPPERS and node.args:
+            wrapped = self.ask.value(facts, node.args[0])
+            if wrapped is None or wrapped.kind in (Kind.FUNCTION, Kind.MODULE):
+                return wrapped
+        if name == PARTIAL and node.args:
+            return Value(Kind.INSTANCE, name=name, items=(self.ask.known(facts, node.args[0]),))
+        if name == "builtins.map" and len(node.args) == 2:
+            return self._mapped(facts, node.args[0])
+        if name is not None:
+            known = library_call(name, node, self.ask.knower(facts))
+            if known is not None:
+                return known
+            if name in project.functions:
+                return self.ask.solver.ask(project.functions[name])
+            if name in project.classes:
+                return self.ask.instance(name)
+            if is_external_module(name):
+                return made_module(name, node, self.ask.knower(facts))
+            if name.rpartition(".")[0] in project.modules:
+                callee = self.ask.value(facts, node.func)
+                if callee is None or callee.known:
+                    return None if callee is None else self._called(callee, facts, node)
+            foreign = operators.foreign_instance(name)
+            if foreign is not None:
+                return foreign
+        if isinstance(node.func, ast.Attribute):
+            return self._method(facts, node, node.func)
+        callee = self.ask.value(facts, node.func)
+        return None if callee is None else self._called(callee, facts, node)
+
+    def _mapped(self, facts: FileFacts, function: ast.expr) -> Value | None:
+        """``map(np.stack, rows)``: a list of what the function gives."""
+        name = self.ask.project.qualified(facts, function) or ""
+        if name in self.ask.project.functions:
+            element = self.ask.solver.ask(self.ask.project.functions[name])
+            return list_of(element) if element is not None else None
+        return list_of(mapped(name))
+
+    # methods --------------------------------------------------------------------------------------------------------
+
+    def _method(self, facts: FileFacts, node: ast.Call, func: ast.Attribute) -> Value | None:
+        if is_super(func.value):
+            return self._inherited(facts, func)
+        source = self.ask.value(facts, func.value)
+        if source is None:
+            return None
+        of = self.ask.knower(facts)
+        if source.kind is Kind.TENSOR:
+            return tensor_method(func.attr, source, node, of)
+        if source.kind is Kind.NDARRAY:
+            return ndarray_method(func.attr, source, node, of)
+        if source.kind is Kind.DISTRIBUTION:
+            return distribution_method(func.attr, source, node)
+        if source.kind is Kind.ENV or (not source.known and self._called_env(func.value)):
+            return spaces.env_method(source, func.attr, facts.parent.get(node))
+        if source.kind in (Kind.LIST, Kind.DICT, Kind.SIZE):
+            return container_method(func.attr, source, node, of)
+        if source == tensordicts.TENSORDICT:
+            return self._tensordict(func.attr, node)
+        if spaces.is_space(source):
+            return spaces.sample(source) if func.attr == "sample" else UNKNOWN
+        if source.kind in (Kind.MODULE, Kind.DEVICE) and func.attr in _KEEPING:
+            return module_moved(func.attr, source, node, of)
+        if source.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and source.name:
+            return join([self._method_of(source, name, func.attr, facts, node) for name in source.name.split("|")])
+        return UNKNOWN if self._is_foreign(facts, func.value) else operators.untyped_method(func.attr, node)
+
+    def _is_foreign(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether an expression is a module of a library, whose functions are no methods: ``jnp.logical_not(x)``."""
+        name = self.ask.project.qualified(facts, node)
+        if name is None or name.startswith("builtins."):
+            return False
+        parts = name.split(".")
+        return not any(".".join(parts[:cut]) in self.ask.project.modules for cut in range(1, len(parts) + 1))
+
+    def _tensordict(self, name: str, node: ast.Call) -> Value:
+        """A method of a TensorDict; ``get`` gives what the project keeps under the key."""
+        key = node.args[0] if node.args else None
+        if name in ("get", "pop") and isinstance(key, ast.Constant) and isinstance(key.value, str):
+            return self.ask.entry(key.value)
+        return tensordicts.method(name)
+
+    def _called_env(self, node: ast.expr) -> bool:
+        """Whether a value of unknown origin is called an environment, in a project whose own ones return arrays."""
+        return bool(_ENV_NAME.search(operators.last_name(node))) and self.envs_return_arrays()
+
+    def _inherited(self, facts: FileFacts, func: ast.Attribute) -> Value | None:
+        """What ``super().method(...)`` gives."""
+        project = self.ask.project
+        owner = facts.scope_of(func).owner
+        for base in project.ancestry(owner.dotted)[1:] if owner is not None else ():
+            method = project.method(base, func.attr)
+            if method is not None:
+                return self.ask.solver.ask(method)
+        return UNKNOWN
+
+    def _method_of(self, source: Value, cls: str, attr: str, facts: FileFacts, node: ast.Call) -> Value | None:
+        own = self.ask.project.implementations(cls, attr)
+        if own:
+            return self.ask.returned(own)
+        if attr == "__call__" and source.kind is Kind.MODULE:
+            return self._called(replace(source, name=cls), facts, node)
+        member = self.ask.attribute(cls, attr)
+        if member is None:
+            return None
+        if member.kind in (Kind.MODULE, Kind.INSTANCE, Kind.CLASS, Kind.FUNCTION):
+            return self._called(member, facts, node)
+        return operators.untyped_method(attr, node)
+
+    # what is called -------------------------------------------------------------------------------------------------
+
+    def _called(self, callee: Value, facts: FileFacts, node: ast.Call) -> Value | None:
+        """The value of calling something."""
+        if callee.name == PARTIAL:
+            return join([self._called(part, facts, node) for part in callee.items])
+        if callee.kind is Kind.CLASS and callee.keys:
+            return named_items(callee, self.ask.arguments(facts, node.args), node, self.ask.knower(facts))
+        return join([self._called_one(callee, name) for name in callee.name.split("|")])
+
+    def _called_one(self, callee: Value, name: str) -> Value | None:
+        project, kind = self.ask.project, callee.kind
+        if kind is Kind.CLASS:
+            return self.ask.instance(name) if name in project.classes else UNKNOWN
+        if kind is Kind.FUNCTION:
+            function = project.functions.get(name)
+            return self.ask.solver.ask(function) if function is not None else UNKNOWN
+        own = project.called(name, module=kind is Kind.MODULE) if kind in (Kind.MODULE, Kind.INSTANCE) else []
+        if own:
+            result = self.ask.returned(own)
+            return on_device(result, callee.device) if result is not None else None
+        if kind is Kind.MODULE and name.startswith("torch.nn."):
+            return module_call(name.rpartition(".")[2], callee)
+        return UNKNOWN
+
+    def result(self, function: Scope) -> Value | None:
+        """What a function of the project returns: what its annotation promises, else what its returns give."""
+        node = function.node
+        if isinstance(node, ast.Lambda):
+            return self.ask.value(function.file, node.body)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.returns is not None:
+            promised = self.ask.annotations.read(function.file, node.returns)
+            if promised.known and promised.kind not in (Kind.LIST, Kind.TUPLE, Kind.MODULE, Kind.INSTANCE):
+                return promised
+        if function.yields:
+            return UNKNOWN
+        values = [self.ask.value(function.file, r.value) if r.value is not None else NONE for r in function.returns]
+        return join(values) if values else NONE

@@ -1,0 +1,140 @@
+"""What builtins and the standard library's containers return, and what iteration gives."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from torchlint.facts.values.join import BOOL, FLOAT, INT, NONE, NUMBER, STRING, join, list_of, tuple_of
+from torchlint.facts.values.signatures import Of, starred
+from torchlint.rule import UNKNOWN, Kind, Value
+
+
+def builtin_call(name: str, call: ast.Call, of: Of) -> Value | None:
+    """Value of a call of a builtin, or of one of the standard library's containers."""
+    fixed = {
+        "int": INT,
+        "float": FLOAT,
+        "bool": BOOL,
+        "len": INT,
+        "str": STRING,
+        "repr": STRING,
+        "round": NUMBER,
+        "isinstance": BOOL,
+        "hasattr": BOOL,
+        "callable": BOOL,
+        "id": INT,
+        "ord": INT,
+        "print": NONE,
+        "range": list_of(INT),
+        "input": STRING,
+        "any": BOOL,
+        "all": BOOL,
+    }
+    if name in fixed:
+        return fixed[name]
+    first = of(call.args[0]) if call.args and not isinstance(call.args[0], ast.Starred) else UNKNOWN
+    if name == "dict":
+        return _dict(call, of)
+    if name in ("list", "sorted", "reversed", "tuple", "iter", "set", "deque"):
+        if not call.args:
+            return Value(Kind.LIST)
+        return _as_list(first)
+    if name == "zip":
+        return _zip(call, of)
+    if name == "enumerate":
+        return list_of(tuple_of(INT, element_of(first)))
+    if name == "next":
+        return element_of(first)
+    if name in ("max", "min", "sum", "abs"):
+        if name == "abs" or len(call.args) > 1:
+            values = [of(arg) for arg in call.args if not isinstance(arg, ast.Starred)]
+            return next(iter(values)) if values and all(v.kind is values[0].kind for v in values) else UNKNOWN
+        element = element_of(first)
+        return element if element.kind in (Kind.NUMBER, Kind.SCALAR, Kind.TENSOR) else UNKNOWN
+    return None
+
+
+def _as_list(source: Value) -> Value:
+    element = element_of(source)
+    return Value(Kind.LIST, items=(element,) if element.known else (), nonempty=source.nonempty)
+
+
+def _dict(call: ast.Call, of: Of) -> Value:
+    """``dict(a=x)``, or a copy of a dict."""
+    if call.args and not call.keywords and not starred(call):
+        source = of(call.args[0])
+        return source if source.kind is Kind.DICT else Value(Kind.DICT)
+    if call.args or starred(call):
+        return Value(Kind.DICT)
+    keys = tuple(k.arg for k in call.keywords if k.arg is not None)
+    return Value(Kind.DICT, items=tuple(of(k.value) for k in call.keywords), keys=keys)
+
+
+def element_of(source: Value) -> Value:
+    """What iteration over a value gives."""
+    if source.kind in (Kind.LIST, Kind.TUPLE):
+        return source.element
+    if source.kind is Kind.TENSOR:
+        return replace(source, rank=source.rank - 1 if source.rank else None, literal=None)
+    if source.kind is Kind.NDARRAY and source.rank is not None:
+        rank = source.rank - 1
+        return replace(source, rank=rank) if rank > 0 else Value(Kind.SCALAR, dtype=source.dtype)
+    if source.kind is Kind.DICT and source.keys:
+        return STRING
+    return INT if source.kind is Kind.SIZE else UNKNOWN
+
+
+def _zip(call: ast.Call, of: Of) -> Value:
+    if len(call.args) == 1 and isinstance(call.args[0], ast.Starred):
+        rows = element_of(of(call.args[0].value))
+        if rows.kind is Kind.TUPLE:
+            return tuple_of(*(list_of(item) for item in rows.items))
+        return UNKNOWN
+    return list_of(tuple_of(*_zipped(call, of)))
+
+
+def _zipped(call: ast.Call, of: Of) -> Iterator[Value]:
+    for arg in call.args:
+        yield UNKNOWN if isinstance(arg, ast.Starred) else element_of(of(arg))
+
+
+def named_tuple(call: ast.Call, of: Of) -> Value:
+    """The class that ``namedtuple("Step", "obs action")`` makes: its field names are the value's keys."""
+    fields = call.args[1] if len(call.args) > 1 and not starred(call) else None
+    keys: list[str] = []
+    if isinstance(fields, ast.Constant) and isinstance(fields.value, str):
+        keys = fields.value.replace(",", " ").split()
+    elif isinstance(fields, (ast.Tuple, ast.List)):
+        for part in fields.elts:
+            name = of(part.elts[0] if isinstance(part, ast.Tuple) and part.elts else part).literal
+            keys.append(name if isinstance(name, str) else "")
+    return Value(Kind.CLASS, name="collections.namedtuple", keys=tuple(keys)) if all(keys) and keys else UNKNOWN
+
+
+def named_items(cls: Value, positional: list[Value] | None, call: ast.Call, of: Of) -> Value:
+    """An instance of such a class, from the arguments of its call; ``positional``: ``None`` where they are hidden."""
+    given = dict(zip(cls.keys, positional or [], strict=False))
+    given.update({k.arg: of(k.value) for k in call.keywords if k.arg is not None})
+    return Value(Kind.TUPLE, items=tuple(given.get(key, UNKNOWN) for key in cls.keys), keys=cls.keys, nonempty=True)
+
+
+def container_method(name: str, source: Value, call: ast.Call, of: Of) -> Value:
+    """Value of ``x.name(...)`` of a list, a dict or a size."""
+    if source.kind is Kind.SIZE:
+        return INT if name == "numel" else UNKNOWN
+    if name == "copy":
+        return source
+    if source.kind is Kind.LIST:
+        return source.element if name in ("pop", "popleft") else INT if name in ("index", "count") else UNKNOWN
+    if name in ("get", "pop", "setdefault") and call.args:
+        key = of(call.args[0]).literal
+        default = of(call.args[1]) if len(call.args) > 1 else None
+        found = source.item(key) if isinstance(key, str) and source.keys else join(source.items)
+        return join([found or UNKNOWN, default]) or UNKNOWN
+    if name == "values":
+        return list_of(join(source.items) or UNKNOWN)
+    if name == "items":
+        return list_of(tuple_of(STRING if source.keys else UNKNOWN, join(source.items) or UNKNOWN))
+    return list_of(STRING) if name == "keys" and source.keys else UNKNOWN

@@ -1,0 +1,66 @@
+"""Values of calls into libraries, by qualified name."""
+
+from __future__ import annotations
+
+import ast
+
+from torchlint.facts.values import signatures, spaces, tensordicts
+from torchlint.facts.values.arrays import numpy_call
+from torchlint.facts.values.containers import builtin_call, element_of, named_tuple
+from torchlint.facts.values.join import FLOAT, NONE, NUMBER, list_of
+from torchlint.facts.values.tensors import torch_call
+from torchlint.facts.values.torch_objects import distribution
+from torchlint.rule import UNKNOWN, Kind, Value
+
+
+def library_call(name: str, node: ast.Call, of: signatures.Of) -> Value | None:
+    """Value of a call of a library's function, ``None`` when it is not known."""
+    head, _, last = name.partition(".")
+    if head == "torch":
+        if ".distributions" in name:
+            kind = name.rpartition(".")[2]
+            return distribution(kind, node, of) if kind in signatures.table()["distributions"] else None
+        return torch_call(name, node, of)
+    if head == "numpy":
+        return numpy_call(name, node, of)
+    if head == "builtins":
+        if last == "super":
+            return UNKNOWN
+        return builtin_call(last, node, of)
+    if name == "collections.deque":
+        return builtin_call("deque", node, of)
+    if name in ("random.sample", "random.choices"):
+        source = of(node.args[0]) if node.args else UNKNOWN
+        return list_of(element_of(source))
+    if name == "random.choice":
+        return element_of(of(node.args[0])) if node.args else UNKNOWN
+    if head in ("random", "math", "time"):
+        return FLOAT if last in ("random", "uniform", "time", "perf_counter", "sqrt", "exp", "log") else NUMBER
+    if name == "copy.deepcopy" and node.args:
+        return of(node.args[0])
+    if name == "logging.getLogger":
+        return Value(Kind.INSTANCE, name="logging.Logger")
+    if name in ("collections.namedtuple", "typing.NamedTuple"):
+        return named_tuple(node, of)
+    if name == "collections.defaultdict":
+        lists = bool(node.args) and of(node.args[0]).name == "builtins.list"
+        return Value(Kind.DICT, items=(Value(Kind.LIST),) if lists else ())
+    if name in ("collections.OrderedDict",):
+        return builtin_call("dict", node, of)
+    return spaces.made(name, node, of) or tensordicts.made(name, node, of)
+
+
+def library_name(name: str) -> Value | None:
+    """Value of a library's constant: a dtype, infinity, ``newaxis``; ``None`` when it is not known."""
+    module, _, last = name.rpartition(".")
+    if module == "torch" and last in signatures.table()["dtypes"]:
+        return Value(Kind.DTYPE, dtype=signatures.table()["dtypes"][last])
+    if module == "numpy" and last in signatures.table()["numpy_dtypes"]:
+        return Value(Kind.DTYPE, dtype=signatures.table()["numpy_dtypes"][last])
+    if name in ("torch.inf", "torch.nan", "torch.pi", "math.inf", "math.pi", "math.nan", "math.e"):
+        return FLOAT
+    if name in ("numpy.inf", "numpy.nan", "numpy.pi", "numpy.Inf", "numpy.NaN", "numpy.e"):
+        return FLOAT
+    if name in ("numpy.newaxis", "builtins.None"):
+        return NONE
+    return None

@@ -1,0 +1,221 @@
+"""Values of operators, literals, unpacking, and of methods whose receiver is not known."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import replace
+
+from torchlint.facts.values import arrays, tensors
+from torchlint.facts.values.containers import element_of
+from torchlint.facts.values.dtypes import cast, floating, promoted
+from torchlint.facts.values.join import BOOL, FLOAT, INT, NDARRAY, NONE, NUMBER, STRING, TENSOR, join, tuple_of
+from torchlint.facts.values.signatures import device_called
+from torchlint.rule import UNKNOWN, Device, Kind, Value
+
+_ENV_CLASS = re.compile(r"(Env|Envs|Environment|Wrapper|VecNormalize|VecFrameStack|VecMonitor|Monitor)$")
+_DEVICE_NAME = re.compile(r"_*(device|dev|dvc|torch_device|DEVICE)_*$")
+
+# Methods that neither arrays nor containers have; with ``dim=`` (arrays say ``axis=``) also those that reduce.
+_TENSOR_ONLY = frozenset(
+    {
+        *(
+            "gather",
+            "scatter",
+            "scatter_add",
+            "index_select",
+            "expand_as",
+            "permute",
+            "clamp",
+            "clamp_min",
+            "clamp_max",
+        ),
+        *("log_softmax", "logsumexp", "masked_select", "addmm", "bmm", "index_add", "index_fill", "type_as", "detach_"),
+    }
+)
+_REDUCING = frozenset({"max", "min", "sum", "mean", "prod", "std", "var", "all", "any", "softmax", "argmax", "argmin"})
+
+
+def constant(value: object) -> Value:
+    """The value of a literal."""
+    if isinstance(value, bool):
+        return Value(Kind.NUMBER, dtype="bool", literal=value)
+    if isinstance(value, int):
+        return Value(Kind.NUMBER, dtype="int", literal=value)
+    if isinstance(value, float):
+        return Value(Kind.NUMBER, dtype="float", literal=value)
+    if isinstance(value, str):
+        return Value(Kind.STRING, literal=value, device=device_called(value))
+    return NONE if value is None else UNKNOWN
+
+
+def unary(op: ast.unaryop, operand: Value) -> Value:
+    """The value of a unary operation."""
+    if isinstance(op, ast.Not):
+        return BOOL
+    if isinstance(op, ast.USub) and isinstance(operand.literal, (int, float)):
+        return replace(operand, literal=-operand.literal)
+    if operand.kind in (Kind.TENSOR, Kind.NDARRAY, Kind.NUMBER, Kind.SCALAR):
+        return replace(operand, literal=None)
+    return UNKNOWN
+
+
+def binary(op: ast.operator, left: Value, right: Value) -> Value:
+    """The value of a binary operation."""
+    kinds = {left.kind, right.kind}
+    if Kind.TENSOR in kinds:
+        return _on_tensors(op, left, right)
+    if Kind.NDARRAY in kinds:
+        other = right if left.kind is Kind.NDARRAY else left
+        fine = (Kind.NDARRAY, Kind.NUMBER, Kind.SCALAR, Kind.ITEM, Kind.LIST)
+        if other.kind not in fine:
+            return UNKNOWN
+        return arrays.divided(left, right) if isinstance(op, ast.Div) else arrays.combined(left, right)
+    if Kind.ITEM in kinds:
+        return Value(Kind.ITEM) if kinds <= {Kind.ITEM, Kind.NUMBER, Kind.SCALAR} else UNKNOWN
+    if kinds <= {Kind.NUMBER, Kind.SCALAR}:
+        if Kind.SCALAR in kinds:
+            return Value(Kind.SCALAR)
+        floats = isinstance(op, ast.Div) or "float" in (left.dtype, right.dtype)
+        return FLOAT if floats else INT if left.dtype == right.dtype == "int" else NUMBER
+    if left.kind is Kind.STRING:
+        return STRING
+    if left.kind is Kind.LIST and isinstance(op, ast.Mult):
+        return left
+    if kinds == {Kind.LIST} and isinstance(op, ast.Add):
+        return join([left, right]) or UNKNOWN
+    if kinds == {Kind.TUPLE} and isinstance(op, ast.Add):
+        return tuple_of(*left.items, *right.items)
+    return UNKNOWN
+
+
+def _on_tensors(op: ast.operator, left: Value, right: Value) -> Value:
+    first = left if left.kind is Kind.TENSOR else right
+    known = all(v.kind in (Kind.TENSOR, Kind.NUMBER, Kind.SCALAR) for v in (left, right))
+    dtype = promoted(left, right) if known else None
+    rank = tensors.broadcast([left, right])
+    if isinstance(op, ast.MatMult):
+        rank = 2 if left.rank == right.rank == 2 else None
+    if isinstance(op, ast.Div):
+        dtype = floating(dtype) if known else None
+    result = Value(Kind.TENSOR, dtype, tensors.meeting([left, right]), rank)
+    number = (right if first is left else left).kind is Kind.NUMBER
+    return replace(tensors.fresh(result), widened=_still_widened(first, dtype) if number else "")
+
+
+def _still_widened(source: Value, dtype: str | None) -> str:
+    """The narrow dtype that a result on the host still comes from: of ``u8.float() / 255`` and of ``u8 / 255``."""
+    return cast(source, dtype).widened if source.device is Device.CPU else ""
+
+
+def unpack(value: Value, step: int) -> Value:
+    """One element of an unpacked value; -1 stands for what comes after a starred target."""
+    if step < 0:
+        return UNKNOWN
+    if value.kind is Kind.TUPLE:
+        return value.items[step] if step < len(value.items) else UNKNOWN
+    return element_of(value)
+
+
+def by_name(name: str) -> Value:
+    """A value of unknown origin that is called a device is one, by universal convention."""
+    return Value(Kind.DEVICE) if _DEVICE_NAME.match(name) else UNKNOWN
+
+
+def foreign_instance(name: str) -> Value | None:
+    """An instance of what is spelled like a class of a library, ``None`` for other names.
+
+    It is known not to be the project's; the libraries' environments are known to be environments.
+    """
+    head, _, last = name.rpartition(".")
+    if not head or head == "builtins" or not last[:1].isupper() or last.isupper():
+        return None
+    gym = name.startswith(("gym.", "gymnasium.")) and ".spaces." not in name
+    return Value(Kind.ENV if gym or _ENV_CLASS.search(last) else Kind.INSTANCE, name=name)
+
+
+def last_name(node: ast.expr) -> str:
+    """The last component of a name or attribute chain, else empty."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def untyped_method(name: str, node: ast.Call) -> Value:
+    """What a method returns whatever it is called on: names that only tensors or arrays have."""
+    methods = {
+        "item": NUMBER,
+        "numpy": NDARRAY,
+        "unsqueeze": TENSOR,
+        "detach": TENSOR,
+        "astype": NDARRAY,
+        "argmax": UNKNOWN,
+        "masked_fill": TENSOR,
+        "log_prob": TENSOR,
+        "long": Value(Kind.TENSOR, dtype="int64"),
+        "bool": Value(Kind.TENSOR, dtype="bool"),
+        "logical_not": Value(Kind.TENSOR, dtype="bool"),
+        "logical_and": Value(Kind.TENSOR, dtype="bool"),
+        "logical_or": Value(Kind.TENSOR, dtype="bool"),
+        "rsample": TENSOR,
+    }
+    if name in methods:
+        return methods[name]
+    if name in _TENSOR_ONLY or (name == "entropy" and not node.args and not node.keywords):
+        return TENSOR
+    if any(keyword.arg == "dim" for keyword in node.keywords) and name in _REDUCING:
+        return tuple_of(TENSOR, Value(Kind.TENSOR, dtype="int64")) if name in ("max", "min") else TENSOR
+    if name in ("cpu", "cuda"):
+        return Value(Kind.TENSOR, device=Device.CPU if name == "cpu" else Device.CUDA) if not node.args else UNKNOWN
+    return UNKNOWN
+
+
+def compare(node: ast.Compare, operands: list[Value]) -> Value:
+    """The value of a comparison of these operands."""
+    if any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops):
+        return BOOL
+    kinds = {v.kind for v in operands}
+    if Kind.TENSOR in kinds:
+        where = tensors.meeting(operands)
+        return tensors.fresh(Value(Kind.TENSOR, dtype="bool", device=where, rank=tensors.broadcast(operands)))
+    if Kind.NDARRAY in kinds:
+        ranks = {v.rank for v in operands if v.kind is Kind.NDARRAY}
+        plain = len(ranks) == 1 and kinds <= {Kind.NDARRAY, Kind.NUMBER}
+        return Value(Kind.NDARRAY, dtype="bool", rank=ranks.pop() if plain else None)
+    return BOOL if kinds <= {Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.SCALAR} else UNKNOWN
+
+
+def mapping(node: ast.Dict, values: list[Value | None]) -> Value | None:
+    """A dict display: with literal keys one item each, else one for all elements."""
+    keys = [key.value for key in node.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
+    if len(keys) == len(node.keys) == len(set(keys)):
+        if any(value is None for value in values):
+            return None
+        return Value(Kind.DICT, items=tuple(value or UNKNOWN for value in values), keys=tuple(keys))
+    if any(key is None for key in node.keys):
+        return Value(Kind.DICT)
+    element = join(values)
+    return Value(Kind.DICT, items=items(element)) if element is not None else None
+
+
+def formatted(node: ast.JoinedStr) -> Value:
+    """An f-string; ``f"cuda:{index}"`` names an accelerator."""
+    first = node.values[0] if node.values else None
+    start = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
+    return replace(STRING, device=device_called(start) if ":" in start else Device.UNKNOWN)
+
+
+def items(element: Value) -> tuple[Value, ...]:
+    """The ``items`` of a list that holds such elements."""
+    return (replace(element, literal=None),) if element.known else ()
+
+
+def listed(elements: list[Value | None]) -> Value | None:
+    """The list display of these elements, ``None`` when nothing is known of them yet."""
+    element = join(elements) if elements else UNKNOWN
+    return Value(Kind.LIST, items=items(element), nonempty=bool(elements)) if element is not None else None
+
+
+def first(value: Value) -> Value:
+    """The first element of a tuple."""
+    return value.items[0] if value.kind is Kind.TUPLE and value.items else UNKNOWN

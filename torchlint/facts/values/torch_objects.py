@@ -1,0 +1,81 @@
+"""What modules and distributions of torch give."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from torchlint.facts.values.dtypes import floating
+from torchlint.facts.values.join import TENSOR, tuple_of
+from torchlint.facts.values.signatures import Of, device_of, operands, rules, table
+from torchlint.facts.values.tensors import broadcast, loss_value, meeting
+from torchlint.rule import UNKNOWN, Device, Kind, Value
+
+
+def distribution(last: str, call: ast.Call, of: Of) -> Value:
+    """A distribution: its class, and where its parameters lie, in which dtype and of which rank."""
+    values = [v for v in operands(call, of) if v.kind in (Kind.TENSOR, Kind.DISTRIBUTION)]
+    first = values[0] if values else TENSOR
+    where = meeting([v if v.kind is Kind.TENSOR else replace(v, kind=Kind.TENSOR) for v in values])
+    rank = first.rank if last != "Normal" else broadcast(operands(call, of))
+    return Value(Kind.DISTRIBUTION, dtype=floating(first.dtype), device=where, rank=rank, name=last)
+
+
+def distribution_method(name: str, source: Value, call: ast.Call) -> Value:
+    """Value of ``distribution.name(...)``."""
+    if name not in table()["distribution_methods"]["tensor"]:
+        return UNKNOWN
+    whole = source.name == "Categorical"
+    rank = source.rank if source.name in ("Normal", "Bernoulli", "Uniform", "Laplace", "Beta") else None
+    if whole and source.rank:
+        rank = source.rank - 1
+    if name in ("sample", "rsample"):
+        dtype = "int64" if whole else source.dtype
+        return Value(Kind.TENSOR, dtype, source.device, None if call.args or call.keywords else rank)
+    return Value(Kind.TENSOR, source.dtype, source.device, rank if name == "entropy" else None)
+
+
+def distribution_attribute(name: str, source: Value) -> Value:
+    """Value of ``distribution.name``."""
+    tensors = table()["distribution_methods"]["tensor_attributes"]
+    return Value(Kind.TENSOR, device=source.device) if name in tensors else UNKNOWN
+
+
+def module_call(last: str, module: Value) -> Value:
+    """What a module of ``torch.nn`` gives, where the module lies.
+
+    Its inputs are not asked: networks, replay and rollout would all become one circle of questions.
+    """
+    result = Value(Kind.TENSOR, device=module.device)
+    rule = rules("modules").get(last)
+    if rule == "tuple":
+        return tuple_of(result, UNKNOWN)
+    return replace(result, rank=0) if rule == "loss" and module.literal != "none" else result
+
+
+def made_module(name: str, call: ast.Call, of: Of) -> Value:
+    """A module of ``torch.nn``; one that may not reduce its losses says so."""
+    reduced = loss_value(call, of, Device.UNKNOWN).rank == 0
+    return Value(Kind.MODULE, name=name, literal=None if reduced or not name.endswith("Loss") else "none")
+
+
+def module_moved(name: str, source: Value, call: ast.Call, of: Of) -> Value:
+    """A module after ``.to(device)``, ``.cuda()``, ``.eval()``, ...: itself."""
+    if name in ("cpu", "cuda"):
+        return replace(source, device=Device.CPU if name == "cpu" else Device.CUDA)
+    if name == "to" and source.kind is Kind.MODULE and call.args:
+        where = of(call.args[0])
+        if where.kind in (Kind.DEVICE, Kind.STRING):
+            return replace(source, device=device_of(where))
+    return source
+
+
+def on_device(result: Value, device: Device) -> Value:
+    """The result of a module that lies on a device: there, where nothing else is known."""
+    if device is Device.UNKNOWN:
+        return result
+    if result.kind is Kind.TENSOR and result.device is Device.UNKNOWN:
+        return replace(result, device=device)
+    if result.kind is Kind.TUPLE:
+        return replace(result, items=tuple(on_device(item, device) for item in result.items))
+    return result

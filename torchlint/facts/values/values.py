@@ -1,0 +1,326 @@
+"""What is known of an expression's value, asked for when it is needed and followed across functions and files."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from torchlint.facts.code.callers import Caller, opaque, passed
+from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, Store
+from torchlint.facts.code.project import Project
+from torchlint.facts.code.solver import NotYetError, Solver
+from torchlint.facts.values import operators, tensordicts
+from torchlint.facts.values.annotations import Annotations
+from torchlint.facts.values.arrays import array_item
+from torchlint.facts.values.asking import Ask, Question
+from torchlint.facts.values.attributes import Attributes
+from torchlint.facts.values.calls import Calls
+from torchlint.facts.values.containers import element_of
+from torchlint.facts.values.join import INT, join, list_of, registry, tuple_of
+from torchlint.facts.values.libraries import library_name
+from torchlint.facts.values.tensors import tensor_item
+from torchlint.rule import UNKNOWN, Kind, Value
+
+
+@dataclass(eq=False, slots=True)
+class Values:
+    """Answers what expressions are, with a memory."""
+
+    project: Project
+    callers: Mapping[Scope, list[Caller]] = field(default_factory=dict)
+    _arrays: bool | None = None
+    _ask: Ask = field(init=False)
+    _attributes: Attributes = field(init=False)
+    _calls: Calls = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._ask = Ask(self.project, self.callers, Solver(self._answer, UNKNOWN))
+        self._attributes = Attributes(self._ask)
+        self._calls = Calls(self._ask, self._envs_return_arrays)
+
+    @property
+    def annotations(self) -> Annotations:
+        """The reader of annotations."""
+        return self._ask.annotations
+
+    def of(self, facts: FileFacts, node: ast.expr) -> Value:
+        """What is known of an expression."""
+        return self._ask.value(facts, node) or UNKNOWN
+
+    def returned(self, function: Scope) -> Value:
+        """What a call of a project function gives."""
+        return self._ask.solver.ask(function) or UNKNOWN
+
+    def attribute(self, cls: str, name: str) -> Value:
+        """What ``instance.name`` is for an instance of a project class."""
+        return self._ask.attribute(cls, name) or UNKNOWN
+
+    def outside(self, cls: str, name: str) -> Iterator[Store]:
+        """Assignments to an attribute of what is known to be an instance of a class, or of a relative."""
+        return self._attributes.outside(cls, name)
+
+    # questions: what a function returns, what an expression or a binding is, what an attribute of a class is ----------
+
+    def _answer(self, question: Question) -> Value | None:
+        if isinstance(question, Scope):
+            return self._calls.result(question)
+        place, what = question
+        if isinstance(place, str):
+            return self._attributes.of_class(place, str(what))
+        if isinstance(what, Binding):
+            return self._binding(place, what)
+        assert isinstance(what, ast.expr)
+        return self._expression(place, what)
+
+    # expressions ----------------------------------------------------------------------------------------------------
+
+    def _expression(self, facts: FileFacts, node: ast.expr) -> Value | None:
+        if isinstance(node, ast.Name):
+            return self._name(facts, node)
+        if isinstance(node, ast.Attribute):
+            return self._member(facts, node)
+        if isinstance(node, ast.Call):
+            return self._calls.of(facts, node)
+        if isinstance(node, ast.Constant):
+            return operators.constant(node.value)
+        if isinstance(node, ast.Subscript):
+            return self._subscript(facts, node)
+        if isinstance(node, ast.BinOp):
+            return operators.binary(node.op, self._ask.known(facts, node.left), self._ask.known(facts, node.right))
+        if isinstance(node, ast.UnaryOp):
+            return operators.unary(node.op, self._ask.known(facts, node.operand))
+        if isinstance(node, ast.Compare):
+            return operators.compare(node, [self._ask.known(facts, part) for part in [node.left, *node.comparators]])
+        if isinstance(node, ast.BoolOp):
+            return join([self._ask.value(facts, part) for part in node.values])
+        if isinstance(node, ast.IfExp):
+            return join([self._ask.value(facts, node.body), self._ask.value(facts, node.orelse)])
+        if isinstance(node, (ast.List, ast.Set, ast.Tuple, ast.Dict)):
+            return self._display(facts, node)
+        if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
+            return list_of(self._ask.known(facts, node.elt))
+        if isinstance(node, ast.DictComp):
+            element = self._ask.known(facts, node.value)
+            return Value(Kind.DICT, items=operators.items(element))
+        if isinstance(node, ast.JoinedStr):
+            return operators.formatted(node)
+        if isinstance(node, (ast.NamedExpr, ast.Await)):
+            return self._ask.value(facts, node.value)
+        return self._lambda(facts, node) if isinstance(node, ast.Lambda) else UNKNOWN
+
+    def _lambda(self, facts: FileFacts, node: ast.Lambda) -> Value:
+        own = next((scope for scope in facts.scope_of(node).inner if scope.node is node), None)
+        return Value(Kind.FUNCTION, name=own.dotted if own is not None else "")
+
+    def _display(self, facts: FileFacts, node: ast.List | ast.Set | ast.Tuple | ast.Dict) -> Value | None:
+        if isinstance(node, ast.Dict):
+            values = [self._ask.value(facts, part) for part in node.values]
+            table = registry(value or UNKNOWN for value in values)
+            return table if table.items else operators.mapping(node, values)
+        if isinstance(node, ast.Tuple):
+            parts = self._ask.arguments(facts, node.elts)
+            return tuple_of(*parts) if parts is not None else UNKNOWN
+        if any(isinstance(e, ast.Starred) for e in node.elts):
+            return Value(Kind.LIST)
+        return operators.listed([self._ask.value(facts, e) for e in node.elts])
+
+    def _subscript(self, facts: FileFacts, node: ast.Subscript) -> Value | None:
+        source, index = self._ask.known(facts, node.value), node.slice
+        if source.kind in (Kind.TENSOR, Kind.NDARRAY):
+            parts = index.elts if isinstance(index, ast.Tuple) else [index]
+            known = [None if _is_slice(part) else self._ask.known(facts, part) for part in parts]
+            return (tensor_item if source.kind is Kind.TENSOR else array_item)(source, known)
+        key = index.value if isinstance(index, ast.Constant) else None
+        if source == tensordicts.TENSORDICT:
+            return self._ask.entry(key) if isinstance(key, str) else source
+        if not source.known and isinstance(key, str):
+            return self._ask.promised(key)
+        if source.kind is Kind.DICT and isinstance(key, str) and source.keys:
+            return source.item(key) or UNKNOWN
+        if source.kind is Kind.DICT:
+            return join(source.items) or UNKNOWN
+        sliced = isinstance(index, ast.Slice)
+        if source.kind is Kind.TUPLE and not sliced:
+            position = self._ask.known(facts, index).literal
+            if isinstance(position, int) and -len(source.items) <= position < len(source.items):
+                return source.items[position]
+            return source.element
+        if source.kind is Kind.LIST:
+            return replace(source, nonempty=False) if sliced else source.element
+        if source.kind is Kind.SIZE:
+            return source if sliced else INT
+        return source.element
+
+    # names ----------------------------------------------------------------------------------------------------------
+
+    def _name(self, facts: FileFacts, node: ast.Name) -> Value | None:
+        reach = self.project.reaching(facts, node)
+        if not reach.bindings:
+            name = self.project.qualified(facts, node) or ""
+            return self._named(name) if name else UNKNOWN
+        result = self._ask.bound(facts, reach.bindings)
+        if result is not None and not result.known:
+            return operators.by_name(node.id)
+        return result
+
+    def _named(self, name: str) -> Value | None:
+        """The value of a qualified name outside of any function."""
+        known = library_name(name)
+        if known is not None:
+            return known
+        module, _, last = name.rpartition(".")
+        if name in self.project.classes or (module == "builtins" and last in ("int", "float", "bool", "str")):
+            return Value(Kind.CLASS, name=name)
+        if name in self.project.functions:
+            return Value(Kind.FUNCTION, name=name)
+        if "." not in name:
+            return Value(Kind.NAMESPACE, name=name)
+        file = self.project.modules.get(module)
+        if file is not None:
+            bindings = file.top.bindings.get(last, [])
+            return self._ask.bound(file, bindings)
+        return UNKNOWN
+
+    def _binding(self, facts: FileFacts, binding: Binding) -> Value | None:
+        how = binding.how
+        if how is Bind.IMPORT:
+            return self._named(self.project.canonical(facts, binding.target))
+        if how in (Bind.FUNCTION, Bind.CLASS) and binding.scope is not None:
+            kind = Kind.FUNCTION if how is Bind.FUNCTION else Kind.CLASS
+            return Value(kind, name=binding.scope.dotted)
+        if how is Bind.PARAM:
+            return self._parameter(facts, binding)
+        if how is Bind.REST:
+            return self._rest(binding)
+        if (
+            binding.annotation is not None
+            and (annotated := self._ask.annotations.read(facts, binding.annotation)).known
+        ):
+            if annotated.kind is not Kind.LIST or binding.value is None:
+                return annotated
+        if binding.value is None:
+            return UNKNOWN
+        if how is Bind.AUGMENT:
+            return self._augmented(facts, binding)
+        value = self._ask.value(facts, binding.value)
+        if value is None:
+            return None
+        if how is Bind.ELEMENT:
+            value = element_of(value)
+        elif how is Bind.ENTER:
+            value = self._entered(value)
+        elif how is Bind.OTHER:
+            return UNKNOWN
+        for step in binding.path:
+            value = operators.unpack(value, step)
+        if value.kind in (Kind.LIST, Kind.DICT) and how is Bind.ASSIGN:
+            return self._attributes.grown(facts, binding, value)
+        return value
+
+    def _entered(self, value: Value) -> Value:
+        """What a context manager gives; an environment gives itself."""
+        if value.kind is Kind.ENV:
+            return value
+        own = self.project.implementations(value.name, "__enter__")
+        entered = self._ask.returned(own) if own else UNKNOWN
+        if entered is None:
+            raise NotYetError
+        return entered
+
+    def _augmented(self, facts: FileFacts, binding: Binding) -> Value | None:
+        assert isinstance(binding.stmt, ast.AugAssign) and binding.value is not None
+        target = binding.stmt.target
+        if not isinstance(target, ast.Name):
+            return UNKNOWN
+        old = self._ask.bound(facts, self.project.reaching(facts, target).bindings)
+        if old is None:
+            return None
+        return operators.binary(binding.stmt.op, old, self._ask.known(facts, binding.value))
+
+    # parameters -----------------------------------------------------------------------------------------------------
+
+    def _parameter(self, facts: FileFacts, binding: Binding) -> Value | None:
+        annotated = self._ask.annotations.read(facts, binding.annotation) if binding.annotation is not None else UNKNOWN
+        if annotated.known and annotated.kind not in (
+            Kind.LIST,
+            Kind.TUPLE,
+            Kind.DICT,
+            Kind.TENSOR,
+            Kind.NDARRAY,
+            Kind.DEVICE,
+        ):
+            return annotated
+        scope = binding.scope
+        if scope is None:
+            return UNKNOWN
+        owner = scope.method_of
+        if owner is not None and scope.params[:1] == [binding.target] and "staticmethod" not in scope.decorator_names:
+            if "classmethod" in scope.decorator_names:
+                return Value(Kind.CLASS, name=owner.dotted)
+            return self._ask.instance(owner.dotted)
+        callers, idle = self.callers.get(scope, ()), self.project.unused()
+        given = [self._given(scope, binding, caller) for caller in callers if caller.facts.path not in idle]
+        known = join(given)
+        if annotated.kind is Kind.DEVICE:
+            return known if known is not None and known.kind is Kind.DEVICE else annotated
+        if annotated.kind in (Kind.TENSOR, Kind.NDARRAY) and (known is None or known.kind is not annotated.kind):
+            return annotated
+        if known is not None and known.known:
+            items = known.items or (annotated.items if annotated.kind is known.kind else ())
+            return replace(known, literal=None, items=items)
+        if annotated.known:
+            return annotated
+        if binding.value is not None and not given:
+            default = self._ask.known(facts, binding.value)
+            if default.kind in (Kind.DEVICE, Kind.DTYPE):
+                return default
+        return operators.by_name(binding.target) if known is not None or not given else None
+
+    def _rest(self, binding: Binding) -> Value | None:
+        """``*args``: the tuple of what the calls give that no parameter takes."""
+        scope = binding.scope
+        if scope is None or not isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return UNKNOWN
+        taken = len(scope.node.args.posonlyargs) + len(scope.node.args.args)
+        given: list[Value | None] = []
+        for caller in self.callers.get(scope, ()):
+            values = self._ask.arguments(caller.facts, caller.call.args)
+            given.append(UNKNOWN if values is None else tuple_of(*values[max(taken - caller.skip, 0) :]))
+        return join(given) if given else UNKNOWN
+
+    def _given(self, scope: Scope, binding: Binding, caller: Caller) -> Value | None:
+        """What one call gives for a parameter."""
+        node = passed(scope, binding.target, caller)
+        if node is not None:
+            return self._ask.value(caller.facts, node)
+        if opaque(caller.call):
+            return UNKNOWN
+        return self._ask.value(scope.file, binding.value) if binding.value is not None else UNKNOWN
+
+    def _member(self, facts: FileFacts, node: ast.Attribute) -> Value | None:
+        name = self.project.qualified(facts, node)
+        if name is not None and not name.startswith("builtins."):
+            found = self._named(name)
+            if found is None or found.known:
+                return found
+        source = self._ask.value(facts, node.value)
+        if source is None:
+            return None
+        result = self._attributes.of(source, node.attr)
+        if result is not None and not result.known:
+            return operators.by_name(node.attr)
+        return result
+
+    def _envs_return_arrays(self) -> bool:
+        if self._arrays is None:
+            # Judged apart from what is being answered now, so that the order of questions does not matter.
+            apart = Values(self.project, _arrays=True)
+            steps = [method for method in self.project.methods.get("step", ()) if len(method.params) > 1]
+            self._arrays = not any(operators.first(apart.returned(method)).kind is Kind.TENSOR for method in steps)
+        return self._arrays
+
+
+def _is_slice(index: ast.expr) -> bool:
+    """Whether one place of a subscript keeps its dimension: ``:``, ``1:3``, ``...``."""
+    return isinstance(index, ast.Slice) or (isinstance(index, ast.Constant) and index.value is ...)
