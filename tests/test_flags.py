@@ -197,6 +197,8 @@ def test_callers_tell_the_device_of_a_parameter_but_not_those_that_nobody_runs()
         "main.py": "import torch\nfrom env import env\nenv(torch.device('cpu'))",
     }
     assert Code(texts).value("env.py").device is Device.CPU
-    old = {**texts, "old.py": "from env import env\ndef main(device):\n    env(device)"}
+    old = {**texts, "old.py": "from env import env\ndef helper(device):\n    env(device)"}
     assert Code(old).value("env.py").device is Device.CPU
+    started = {**texts, "old.py": "from env import env\ndef main(device):\n    env(device)"}
+    assert Code(started).value("env.py").device is Device.UNKNOWN
     assert Code({**old, "use.py": "import old"}).value("env.py").device is Device.UNKNOWN

@@ -40,6 +40,11 @@ NOT_FOUND = {
         "the copies are no operand of arithmetic any more",
     ),
     "TL404": dict.fromkeys(("in_lambda", "in_closure"), "a function inside the method appends"),
+    "TL602": dict.fromkeys(("in_lambda", "in_closure"), "the network is called by a function that the loop makes anew"),
+    "TL604": dict.fromkeys(
+        ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
+        "reports loops that do nothing but compute with elements, and this one also makes or calls something else",
+    ),
     "TL407": dict.fromkeys(("in_lambda", "in_closure"), "a function inside the method appends"),
     "TL705": dict.fromkeys(("in_lambda", "in_closure"), "the test that bounds the list stands outside"),
     "TL501": dict.fromkeys(

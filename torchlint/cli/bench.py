@@ -6,7 +6,7 @@ import gc
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -89,11 +89,13 @@ def _prepared(device: str, quick: bool) -> tuple[Device, Plan]:
     Raises:
         click.ClickException: torch or NumPy is missing, or torch sees no such device.
     """
-    missing = [name for name in ("torch", "numpy") if find_spec(name) is None]
-    if missing:
+    try:
+        for name in ("numpy", "torch"):
+            import_module(name)
+    except ImportError as error:
         raise click.ClickException(
-            f"torchlint bench runs programs and needs {' and '.join(missing)}: pip install 'torchlint[bench]'"
-        )
+            f"torchlint bench runs programs and needs torch and numpy ({error}): pip install 'torchlint[bench]'"
+        ) from error
     from torchlint.bench.device import NoDeviceError, device_of
     from torchlint.bench.suite import QUICK, Plan
 

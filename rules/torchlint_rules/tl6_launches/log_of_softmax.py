@@ -172,9 +172,10 @@ def _reports(site: Site, call: cst.Call, log: _Logarithm) -> Iterator[Report]:
                 yield Report(call, _ONE_MINUS)
         case cst.BinaryOperation(left=left, operator=cst.Add(), right=right) if _is_one(left) or _is_one(right):
             added = right if _is_one(left) else left
-            new = call_of(_function(site, call, log, "log1p"), added)
+            function, imports = _function(site, call, log, "log1p")
+            new = call_of(function, added)
             known = log.method or site.value(added).kind is Kind.TENSOR
-            fix = _fix("take the sum and its logarithm at once", call, new, ()) if known else None
+            fix = _fix("take the sum and its logarithm at once", call, new, imports) if known else None
             yield Report(call, _ONE_PLUS, fix)
         case cst.Call() as total if _summed(site, total) is not None:
             yield Report(call, _SUM, _sum_fix(site, call, log, total))
@@ -188,11 +189,12 @@ def _fix(message: str, call: cst.Call, new: cst.BaseExpression, imports: tuple[s
     return Fix(message, ((call, in_place_of(call, new)),), may_change=_CHANGES, imports=imports)
 
 
-def _function(site: Site, call: cst.Call, log: _Logarithm, name: str) -> str:
-    """The name of a function beside the ``log`` that is called: ``torch.log1p`` for ``torch.log``."""
+def _function(site: Site, call: cst.Call, log: _Logarithm, name: str) -> tuple[str, tuple[str, ...]]:
+    """The function beside the ``log`` that is called (``torch.log1p`` for ``torch.log``), and imports that it needs."""
     if not log.method and isinstance(call.func, cst.Attribute):
-        return f"{cst.Module([]).code_for_node(call.func.value)}.{name}"
-    return f"{site.module_name('torch') or 'torch'}.{name}"
+        return f"{cst.Module([]).code_for_node(call.func.value)}.{name}", ()
+    torch, imports = module_for(site, "torch", "torch")
+    return f"{torch}.{name}", imports
 
 
 def _made_fix(site: Site, call: cst.Call, log: _Logarithm) -> Fix | None:
@@ -229,8 +231,11 @@ def _twin(site: Site, made: cst.Call) -> tuple[cst.Call | None, tuple[str, ...]]
         if func.attr.value == "sigmoid" and not made.args:
             functional, imports = module_for(site, _FUNCTIONAL, "F")
             return call_of(f"{functional}.logsigmoid", func.value), imports
-    if name in ("torch.softmax", f"{_FUNCTIONAL}.softmax") and isinstance(func, cst.Attribute):
-        return made.with_changes(func=func.with_changes(attr=cst.Name("log_softmax")), lpar=(), rpar=()), ()
+    if name in ("torch.softmax", f"{_FUNCTIONAL}.softmax"):
+        if isinstance(func, cst.Attribute):
+            return made.with_changes(func=func.with_changes(attr=cst.Name("log_softmax")), lpar=(), rpar=()), ()
+        functional, imports = module_for(site, _FUNCTIONAL, "F")
+        return call_of(f"{functional}.log_softmax").with_changes(args=made.args), imports
     if name in ("torch.sigmoid", f"{_FUNCTIONAL}.sigmoid") and len(made.args) == 1 and not made.args[0].star:
         functional, imports = module_for(site, _FUNCTIONAL, "F")
         return call_of(f"{functional}.logsigmoid", made.args[0].value), imports
@@ -263,5 +268,6 @@ def _sum_fix(site: Site, call: cst.Call, log: _Logarithm, total: cst.Call) -> Fi
     words = {argument.keyword.value for argument in rest if argument.keyword is not None}
     if summed is None or not rest or words - {"dim", "keepdim"} or not site.plain(total) or words == {"keepdim"}:
         return None
-    new = call_of(_function(site, call, log, "logsumexp"), summed)
-    return _fix("take all steps at once", call, new.with_changes(args=[*new.args, *rest]), ())
+    function, imports = _function(site, call, log, "logsumexp")
+    new = call_of(function, summed)
+    return _fix("take all steps at once", call, new.with_changes(args=[*new.args, *rest]), imports)
