@@ -219,7 +219,8 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
     networks = Networks(project, graph, values)
     autograd = Autograd(project, graph, values, found, networks)
     sides = Sides(project, graph, values)
-    flow = Flow(project, graph, values, autograd.records, found.seldom, autograd.updates)
+    mentions = Mentions(project, graph, values)
+    flow = Flow(project, graph, values, mentions, autograd.records, found.seldom, autograd.updates)
     loops = Loops(values, sides)
     return Analysis(
         settings=settings,
@@ -244,7 +245,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         host_only=HostOnly(project, graph, values),
         switches=Switches(found),
         importing=Importing(project, graph),
-        idle=Idle(Mentions(project, graph, values)),
+        idle=Idle(mentions),
         covering=Covering(found),
         elements=Elements(project, values),
         batching=Batching(project, values, sides),

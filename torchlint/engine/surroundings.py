@@ -11,7 +11,7 @@ from torchlint.engine.place import Place, place_of
 from torchlint.facts.code.literals import strings
 from torchlint.facts.code.model import Scope
 from torchlint.facts.code.nesting import in_handler
-from torchlint.facts.hotness.guards import ancestors, names_in
+from torchlint.facts.hotness.guards import names_in
 from torchlint.facts.values import torch_table
 from torchlint.rule import Loop, Picked, Value
 
@@ -75,7 +75,7 @@ class Surroundings(Place):
 
     def timed(self) -> bool:
         """Whether a ``with`` block around the node times it."""
-        around = (node for node in ancestors(self.facts, place_of(self.twin)) if isinstance(node, ast.With))
+        around = (node for node in self.facts.ancestors(place_of(self.twin)) if isinstance(node, ast.With))
         words = (word for node in around for item in node.items for word in names_in(item.context_expr))
         return any(_TIMER.search(word) for word in words)
 

@@ -13,7 +13,6 @@ from torchlint.rule.value import Device, Kind
 
 if TYPE_CHECKING:
     from torchlint.rule.site import Site
-    from torchlint.rule.value import Value
 
 LEGACY_DTYPES = {
     "Tensor": "",
@@ -219,11 +218,6 @@ def beneath(node: cst.BaseExpression) -> tuple[cst.BaseExpression, list[Link]]:
         node = inner
     links.reverse()
     return node, links
-
-
-def host_to_device(site: Site, source: Value, device: cst.BaseExpression) -> bool:
-    """Whether a move goes from the host to what may be an accelerator."""
-    return source.device is Device.CPU and device_named(site, device) is not Device.CPU
 
 
 def device_named(site: Site, node: cst.BaseExpression) -> Device:

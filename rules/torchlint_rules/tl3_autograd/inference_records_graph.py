@@ -17,7 +17,6 @@ _GRADIENTS = frozenset(
     )
 )
 _MESSAGE = "the graph of `{what}` is recorded and never used; `torch.no_grad()` leaves it out"
-_KEPT = "no tensor that leaves the function is differentiated"
 _AHEAD = "nothing asks for a gradient of what the statement computes"
 
 _SOURCE = """\

@@ -12,7 +12,7 @@ from torchlint.facts.autograd.modes import Mode, Modes
 from torchlint.facts.autograd.networks import Networks
 from torchlint.facts.code.callers import passed, stores_of, unpacked
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.model import NESTED, Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.values.values import Values
@@ -26,7 +26,6 @@ _GRADIENTS = frozenset(
 )
 _BACKWARD = frozenset({"backward", "manual_backward", "torch.autograd.backward"})
 _DEEPEST = 5
-_NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 @dataclass(eq=False, slots=True)
@@ -140,7 +139,7 @@ class Autograd:
                 todo.extend(value for _, value in facts.scope_of(node).function.appends.get(node.id, ()))
             elif not _ends(node):
                 parts = ast.iter_child_nodes(node)
-                todo.extend(part for part in parts if isinstance(part, ast.expr) and not isinstance(part, _NESTED))
+                todo.extend(part for part in parts if isinstance(part, ast.expr) and not isinstance(part, NESTED))
                 if isinstance(node, ast.Call):
                     todo.extend(keyword.value for keyword in node.keywords)
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torchlint.facts.autograd.origins import Origin, Tracer
-from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.model import Bind, Binding, FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.state.effects import code_of
@@ -150,13 +149,8 @@ class Averages:
 
     def _is_fresh(self, origin: Origin) -> bool:
         """Whether a module is made with parameters of its own: copied, or built without being handed a module."""
-        found = [(origin.facts, origin.made)] if not origin.path else list(self._stored(origin))
+        found = self.tracer.made(origin)
         return bool(found) and all(value is not None and self._builds(facts, value) for facts, value in found)
-
-    def _stored(self, origin: Origin) -> Iterator[tuple[FileFacts, ast.expr | None]]:
-        for cls, rest in self.tracer.views(origin):
-            for store in stores_of(self.project, cls, rest[0]) if len(rest) == 1 else ():
-                yield store.scope.file, store.binding.value
 
     def _builds(self, facts: FileFacts, value: ast.expr) -> bool:
         while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.autograd.graphs import ENDING
-from torchlint.facts.code.callers import opaque, passed, stores_of
+from torchlint.facts.code.callers import passed, stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.flow.flow import Flow
+from torchlint.facts.values.signatures import starred
 from torchlint.facts.values.values import Values
 from torchlint.rule import Kind, Use
 
@@ -86,7 +87,7 @@ class Backwards:
             return True
         for caller in callers:
             given = passed(scope, parameter, caller)
-            if given is None or opaque(caller.call) or self._again(caller.facts, caller.call, [given], depth + 1):
+            if given is None or starred(caller.call) or self._again(caller.facts, caller.call, [given], depth + 1):
                 return True
         return False
 
@@ -152,10 +153,10 @@ class Backwards:
 
     def _outlives(self, facts: FileFacts, call: ast.Call, name: ast.Name) -> bool:
         """Whether a name is bound before a loop that runs the call again with the same graph."""
-        loops = [node for node in _above(facts, call) if isinstance(node, _LOOPS)]
+        loops = [node for node in facts.ancestors(call) if isinstance(node, _LOOPS)]
         bindings = self.project.reaching(facts, name).bindings
         return any(
-            loop not in (binding.stmt, *_above(facts, binding.stmt))
+            loop not in (binding.stmt, *facts.ancestors(binding.stmt))
             for loop in loops
             for binding in bindings
             if not any(name is part for part in ast.walk(loop.iter if not isinstance(loop, ast.While) else loop.test))
@@ -176,7 +177,7 @@ class Backwards:
 
     def _later(self, facts: FileFacts, scope: Scope, call: ast.Call) -> Iterator[ast.Call]:
         """The calls of a function that may go back through a graph once the call at hand has."""
-        loops = {node for node in _above(facts, call) if isinstance(node, _LOOPS)}
+        loops = {node for node in facts.ancestors(call) if isinstance(node, _LOOPS)}
         arms = dict(_arms(facts, call))
         for other in scope.calls:
             if other is call or not self._goes_back(facts, other):
@@ -184,7 +185,7 @@ class Backwards:
             after = (other.lineno, other.col_offset) > (call.lineno, call.col_offset)
             if any(arms.get(branch, arm) != arm for branch, arm in _arms(facts, other)):
                 continue
-            if after or not loops.isdisjoint(_above(facts, other)):
+            if after or not loops.isdisjoint(facts.ancestors(other)):
                 yield other
 
     def _goes_back(self, facts: FileFacts, call: ast.Call) -> bool:
@@ -252,18 +253,10 @@ def _is_leaf(node: ast.expr) -> bool:
     return False
 
 
-def _above(facts: FileFacts, node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes that hold another, innermost first."""
-    current = facts.parent.get(node)
-    while current is not None:
-        yield current
-        current = facts.parent.get(current)
-
-
 def _arms(facts: FileFacts, node: ast.AST) -> Iterator[tuple[ast.AST, bool]]:
     """The ``if`` statements around a node, each with whether the node stands in its body."""
     inner = node
-    for outer in _above(facts, node):
+    for outer in facts.ancestors(node):
         if isinstance(outer, ast.If) and inner is not outer.test:
             yield outer, inner in outer.body
         inner = outer

@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 import enum
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from torchlint.facts.autograd.origins import Origin, Tracer
 from torchlint.facts.autograd.parts import Parts
 from torchlint.facts.autograd.training import Reader, Table
-from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
@@ -111,14 +110,7 @@ class Networks:
         """Whether a module is made as a copy of another, or written over from one."""
         if self._tied(origin, self.table.copied) in (_Tie.WHOLE, _Tie.PART):
             return True
-        made = [(origin.facts, origin.made)] if not origin.path else self._stored(origin)
-        return any(value is not None and self._copies(facts, value) for facts, value in made)
-
-    def _stored(self, origin: Origin) -> Iterator[tuple[FileFacts, ast.expr | None]]:
-        """What classes keep in the attribute that a module is."""
-        for cls, rest in self.tracer.views(origin):
-            for store in stores_of(self.project, cls, rest[0]) if len(rest) == 1 else ():
-                yield store.scope.file, store.binding.value
+        return any(value is not None and self._copies(facts, value) for facts, value in self.tracer.made(origin))
 
     def _copies(self, facts: FileFacts, value: ast.expr) -> bool:
         calls = (part for part in ast.walk(value) if isinstance(part, ast.Call))

@@ -254,6 +254,17 @@ class Tracer:
             for cls in self._class_of(origin, cut):
                 yield cls, origin.path[cut:]
 
+    def made(self, origin: Origin) -> list[tuple[FileFacts, ast.expr | None]]:
+        """What makes a module: the expression that it is, or those that classes keep in the attribute that it is."""
+        if not origin.path:
+            return [(origin.facts, origin.made)]
+        return [
+            (store.scope.file, store.binding.value)
+            for cls, rest in self.views(origin)
+            if len(rest) == 1
+            for store in stores_of(self.project, cls, rest[0])
+        ]
+
     def _class_of(self, origin: Origin, cut: int) -> list[str]:
         """Qualified names of the project's classes of the first ``cut`` steps of an origin."""
         if isinstance(origin.root, Scope):

@@ -69,11 +69,6 @@ def _handed_over(call: ast.Call) -> tuple[list[ast.expr], dict[str, ast.expr]]:
     return args.elts if isinstance(args, (ast.Tuple, ast.List)) else [], _entries(given.get("kwargs"))
 
 
-def opaque(call: ast.Call) -> bool:
-    """Whether star arguments hide what a call passes."""
-    return any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
-
-
 def unpacked(node: ast.expr, path: tuple[int, ...]) -> ast.expr:
     """The element of a tuple display that an unpacked name gets; the whole where it is no display."""
     for step in path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 
-from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, ScopeNode, Store
+from torchlint.facts.code.model import COMPREHENSIONS, Bind, Binding, FileFacts, Scope, ScopeNode, Store
 from torchlint.sources.text import Source
 
 # Fields that never hold a node of interest are left out of the walk.
@@ -16,7 +16,6 @@ _SKIP = frozenset(
     )
 )
 _LEAVES = frozenset({ast.Name, ast.Constant, ast.Pass, ast.Break, ast.Continue, ast.MatchSingleton})
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _GROWING = frozenset({"append", "appendleft", "insert", "extend", "add"})
 _COMPOUND: frozenset[type] = frozenset(
@@ -83,7 +82,7 @@ class _Collector:
             ast.AsyncFunctionDef: self._function,
             ast.ClassDef: self._class,
             ast.Lambda: self._lambda,
-            **dict.fromkeys(_COMPREHENSIONS, self._comprehension),
+            **dict.fromkeys(COMPREHENSIONS, self._comprehension),
         }
 
     def run(self) -> None:
@@ -182,7 +181,7 @@ class _Collector:
         self._push(node, outer, ("args",))
 
     def _comprehension(self, node: ast.AST, outer: Scope) -> None:
-        assert isinstance(node, _COMPREHENSIONS)
+        assert isinstance(node, COMPREHENSIONS)
         scope = self._open(node, "comprehension", "<comprehension>", outer)
         for generator in node.generators:
             self._targets(scope, generator.target, Bind.ELEMENT, generator.iter, node)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.graph import CallGraph, How
-from torchlint.facts.code.model import Bind, FileFacts, Scope, decorators
+from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts, Scope, decorators
 from torchlint.facts.code.project import Project
 from torchlint.facts.hotness import protocols
 from torchlint.facts.values.values import Values
@@ -30,7 +30,6 @@ _EACH = frozenset(
     """map imap imap_unordered starmap starmap_async map_async filter reduce sorted min max sort tree_map
     tree_map_only apply_along_axis vectorize fromiter apply""".split()
 )
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def indirect(project: Project, graph: CallGraph, values: Values) -> dict[Scope, protocols.EntryPoint]:
@@ -105,7 +104,7 @@ class _Finder:
                 self._drawn(facts, stmt.iter, stmt.body[0])
 
     def _comprehension(self, facts: FileFacts, node: ast.AST) -> None:
-        assert isinstance(node, _COMPREHENSIONS)
+        assert isinstance(node, COMPREHENSIONS)
         element = node.key if isinstance(node, ast.DictComp) else node.elt
         for generator in node.generators:
             self._drawn(facts, generator.iter, element)

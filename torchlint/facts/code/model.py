@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import enum
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from torchlint.sources.text import Source
@@ -19,6 +20,12 @@ ScopeNode = (
     | ast.DictComp
     | ast.GeneratorExp
 )
+
+
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+"""Nodes with a scope of their own that run as part of the function around them."""
+NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+"""Nodes whose code does not run where they stand."""
 
 
 class Bind(enum.Enum):
@@ -213,6 +220,13 @@ class FileFacts:
                 return scope
             current = self.parent.get(current)
         return self.top
+
+    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        """What a node stands in, from inside to outside."""
+        parent = self.parent.get(node)
+        while parent is not None:
+            yield parent
+            parent = self.parent.get(parent)
 
     def statement(self, node: ast.AST) -> ast.stmt | None:
         """The innermost statement that holds a node (itself, for a statement)."""

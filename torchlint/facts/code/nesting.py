@@ -6,14 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts.code.collect import dotted
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import COMPREHENSIONS, NESTED, FileFacts
 
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 LoopNode = ast.For | ast.AsyncFor | ast.While | Comprehension
 
-COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
-OUTSIDE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.Module)
+OUTSIDE = (*NESTED, ast.Module)
 """Nodes that a search for the loops around a node does not leave."""
 
 

@@ -22,18 +22,6 @@ _MOST = 3000
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp)
 
 
-def _unknown(_facts: FileFacts, _node: ast.AST) -> None:
-    return None
-
-
-def _often(_facts: FileFacts, _node: ast.AST) -> bool:
-    return False
-
-
-def _never(_function: Scope) -> bool:
-    return False
-
-
 @dataclass(eq=False, slots=True)
 class Flow:
     """Where values go: followed from an expression through names, containers, calls, returns and attributes.
@@ -45,15 +33,15 @@ class Flow:
     project: Project
     graph: CallGraph
     values: Values
-    records: Records = _unknown
-    seldom: Seldom = _often
-    updates: Callable[[Scope], bool] = _never
+    mentions: Mentions
+    records: Records
+    seldom: Seldom
+    updates: Callable[[Scope], bool]
     _data: _Steps = field(init=False)
     _graph: _Steps = field(init=False)
 
     def __post_init__(self) -> None:
-        mentions = Mentions(self.project, self.graph, self.values)
-        ground = Ground(self.project, self.graph, self.values, mentions, self.updates)
+        ground = Ground(self.project, self.graph, self.values, self.mentions, self.updates)
         self._data = _Steps(ground, Data(ground, self.seldom))
         self._graph = _Steps(ground, Graph(ground, self.records))
 

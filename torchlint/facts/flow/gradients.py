@@ -35,7 +35,6 @@ _ABOUT = frozenset(
 _PAIRS = frozenset({"max", "min", "sort", "topk", "median", "mode", "kthvalue", "cummax", "cummin"})
 _SAME = frozenset({"list", "tuple", "set", "reversed", "iter", "dict"})
 _FOLDED = frozenset({"sum", "max", "min", "abs", "pow"})
-_CARRYING = (Kind.TENSOR, Kind.DISTRIBUTION, Kind.MODULE, Kind.UNKNOWN)
 _CONTAINERS = frozenset({"copy.copy", "copy.deepcopy", "collections.deque", "collections.OrderedDict"})
 
 

@@ -6,11 +6,12 @@ import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from torchlint.facts.code.callers import opaque, passed
+from torchlint.facts.code.callers import passed
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
-from torchlint.facts.hotness.guards import ancestors, limit, negated_limit
+from torchlint.facts.hotness.guards import limit, negated_limit
+from torchlint.facts.values.signatures import starred
 from torchlint.rule import Frequency
 
 
@@ -58,7 +59,7 @@ class Flags:
         """The limits that the known callers put on a parameter."""
         scope = binding.scope
         callers = self.graph.callers.get(scope, ()) if scope is not None else ()
-        if scope is None or not callers or any(opaque(caller.call) for caller in callers):
+        if scope is None or not callers or any(starred(caller.call) for caller in callers):
             return [None]
         limits: list[Frequency | None] = []
         for caller in callers:
@@ -95,7 +96,7 @@ def _set_by_the_way(facts: FileFacts, place: ast.AST, test: ast.AST) -> bool:
     scope = facts.scope_of(place).function
     if scope is not facts.scope_of(test).function:
         return False
-    return scope.kind == "function" or any(isinstance(node, (ast.For, ast.While)) for node in ancestors(facts, place))
+    return scope.kind == "function" or any(isinstance(node, (ast.For, ast.While)) for node in facts.ancestors(place))
 
 
 def _cleared(method: Scope) -> set[str]:

@@ -235,17 +235,9 @@ def _is_ended(test: ast.expr, facts: FileFacts) -> bool:
     if not isinstance(test, ast.Name):
         return False
     bindings = facts.scope_of(test).function.bindings.get(test.id, ())
-    around = set(ancestors(facts, test))
+    around = set(facts.ancestors(test))
     inner = [b for b in bindings if b.how is Bind.ELEMENT and b.stmt in around]
     return bool(bindings) and all(b.how is Bind.ELEMENT and _are_ends(b.value, b.path) for b in inner or bindings)
-
-
-def ancestors(facts: FileFacts, node: ast.AST) -> Iterator[ast.AST]:
-    """What a node stands in, from inside to outside."""
-    parent = facts.parent.get(node)
-    while parent is not None:
-        yield parent
-        parent = facts.parent.get(parent)
 
 
 def _was_due(test: ast.expr, facts: FileFacts) -> bool:

@@ -8,15 +8,13 @@ from dataclasses import dataclass, field
 
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.hotness.flags import Flags
 from torchlint.facts.hotness.guards import branch_limit, early_exits, is_debug_flag, is_none, limit, negated_limit
 from torchlint.facts.hotness.roots import Roots, enclosing_loop, runs_each_time
 from torchlint.facts.state.caches import kept_already, renews
 from torchlint.rule import Frequency
-
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 @dataclass(slots=True)
@@ -93,7 +91,7 @@ class Places:
                 elif local.item is None:
                     local.loops += int(last is None)
                 last = last if isinstance(last, ast.Return) else None
-            elif isinstance(current, (ast.comprehension, *_COMPREHENSIONS)):
+            elif isinstance(current, (ast.comprehension, *COMPREHENSIONS)):
                 local.loops += int(_runs_per_element(current, child, facts.parent.get(current)))
             else:
                 bound = _bound(current, child, facts)
@@ -163,9 +161,9 @@ def _gives(function: Scope, name: str, caller: Caller) -> bool:
 def _runs_per_element(node: ast.AST, child: ast.AST, parent: ast.AST | None) -> bool:
     """Whether a comprehension, or its first clause, runs a child for each element: all but the first iterable."""
     if isinstance(node, ast.comprehension):
-        first = isinstance(parent, _COMPREHENSIONS) and parent.generators[0] is node
+        first = isinstance(parent, COMPREHENSIONS) and parent.generators[0] is node
         return first and child is not node.iter
-    return isinstance(node, _COMPREHENSIONS) and child is not node.generators[0]
+    return isinstance(node, COMPREHENSIONS) and child is not node.generators[0]
 
 
 def _bound(node: ast.AST, child: ast.AST, facts: FileFacts) -> Frequency | None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.collect import dotted
-from torchlint.facts.code.model import Bind, FileFacts
-from torchlint.facts.code.nesting import COMPREHENSIONS, LoopNode, around, inside
+from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts
+from torchlint.facts.code.nesting import LoopNode, around, inside
 from torchlint.facts.code.project import Project
 from torchlint.facts.state.effects import Sides, nodes_of
 from torchlint.facts.state.provenance import looped

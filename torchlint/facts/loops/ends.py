@@ -7,8 +7,8 @@ import enum
 from collections.abc import Iterator, Set
 
 from torchlint.facts.code.collect import dotted
-from torchlint.facts.code.model import Binding, FileFacts
-from torchlint.facts.code.nesting import COMPREHENSIONS, LoopNode, stored_before
+from torchlint.facts.code.model import COMPREHENSIONS, Binding, FileFacts
+from torchlint.facts.code.nesting import LoopNode, stored_before
 from torchlint.facts.code.reach import rounds
 from torchlint.facts.state.effects import Sides, code_of, nodes_of
 from torchlint.facts.values.values import Values

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import Bind, FileFacts, Scope
-from torchlint.facts.code.nesting import COMPREHENSIONS, LoopNode, around, stored_before
+from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts, Scope
+from torchlint.facts.code.nesting import LoopNode, around, stored_before
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import rounds
 from torchlint.facts.flow.flow import Flow
@@ -245,7 +245,7 @@ class Growth:
                 return True
             if isinstance(part, ast.Name):
                 bindings = self.project.reaching(facts, part).bindings
-                todo.extend(b.value for b in bindings if b.value is not None and loop in _holders(facts, b.value))
+                todo.extend(b.value for b in bindings if b.value is not None and loop in facts.ancestors(b.value))
             else:
                 todo.extend(inner for inner in ast.walk(part) if isinstance(inner, (ast.Name, ast.Call)))
         return False
@@ -274,14 +274,6 @@ def _holder(facts: FileFacts, node: ast.expr) -> tuple[ast.expr, ast.AST | None]
     if isinstance(parent, ast.keyword):
         parent = facts.parent.get(parent)
     return node, parent
-
-
-def _holders(facts: FileFacts, node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes that hold another one, innermost first."""
-    above = facts.parent.get(node)
-    while above is not None:
-        yield above
-        above = facts.parent.get(above)
 
 
 def _parts(node: ast.expr) -> Iterator[ast.expr]:

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from torchlint.facts.code.model import FileFacts
-from torchlint.facts.code.nesting import COMPREHENSIONS, LoopNode
+from torchlint.facts.code.model import COMPREHENSIONS, FileFacts
+from torchlint.facts.code.nesting import LoopNode
 from torchlint.facts.code.project import Project
 from torchlint.facts.state.effects import code_of
 

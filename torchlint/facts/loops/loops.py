@@ -6,8 +6,8 @@ import ast
 from dataclasses import dataclass, field
 
 from torchlint.facts.code.collect import dotted
-from torchlint.facts.code.model import Bind, Binding, FileFacts
-from torchlint.facts.code.nesting import COMPREHENSIONS, OUTSIDE, LoopNode, around, head, inside, stored_before
+from torchlint.facts.code.model import COMPREHENSIONS, Bind, Binding, FileFacts
+from torchlint.facts.code.nesting import OUTSIDE, LoopNode, around, head, inside, stored_before
 from torchlint.facts.code.reach import Rounds, rounds
 from torchlint.facts.loops.ends import Ends, Follower
 from torchlint.facts.loops.joining import Joining

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from torchlint.facts.code.model import FileFacts
-from torchlint.facts.code.nesting import COMPREHENSIONS, LOOPS, around, head, inside, stored_before
+from torchlint.facts.code.model import COMPREHENSIONS, FileFacts
+from torchlint.facts.code.nesting import LOOPS, around, head, inside, stored_before
 from torchlint.facts.code.reach import rounds
 from torchlint.facts.hotness.guards import names_in
 from torchlint.facts.loops.joining import JOINS

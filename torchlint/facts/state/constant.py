@@ -7,12 +7,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from torchlint.facts.code.callers import opaque, passed, stores_of
+from torchlint.facts.code.callers import passed, stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
 from torchlint.facts.hotness.guards import is_none
+from torchlint.facts.values.signatures import starred
 from torchlint.facts.values.values import Values
 from torchlint.rule import Kind
 
@@ -62,7 +63,7 @@ class Constants:
         return False
 
     def _call(self, facts: FileFacts, node: ast.Call) -> bool:
-        if opaque(node):
+        if starred(node):
             return False
         name = self.project.qualified(facts, node.func) or ""
         pure = name.startswith(("math.", "builtins.")) and (name.startswith("math.") or name.partition(".")[2] in _PURE)
@@ -118,7 +119,7 @@ class Constants:
             if node is not None:
                 if not self.of(caller.facts, node):
                     return False
-            elif opaque(caller.call) or binding.value is None or not self.of(facts, binding.value):
+            elif starred(caller.call) or binding.value is None or not self.of(facts, binding.value):
                 return False
             elif is_none(binding.value):
                 return False  # no tensor is made of what was left out

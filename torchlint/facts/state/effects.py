@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.model import NESTED, Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project, is_super
 from torchlint.facts.code.solver import Solver
 from torchlint.facts.values.values import Values
@@ -22,7 +22,6 @@ from torchlint.rule import Kind, Value
 PARAMETERS = "<parameters>"
 """The state that optimizers change and networks read."""
 
-_NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _PURE = ("builtins.", "torch.", "numpy.", "math.", "itertools.", "operator.", "copy.", "time.", "collections.")
 _DRAWING = re.compile(r"^(numpy\.random\.|torch\.(rand|normal|multinomial|bernoulli|poisson)|builtins\.(next|input)$)")
 _OPTIMIZER = re.compile(r"(optim\w*|(^|_)opt\w*|scaler)\d*$", re.IGNORECASE)
@@ -86,7 +85,7 @@ def nodes_of(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
     while todo:
         node = todo.pop()
         yield node
-        if not isinstance(node, _NESTED):
+        if not isinstance(node, NESTED):
             todo.extend(ast.iter_child_nodes(node))
 
 

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 
 from torchlint.facts.autograd.layers import is_kept_layer
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.model import NESTED, Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
 from torchlint.facts.values.values import Values
 from torchlint.rule import UNKNOWN, Kind
 
-_NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _HARMLESS = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.DISTRIBUTION, Kind.NUMBER, Kind.SCALAR, Kind.STRING, Kind.SIZE})
 _KEEPING = frozenset({"append", "appendleft", "extend", "insert", "add", "update", "setdefault", "put", "push"})
 _STEPPING = frozenset({"reset", "step", "reset_async", "step_async", "step_wait"})
@@ -56,7 +55,7 @@ class Escapes:
         returned = [part.value for part in inside if isinstance(part, ast.Return) and part.value is not None]
         if not all(self.values.of(facts, value).is_data for value in returned):
             return False
-        if isinstance(node, _NESTED):
+        if isinstance(node, NESTED):
             return bool(returned)
         uses = self._uses_outside(facts, node, within)
         return bool(returned or uses) and all(self._turned_into_data(facts, use) for use in uses)
@@ -269,5 +268,5 @@ def _nodes(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
     while todo:
         node = todo.pop()
         yield node
-        if not isinstance(node, _NESTED):
+        if not isinstance(node, NESTED):
             todo.extend(reversed(list(ast.iter_child_nodes(node))))

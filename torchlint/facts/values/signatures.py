@@ -50,7 +50,7 @@ def is_true(node: ast.expr | None) -> bool:
 
 
 def starred(call: ast.Call) -> bool:
-    """Whether star arguments hide what a call gives."""
+    """Whether star arguments hide what a call passes."""
     return any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
 
 

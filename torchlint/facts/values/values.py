@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from torchlint.facts.code.callers import Caller, opaque, passed
+from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import NotYetError, Solver
@@ -19,6 +19,7 @@ from torchlint.facts.values.calls import Calls
 from torchlint.facts.values.containers import element_of
 from torchlint.facts.values.join import INT, join, list_of, registry, tuple_of
 from torchlint.facts.values.libraries import library_name
+from torchlint.facts.values.signatures import starred
 from torchlint.facts.values.tensors import tensor_item
 from torchlint.rule import UNKNOWN, Kind, Value
 
@@ -294,7 +295,7 @@ class Values:
         node = passed(scope, binding.target, caller)
         if node is not None:
             return self._ask.value(caller.facts, node)
-        if opaque(caller.call):
+        if starred(caller.call):
             return UNKNOWN
         return self._ask.value(scope.file, binding.value) if binding.value is not None else UNKNOWN
 
