@@ -39,7 +39,7 @@ def load_rules(package: str = BUILT_IN) -> tuple[type[Rule], ...]:
 
 
 @cache
-def _measured(package: str) -> tuple[tuple[str, str, Cost], ...]:
+def measured(package: str = BUILT_IN) -> tuple[tuple[str, str, Cost], ...]:
     """Code, name of the example and figure of every row of the package's ``figures.json``, in its order."""
     root = importlib.import_module(package)
     path = Path(next(iter(root.__path__))) / "figures.json"
@@ -54,7 +54,7 @@ def _measured(package: str) -> tuple[tuple[str, str, Cost], ...]:
 def figures_by_example(package: str = BUILT_IN) -> Mapping[tuple[str, str], Cost]:
     """What was measured by code and name of the example, in the order of the file; of two devices the first."""
     found: dict[tuple[str, str], Cost] = {}
-    for code, example, cost in _measured(package):
+    for code, example, cost in measured(package):
         found.setdefault((code, example), cost)
     return found
 
@@ -62,6 +62,6 @@ def figures_by_example(package: str = BUILT_IN) -> Mapping[tuple[str, str], Cost
 def figures(package: str = BUILT_IN) -> Mapping[str, tuple[Cost, ...]]:
     """What was measured for each rule on all devices, the rule's first example first."""
     found: dict[str, list[Cost]] = {}
-    for code, _, cost in _measured(package):
+    for code, _, cost in measured(package):
         found.setdefault(code, []).append(cost)
     return {code: tuple(costs) for code, costs in found.items()}

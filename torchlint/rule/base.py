@@ -172,6 +172,8 @@ class Rule:
         cuda_only: the gain exists on an accelerator only.
         about_memory: the smell costs memory, whatever it does to the time.
         may_change: everything that any of its fixes may change.
+        kept: why it runs by default although nobody measured a gain in time, in words of the documentation's section
+            "Measured"; empty: the gain was measured, or it is memory, or it is a note about an accelerator.
         exceptions: kinds of awkward inputs with which the fixed code does otherwise although no ``Change`` names how
             (``negative strides``), each with words that say so and that stand in the documentation, too.
         gate: words of which a file must hold one to be of interest (defaults to ``torch``).
@@ -190,6 +192,7 @@ class Rule:
     about_memory: ClassVar[bool] = False
     fixable: ClassVar[bool] = False
     may_change: ClassVar[tuple[Change, ...]] = ()
+    kept: ClassVar[str] = ""
     exceptions: ClassVar[Mapping[str, str]] = {}
     gate: ClassVar[tuple[str, ...]] = ("torch",)
     examples: ClassVar[tuple[Example, ...]] = ()

@@ -83,7 +83,8 @@ class AmpMisuse(Rule):
     Where torch older than 2.3 must be supported.
 
     ## Measured
-    Mixed precision on an accelerator has not been measured here.
+    Mixed precision on an accelerator has not been measured here. A deprecated spelling goes away, and a part that
+    nobody uses does nothing: it is a mistake whatever it costs.
 
     ## References
     - PyTorch documentation, "Automatic Mixed Precision package".
@@ -95,6 +96,7 @@ class AmpMisuse(Rule):
     trigger = Trigger(calls=frozenset({*_OLD, *_SCALERS, *_CASTS}), imports=frozenset(_OLD))
     least = Frequency.ONCE
     cuda_only = True
+    kept = "it is a mistake whatever it costs"
     examples = (
         Example(
             name="scaler-without-use",
