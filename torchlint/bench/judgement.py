@@ -1,4 +1,4 @@
-"""Whether a rule has a place among those that run by default: what was measured decides. Needs neither torch nor numpy."""
+"""Whether a rule has a place among those that run by default: what was measured decides. Needs no torch, no numpy."""
 
 from __future__ import annotations
 
