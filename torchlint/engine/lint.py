@@ -13,6 +13,7 @@ from torchlint.engine.result import Problem
 from torchlint.engine.sites import Triggers
 from torchlint.facts.code.model import FileFacts
 from torchlint.rule import Cost, Edit, Finding, Fix, PlainFix, Report, Rule
+from torchlint.sources.text import Source
 
 if TYPE_CHECKING:
     from torchlint.engine.site import PairedSite
@@ -151,7 +152,7 @@ def finish(drafts: Sequence[Draft], facts: FileFacts) -> list[Finding]:
         if draft.shared and count > 1:
             finding = replace(finding, message=finding.message + draft.shared.format(count=count))
         found.setdefault((*finding.order, finding.message), finding)
-    return _fingerprinted(sorted(found.values(), key=lambda finding: finding.order), facts)
+    return fingerprinted(sorted(found.values(), key=lambda finding: finding.order), facts.source)
 
 
 def _winners(drafts: Sequence[Draft]) -> list[Draft]:
@@ -166,11 +167,11 @@ def _winners(drafts: Sequence[Draft]) -> list[Draft]:
     return kept
 
 
-def _fingerprinted(findings: Sequence[Finding], facts: FileFacts) -> list[Finding]:
+def fingerprinted(findings: Sequence[Finding], source: Source) -> list[Finding]:
     """Fingerprints from rule, path, normalised code of the row and occurrence: stable under moved lines."""
     import hashlib
 
-    rows = facts.source.utf8.splitlines()
+    rows = source.utf8.splitlines()
     seen: dict[str, int] = {}
     result = []
     for finding in findings:

@@ -16,6 +16,7 @@ from torchlint.engine.notebooks import inner_name, notebook_codes, outside
 from torchlint.engine.result import FixedFile, NoCodeError, Problem, Result
 from torchlint.engine.rules import figures_by_example, load_rules
 from torchlint.engine.scope import Scope, Scopes, SettingsOf
+from torchlint.engine.unused import unused
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.hotness.roots import is_test
 from torchlint.facts.hotness.why import explain, shortened
@@ -204,11 +205,12 @@ class _Run:
                 found[name] = [_syntax_error(name, broken[name])]
                 continue
             facts = analysis.project.files.get(inner_name(name))
-            if facts is None:
-                found[name] = []
-                continue
             scope = self.scopes.of(source.path)
-            drafts = map(outside, scope.linter.lint(analysis, facts, self._shown(source, scope)))
+            shown = self._shown(source, scope)
+            drafts = [*map(outside, scope.linter.lint(analysis, facts, shown))] if facts is not None else []
+            heed = not self.settings.ignore_noqa
+            idle = unused(source, scope.linter, scope.every, analysis, facts, heed=heed)
+            drafts += [finding for finding in idle if finding.code not in scope.ignored(source.path)]
             found[name] = [scope.offered(finding) for finding in self.known.unknown(drafts, source)]
         return found
 

@@ -53,6 +53,11 @@ class Scope:
         return scope
 
     @cached_property
+    def every(self) -> Linter:
+        """All rules, selected or not."""
+        return Linter(tuple(rule() for rule in self.available), {}, self.available, self.linter.problems)
+
+    @cached_property
     def unfixable(self) -> frozenset[str]:
         """The codes of the rules whose fixes are not offered."""
         known = frozenset(rule.code for rule in self.available)

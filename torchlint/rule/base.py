@@ -56,6 +56,8 @@ class Trigger:
             the target.
         ensembles: calls in loops that run one of several networks built alike (see ``Site.ensemble``).
         assigned: attributes; the site's node is the value that is assigned to one of an object other than ``self``.
+        suppressions: comments that silence findings but silence none. They are no nodes: what there is to say is said
+            under the rule's name without a call of ``check``.
     """
 
     calls: frozenset[str] = frozenset()
@@ -73,6 +75,7 @@ class Trigger:
     stored: frozenset[str] = frozenset()
     ensembles: bool = False
     assigned: frozenset[str] = frozenset()
+    suppressions: bool = False
 
 
 @dataclass(frozen=True, slots=True)
