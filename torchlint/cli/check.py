@@ -15,7 +15,7 @@ from torchlint.cli.nearest import SELECTORS, FilePatterns, Words, choice_option
 from torchlint.cli.printing import Volume
 from torchlint.cli.run import Run, describe_hotness
 from torchlint.rule import Change
-from torchlint.settings.check import DEVICES, FAIL_LEVELS, OUTPUT_FORMATS
+from torchlint.settings.check import DEVICES, FAIL_LEVELS, OUTPUT_FORMATS, PYTHONS, WrongKeyError, torch_version
 from torchlint.settings.load import Nested, load_settings
 from torchlint.settings.model import Settings
 
@@ -38,6 +38,13 @@ def _joined(
 
 def _list_option(*names: str, kind: Words, text: str) -> Callable[[FC], FC]:
     return click.option(*names, type=kind, multiple=True, callback=_joined, help=text)
+
+
+def _torch(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    try:
+        return value if value is None else torch_version(value)
+    except WrongKeyError as error:
+        raise click.BadParameter(error.message) from error
 
 
 def _flag(*names: str, text: str) -> Callable[[FC], FC]:
@@ -67,7 +74,7 @@ class _Check(Sectioned):
         "Rules": ("select", "ignore", "extend_select", "per_file_ignores", "preview"),
         "Known findings": ("baseline", "since", "add_noqa", "ignore_noqa"),
         "Files": ("exclude", "extend_exclude", "force_exclude", "respect_gitignore", "stdin_filename", "no_context"),
-        "Settings": ("config", "isolated", "device"),
+        "Settings": ("config", "isolated", "device", "target_torch", "target_version"),
         "Output": (
             "output_format",
             "output_file",
@@ -124,6 +131,13 @@ class _Check(Sectioned):
 @_flag("--exit-non-zero-on-fix", text="Exit with 1 if something was fixed, even if nothing is left.")
 @click.option("--explain-hot", metavar="FILE:LINE", help="Say how often a line runs, and why.")
 @choice_option("--device", choices=DEVICES, text="Where the code runs; auto: what it says itself.")
+@click.option(
+    "--target-torch",
+    metavar="VERSION",
+    callback=_torch,
+    help="The oldest torch that the code has to run with, e.g. 2.2; else what the project says.",
+)
+@choice_option("--target-version", choices=PYTHONS, text="The oldest Python that the code has to run with.")
 @click.option("--statistics", is_flag=True, help="Count the findings of each rule instead of listing them.")
 @click.option("-w", "--watch", is_flag=True, help="Lint again whenever a file changes.")
 @click.option("--show-files", is_flag=True, help="List the files that would be linted.")

@@ -13,6 +13,7 @@ from torchlint.engine.result import Problem
 from torchlint.engine.sites import Triggers
 from torchlint.facts.code.model import FileFacts
 from torchlint.rule import Cost, Edit, Finding, Fix, PlainFix, Report, Rule
+from torchlint.rule.versions import Target
 from torchlint.sources.text import Source
 
 if TYPE_CHECKING:
@@ -21,13 +22,17 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, slots=True)
 class Linter:
-    """The selected rules, ready to look at files; ``known`` are all rules, selected or not."""
+    """The selected rules, ready to look at files; ``known`` are all rules, selected or not.
+
+    ``target`` is what the files are written for: what does not hold for it is not said.
+    """
 
     rules: Sequence[Rule]
     costs: dict[tuple[str, str], Cost] = field(default_factory=dict)
     known: Sequence[type[Rule]] = ()
     problems: list[Problem] = field(default_factory=list)
     unpaired: int = 0
+    target: Target = field(default_factory=Target)
     _stronger: dict[str, frozenset[str]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -80,7 +85,11 @@ class Linter:
     def apply(self, rule: Rule, site: PairedSite) -> list[Draft]:
         """What one rule says of one site; a rule that fails is an internal problem and the work goes on."""
         try:
-            return [self._draft(rule, site, report) for report in rule.check(site)]
+            return [
+                self._draft(rule, site, report)
+                for report in rule.check(site)
+                if self.target.concerned_by(report.torch or rule.torch)
+            ]
         except Exception as error:  # noqa: BLE001  a rule is somebody else's code and may fail in any way
             problem = f"rule {rule.code} failed at {site!r}: {type(error).__name__}: {error}"
             if not any(known.message == problem for known in self.problems):
@@ -103,11 +112,14 @@ class Linter:
             rows=_rows(site),
             hot=site.hot,
             cost=self.costs.get((rule.code, report.figure)),
-            fix=plain_fix(report.fix, site) if report.fix is not None else None,
+            fix=self._fix(report.fix, site),
             cuda_only=rule.cuda_only,
         )
         function = site.facts.scope_of(site.twin).function.qualname
         return Draft(finding, start, end, report.shared, function, self._stronger[rule.code])
+
+    def _fix(self, fix: Fix | None, site: PairedSite) -> PlainFix | None:
+        return plain_fix(fix, site) if fix is not None and self.target.has(fix.torch, fix.python) else None
 
 
 @dataclass(frozen=True, slots=True)

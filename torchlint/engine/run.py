@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -22,6 +23,7 @@ from torchlint.facts.hotness.roots import is_test
 from torchlint.facts.hotness.why import explain, shortened
 from torchlint.rule import Cost, Finding, Level, PlainFix, Position
 from torchlint.rule.frequency import Why
+from torchlint.rule.versions import Target
 from torchlint.settings.model import Settings
 from torchlint.settings.root import is_root
 from torchlint.sources.decode import UndecodableError, read_any
@@ -163,7 +165,8 @@ class _Run:
                 target[name] = read_any(texts[name], broken[name], name)
             except UndecodableError as error:
                 if name in wanted:
-                    self.result_.findings.append(_syntax_error(name, Unparsed(str(error), error.row, error.column)))
+                    unparsed = Unparsed(str(error), error.row, error.column)
+                    self.result_.findings.append(_syntax_error(name, unparsed, self.scopes.run.linter.target))
 
     def _project(self, wanted: Mapping[str, Path]) -> dict[str, Path]:
         """All files of the project, for their facts."""
@@ -202,7 +205,7 @@ class _Run:
         found: dict[str, list[Finding]] = {}
         for name, source in sources.items():
             if name in broken:
-                found[name] = [_syntax_error(name, broken[name])]
+                found[name] = [_syntax_error(name, broken[name], self.scopes.of(source.path).linter.target)]
                 continue
             facts = analysis.project.files.get(inner_name(name))
             scope = self.scopes.of(source.path)
@@ -295,13 +298,16 @@ def _name(path: Path, root: Path) -> str:
         return Path(os.path.relpath(path, root)).as_posix()
 
 
-def _syntax_error(name: str, unparsed: Unparsed) -> Finding:
-    """The finding for a file that Python cannot read."""
+def _syntax_error(name: str, unparsed: Unparsed, target: Target) -> Finding:
+    """The finding for a file that Python cannot read; one that is for a newer Python may well be in order."""
+    python = sys.version_info[:2]
+    newer = target.python is not None and target.python > python
+    doubt = f"; torchlint runs on Python {python[0]}.{python[1]}, and the project is for a newer one" if newer else ""
     start = Position(unparsed.row, max(1, unparsed.column))
     finding = Finding(
         code=SYNTAX_ERROR,
         name="syntax-error",
-        message=unparsed.message,
+        message=f"{unparsed.message}{doubt}",
         level=Level.ERROR,
         path=name,
         start=start,
