@@ -184,10 +184,15 @@ def check(  # long: a parameter for each option that is no setting, and their he
     if explain_hot is not None:
         path, row = _place(explain_hot)
         return describe_hotness(path, row, settings_of(path, config, isolated, overrides))
-    given = tuple(map(Path, paths)) or (Path(),)
     start = start_of(paths, stdin_filename)
-    settings = settings_of(start, config, isolated, overrides)
-    run = Run(given, settings, Nested(settings, overrides, config), Volume.of(quiet, silent, verbose), statistics)
+
+    def prepare() -> Run:
+        given = tuple(map(Path, paths)) or (Path(),)
+        settings = settings_of(start, config, isolated, overrides)
+        own = Nested(settings, overrides, config)
+        return Run(given, settings, own, Volume.of(quiet, silent, verbose), statistics)
+
+    run = prepare()
     if show_settings:
         return run.show_settings()
     if show_files:
@@ -196,7 +201,11 @@ def check(  # long: a parameter for each option that is no setting, and their he
         return run.check_stdin(stdin_filename)
     if add_noqa is not None:
         return run.add_noqa(add_noqa)
-    return run.watch() if watch else run.check()
+    if watch:
+        from torchlint.cli.watch import watch as lint_and_watch
+
+        lint_and_watch(run, prepare)
+    return run.check()
 
 
 # Options of which at most one makes sense.

@@ -125,15 +125,6 @@ class Run:
 
         return silence(self, reason)
 
-    def watch(self) -> int:
-        """Lint now, and again whenever a file of the project changes, until the user interrupts.
-
-        Raises: as ``check``.
-        """
-        from torchlint.cli.watch import watch
-
-        return watch(self)
-
 
 def _left_out(path: Path, settings: Settings) -> bool:
     """Whether standard input stands for a file that is excluded although it is given."""
