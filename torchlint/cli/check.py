@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 _Item = TypeVar("_Item")
 _STDIN = "-"
+_ON_LINE = re.compile(r"(.+):([1-9][0-9]*)", re.DOTALL)
+_IN_CELL = re.compile(r"(.+\.ipynb):(?:cell )?([1-9][0-9]*):([1-9][0-9]*)", re.DOTALL)
 _SELECTOR = Words(SELECTORS)
 _PATTERN = Words("patterns")
 _CHANGE = Words("changes", [change.value for change in Change])
@@ -182,8 +185,8 @@ def check(  # long: a parameter for each option that is no setting, and their he
     """
     _check_combination(click.get_current_context().params)
     if explain_hot is not None:
-        path, row = _place(explain_hot)
-        return describe_hotness(path, row, settings_of(path, config, isolated, overrides))
+        path, cell, row = _place(explain_hot)
+        return describe_hotness(path, cell, row, settings_of(path, config, isolated, overrides))
     start = start_of(paths, stdin_filename)
 
     def prepare() -> Run:
@@ -242,15 +245,17 @@ def start_of(paths: Sequence[str], stdin_filename: Path | None) -> Path:
     return _common([Path(path) for path in paths] or [Path()])
 
 
-def _place(text: str) -> tuple[Path, int]:
-    path, _, row = text.rpartition(":")
-    if not path or not row.isdecimal() or int(row) < 1:
+def _place(text: str) -> tuple[Path, int | None, int]:
+    """The file, cell and line of ``agent.py:88`` or ``nb.ipynb:cell 3:12``."""
+    match = _IN_CELL.fullmatch(text) or _ON_LINE.fullmatch(text)
+    if match is None:
         raise click.UsageError(f"--explain-hot takes FILE:LINE, e.g. agent.py:88, not {text!r}")
+    path, *cell, row = match.groups()
     if not Path(path).is_file():
         raise click.UsageError(f"--explain-hot: no such file: {path}")
-    if path.endswith(".ipynb"):
-        raise click.UsageError("--explain-hot is for Python files, not for notebooks")
-    return Path(os.path.abspath(path)), int(row)
+    if path.endswith(".ipynb") and not cell:
+        raise click.UsageError(f"--explain-hot: in a notebook give the cell, too: '{path}:cell 3:{row}'")
+    return Path(os.path.abspath(path)), int(cell[0]) if cell else None, int(row)
 
 
 def _common(paths: Sequence[Path]) -> Path:

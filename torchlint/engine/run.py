@@ -13,7 +13,7 @@ from pathlib import Path
 from torchlint.engine.analysis import Analysis, Unparsed, analyse, parse
 from torchlint.engine.gate import passing
 from torchlint.engine.known import Known
-from torchlint.engine.notebooks import inner_name, notebook_codes, outside
+from torchlint.engine.notebooks import by_cells, inner_name, notebook_codes, outside, row_of_cell
 from torchlint.engine.result import FixedFile, NoCodeError, Problem, Result
 from torchlint.engine.rules import figures_by_example, load_rules
 from torchlint.engine.scope import Scope, Scopes, SettingsOf
@@ -64,8 +64,10 @@ def linted_files(paths: Sequence[Path], settings: Settings, own: SettingsOf | No
     return Result(problems=problems, files=len(names), names=tuple(names))
 
 
-def explain_hot(path: Path, row: int, settings: Settings, most: int = 10) -> Why:
+def explain_hot(path: Path, row: int, settings: Settings, *, cell: int | None = None, most: int = 10) -> Why:
     """Why the innermost statement on a row of a file runs as often as it does, with ``most`` ways at most.
+
+    In a notebook it is a row of the cell with this number, and so are all rows in the answer.
 
     Raises:
         NoCodeError: no statement stands on that row, or the file cannot be read.
@@ -76,18 +78,23 @@ def explain_hot(path: Path, row: int, settings: Settings, most: int = 10) -> Why
     analysis, broken = run.analysed({**run.context, **run.sources})
     if name in broken:
         raise NoCodeError(f"{name}:{broken[name].row}: {broken[name].message}")
-    facts = analysis.project.files.get(name)
+    facts = analysis.project.files.get(inner_name(name))
     if facts is None:
         return Why(reasons=(_unread(name),))
+    if cell is not None:
+        row = row_of_cell(facts.source, name, cell, row)
     rows = facts.source.utf8.count(b"\n") + 1
     if row > rows:
         raise NoCodeError(f"{name} ends on line {rows}, before line {row}")
     nodes = [stmt for stmt in facts.places if stmt.lineno <= row <= (stmt.end_lineno or stmt.lineno)]
     own = [stmt for stmt in nodes if row in _rows(stmt)]
     if not own:
-        raise NoCodeError(f"there is no statement on line {row} of {name}")
+        raise NoCodeError(
+            f"there is no statement on {f'that line of cell {cell}' if cell else f'line {row}'} of {name}"
+        )
     innermost = max(own, key=lambda stmt: (stmt.lineno, -(stmt.end_lineno or 0)))
-    return shortened(explain(analysis.heat, facts, innermost), most)
+    why = shortened(explain(analysis.heat, facts, innermost), most)
+    return by_cells(why, {name: facts.source for name, facts in analysis.project.files.items()})
 
 
 def _readable(run: _Run, path: Path, name: str) -> None:
