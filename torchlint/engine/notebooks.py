@@ -31,11 +31,12 @@ def inner_name(name: str) -> str:
 
 def outside(finding: Finding) -> Finding:
     """A finding with the files' own names."""
-    path = tuple(replace(hop, path=_own(hop.path)) for hop in finding.hot.path)
+    path = tuple(replace(hop, path=outer_name(hop.path)) for hop in finding.hot.path)
     if path == finding.hot.path and not finding.path.endswith(_SUFFIX):
         return finding
-    return replace(finding, path=_own(finding.path), hot=replace(finding.hot, path=path))
+    return replace(finding, path=outer_name(finding.path), hot=replace(finding.hot, path=path))
 
 
-def _own(name: str) -> str:
+def outer_name(name: str) -> str:
+    """The name of a file by its name among the facts."""
     return name.removesuffix(_SUFFIX) if name.endswith(2 * _SUFFIX) else name
