@@ -15,7 +15,7 @@ MODULE_LINES = 500
 FUNCTION_LINES = 60
 
 # The one module that may catch everything, once: around a rule, which is somebody else's code.
-CALLS_RULES = "torchlint.engine.lint"
+KEEPS_GOING = "torchlint.engine.mishap"
 
 # Prefixes of the modules of ours that each part may import, besides its own. Settings reach the parts below as a value.
 ALLOWED = {
@@ -182,9 +182,9 @@ def test_only_the_command_line_prints(module: str) -> None:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_nothing_catches_everything(module: str) -> None:
-    """No bare ``except`` and no ``except Exception``, but around a rule."""
+    """No bare ``except`` and no ``except Exception``, but in the one place that keeps a run going."""
     found = places(module, filter(catches_everything, ast.walk(TREES[module])))
-    assert len(found) <= (module == CALLS_RULES), found
+    assert len(found) <= (module == KEEPS_GOING), found
 
 
 @pytest.mark.parametrize("module", MODULES)

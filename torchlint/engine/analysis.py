@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from torchlint.engine.limits import too_many_bytes, too_much
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.autograd.averages import Averages
 from torchlint.facts.autograd.backward import Backwards
@@ -52,11 +54,12 @@ from torchlint.sources.text import Source
 
 @dataclass(frozen=True, slots=True)
 class Unparsed:
-    """A file that Python cannot read: the message, and where."""
+    """A file that Python cannot read: the message, and where; ``too_much``: it could, but the file is too large."""
 
     message: str
-    row: int
-    column: int
+    row: int = 1
+    column: int = 1
+    too_much: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -187,28 +190,46 @@ def _speaks_of_devices(facts: FileFacts) -> bool:
 
 
 def parse(sources: Mapping[str, Source]) -> tuple[list[FileFacts], dict[str, Unparsed]]:
-    """Parse files and gather the facts of each; files that do not parse are reported by name.
+    """Parse files and gather the facts of each; files that do not parse, or are too large, are reported by name.
 
     Tests are parsed for their syntax alone.
     """
     files: list[FileFacts] = []
     broken: dict[str, Unparsed] = {}
     for name in sorted(sources):
-        source = sources[name]
-        try:
-            tree = ast.parse(source.utf8)
-            if is_test(name):
-                continue
-            module, package = module_name(name)
-            facts = collect(source, tree, module, package)
-        except SyntaxError as error:
-            broken[name] = Unparsed(error.msg or "invalid syntax", error.lineno or 1, error.offset or 1)
-        except (ValueError, RecursionError, MemoryError) as error:
-            broken[name] = Unparsed(f"cannot be parsed: {error or type(error).__name__}", 1, 1)
-        else:
-            facts.marks = marks(source)
-            files.append(facts)
+        found = _read(sources[name], name)
+        if isinstance(found, Unparsed):
+            broken[name] = found
+        elif found is not None:
+            files.append(found)
     return files, broken
+
+
+def _read(source: Source, name: str) -> FileFacts | Unparsed | None:
+    """The facts of one file, ``None`` of a test."""
+    reason = too_many_bytes(len(source.utf8))
+    if reason:
+        return Unparsed(reason, too_much=True)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            # Not the bytes: in those Python would obey a declaration of another encoding.
+            tree = ast.parse(source.text)
+    except SyntaxError as error:
+        return Unparsed(error.msg or "invalid syntax", error.lineno or 1, error.offset or 1)
+    except ValueError as error:
+        return Unparsed(f"cannot be parsed: {error}")
+    except (RecursionError, MemoryError):
+        return Unparsed("cannot be parsed: its code is nested too deeply for Python")
+    if is_test(name):
+        return None
+    module, package = module_name(name)
+    facts = collect(source, tree, module, package)
+    reason = too_much(facts)
+    if reason:
+        return Unparsed(reason, too_much=True)
+    facts.marks = marks(source)
+    return facts
 
 
 def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
