@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
 
 _RULES = "RULES"
+# Pages with tables that need the room of the menus beside them.
+_WIDE = ("comparison.md", "accuracy.md")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -37,6 +39,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Give each page its final text; its front matter was taken by MkDocs already."""
     text = _site(config).text(page.file.src_uri)
+    if page.file.src_uri in _WIDE:
+        page.meta["hide"] = ["navigation", "toc"]
     if text.startswith("---\n"):
         text = text.split("\n---\n", 1)[1]
     return text

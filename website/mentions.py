@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection
 
 # What is left as it is: code between fences or backticks, links, HTML, comments.
-_KEPT = re.compile(r"(```.*?```|~~~.*?~~~|`[^`\n]*`|\[[^\]]*\]\([^)]*\)|<[^>\n]*>)", re.DOTALL)
+_KEPT = re.compile(r"(```.*?```|~~~.*?~~~|<svg.*?</svg>|`[^`\n]*`|\[[^\]]*\]\([^)]*\)|<[^>\n]*>)", re.DOTALL)
 _CODE = re.compile(r"(?<![\w/#.-])(TL\d{3})(?![\w.-]*\w|\])")
 
 

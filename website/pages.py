@@ -64,10 +64,10 @@ class Site:
         text = {**self.written, **self.made}[page]
         if page.startswith("source/"):
             return text
-        text = text.replace(_MEASURED, self._all_measured()) if _MEASURED in text else text
-        text = text.replace(_PEERS, "\n".join(self._speeds())) if _PEERS in text else text
         text = Links(self.root, self.addresses).rewritten(text, page)
         text = linked(text, page, {rule.code for rule in self.rules})
+        text = text.replace(_MEASURED, self._all_measured()) if _MEASURED in text else text
+        text = text.replace(_PEERS, "\n".join(self._speeds())) if _PEERS in text else text
         return shown(text, self.root / "examples" / "agent") if run else text
 
     def navigation(self) -> list[dict[str, object]]:

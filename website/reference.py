@@ -87,7 +87,8 @@ def commands_page() -> str:
 def _commands(
     group: click.Group, context: click.Context, path: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    for name in group.list_commands(context):
+    # What is called most comes first.
+    for name in sorted(group.list_commands(context), key=lambda name: (name != "check", name)):
         command = group.get_command(context, name)
         if isinstance(command, click.Group):
             yield from _commands(command, context, (*path, name))
@@ -106,11 +107,11 @@ def _command(path: tuple[str, ...], command: click.Command, parent: click.Contex
     listed = {name for names in sections.values() for name in names}
     others = [name for name in options if name not in listed]
     for heading, names in (*sections.items(), ("", others)):
-        rows = [record for name in names if (record := options[name].get_help_record(context))]
+        rows = [record for each in names if (record := options[each].get_help_record(context))]
         if rows:
             if heading:
                 yield f"### {heading}" + f" {{ #{path[-1]}-{_slug(heading)} }}"
-            yield "\n".join(["| Option | Does |", "|---|---|", *(f"| `{_cell(a)}` | {_cell(b)} |" for a, b in rows)])
+            yield "\n".join(["| Option | Does |", "|---|---|", *(f"| `{name}` | {_cell(text)} |" for name, text in rows)])
 
 
 def _help(text: str) -> Iterator[str]:

@@ -71,7 +71,7 @@ def families(rules: Sequence[type[Rule]]) -> dict[str, list[type[Rule]]]:
     for rule in rules:
         package = import_module(rule.__module__.rpartition(".")[0])
         words = (inspect.getdoc(package) or "").splitlines()[0].rpartition(":")[2].strip().rstrip(".")
-        words = words.removeprefix("Rules about ")
+        words = words.replace("`", "")
         found.setdefault(f"{rule.code[:3]}: {words}", []).append(rule)
     return found
 
@@ -181,7 +181,7 @@ def _rows(rules: Sequence[type[Rule]], measured: Mapping[str, Sequence[Measured]
     for rule in rules:
         fix = ", ".join(change.value for change in rule.may_change) or "safe" if rule.fixable else ""
         gain = _gain(measured.get(rule.code, ())) or ("on CUDA" if rule.cuda_only else "")
-        name = f"[{rule.code}]({rule.code}.md)<br>{rule.name}"
+        name = f'[{rule.code}]({rule.code}.md)<br><span class="tl-name">{rule.name}</span>'
         yield f"| {name} | {rule.summary} | {_LEVELS[rule.level]} | {short[rule.set]} | {fix} | {gain} |"
 
 
