@@ -36,7 +36,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+def on_page_markdown(_markdown: str, page: Page, config: MkDocsConfig, **_more: object) -> str:
     """Give each page its final text; its front matter was taken by MkDocs already."""
     text = _site(config).text(page.file.src_uri)
     if page.file.src_uri in _WIDE:

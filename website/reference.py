@@ -17,9 +17,9 @@ def settings_page() -> str:
     parts = [
         "---\ntitle: Settings\n---",
         "# Settings",
-        "In `pyproject.toml` settings stand in `[tool.torchlint]`, in `torchlint.toml` and `.torchlint.toml` they have no "
-        "heading. The settings file closest to a linted file counts for it; `extend` merges a parent. What steers a run "
-        "as a whole (output, exit code, hotness, baseline) comes from the file closest to the paths that are given. A "
+        "In `pyproject.toml` settings stand in `[tool.torchlint]`, in `torchlint.toml` and `.torchlint.toml` they have "
+        "no heading. The settings file closest to a linted file counts for it; `extend` merges a parent. What steers "
+        "a run as a whole (output, exit code, hotness, baseline) comes from the file closest to the paths that are given. A "
         "flag of the command line wins over both. An unknown key is an error that names the file, the line and the "
         "nearest key. `torchlint config` prints this page for a terminal, `torchlint config --schema` the JSON schema.",
     ]
@@ -111,7 +111,9 @@ def _command(path: tuple[str, ...], command: click.Command, parent: click.Contex
         if rows:
             if heading:
                 yield f"### {heading}" + f" {{ #{path[-1]}-{_slug(heading)} }}"
-            yield "\n".join(["| Option | Does |", "|---|---|", *(f"| `{name}` | {_cell(text)} |" for name, text in rows)])
+            yield "\n".join(
+                ["| Option | Does |", "|---|---|", *(f"| `{name}` | {_cell(text)} |" for name, text in rows)]
+            )
 
 
 def _help(text: str) -> Iterator[str]:

@@ -13,17 +13,6 @@ from torchlint.rule import Change, Example, Frequency, Level, Rule, RuleSet
 from website.measured import Measured
 from website.plot import plot
 
-HEADINGS = (
-    "What it does",
-    "Why is this slow",
-    "Example",
-    "Use instead",
-    "What the fix may change",
-    "When to ignore it",
-    "Measured",
-    "References",
-)
-
 CHANGES: Mapping[Change, str] = {
     Change.ROUNDING: "last digits of floating-point results",
     Change.NONFINITE: "results where infinities or NaN go in",
@@ -165,8 +154,8 @@ def _list(rules: Sequence[type[Rule]], measured: Mapping[str, Sequence[Measured]
     parts = [
         "---\ntitle: Rules\n---",
         "# Rules",
-        f"{len(rules)} rules, by family. **On**: whether a rule runs by default, with `--preview` (P), or only when its "
-        "code is selected (S). **Fix**: safe, or what it may change (taken when that is accepted). **Gain**: the "
+        f"{len(rules)} rules, by family. **On**: whether a rule runs by default, with `--preview` (P), or only when "
+        "its code is selected (S). **Fix**: safe, or what it may change (taken when that is accepted). **Gain**: the "
         "medians measured over its examples, least to most, time before by time after.",
     ]
     for family, members in families(rules).items():
@@ -191,4 +180,3 @@ def _gain(rows: Sequence[Measured]) -> str:
         return ""
     ends = dict.fromkeys(f"{factor(ratio)}x" for ratio in (ratios[0], ratios[-1]))
     return " to ".join(ends)
-

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from functools import cache
 from html import escape
+from itertools import pairwise
 from pathlib import Path
 
 from rich.color import ColorType
@@ -75,7 +76,7 @@ def _spans(text: Text) -> list[str]:
     parts: list[str] = []
     plain = text.plain
     edges = sorted({0, len(plain), *(edge for span in text.spans for edge in (span.start, span.end))})
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in pairwise(edges):
         classes = _classes(text, start)
         inner = escape(plain[start:end])
         parts.append(f'<span class="{" ".join(classes)}">{inner}</span>' if classes else inner)

@@ -54,6 +54,7 @@ class Result:
         names: the files that would be linted, of a run that only lists them.
         stale: the entries of the baseline for files looked at, or gone, that fit no finding.
         accepts: by name, which fixes are taken.
+        plugins: the rule packages, besides the built-in one, of whose rules there may be findings.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -66,3 +67,4 @@ class Result:
     names: tuple[str, ...] = ()
     stale: tuple[Entry, ...] = ()
     accepts: dict[str, Accepts] = field(default_factory=dict)
+    plugins: tuple[str, ...] = ()

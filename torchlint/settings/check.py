@@ -160,6 +160,14 @@ def _tables(value: object) -> dict[str, dict[str, object]]:
     return {str(name): dict(table) for name, table in value.items()}
 
 
+def _packages(value: object) -> tuple[str, ...]:
+    packages = _strings(value)
+    for package in packages:
+        if not all(part.isidentifier() for part in package.split(".")):
+            raise WrongKeyError(f"{package!r} is not the name of a package")
+    return packages
+
+
 _KEYS: Mapping[str, Callable[[object], object]] = MappingProxyType(
     {
         "select": _strings,
@@ -184,6 +192,7 @@ _KEYS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "hot": _functions,
         "cold": _functions,
         "device": _one_of(DEVICES),
+        "plugins": _packages,
         "rules": _tables,
         "extend": _string,
     }

@@ -59,6 +59,7 @@ class Settings:
         output_file: where the findings go, ``None``: standard output.
         hot, cold: functions as ``package.module:function`` whose hotness is corrected.
         device: ``auto``, ``cpu`` or ``cuda``.
+        plugins: installed packages whose rules are loaded beside the built-in ones.
         isolated: no settings file was read, and only shipped figures are quoted.
         file: the settings file these come from, where there is one.
     """
@@ -94,5 +95,6 @@ class Settings:
     cold: tuple[str, ...] = ()
     device: str = "auto"
     isolated: bool = False
+    plugins: tuple[str, ...] = ()
     rules: dict[str, dict[str, object]] = field(default_factory=dict)
     file: Path | None = field(default=None, compare=False)
