@@ -19,9 +19,10 @@ def settings_page() -> str:
         "# Settings",
         "In `pyproject.toml` settings stand in `[tool.torchlint]`, in `torchlint.toml` and `.torchlint.toml` they have "
         "no heading. The settings file closest to a linted file counts for it; `extend` merges a parent. What steers "
-        "a run as a whole (output, exit code, hotness, baseline) comes from the file closest to the paths that are given. A "
-        "flag of the command line wins over both. An unknown key is an error that names the file, the line and the "
-        "nearest key. `torchlint config` prints this page for a terminal, `torchlint config --schema` the JSON schema.",
+        "a run as a whole (output, exit code, hotness, baseline) comes from the file closest to the paths that are "
+        "given. A flag of the command line wins over both. An unknown key is an error that names the file, the line "
+        "and the nearest key. `torchlint config` prints this page for a terminal, `torchlint config --schema` the JSON "
+        "schema.",
     ]
     for name, key in KEYS.items():
         parts += [f"## {name}", key.text, "\n".join(_facts(name, key)), _example(name, key)]

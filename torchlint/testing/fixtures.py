@@ -1,8 +1,8 @@
 """Fixtures: files in ``<CODE>/``, what that rule and those named in them find there, and what their fixes make.
 
 ``# expect: ACME101`` at the end of a line says that a finding starts there (several codes with commas).
-``NAME.fixed.py`` is the text after ``--fix``, ``NAME.accepted.py`` the text after ``--unsafe-fixes`` where that differs; without a twin
-nothing is fixed. Marks are taken out before a file is linted, and stand in no twin.
+``NAME.fixed.py`` is the text after ``--fix``, ``NAME.accepted.py`` the text after ``--unsafe-fixes`` where that
+differs; without a twin nothing is fixed. Marks are taken out before a file is linted, and stand in no twin.
 """
 
 from __future__ import annotations
