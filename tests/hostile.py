@@ -106,7 +106,9 @@ NESTED: dict[str, Text] = {
     "nested decorators": lambda deep: "@" + "f(" * deep + ")" * deep + "\ndef g(): ...\n",
     "bases": lambda deep: "class A(" + "f(" * deep + ")" * deep + "): ...\n",
     "elif": lambda deep: "if x:\n    pass\n" + "elif x:\n    pass\n" * deep,
-    "elif with else": lambda deep: "if x:\n    y = 1\n" + "elif x:\n    y = 1\n" * deep + "else:\n    y = 2\nprint(y)\n",
+    "elif with else": lambda deep: (
+        "if x:\n    y = 1\n" + "elif x:\n    y = 1\n" * deep + "else:\n    y = 2\nprint(y)\n"
+    ),
     "except": lambda deep: "try:\n    pass\n" + "except E:\n    pass\n" * deep,
     "with items": lambda deep: "with " + ", ".join(["f() as x"] * deep) + ":\n    pass\n",
     "cases": lambda deep: "match x:\n" + "    case 1:\n        pass\n" * deep,
@@ -120,11 +122,20 @@ NESTED: dict[str, Text] = {
     "def": _blocks("def f():"),
     "class": _blocks("class A:"),
     "try": _blocks("try:", tail="finally: pass"),
-    "match": lambda deep: "".join(f"{'  ' * n}match x:\n{'  ' * n} case 1:\n" for n in range(deep)) + "  " * deep + "pass\n",
-    "else if": lambda deep: "".join(f"{' ' * n}if x: pass\n{' ' * n}else:\n" for n in range(deep)) + " " * deep + "pass\n",
-    "mixed blocks": lambda deep: "".join(
-        " " * n + ("def f(x):", "for x in x:", "if x:", "with x as x:", "class A:")[n % 5] + "\n" for n in range(deep)
-    ) + " " * deep + "x = x\n",
+    "match": lambda deep: (
+        "".join(f"{'  ' * n}match x:\n{'  ' * n} case 1:\n" for n in range(deep)) + "  " * deep + "pass\n"
+    ),
+    "else if": lambda deep: (
+        "".join(f"{' ' * n}if x: pass\n{' ' * n}else:\n" for n in range(deep)) + " " * deep + "pass\n"
+    ),
+    "mixed blocks": lambda deep: (
+        "".join(
+            " " * n + ("def f(x):", "for x in x:", "if x:", "with x as x:", "class A:")[n % 5] + "\n"
+            for n in range(deep)
+        )
+        + " " * deep
+        + "x = x\n"
+    ),
     "one line": lambda deep: "x = 1; " * deep + "\n",
 }
 """Nesting, and chains that are nested in the tree, of one statement."""
@@ -139,18 +150,37 @@ LONG: dict[str, Text] = {
     "appends": _hot("x0.append(x0)"),
     "unpacked": _hot("x{n}, y = x{m}, x0"),
     "loops one after the other": _rows("for x in x:\n    env.step(x)\n", "import torch, gym\nenv = gym.make('x')\n"),
-    "functions that call the next": _rows("def f{n}(x):\n    return f{m}(x)\n", "import torch\ndef f0(x): return torch.relu(x)\n"),
-    "functions that call the next in a loop": _rows(
-        "def f{n}(x):\n    while True:\n        env.step(f{m}(x))\n    return x\n", "import torch, gym\nenv = gym.make('x')\ndef f0(x): return x\n"
+    "functions that call the next": _rows(
+        "def f{n}(x):\n    return f{m}(x)\n", "import torch\ndef f0(x): return torch.relu(x)\n"
     ),
-    "functions that hand themselves around": _rows("def f{n}(f):\n    return f{m}(f{n})\n", "import torch\ndef f0(f): return f(f)\n"),
-    "classes that inherit the one before": _rows("class A{n}(A{m}):\n    def act(self, obs): return super().act(obs)\n", "import torch\nclass A0: ...\n"),
-    "classes that hold the one before": _rows("class A{n}:\n    def __init__(self):\n        self.x = A{m}()\n    def act(self, x): return self.x.act(x)\n", "import torch\nclass A0: ...\n"),
-    "methods of one class": _rows("    def f{n}(self, x):\n        self.x{n} = self.f{m}(self.x{m})\n        return self.x{n}\n", "import torch\nclass A:\n    def f0(self, x): return x\n"),
+    "functions that call the next in a loop": _rows(
+        "def f{n}(x):\n    while True:\n        env.step(f{m}(x))\n    return x\n",
+        "import torch, gym\nenv = gym.make('x')\ndef f0(x): return x\n",
+    ),
+    "functions that hand themselves around": _rows(
+        "def f{n}(f):\n    return f{m}(f{n})\n", "import torch\ndef f0(f): return f(f)\n"
+    ),
+    "classes that inherit the one before": _rows(
+        "class A{n}(A{m}):\n    def act(self, obs): return super().act(obs)\n", "import torch\nclass A0: ...\n"
+    ),
+    "classes that hold the one before": _rows(
+        "class A{n}:\n    def __init__(self):\n        self.x = A{m}()\n    def act(self, x): return self.x.act(x)\n",
+        "import torch\nclass A0: ...\n",
+    ),
+    "methods of one class": _rows(
+        "    def f{n}(self, x):\n        self.x{n} = self.f{m}(self.x{m})\n        return self.x{n}\n",
+        "import torch\nclass A:\n    def f0(self, x): return x\n",
+    ),
     "aliases": _rows("f{n} = f{m}\n", "import torch\nf0 = torch.relu\n"),
     "lambdas": _rows("f{n} = lambda x: f{m}(x)\n", "import torch\nf0 = torch.relu\n"),
     "imports": _rows("import m{n}\nfrom m{n} import f{n}\n", "import torch\n"),
-    "parameters": lambda deep: "def f(" + ", ".join(f"x{n}=1" for n in range(deep)) + "):\n    return f(" + ", ".join(f"x{n}" for n in range(deep)) + ")\n",
+    "parameters": lambda deep: (
+        "def f("
+        + ", ".join(f"x{n}=1" for n in range(deep))
+        + "):\n    return f("
+        + ", ".join(f"x{n}" for n in range(deep))
+        + ")\n"
+    ),
     "globals": _rows("def f{n}():\n    global x\n    x = f{m}()\n", "import torch\ndef f0(): return x\n"),
     "smells": _hot("y = torch.FloatTensor([x0, x{n}])"),
     "syncs": _hot("print(x0.item(), x0.cpu().numpy())"),

@@ -142,7 +142,7 @@ class Printer:
             width=look.width,
             quiet=self.volume < Volume.NORMAL,
             fail_level=self.settings.fail_level,
-            rules={rule.code: rule for rule in load_rules()},
+            rules={rule.code: rule for rule in load_rules(result.plugins)},
             version=__version__,
             repository=_repository(self.settings.root),
         )

@@ -72,6 +72,7 @@ class Result:
         stale: the entries of the baseline for files looked at, or gone, that fit no finding.
         accepts: by name, which fixes are taken.
         skipped: files that are too large or too deep to be followed.
+        plugins: the rule packages, besides the built-in one, of whose rules there may be findings.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -85,3 +86,4 @@ class Result:
     stale: tuple[Entry, ...] = ()
     accepts: dict[str, Accepts] = field(default_factory=dict)
     skipped: list[Skipped] = field(default_factory=list)
+    plugins: tuple[str, ...] = ()

@@ -18,13 +18,13 @@ from torchlint.engine.linking import linked
 from torchlint.engine.mishap import kept_going, mishap
 from torchlint.engine.notebooks import by_cells, inner_name, notebook_codes, outer_name, outside, row_of_cell
 from torchlint.engine.result import FixedFile, NoCodeError, Problem, Result, Skipped
-from torchlint.engine.rules import figures_by_example, load_rules
+from torchlint.engine.rules import costs_of, load_rules
 from torchlint.engine.scope import Scope, Scopes, SettingsOf
 from torchlint.engine.unused import unused
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.hotness.roots import is_test
 from torchlint.facts.hotness.why import explain, shortened
-from torchlint.rule import Cost, Finding, Level, PlainFix, Position
+from torchlint.rule import Finding, Level, PlainFix, Position
 from torchlint.rule.frequency import Why
 from torchlint.rule.versions import Target
 from torchlint.settings.model import Settings
@@ -60,7 +60,7 @@ def check(
 
 def linted_files(paths: Sequence[Path], settings: Settings, own: SettingsOf | None = None) -> Result:
     """The files that would be linted, by name in ``Result.names``; nothing is read."""
-    scopes = Scopes(Scope.of(settings, load_rules(), _costs(), []), own)
+    scopes = Scopes(Scope.of(settings, load_rules(settings.plugins), {}, []), own)
     found = walk(paths, settings)
     names = _wanted(found.files, paths, settings, scopes)
     problems = [Problem(path, message) for path, message in found.problems]
@@ -141,7 +141,7 @@ class _Run:
     @classmethod
     def prepare(cls, paths: Sequence[Path], settings: Settings, stdin: Source | None, own: SettingsOf | None) -> _Run:
         """Select the rules and read the files."""
-        scopes = Scopes(Scope.of(settings, load_rules(), _costs(), []), own)
+        scopes = Scopes(Scope.of(settings, load_rules(settings.plugins), costs_of(settings.plugins), []), own)
         run = cls(settings, scopes, Known.of(settings), {}, {}, stdin.name if stdin else "", Result())
         run._read(paths, stdin)
         return run
@@ -169,7 +169,7 @@ class _Run:
         if stdin is not None:
             texts[stdin.name] = stdin.utf8
         self.result_.files = len(wanted) + (stdin is not None)
-        gate = {word.encode() for rule in load_rules() for word in rule.gate}
+        gate = {word.encode() for rule in self.scopes.available for word in rule.gate}
         for name in sorted(passing({**texts, **notebook_codes(texts, broken)}, gate)):
             target = self.sources if name in wanted or name == self.stdin else self.context
             if stdin is not None and name == stdin.name:
@@ -274,6 +274,7 @@ class _Run:
         result.problems.extend(self.scopes.problems)
         result.unpaired = self.scopes.unpaired
         result.context = len(self.context)
+        result.plugins = self.scopes.plugins
         result.stale = self.known.stale({name: self.scopes.of(source.path) for name, source in self.sources.items()})
         result.accepts = {name: self.scopes.of(source.path).accepts for name, source in self.sources.items()}
         result.problems.sort(key=lambda problem: (problem.path, problem.message))
@@ -314,14 +315,6 @@ def _wanted(files: Iterable[Path], given: Sequence[Path], settings: Settings, sc
         for path in files
         if path in named or (scope := scopes.of(path)) is scopes.run or not scope.excludes(path)
     }
-
-
-def _costs() -> dict[tuple[str, str], Cost]:
-    """Figures by code and name of the example; the empty name stands for the rule's first example."""
-    found = dict(figures_by_example())
-    for (code, _), cost in figures_by_example().items():
-        found.setdefault((code, ""), cost)
-    return found
 
 
 def _name(path: Path, root: Path) -> str:
