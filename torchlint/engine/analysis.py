@@ -23,6 +23,7 @@ from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import FileFacts, decorators
 from torchlint.facts.code.project import Project, link, module_name
 from torchlint.facts.code.readers import Readers
+from torchlint.facts.compiling.compiling import Compiling
 from torchlint.facts.flow.flow import Flow
 from torchlint.facts.hotness.covering import Covering
 from torchlint.facts.hotness.hotness import Heat, heat
@@ -42,7 +43,6 @@ from torchlint.facts.state.hoards import Hoards
 from torchlint.facts.state.provenance import Provenance
 from torchlint.facts.state.queues import Queues
 from torchlint.facts.state.sequel import Sequel
-from torchlint.facts.state.uses import Uses
 from torchlint.facts.values.host_only import HostOnly
 from torchlint.facts.values.values import Values
 from torchlint.rule import Value
@@ -73,7 +73,6 @@ class Analysis:
     heat: Heat
     constants: Constants
     escapes: Escapes
-    uses: Uses
     flow: Flow
     readers: Readers
     networks: Networks
@@ -99,6 +98,7 @@ class Analysis:
     batching: Batching
     elements: Elements
     makers: Makers
+    compiling: Compiling
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
     _cuda: dict[frozenset[str], bool] = field(default_factory=dict)
@@ -251,7 +251,6 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         heat=found,
         constants=Constants(project, graph, values),
         escapes=Escapes(project, graph, values),
-        uses=Uses(project, values, found),
         flow=flow,
         readers=Readers(graph),
         networks=networks,
@@ -277,5 +276,6 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         hoards=Hoards(values, graph, found),
         waiting=Waiting(values),
         indexing=Indexing(values),
+        compiling=Compiling.of(project, graph, values, found, mentions),
         groups=graph.groups,
     )
