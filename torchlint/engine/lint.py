@@ -12,6 +12,7 @@ from torchlint.engine.insertion import with_lines
 from torchlint.engine.result import Problem
 from torchlint.engine.sites import Triggers
 from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.tree import children
 from torchlint.rule import Cost, Edit, Finding, Fix, PlainFix, Report, Rule
 
 if TYPE_CHECKING:
@@ -27,9 +28,11 @@ class Linter:
     known: Sequence[type[Rule]] = ()
     problems: list[Problem] = field(default_factory=list)
     unpaired: int = 0
+    _triggers: Triggers = field(init=False)
     _stronger: dict[str, frozenset[str]] = field(init=False)
 
     def __post_init__(self) -> None:
+        self._triggers = Triggers(self.rules)
         self._stronger = stronger_codes([*self.known, *(type(rule) for rule in self.rules)])
 
     def lint(
@@ -39,7 +42,7 @@ class Linter:
 
         A finding that is not shown wins against none.
         """
-        wanted = list(Triggers(self.rules).sites(analysis, facts))
+        wanted = list(self._triggers.sites(analysis, facts))
         if not wanted:
             return []
         drafts = [draft for draft in self._drafts(analysis, facts, wanted) if shown(draft.finding)]
@@ -194,7 +197,7 @@ def _rows(site: PairedSite) -> tuple[int, int]:
     body = getattr(statement, "body", None)
     if isinstance(body, list) and body and isinstance(body[0], ast.stmt):
         last = max(first, body[0].lineno - 1 if body[0].lineno > statement.lineno else statement.lineno)
-        header = [part for part in ast.iter_child_nodes(statement) if not isinstance(part, ast.stmt)]
+        header = [part for part in children(statement) if not isinstance(part, ast.stmt)]
         ends = [end for part in header if (end := getattr(part, "end_lineno", None)) is not None]
         return first, min(last, max([statement.lineno, *ends]))
     return first, statement.end_lineno or first

@@ -94,7 +94,7 @@ class BatchableCallInTimeLoop(Rule):
     code = "TL602"
     name = "batchable-call-in-time-loop"
     summary = "a network is called step by step although no step waits for what it gives"
-    trigger = Trigger(networks=True)
+    trigger = Trigger(networks=True, looped=True)
     least = Frequency.UPDATE
     yields_to = ("TL605",)
     examples = (

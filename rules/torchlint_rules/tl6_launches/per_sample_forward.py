@@ -84,7 +84,7 @@ class PerSampleForward(Rule):
     code = "TL605"
     name = "per-sample-forward"
     summary = "a network is called for one item of a batch at a time"
-    trigger = Trigger(networks=True)
+    trigger = Trigger(networks=True, looped=True)
     least = Frequency.UPDATE
     examples = (
         Example(

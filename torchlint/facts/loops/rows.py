@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.nesting import LoopNode, around, head, inside
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import walk
 from torchlint.facts.loops.elements import Elements
 from torchlint.facts.state.effects import nodes_of
 from torchlint.facts.values.values import Values
@@ -149,4 +150,4 @@ def _is_bound_by(loop: LoopNode, name: ast.Name) -> bool:
         targets = (loop.target,)
     elif not isinstance(loop, ast.While):
         targets = [part.target for part in loop.generators]
-    return any(isinstance(part, ast.Name) and part.id == name.id for target in targets for part in ast.walk(target))
+    return any(isinstance(part, ast.Name) and part.id == name.id for target in targets for part in walk(target))
