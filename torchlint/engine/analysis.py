@@ -35,6 +35,7 @@ from torchlint.facts.loops.growth import Growth
 from torchlint.facts.loops.indexing import Indexing
 from torchlint.facts.loops.loops import Loops
 from torchlint.facts.loops.regrowth import Regrowth
+from torchlint.facts.loops.rows import Rows
 from torchlint.facts.loops.waiting import Waiting
 from torchlint.facts.state.constant import Constants
 from torchlint.facts.state.effects import Sides
@@ -97,6 +98,7 @@ class Analysis:
     averages: Averages
     batching: Batching
     elements: Elements
+    rows: Rows
     makers: Makers
     compiling: Compiling
     groups: dict[str, frozenset[str]]
@@ -243,6 +245,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
     mentions = Mentions(project, graph, values)
     flow = Flow(project, graph, values, mentions, autograd.records, found.seldom, autograd.updates)
     loops = Loops(values, sides)
+    elements = Elements(project, values)
     return Analysis(
         settings=settings,
         project=project,
@@ -267,7 +270,8 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         importing=Importing(project, graph),
         idle=Idle(mentions),
         covering=Covering(found),
-        elements=Elements(project, values),
+        elements=elements,
+        rows=Rows(project, values, elements),
         batching=Batching(project, values, sides),
         averages=Averages(project, values, networks.tracer),
         makers=Makers(project, graph, values),
