@@ -21,6 +21,7 @@ from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import FileFacts, decorators
 from torchlint.facts.code.project import Project, link, module_name
 from torchlint.facts.code.readers import Readers
+from torchlint.facts.flow.clocks import Clocks
 from torchlint.facts.flow.flow import Flow
 from torchlint.facts.hotness.covering import Covering
 from torchlint.facts.hotness.hotness import Heat, heat
@@ -96,6 +97,7 @@ class Analysis:
     batching: Batching
     elements: Elements
     makers: Makers
+    clocks: Clocks
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
     _cuda: dict[frozenset[str], bool] = field(default_factory=dict)
@@ -222,6 +224,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
     mentions = Mentions(project, graph, values)
     flow = Flow(project, graph, values, mentions, autograd.records, found.seldom, autograd.updates)
     loops = Loops(values, sides)
+    switches = Switches(found)
     return Analysis(
         settings=settings,
         project=project,
@@ -243,7 +246,8 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         loops=loops,
         growth=Growth(project, graph, flow),
         host_only=HostOnly(project, graph, values),
-        switches=Switches(found),
+        switches=switches,
+        clocks=Clocks(autograd, switches),
         importing=Importing(project, graph),
         idle=Idle(mentions),
         covering=Covering(found),

@@ -389,3 +389,15 @@ class Site(Protocol):
 
     def in_memory(self, node: cst.CSTNode) -> bool:
         """Whether a dataset only indexes what lies in memory: a ``TensorDataset``, or a class of the project."""
+
+    def unsynchronised(self, call: cst.Call) -> str:
+        """Of the second of two readings of a clock, as source the work on a device that nothing waits for; else empty.
+
+        Both are read in one round of the same loops, and their difference is taken.
+        """
+
+    def warms_up(self, call: cst.Call) -> str:
+        """Of a reading of a clock in a loop, what is compiled in the loop while the clock runs; else empty.
+
+        The clock was started before the loop, and the project compiles whatever its settings say.
+        """
