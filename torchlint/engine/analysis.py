@@ -21,6 +21,7 @@ from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import FileFacts, decorators
 from torchlint.facts.code.project import Project, link, module_name
 from torchlint.facts.code.readers import Readers
+from torchlint.facts.flow.again import Again
 from torchlint.facts.flow.clocks import Clocks
 from torchlint.facts.flow.flow import Flow
 from torchlint.facts.hotness.covering import Covering
@@ -38,6 +39,7 @@ from torchlint.facts.state.constant import Constants
 from torchlint.facts.state.effects import Sides
 from torchlint.facts.state.escape import Escapes
 from torchlint.facts.state.hoards import Hoards
+from torchlint.facts.state.narrowing import Narrowing
 from torchlint.facts.state.provenance import Provenance
 from torchlint.facts.state.queues import Queues
 from torchlint.facts.state.sequel import Sequel
@@ -98,6 +100,8 @@ class Analysis:
     elements: Elements
     makers: Makers
     clocks: Clocks
+    again: Again
+    narrowing: Narrowing
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
     _cuda: dict[frozenset[str], bool] = field(default_factory=dict)
@@ -248,6 +252,8 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         host_only=HostOnly(project, graph, values),
         switches=switches,
         clocks=Clocks(autograd, switches),
+        again=Again(autograd, sides, mentions),
+        narrowing=Narrowing(values),
         importing=Importing(project, graph),
         idle=Idle(mentions),
         covering=Covering(found),
