@@ -55,6 +55,8 @@ class Trigger:
             ``os.environ["KEY"] = x``, ``torch.backends`` of ``torch.backends.cudnn.benchmark = x``; the site's node is
             the target.
         ensembles: calls in loops that run one of several networks built alike (see ``Site.ensemble``).
+        takers: calls that keep a module which the same function compiles later.
+        breaks: calls and tests that break the graph of compiled code (see ``Site.breaks_graph``).
         assigned: attributes; the site's node is the value that is assigned to one of an object other than ``self``.
     """
 
@@ -73,6 +75,8 @@ class Trigger:
     stored: frozenset[str] = frozenset()
     ensembles: bool = False
     assigned: frozenset[str] = frozenset()
+    takers: bool = False
+    breaks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
