@@ -101,7 +101,7 @@ class CompilePerCall(Rule):
             case cst.Call() as call if site.name(call.func) == "torch.compile" and not _is_kept(site, call):
                 yield Report(
                     call,
-                    f"torch.compile is called {site.hot.frequency.phrase}; call it before the loop, and keep what it gives",
+                    f"torch.compile is called {site.hot.frequency.phrase}; call it before, and keep what it gives",
                 )
             case cst.FunctionDef() as function if site.frequency(function) >= Frequency.UPDATE:
                 for decorator in function.decorators:

@@ -12,7 +12,7 @@ import torch
 
 
 @torch.compile(backend="eager")
-def clipped_loss(ratio, advantage):
+def clipped_loss(ratio: torch.Tensor, advantage: torch.Tensor):
     weight = ratio.mean().item()
     if advantage.abs().max() > 10.0:
         advantage = advantage / 10.0
