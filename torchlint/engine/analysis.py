@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from torchlint.facts.autograd.attention import Attention
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.autograd.averages import Averages
 from torchlint.facts.autograd.backward import Backwards
@@ -31,6 +32,7 @@ from torchlint.facts.loops.elements import Elements
 from torchlint.facts.loops.growth import Growth
 from torchlint.facts.loops.indexing import Indexing
 from torchlint.facts.loops.loops import Loops
+from torchlint.facts.loops.pacing import Pacing
 from torchlint.facts.loops.regrowth import Regrowth
 from torchlint.facts.loops.rows import Rows
 from torchlint.facts.loops.waiting import Waiting
@@ -97,6 +99,8 @@ class Analysis:
     batching: Batching
     elements: Elements
     rows: Rows
+    pacing: Pacing
+    attention: Attention
     makers: Makers
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
@@ -252,6 +256,8 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         covering=Covering(found),
         elements=elements,
         rows=Rows(project, values, elements),
+        pacing=Pacing(project, graph, values, autograd),
+        attention=Attention(project, values),
         batching=Batching(project, values, sides),
         averages=Averages(project, values, networks.tracer),
         makers=Makers(project, graph, values),
