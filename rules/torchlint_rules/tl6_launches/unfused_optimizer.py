@@ -98,23 +98,23 @@ class UnfusedOptimizer(Rule):
         if any(arg.keyword is not None and arg.keyword.value in _CHOICES for arg in call.args):
             return
         parameters = site.argument(call, 0, "params")
-        if parameters is None or not _are_many(site, parameters) or not site.first(_OPTIMIZERS):
+        if parameters is None or not _are_many(parameters) or not site.first(_OPTIMIZERS):
             return
         if not site.mentioned("fused=") and not site.mentioned("foreach="):
             yield Report(call, _MESSAGE)
 
 
-def _are_many(site: Site, node: cst.BaseExpression) -> bool:
+def _are_many(node: cst.BaseExpression) -> bool:
     """Whether an expression spells the parameters of a network, or several of them."""
     match node:
         case cst.Call(func=cst.Attribute(attr=cst.Name(value="parameters"))):
             return True
         case cst.Call(args=[first, *others]):
-            return any(_are_many(site, argument.value) for argument in (first, *others))
+            return any(_are_many(argument.value) for argument in (first, *others))
         case cst.BinaryOperation(left=left, right=right):
-            return _are_many(site, left) or _are_many(site, right)
+            return _are_many(left) or _are_many(right)
         case cst.List(elements=elements):
-            return any(_are_many(site, element.value) for element in elements)
+            return any(_are_many(element.value) for element in elements)
         case cst.Dict(elements=elements):
-            return any(_are_many(site, element.value) for element in elements)
+            return any(_are_many(element.value) for element in elements)
     return False

@@ -30,11 +30,12 @@ def choose(agent, observations):
     return torch.stack([agent.act(obs) for obs in observations])
 
 
-def rollout(agent, env, steps):
+def rollout(agent, env, replay, steps):
     obs, _ = env.reset()
     for _ in range(steps):
         action = agent.act(obs)
         obs, reward, terminated, truncated, _ = env.step(action.numpy())
+        replay.add(obs, action, reward)
 """
 _BETTER = _SOURCE.replace("torch.stack([agent.act(obs) for obs in observations])", "agent.act(observations)").replace(
     "env", "envs"
@@ -45,8 +46,8 @@ class SingleEnvironmentLoop(Rule):
     """One environment is stepped at a time by a policy that could act for many.
 
     ## What it does
-    Finds loops that step one environment with an action that a network chose in the same round. Vector environments,
-    and objects of unknown origin that are not called an environment, are left alone.
+    Finds loops that step one environment with an action that a network chose in the same round, and keep what they see.
+    Vector environments, evaluations, and objects of unknown origin that are not called an environment, are left alone.
 
     ## Why is this slow
     What a small network costs are the operations that are started, for one row as for many. With several environments

@@ -41,7 +41,35 @@ class Pacing:
         if not self._is_one(facts, step.func.value):
             return False
         body = set(nodes_of(inside(loop)))
-        return any(self._asks_network(facts, call) for call in self._made_by(facts, step.args[0], body))
+        acting = list(self._made_by(facts, step.args[0], body))
+        if not any(self._asks_network(facts, call) for call in acting):
+            return False
+        return self._keeps(body, step, {step, *acting}, facts)
+
+    def _keeps(self, body: set[ast.AST], step: ast.Call, acting: set[ast.Call], facts: FileFacts) -> bool:
+        """Whether the observation that a step gives goes elsewhere than to the next action: it is learned from."""
+        whole = facts.statement(step)
+        target = whole.targets[0] if isinstance(whole, ast.Assign) else None
+        seen = target.elts[0] if isinstance(target, (ast.Tuple, ast.List)) and target.elts else target
+        names = _names(seen) if seen is not None else set()
+        if isinstance(whole, ast.Assign) and isinstance(seen, ast.Subscript):
+            return True
+        names |= {
+            target.id
+            for part in body
+            if isinstance(part, ast.Assign) and isinstance(part.value, ast.Name) and part.value.id in names
+            for target in part.targets
+            if isinstance(target, ast.Name)
+        }
+        within = {part for call in acting for part in walk(call)}
+        return any(
+            isinstance(part, ast.Name)
+            and isinstance(part.ctx, ast.Load)
+            and part.id in names
+            and part not in within
+            and _is_handed_on(facts, part)
+            for part in body
+        )
 
     def _is_one(self, facts: FileFacts, env: ast.expr) -> bool:
         """Whether an expression is one environment: made by name, or called so and nothing says otherwise."""
@@ -103,7 +131,7 @@ class Pacing:
         return self.autograd.updates(function) and any(
             self._updates(function.file, call, depth - 1)
             for call in function.calls
-            if _is_each_time(function.file, call, function.node)
+            if _is_each_time(function.file, call, function.node) and not list(around(function.file, call))
         )
 
 
@@ -124,10 +152,30 @@ def _is_each_time(facts: FileFacts, node: ast.AST, top: ast.AST) -> bool:
     """Whether no condition between a node and what holds it is known to be true seldom."""
     child, above = node, facts.parent.get(node)
     while above is not None and above is not top:
-        if isinstance(above, ast.If) and (child in above.orelse or limit(above.test, facts, above) is not None):
+        if isinstance(above, ast.If) and (child in above.orelse or not _is_open(facts, above)):
             return False
         child, above = above, facts.parent.get(above)
     return above is top
+
+
+def _is_handed_on(facts: FileFacts, name: ast.Name) -> bool:
+    """Whether a name is an argument of a call, or is put into a container."""
+    child: ast.AST = name
+    above = facts.parent.get(name)
+    while isinstance(above, ast.expr):
+        if isinstance(above, ast.Call) and child is not above.func:
+            return True
+        child, above = above, facts.parent.get(above)
+    return isinstance(above, ast.Assign) and any(isinstance(target, ast.Subscript) for target in above.targets)
+
+
+def _is_open(facts: FileFacts, branch: ast.If) -> bool:
+    """Whether a condition, once true, stays so: a warm-up, not an interval or a full buffer."""
+    exact = any(
+        isinstance(part, ast.Compare) and any(isinstance(op, (ast.Eq, ast.NotEq)) for op in part.ops)
+        for part in walk(branch.test)
+    )
+    return not exact and limit(branch.test, facts, branch) is None
 
 
 def _names(node: ast.AST) -> set[str]:
