@@ -73,10 +73,13 @@ class Pacing:
 
     def _is_one(self, facts: FileFacts, env: ast.expr) -> bool:
         """Whether an expression is one environment: made by name, or called so and nothing says otherwise."""
-        value = self.values.of(facts, env)
-        if _MANY.search(value.name) or any(_MANY.search(base) for base in self.project.ancestry(value.name)):
+        value, last = self.values.of(facts, env), dotted(env).rpartition(".")[2]
+        if (
+            _MANY.search(last)
+            or _MANY.search(value.name)
+            or any(_MANY.search(base) for base in self.project.ancestry(value.name))
+        ):
             return False
-        last = dotted(env).rpartition(".")[2]
         return value.kind is Kind.ENV or (not value.known and bool(_ONE.match(last)))
 
     def _made_by(self, facts: FileFacts, node: ast.expr, body: set[ast.AST]) -> Iterator[ast.Call]:
