@@ -448,3 +448,14 @@ class Site(Protocol):
 
     def narrowed(self, call: cst.Call) -> int:
         """Of an array that an object keeps and fills, the row where rows of it become a float32 tensor; 0: none."""
+    def weighs_values(self, call: cst.Call, scores: cst.BaseExpression) -> bool:
+        """Of a softmax of ``scores`` whether it is attention: ``softmax(q @ k.T / scale) @ v``, its weights unused."""
+
+    def steps_one(self, call: cst.Call) -> bool:
+        """Whether a call in a loop steps one environment with an action that a network chose in the same round."""
+
+    def updated_each_step(self, call: cst.Call) -> int:
+        """Of a step of an environment in a loop, the row of a call there that runs a gradient update in each round.
+
+        0 where updates are due at intervals or come in runs of several, and where they learn from the step just made.
+        """
