@@ -425,3 +425,6 @@ class Site(Protocol):
 
     def narrowed(self, call: cst.Call) -> int:
         """Of an array that an object keeps and fills, the row where rows of it become a float32 tensor; 0: none."""
+
+    def listed(self, call: cst.Call) -> str:
+        """Of a random draw, as source the growing collection of the object that is listed for it anew; else empty."""
