@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from torchlint.rule.flow import Average, Network, Run, Use
     from torchlint.rule.frequency import Frequency, Hop, Hotness
-    from torchlint.rule.loop import Loop, Picked
+    from torchlint.rule.loop import Loop, Picked, Row
     from torchlint.rule.value import Value
 
 
@@ -190,6 +190,13 @@ class Site(Protocol):
 
         ``v`` of ``for v in t`` and of comprehensions, also through ``zip`` and ``enumerate``, and ``t[i]`` where a
         loop counts ``i``.
+        """
+
+    def row(self, node: cst.CSTNode) -> Row | None:
+        """The element of a collection that an expression is in each round of a loop, and of nothing else.
+
+        Like ``element_of``, of any collection, and also through conversions, views that make a batch of one, parts
+        (``o.state``), and names: ``x`` after ``x = torch.as_tensor(o).unsqueeze(0)``.
         """
 
     def picked(self) -> Picked | None:

@@ -8,7 +8,6 @@ from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
 
 _LISTS = frozenset({"builtins.list", "builtins.tuple"})
-_CHAINS = frozenset({"itertools.chain"})
 
 _MESSAGE = (
     "the parameters of several networks are put together in every update; they do not change, so keep the list where "
@@ -46,8 +45,7 @@ class ParameterListRebuilt(Rule):
     """The parameters of several networks are collected again and again.
 
     ## What it does
-    Finds `list(a.parameters()) + list(b.parameters())`, `[*a.parameters(), *b.parameters()]` and
-    `itertools.chain(a.parameters(), b.parameters())` in gradient updates.
+    Finds `list(a.parameters()) + list(b.parameters())` and `[*a.parameters(), *b.parameters()]` in gradient updates.
 
     ## Why is this slow
     `parameters()` walks all modules of a network in Python, and looks for parameters that are there twice. What it
@@ -108,9 +106,7 @@ class ParameterListRebuilt(Rule):
         if not _is_parameters(call):
             return
         above = site.parent(call)
-        if isinstance(above, cst.Call) and site.name(above.func) in _CHAINS:
-            parts = [argument.value for argument in above.args]
-        elif isinstance(above, cst.StarredElement):
+        if isinstance(above, cst.StarredElement):
             above = site.parent(above)
             elements = above.elements if isinstance(above, (cst.List, cst.Tuple)) else ()
             parts = [element.value for element in elements]

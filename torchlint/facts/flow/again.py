@@ -11,6 +11,7 @@ from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import COMPREHENSIONS, NESTED, Bind, FileFacts
 from torchlint.facts.code.reach import leaves
+from torchlint.facts.code.tree import children, walk
 from torchlint.facts.hotness.guards import names_in
 from torchlint.facts.state.effects import Sides, nodes_of
 
@@ -54,8 +55,8 @@ class Again:
         code = self._between(facts, first, second)
         if code is None:
             return False
-        names = (part for part in ast.walk(first) if isinstance(part, ast.Name))
-        twins = (part for part in ast.walk(second) if isinstance(part, ast.Name))
+        names = (part for part in walk(first) if isinstance(part, ast.Name))
+        twins = (part for part in walk(second) if isinstance(part, ast.Name))
         reaching = self.autograd.project.reaching
         if any(
             reaching(facts, one).bindings != reaching(facts, other).bindings
@@ -66,7 +67,7 @@ class Again:
         if any(_learns(part) for part in parts):
             return False
         effects = self.sides.of(facts, code)
-        texts = {dotted(part) for part in ast.walk(first) if isinstance(part, (ast.Name, ast.Attribute))} - {""}
+        texts = {dotted(part) for part in walk(first) if isinstance(part, (ast.Name, ast.Attribute))} - {""}
         seen = reads | frozenset(texts)
         return effects.known and not any(self.sides.overlaps(text, seen) for text in effects.writes)
 
@@ -118,7 +119,7 @@ class Again:
     def _only(self, facts: FileFacts, stmt: ast.Assign, call: ast.Call) -> bool:
         """Whether a statement does nothing else that counts: what it calls besides keeps and draws nothing."""
         effects = self.sides.of(facts, [stmt.value])
-        return effects.known and not effects.draws and not effects.writes and call in set(ast.walk(stmt.value))
+        return effects.known and not effects.draws and not effects.writes and call in set(walk(stmt.value))
 
     def _tosses(self, facts: FileFacts, test: ast.expr) -> bool:
         """Whether a condition compares a random number: ``random.random() < epsilon``, also by a name."""
@@ -169,8 +170,8 @@ def _always_after(facts: FileFacts, stmt: ast.stmt) -> Iterator[tuple[int, int]]
 
 def _headers(stmt: ast.stmt) -> Iterator[ast.AST]:
     """The expressions of a statement itself."""
-    return (part for part in ast.iter_child_nodes(stmt) if not isinstance(part, (ast.stmt, ast.ExceptHandler)))
+    return (part for part in children(stmt) if not isinstance(part, (ast.stmt, ast.ExceptHandler)))
 
 
 def _holds(stmt: ast.AST, node: ast.AST) -> bool:
-    return any(part is node for part in ast.walk(stmt))
+    return any(part is node for part in walk(stmt))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import COMPREHENSIONS, NESTED, Bind, FileFacts, Scope, decorators
+from torchlint.facts.code.tree import children, walk
 from torchlint.facts.hotness.guards import is_debug_flag
 from torchlint.facts.hotness.switches import Switches
 from torchlint.rule import Device, Frequency, Kind
@@ -89,7 +90,7 @@ class Clocks:
     def _compiled(self, facts: FileFacts, loop: ast.AST, compiled: frozenset[str]) -> str:
         """Something compiled that runs in a loop, also in what it calls."""
         graph, values = self.autograd.graph, self.autograd.values
-        todo = [(facts, part) for part in ast.walk(loop) if isinstance(part, ast.Call)]
+        todo = [(facts, part) for part in walk(loop) if isinstance(part, ast.Call)]
         seen: set[Scope] = set()
         while todo:
             file, call = todo.pop(0)
@@ -131,7 +132,7 @@ class Clocks:
         if isinstance(above, ast.BinOp) and isinstance(above.op, ast.Sub) and above.left is call:
             yield above
         if isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name):
-            for part in ast.walk(self._own(facts, call).node):
+            for part in walk(self._own(facts, call).node):
                 if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Sub) and isinstance(part.left, ast.Name):
                     bindings = self.autograd.project.reaching(facts, part.left).bindings
                     if [binding.stmt for binding in bindings] == [above]:
@@ -270,7 +271,7 @@ class Clocks:
 
 def _header(stmt: ast.stmt) -> list[ast.AST]:
     """The expressions of a compound statement itself."""
-    return [part for part in ast.iter_child_nodes(stmt) if not isinstance(part, ast.stmt)]
+    return [part for part in children(stmt) if not isinstance(part, ast.stmt)]
 
 
 def _walk(node: ast.AST) -> Iterator[ast.AST]:
@@ -280,4 +281,4 @@ def _walk(node: ast.AST) -> Iterator[ast.AST]:
         part = todo.pop()
         yield part
         if not isinstance(part, NESTED) or isinstance(part, COMPREHENSIONS):
-            todo.extend(ast.iter_child_nodes(part))
+            todo.extend(children(part))

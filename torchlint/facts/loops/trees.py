@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.tree import walk
 from torchlint.facts.state.effects import nodes_of
 
 # Decorators of functions that do not run as Python.
@@ -82,7 +83,7 @@ def _is(node: ast.expr, number: int) -> bool:
 def _is_carried(body: Iterable[ast.AST], names: set[str]) -> bool:
     """Whether the loop computes a place from the place before: one of the names is also read in a step."""
     return any(
-        _steps(value) and any(isinstance(part, ast.Name) and part.id in names for part in ast.walk(value))
+        _steps(value) and any(isinstance(part, ast.Name) and part.id in names for part in walk(value))
         for _, value in _assigned(body)
     )
 
@@ -91,7 +92,7 @@ def _indexes(body: Iterable[ast.AST], names: set[str]) -> bool:
     """Whether one of some names is, or is part of, an index."""
     return any(
         isinstance(part, ast.Subscript)
-        and any(isinstance(inner, ast.Name) and inner.id in names for inner in ast.walk(part.slice))
+        and any(isinstance(inner, ast.Name) and inner.id in names for inner in walk(part.slice))
         for part in nodes_of(body)
     )
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from torchlint.facts.code.callers import methods
 from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.tree import walk
 from torchlint.facts.values.values import Values
 from torchlint.rule import Kind
 
@@ -54,7 +55,7 @@ class Narrowing:
     def _uses(self, cls: Scope, name: str) -> Iterator[tuple[FileFacts, ast.Attribute]]:
         """The mentions of an attribute of ``self`` in a class."""
         for method in methods(cls):
-            for part in ast.walk(method.node):
+            for part in walk(method.node):
                 if isinstance(part, ast.Attribute) and part.attr == name and isinstance(part.value, ast.Name):
                     if part.value.id == method.self_name:
                         yield cls.file, part
