@@ -448,6 +448,7 @@ class Site(Protocol):
 
     def narrowed(self, call: cst.Call) -> int:
         """Of an array that an object keeps and fills, the row where rows of it become a float32 tensor; 0: none."""
+
     def weighs_values(self, call: cst.Call, scores: cst.BaseExpression) -> bool:
         """Of a softmax of ``scores`` whether it is attention: ``softmax(q @ k.T / scale) @ v``, its weights unused."""
 
@@ -459,3 +460,6 @@ class Site(Protocol):
 
         0 where updates are due at intervals or come in runs of several, and where they learn from the step just made.
         """
+
+    def listed(self, call: cst.Call) -> str:
+        """Of a random draw, as source the growing collection of the object that is listed for it anew; else empty."""
