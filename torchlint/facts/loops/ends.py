@@ -33,8 +33,10 @@ class Ends(enum.Enum):
 class Follower:
     """Follows results in one loop, a ``for``, ``while`` or comprehension."""
 
-    def __init__(self, values: Values, sides: Sides, facts: FileFacts, loop: LoopNode) -> None:
-        """Stand in a loop of a file."""
+    def __init__(
+        self, values: Values, sides: Sides, facts: FileFacts, loop: LoopNode, body: frozenset[ast.AST]
+    ) -> None:
+        """Stand in a loop of a file; ``body`` are all its nodes."""
         self.values = values
         self.sides = sides
         self.facts = facts
