@@ -1,7 +1,7 @@
 """Hostile texts by name: nesting of every construct, long chains, and sheer size.
 
-Each text ends with an ordinary agent whose one smell must be found and fixed as if nothing stood above it, wherever Python
-itself can read the text.
+Each text ends with an ordinary agent whose one smell must be found and fixed as if nothing stood above it, wherever
+Python itself can read the text.
 """
 
 from __future__ import annotations

@@ -257,7 +257,7 @@ class Inversion(cst.CSTTransformer):
             self.file.positions[new] = place
         return new
 
-    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:  # noqa: N802
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         """The first inverter that takes the call."""
         for code, invert in INVERTERS:
             if (new := invert(updated_node, self.file)) is not None:

@@ -24,6 +24,8 @@ from torchlint.facts.code.model import FileFacts, decorators
 from torchlint.facts.code.project import Project, link, module_name
 from torchlint.facts.code.readers import Readers
 from torchlint.facts.compiling.compiling import Compiling
+from torchlint.facts.flow.again import Again
+from torchlint.facts.flow.clocks import Clocks
 from torchlint.facts.flow.flow import Flow
 from torchlint.facts.hotness.covering import Covering
 from torchlint.facts.hotness.hotness import Heat, heat
@@ -41,6 +43,7 @@ from torchlint.facts.state.constant import Constants
 from torchlint.facts.state.effects import Sides
 from torchlint.facts.state.escape import Escapes
 from torchlint.facts.state.hoards import Hoards
+from torchlint.facts.state.narrowing import Narrowing
 from torchlint.facts.state.provenance import Provenance
 from torchlint.facts.state.queues import Queues
 from torchlint.facts.state.sequel import Sequel
@@ -101,6 +104,9 @@ class Analysis:
     rows: Rows
     makers: Makers
     compiling: Compiling
+    clocks: Clocks
+    again: Again
+    narrowing: Narrowing
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
     _cuda: dict[frozenset[str], bool] = field(default_factory=dict)
@@ -246,6 +252,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
     flow = Flow(project, graph, values, mentions, autograd.records, found.seldom, autograd.updates)
     loops = Loops(values, sides)
     elements = Elements(project, values)
+    switches = Switches(found)
     return Analysis(
         settings=settings,
         project=project,
@@ -266,7 +273,10 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         loops=loops,
         growth=Growth(project, graph, flow),
         host_only=HostOnly(project, graph, values),
-        switches=Switches(found),
+        switches=switches,
+        clocks=Clocks(autograd, switches),
+        again=Again(autograd, sides, mentions),
+        narrowing=Narrowing(values),
         importing=Importing(project, graph),
         idle=Idle(mentions),
         covering=Covering(found),

@@ -11,6 +11,7 @@ from torchlint.engine.compilation import Compilation
 from torchlint.engine.holdings import Holdings
 from torchlint.engine.learning import Learning
 from torchlint.engine.place import place_of
+from torchlint.engine.rework import Rework
 from torchlint.engine.surroundings import Surroundings
 from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.model import Bind, Scope, decorators
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 _FLAG = re.compile(r"(^|_)(debug\w*|sanity\w*|check_nans?|check_finite|check_numerics|validate|validation)($|_)")
 
 
-class PairedSite(Learning, Surroundings, Holdings, Compilation):
+class PairedSite(Learning, Surroundings, Holdings, Compilation, Rework):
     """All that a rule may ask about a node."""
 
     __slots__ = ()
