@@ -45,8 +45,8 @@ class Loops:
     values: Values
     sides: Sides
     _effects: dict[LoopNode, Effects] = field(default_factory=dict)
-    _bodies: dict[LoopNode, frozenset[ast.AST]] = field(default_factory=dict)
-    _wholes: dict[LoopNode, frozenset[ast.AST]] = field(default_factory=dict)
+    _bodies: dict[LoopNode, dict[ast.AST, None]] = field(default_factory=dict)
+    _wholes: dict[LoopNode, dict[ast.AST, None]] = field(default_factory=dict)
     _joining: Joining = field(init=False)
 
     def __post_init__(self) -> None:
@@ -88,18 +88,18 @@ class Loops:
             found = self._effects[loop] = self.sides.of(facts, inside(loop))
         return found
 
-    def body(self, loop: LoopNode) -> frozenset[ast.AST]:
-        """All nodes of what a loop runs over and over."""
+    def body(self, loop: LoopNode) -> dict[ast.AST, None]:
+        """All nodes of what a loop runs over and over, as keys: in order, and found at once."""
         found = self._bodies.get(loop)
         if found is None:
-            found = self._bodies[loop] = frozenset(nodes_of(inside(loop)))
+            found = self._bodies[loop] = dict.fromkeys(nodes_of(inside(loop)))
         return found
 
-    def whole(self, loop: LoopNode) -> frozenset[ast.AST]:
-        """All nodes of a loop."""
+    def whole(self, loop: LoopNode) -> dict[ast.AST, None]:
+        """All nodes of a loop, as keys."""
         found = self._wholes.get(loop)
         if found is None:
-            found = self._wholes[loop] = frozenset(nodes_of(ast.iter_child_nodes(loop)))
+            found = self._wholes[loop] = dict.fromkeys(nodes_of(children(loop)))
         return found
 
     def _range(self, facts: FileFacts, over: ast.expr) -> ast.Call | None:
