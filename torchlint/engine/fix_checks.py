@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from torchlint.facts.code.tree import walk
 from torchlint.rule import Edit
 from torchlint.sources.edits import apply_edits
 from torchlint.sources.lines import LineTable
@@ -84,7 +85,7 @@ def without_unused_imports(
     """
     if PurePosixPath(after.name).name == "__init__.py":
         return after
-    used = {node.id for node in ast.walk(before.tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    used = {node.id for node in walk(before.tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     while True:
         edit = next(_removals(used, after, reading, importers), None)
         if edit is None:
@@ -116,7 +117,7 @@ def _undefined(top: symtable.SymbolTable) -> frozenset[str]:
 
 def _removals(used: set[str], source: Source, reading: Reading, importers: Sequence[Source]) -> Iterator[Edit]:
     """Edits that each take one import away: of a name in ``used`` that the source does not mention any more."""
-    nodes = list(ast.walk(reading.tree))
+    nodes = list(walk(reading.tree))
     imports = [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
     bound = Counter(_bound_name(alias) for node in imports for alias in node.names)
     mentioned = _mentioned(nodes)
@@ -156,8 +157,8 @@ def _mentioned(nodes: Iterable[ast.AST]) -> set[str]:
 
 def _strings(tree: ast.Module) -> Iterator[str]:
     """All strings but docstrings: annotations, ``__all__``, and what may be evaluated."""
-    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    prose = {id(node.value) for node in walk(tree) if isinstance(node, ast.Expr)}
+    for node in walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
             yield node.value
 

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from torchlint.engine.analysis import Analysis
 from torchlint.engine.insertion import with_lines
+from torchlint.engine.mishap import kept_going, mishap
 from torchlint.engine.result import Problem
 from torchlint.engine.sites import Triggers
 from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.tree import children
 from torchlint.rule import Cost, Edit, Finding, Fix, PlainFix, Report, Rule
 from torchlint.rule.versions import Target
 from torchlint.sources.text import Source
@@ -33,9 +35,11 @@ class Linter:
     problems: list[Problem] = field(default_factory=list)
     unpaired: int = 0
     target: Target = field(default_factory=Target)
+    _triggers: Triggers = field(init=False)
     _stronger: dict[str, frozenset[str]] = field(init=False)
 
     def __post_init__(self) -> None:
+        self._triggers = Triggers(self.rules)
         self._stronger = stronger_codes([*self.known, *(type(rule) for rule in self.rules)])
 
     def lint(
@@ -45,7 +49,7 @@ class Linter:
 
         A finding that is not shown wins against none.
         """
-        wanted = list(Triggers(self.rules).sites(analysis, facts))
+        wanted = list(self._triggers.sites(analysis, facts))
         if not wanted:
             return []
         drafts = [draft for draft in self._drafts(analysis, facts, wanted) if shown(draft.finding)]
@@ -84,17 +88,19 @@ class Linter:
 
     def apply(self, rule: Rule, site: PairedSite) -> list[Draft]:
         """What one rule says of one site; a rule that fails is an internal problem and the work goes on."""
-        try:
-            return [
-                self._draft(rule, site, report)
-                for report in rule.check(site)
-                if self.target.concerned_by(report.torch or rule.torch)
-            ]
-        except Exception as error:  # noqa: BLE001  a rule is somebody else's code and may fail in any way
-            problem = f"rule {rule.code} failed at {site!r}: {type(error).__name__}: {error}"
-            if not any(known.message == problem for known in self.problems):
-                self.problems.append(Problem(site.facts.path, problem, internal=True))
-            return []
+        found: list[Draft] = []
+        with kept_going(lambda error: self._tell(rule, site, error)):
+            reports = [r for r in rule.check(site) if self.target.concerned_by(r.torch or rule.torch)]
+            found.extend([self._draft(rule, site, report) for report in reports])
+        return found
+
+    def _tell(self, rule: Rule, site: PairedSite, error: Exception) -> None:
+        problem = replace(
+            mishap(site.facts.path, f"rule {rule.code}", error, rule.code),
+            message=f"rule {rule.code} failed at {site!r}: {type(error).__name__}: {error}",
+        )
+        if not any(known.message == problem.message for known in self.problems):
+            self.problems.append(problem)
 
     def _draft(self, rule: Rule, site: PairedSite, report: Report) -> Draft:
         from torchlint.engine.edits import span
@@ -207,7 +213,7 @@ def _rows(site: PairedSite) -> tuple[int, int]:
     body = getattr(statement, "body", None)
     if isinstance(body, list) and body and isinstance(body[0], ast.stmt):
         last = max(first, body[0].lineno - 1 if body[0].lineno > statement.lineno else statement.lineno)
-        header = [part for part in ast.iter_child_nodes(statement) if not isinstance(part, ast.stmt)]
+        header = [part for part in children(statement) if not isinstance(part, ast.stmt)]
         ends = [end for part in header if (end := getattr(part, "end_lineno", None)) is not None]
         return first, min(last, max([statement.lineno, *ends]))
     return first, statement.end_lineno or first

@@ -5,23 +5,26 @@ from __future__ import annotations
 import ast
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from torchlint.engine.analysis import Analysis, Unparsed, analyse, parse
+from torchlint.engine.analysis import Analysis, Unparsed, parse
 from torchlint.engine.gate import passing
 from torchlint.engine.known import Known
-from torchlint.engine.notebooks import by_cells, inner_name, notebook_codes, outside, row_of_cell
-from torchlint.engine.result import FixedFile, NoCodeError, Problem, Result
-from torchlint.engine.rules import figures_by_example, load_rules
+from torchlint.engine.limits import too_large
+from torchlint.engine.linking import linked
+from torchlint.engine.mishap import kept_going, mishap
+from torchlint.engine.notebooks import by_cells, inner_name, notebook_codes, outer_name, outside, row_of_cell
+from torchlint.engine.result import FixedFile, NoCodeError, Problem, Result, Skipped
+from torchlint.engine.rules import costs_of, load_rules
 from torchlint.engine.scope import Scope, Scopes, SettingsOf
 from torchlint.engine.unused import unused
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.hotness.roots import is_test
 from torchlint.facts.hotness.why import explain, shortened
-from torchlint.rule import Cost, Finding, Level, PlainFix, Position
+from torchlint.rule import Finding, Level, PlainFix, Position
 from torchlint.rule.frequency import Why
 from torchlint.rule.versions import Target
 from torchlint.settings.model import Settings
@@ -57,7 +60,7 @@ def check(
 
 def linted_files(paths: Sequence[Path], settings: Settings, own: SettingsOf | None = None) -> Result:
     """The files that would be linted, by name in ``Result.names``; nothing is read."""
-    scopes = Scopes(Scope.of(settings, load_rules(), _costs(), []), own)
+    scopes = Scopes(Scope.of(settings, load_rules(settings.plugins), {}, []), own)
     found = walk(paths, settings)
     names = _wanted(found.files, paths, settings, scopes)
     problems = [Problem(path, message) for path, message in found.problems]
@@ -138,7 +141,7 @@ class _Run:
     @classmethod
     def prepare(cls, paths: Sequence[Path], settings: Settings, stdin: Source | None, own: SettingsOf | None) -> _Run:
         """Select the rules and read the files."""
-        scopes = Scopes(Scope.of(settings, load_rules(), _costs(), []), own)
+        scopes = Scopes(Scope.of(settings, load_rules(settings.plugins), costs_of(settings.plugins), []), own)
         run = cls(settings, scopes, Known.of(settings), {}, {}, stdin.name if stdin else "", Result())
         run._read(paths, stdin)
         return run
@@ -152,17 +155,21 @@ class _Run:
         given = {**wanted, **({stdin.name: stdin.path} if stdin is not None else {})}
         for name, path in {**self._project(given), **wanted}.items():
             try:
-                texts[name] = path.read_bytes()
+                reason = too_large(path)
+                if not reason:
+                    texts[name] = path.read_bytes()
             except OSError as error:
                 if name in wanted:
                     reason = error.strerror or type(error).__name__
                     self.result_.problems.append(Problem(name, f"cannot be read: {reason}"))
                 continue
+            if reason and name in wanted:
+                self.result_.skipped.append(Skipped(name, reason))
             broken[name] = path
         if stdin is not None:
             texts[stdin.name] = stdin.utf8
         self.result_.files = len(wanted) + (stdin is not None)
-        gate = {word.encode() for rule in load_rules() for word in rule.gate}
+        gate = {word.encode() for rule in self.scopes.available for word in rule.gate}
         for name in sorted(passing({**texts, **notebook_codes(texts, broken)}, gate)):
             target = self.sources if name in wanted or name == self.stdin else self.context
             if stdin is not None and name == stdin.name:
@@ -204,25 +211,45 @@ class _Run:
                 files.append(facts)
             elif facts is not None:
                 broken[name] = facts
-        return analyse(files, self.settings), broken
+        analysis, problems = linked(files, self.settings)
+        self._tell(*(replace(problem, path=outer_name(problem.path)) for problem in problems))
+        return analysis, broken
 
     def lint(self, sources: Mapping[str, Source]) -> dict[str, list[Finding]]:
         """Findings of all files to report on, by name, without the suppressed ones."""
         analysis, broken = self.analysed(sources)
         found: dict[str, list[Finding]] = {}
         for name, source in sources.items():
+            scope = self.scopes.of(source.path)
             if name in broken:
-                found[name] = [_syntax_error(name, broken[name], self.scopes.of(source.path).linter.target)]
+                broke = broken[name]
+                found[name] = [] if broke.too_much else [_syntax_error(name, broke, scope.linter.target)]
                 continue
             facts = analysis.project.files.get(inner_name(name))
-            scope = self.scopes.of(source.path)
-            shown = self._shown(source, scope)
-            drafts = [*map(outside, scope.linter.lint(analysis, facts, shown))] if facts is not None else []
-            heed = not self.settings.ignore_noqa
-            idle = unused(source, scope.linter, scope.every, analysis, facts, heed=heed)
-            drafts += [finding for finding in idle if finding.code not in scope.ignored(source.path)]
+            drafts: list[Finding] = []
+            with kept_going(lambda error, name=name: self._tell(mishap(name, "linting", error))):  # type: ignore[misc]
+                drafts += self._drafts(analysis, facts, source, scope)
             found[name] = [scope.offered(finding) for finding in self.known.unknown(drafts, source)]
+        self.result_.skipped += [
+            skipped
+            for name in sources
+            if name in broken and broken[name].too_much
+            if (skipped := Skipped(name, broken[name].message)) not in self.result_.skipped
+        ]
         return found
+
+    def _drafts(self, analysis: Analysis, facts: FileFacts | None, source: Source, scope: Scope) -> Iterator[Finding]:
+        """What the rules say of a file, and which of its comments silence nothing."""
+        if facts is not None:
+            yield from map(outside, scope.linter.lint(analysis, facts, self._shown(source, scope)))
+        heed = not self.settings.ignore_noqa
+        idle = unused(source, scope.linter, scope.every, analysis, facts, heed=heed)
+        yield from (finding for finding in idle if finding.code not in scope.ignored(source.path))
+
+    def _tell(self, *problems: Problem) -> None:
+        """Note problems, of those that say the same the first."""
+        told = {(problem.path, problem.message) for problem in self.result_.problems}
+        self.result_.problems += [problem for problem in problems if (problem.path, problem.message) not in told]
 
     def _shown(self, source: Source, scope: Scope) -> Callable[[Finding], bool]:
         """Whether a finding of a file is to be shown: no comment and no setting for the file silences it."""
@@ -247,6 +274,7 @@ class _Run:
         result.problems.extend(self.scopes.problems)
         result.unpaired = self.scopes.unpaired
         result.context = len(self.context)
+        result.plugins = self.scopes.plugins
         result.stale = self.known.stale({name: self.scopes.of(source.path) for name, source in self.sources.items()})
         result.accepts = {name: self.scopes.of(source.path).accepts for name, source in self.sources.items()}
         result.problems.sort(key=lambda problem: (problem.path, problem.message))
@@ -287,14 +315,6 @@ def _wanted(files: Iterable[Path], given: Sequence[Path], settings: Settings, sc
         for path in files
         if path in named or (scope := scopes.of(path)) is scopes.run or not scope.excludes(path)
     }
-
-
-def _costs() -> dict[tuple[str, str], Cost]:
-    """Figures by code and name of the example; the empty name stands for the rule's first example."""
-    found = dict(figures_by_example())
-    for (code, _), cost in figures_by_example().items():
-        found.setdefault((code, ""), cost)
-    return found
 
 
 def _name(path: Path, root: Path) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from torchlint.engine.lint import Linter
 from torchlint.engine.result import Problem
+from torchlint.engine.rules import costs_of, load_rules
 from torchlint.rule import Cost, Finding, PlainFix, Rule
 from torchlint.rule.versions import Target, Version
 from torchlint.settings.model import Settings
@@ -131,10 +132,23 @@ class Scopes:
         settings = self._own(path)
         known = self._known.get(id(settings))
         if known is None:
-            linter = self.run.linter
-            known = Scope.of(settings, self.run.available, linter.costs, linter.problems)
+            run, linter = self.run, self.run.linter
+            alike = settings.plugins == run.settings.plugins
+            available = run.available if alike else load_rules(settings.plugins)
+            costs = linter.costs if alike else costs_of(settings.plugins)
+            known = Scope.of(settings, available, costs, linter.problems)
             self._known[id(settings)] = known
         return known
+
+    @property
+    def available(self) -> frozenset[type[Rule]]:
+        """The rules of all scopes so far, selected or not."""
+        return frozenset(rule for scope in self._known.values() for rule in scope.available)
+
+    @property
+    def plugins(self) -> tuple[str, ...]:
+        """The rule packages of all scopes so far, besides the built-in one."""
+        return tuple(sorted({package for scope in self._known.values() for package in scope.settings.plugins}))
 
     @property
     def unpaired(self) -> int:

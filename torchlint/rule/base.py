@@ -44,6 +44,7 @@ class Trigger:
         scalar_subscripts: subscripts with an index that is proven a 0-d tensor; the site's node is the subscript.
         networks: calls that run a module with parameters (``self.net(x)``), also through a method or function of the
             project that gives tensors of its graph (``model.policy(x)``); the site's node is the call.
+        recorded: of these only calls where autograd is known to record. looped: only those in a loop of their function.
         copies: calls of project functions that do nothing but copy their argument to the host (``to_np(x)``); the
             site's node is the call.
         tests: expressions that Python asks for their truth and that are proven tensors: of ``if``, ``while``,
@@ -69,6 +70,8 @@ class Trigger:
     bool_subscripts: bool = False
     scalar_subscripts: bool = False
     networks: bool = False
+    recorded: bool = False
+    looped: bool = False
     tests: bool = False
     copies: bool = False
     grown: bool = False

@@ -182,6 +182,14 @@ def _tables(value: object) -> dict[str, dict[str, object]]:
     return {str(name): dict(table) for name, table in value.items()}
 
 
+def _packages(value: object) -> tuple[str, ...]:
+    packages = _strings(value)
+    for package in packages:
+        if not all(part.isidentifier() for part in package.split(".")):
+            raise WrongKeyError(f"{package!r} is not the name of a package")
+    return packages
+
+
 _KEYS: Mapping[str, Callable[[object], object]] = MappingProxyType(
     {
         "select": _strings,
@@ -208,6 +216,7 @@ _KEYS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "device": _one_of(DEVICES),
         "target-torch": torch_version,
         "target-version": _one_of(PYTHONS),
+        "plugins": _packages,
         "rules": _tables,
         "extend": _string,
     }

@@ -90,6 +90,11 @@ KEYS: Mapping[str, Key] = MappingProxyType(
         ),
         "fail-level": Key("The least level that makes the exit code 1.", _one_of(*FAIL_LEVELS), '"note"'),
         "output-format": Key("How to print.", _one_of(*OUTPUT_FORMATS), '"concise"'),
+        "plugins": Key(
+            "Installed packages whose rules are loaded beside the built-in ones.",
+            {"type": "array", "items": {"type": "string", "pattern": r"^\w+(\.\w+)*$"}},
+            '["torchlint_acme"]',
+        ),
         "rules": Key(
             "Options of rules, a table for each.",
             {"type": "object", "additionalProperties": {"type": "object"}},

@@ -24,7 +24,7 @@ _SECTION = ("tool", "torchlint")
 _RUN_ONLY = ("diff", "output_file", "exit_zero", "exit_non_zero_on_fix", "ignore_noqa", "since", "no_context")
 
 
-_ADDING = ("ignore", "extend-select", "extend-exclude", "per-file-ignores", "unfixable")
+_ADDING = ("ignore", "extend-select", "extend-exclude", "per-file-ignores", "unfixable", "plugins")
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,7 @@ class Settings:
         device: ``auto``, ``cpu`` or ``cuda``.
         target_torch, target_version: the oldest torch and Python that linted code has to run with, e.g. ``2.2`` and
             ``py310``. ``None``: neither the settings nor the project says.
+        plugins: installed packages whose rules are loaded beside the built-in ones.
         isolated: no settings file was read, and only shipped figures are quoted.
         file: the settings file these come from, where there is one.
     """
@@ -98,5 +99,6 @@ class Settings:
     target_torch: str | None = None
     target_version: str | None = None
     isolated: bool = False
+    plugins: tuple[str, ...] = ()
     rules: dict[str, dict[str, object]] = field(default_factory=dict)
     file: Path | None = field(default=None, compare=False)
