@@ -18,6 +18,7 @@ from torchlint.report.context import Context
 from torchlint.report.escape import visible
 from torchlint.report.formats import FOR_PEOPLE, renderer
 from torchlint.report.summary import count, summary
+from torchlint.rule.versions import OLDEST_PYTHON, OLDEST_TORCH
 from torchlint.settings.model import Settings
 
 # Where services that run torchlint keep the name of the folder into which they put the repository.
@@ -77,6 +78,7 @@ class Printer:
             read = f"{count(result.files, 'file')} linted, {count(result.context, 'more file')} read for what they call"
             complain(f"settings: {settings}")
             complain(f"project: {self.settings.root}: {read}")
+            complain(f"written for: {_target(self.settings)}")
         if self.settings.show_fixes:
             write(sys.stderr, _fixes(result))
 
@@ -126,6 +128,13 @@ class Printer:
 
 
 _FIT = ("fit", "fits")
+
+
+def _target(settings: Settings) -> str:
+    """What the linted code has to run with."""
+    torch = settings.target_torch or f"{OLDEST_TORCH[0]}.{OLDEST_TORCH[1]} (assumed)"
+    python = settings.target_version or f"py{OLDEST_PYTHON[0]}{OLDEST_PYTHON[1]} (assumed)"
+    return f"torch {torch} and newer, Python {python} and newer"
 
 
 def _repository(root: Path) -> Path | None:

@@ -121,7 +121,9 @@ class _Attempt:
             after = apply_edits(self.source, [edit for fix in fixes for edit in fix.edits])
         except ValueError as error:
             raise BrokenFixError(f"its edits do not fit the text: {error}") from error
-        return without_unused_imports(self.before, after, check(self.before, after), self.importers)
+        removed = [fix.removes for fix in fixes if fix.removes]
+        reading = check(self.before, after, removed)
+        return without_unused_imports(self.before, after, reading, self.importers, removed)
 
 
 def _is_empty(fix: PlainFix, source: Source) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -12,15 +13,17 @@ from pathlib import Path
 from torchlint.engine.analysis import Analysis, Unparsed, analyse, parse
 from torchlint.engine.gate import passing
 from torchlint.engine.known import Known
-from torchlint.engine.notebooks import inner_name, notebook_codes, outside
+from torchlint.engine.notebooks import by_cells, inner_name, notebook_codes, outside, row_of_cell
 from torchlint.engine.result import FixedFile, NoCodeError, Problem, Result
 from torchlint.engine.rules import costs_of, load_rules
 from torchlint.engine.scope import Scope, Scopes, SettingsOf
+from torchlint.engine.unused import unused
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.hotness.roots import is_test
 from torchlint.facts.hotness.why import explain, shortened
 from torchlint.rule import Finding, Level, PlainFix, Position
 from torchlint.rule.frequency import Why
+from torchlint.rule.versions import Target
 from torchlint.settings.model import Settings
 from torchlint.settings.root import is_root
 from torchlint.sources.decode import UndecodableError, read_any
@@ -61,8 +64,10 @@ def linted_files(paths: Sequence[Path], settings: Settings, own: SettingsOf | No
     return Result(problems=problems, files=len(names), names=tuple(names))
 
 
-def explain_hot(path: Path, row: int, settings: Settings, most: int = 10) -> Why:
+def explain_hot(path: Path, row: int, settings: Settings, *, cell: int | None = None, most: int = 10) -> Why:
     """Why the innermost statement on a row of a file runs as often as it does, with ``most`` ways at most.
+
+    In a notebook it is a row of the cell with this number, and so are all rows in the answer.
 
     Raises:
         NoCodeError: no statement stands on that row, or the file cannot be read.
@@ -73,18 +78,23 @@ def explain_hot(path: Path, row: int, settings: Settings, most: int = 10) -> Why
     analysis, broken = run.analysed({**run.context, **run.sources})
     if name in broken:
         raise NoCodeError(f"{name}:{broken[name].row}: {broken[name].message}")
-    facts = analysis.project.files.get(name)
+    facts = analysis.project.files.get(inner_name(name))
     if facts is None:
         return Why(reasons=(_unread(name),))
+    if cell is not None:
+        row = row_of_cell(facts.source, name, cell, row)
     rows = facts.source.utf8.count(b"\n") + 1
     if row > rows:
         raise NoCodeError(f"{name} ends on line {rows}, before line {row}")
     nodes = [stmt for stmt in facts.places if stmt.lineno <= row <= (stmt.end_lineno or stmt.lineno)]
     own = [stmt for stmt in nodes if row in _rows(stmt)]
     if not own:
-        raise NoCodeError(f"there is no statement on line {row} of {name}")
+        raise NoCodeError(
+            f"there is no statement on {f'that line of cell {cell}' if cell else f'line {row}'} of {name}"
+        )
     innermost = max(own, key=lambda stmt: (stmt.lineno, -(stmt.end_lineno or 0)))
-    return shortened(explain(analysis.heat, facts, innermost), most)
+    why = shortened(explain(analysis.heat, facts, innermost), most)
+    return by_cells(why, {name: facts.source for name, facts in analysis.project.files.items()})
 
 
 def _readable(run: _Run, path: Path, name: str) -> None:
@@ -162,7 +172,8 @@ class _Run:
                 target[name] = read_any(texts[name], broken[name], name)
             except UndecodableError as error:
                 if name in wanted:
-                    self.result_.findings.append(_syntax_error(name, Unparsed(str(error), error.row, error.column)))
+                    unparsed = Unparsed(str(error), error.row, error.column)
+                    self.result_.findings.append(_syntax_error(name, unparsed, self.scopes.run.linter.target))
 
     def _project(self, wanted: Mapping[str, Path]) -> dict[str, Path]:
         """All files of the project, for their facts."""
@@ -201,14 +212,15 @@ class _Run:
         found: dict[str, list[Finding]] = {}
         for name, source in sources.items():
             if name in broken:
-                found[name] = [_syntax_error(name, broken[name])]
+                found[name] = [_syntax_error(name, broken[name], self.scopes.of(source.path).linter.target)]
                 continue
             facts = analysis.project.files.get(inner_name(name))
-            if facts is None:
-                found[name] = []
-                continue
             scope = self.scopes.of(source.path)
-            drafts = map(outside, scope.linter.lint(analysis, facts, self._shown(source, scope)))
+            shown = self._shown(source, scope)
+            drafts = [*map(outside, scope.linter.lint(analysis, facts, shown))] if facts is not None else []
+            heed = not self.settings.ignore_noqa
+            idle = unused(source, scope.linter, scope.every, analysis, facts, heed=heed)
+            drafts += [finding for finding in idle if finding.code not in scope.ignored(source.path)]
             found[name] = [scope.offered(finding) for finding in self.known.unknown(drafts, source)]
         return found
 
@@ -286,13 +298,16 @@ def _name(path: Path, root: Path) -> str:
         return Path(os.path.relpath(path, root)).as_posix()
 
 
-def _syntax_error(name: str, unparsed: Unparsed) -> Finding:
-    """The finding for a file that Python cannot read."""
+def _syntax_error(name: str, unparsed: Unparsed, target: Target) -> Finding:
+    """The finding for a file that Python cannot read; one that is for a newer Python may well be in order."""
+    python = sys.version_info[:2]
+    newer = target.python is not None and target.python > python
+    doubt = f"; torchlint runs on Python {python[0]}.{python[1]}, and the project is for a newer one" if newer else ""
     start = Position(unparsed.row, max(1, unparsed.column))
     finding = Finding(
         code=SYNTAX_ERROR,
         name="syntax-error",
-        message=unparsed.message,
+        message=f"{unparsed.message}{doubt}",
         level=Level.ERROR,
         path=name,
         start=start,

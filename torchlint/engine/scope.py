@@ -11,6 +11,7 @@ from torchlint.engine.lint import Linter
 from torchlint.engine.result import Problem
 from torchlint.engine.rules import costs_of, load_rules
 from torchlint.rule import Cost, Finding, PlainFix, Rule
+from torchlint.rule.versions import Target, Version
 from torchlint.settings.model import Settings
 from torchlint.settings.select import check_options, matching, resolve
 from torchlint.sources.globs import Globs
@@ -49,9 +50,16 @@ class Scope:
         )
         check_options(available, settings.rules)
         rules = tuple(rule() for rule in available if rule.code in codes)
-        scope = cls(settings, Linter(rules, costs, available, problems), available)
+        target = Target(_version(settings.target_torch), _version(settings.target_version))
+        scope = cls(settings, Linter(rules, costs, available, problems, target=target), available)
         scope.unfixable  # noqa: B018  a wrong selector is told before anything is read
         return scope
+
+    @cached_property
+    def every(self) -> Linter:
+        """All rules, selected or not."""
+        rules = tuple(rule() for rule in self.available)
+        return Linter(rules, {}, self.available, self.linter.problems, target=self.linter.target)
 
     @cached_property
     def unfixable(self) -> frozenset[str]:
@@ -84,6 +92,14 @@ class Scope:
     def accepts(self, fix: PlainFix) -> bool:
         """Whether ``--fix`` applies a fix."""
         return fix.accepted(self.settings.unsafe_fixes, self.settings.accept)
+
+
+def _version(text: str | None) -> Version | None:
+    """A setting such as ``2.2`` or ``py310`` as numbers."""
+    if text is None:
+        return None
+    major, minor = (text[2], text[3:]) if text.startswith("py") else text.split(".")
+    return int(major), int(minor)
 
 
 class Scopes:

@@ -13,6 +13,7 @@ from torchlint.engine.place import place_of
 from torchlint.engine.surroundings import Surroundings
 from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.model import Bind, Scope, decorators
+from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.guards import raises
 from torchlint.rule import CallSite, Link, Use
 
@@ -168,7 +169,7 @@ class PairedSite(Learning, Surroundings, Holdings):
                 return True
             scope = scope.parent
         body = self.twin if isinstance(self.twin, (ast.With, ast.FunctionDef, ast.AsyncFunctionDef)) else None
-        calls = [part for part in ast.walk(body) if isinstance(part, ast.Call)] if body is not None else []
+        calls = [part for part in walk(body) if isinstance(part, ast.Call)] if body is not None else []
         return any(self._calls_compiled(call.func, compiled) for call in calls)
 
     def _calls_compiled(self, func: ast.expr, compiled: frozenset[str]) -> bool:

@@ -27,7 +27,9 @@ OUTPUT_FORMATS = (
     "markdown",
 )
 DEVICES = ("auto", "cpu", "cuda")
+PYTHONS = tuple(f"py3{minor}" for minor in range(7, 16))
 
+_TORCH = re.compile(r"(\d+)\.(\d+)(\.\d+)*")
 _FUNCTION = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
 
 
@@ -100,6 +102,18 @@ def _string(value: object) -> str:
 
 def _path(value: object) -> Path:
     return value if isinstance(value, Path) else Path(_string(value))
+
+
+def torch_version(value: object) -> str:
+    """A version of torch as major and minor number.
+
+    Raises:
+        WrongKeyError: it is none.
+    """
+    match = _TORCH.fullmatch(_string(value))
+    if match is None:
+        raise WrongKeyError(f"{value!r} is no version of torch such as '2.2'")
+    return f"{int(match[1])}.{int(match[2])}"
 
 
 def _strings(value: object) -> tuple[str, ...]:
@@ -193,6 +207,8 @@ _KEYS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "cold": _functions,
         "device": _one_of(DEVICES),
         "plugins": _packages,
+        "target-torch": torch_version,
+        "target-version": _one_of(PYTHONS),
         "rules": _tables,
         "extend": _string,
     }

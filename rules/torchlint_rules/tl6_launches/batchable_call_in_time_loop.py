@@ -92,7 +92,7 @@ class BatchableCallInTimeLoop(Rule):
     name = "batchable-call-in-time-loop"
     summary = "a network is called step by step although no step waits for what it gives"
     set = RuleSet.PREVIEW
-    trigger = Trigger(networks=True)
+    trigger = Trigger(networks=True, looped=True)
     least = Frequency.UPDATE
     yields_to = ("TL605",)
     examples = (

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.tree import walk
 
 
 @dataclass(eq=False, slots=True)
@@ -50,7 +51,7 @@ class Idle:
             return stmt.value is node
         targets = stmt.targets if isinstance(stmt, ast.Assign) and _gives(stmt.value, node) else []
         texts = {ast.unparse(target) for target in targets}
-        parts = (part for other in above.body for part in ast.walk(other))
+        parts = (part for other in above.body for part in walk(other))
         calls = [part for part in parts if isinstance(part, ast.Call) and not _is_compile(part, node)]
         return bool(texts) and not any(ast.unparse(part) in texts for call in calls for part in (call.func, *call.args))
 

@@ -213,13 +213,14 @@ class FileFacts:
 
     def scope_of(self, node: ast.AST) -> Scope:
         """The scope whose names an expression or statement sees."""
-        current: ast.AST | None = node
-        while current is not None:
-            scope = self.scope_of_node.get(current)
-            if scope is not None:
-                return scope
-            current = self.parent.get(current)
-        return self.top
+        known = self.scope_of_node
+        scope = known.get(node)
+        if scope is None:
+            current = self.parent.get(node)
+            while current is not None and current not in known:
+                current = self.parent.get(current)
+            scope = known[node] = self.top if current is None else known[current]
+        return scope
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         """What a node stands in, from inside to outside."""

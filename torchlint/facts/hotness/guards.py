@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.reach import leaves
+from torchlint.facts.code.tree import walk
 from torchlint.rule import Frequency
 
 _DEBUG = re.compile(
@@ -49,7 +50,7 @@ _WARNINGS = frozenset({"warn", "warning", "error", "exception", "critical"})
 
 def names_in(node: ast.AST) -> Iterator[str]:
     """Identifiers in an expression: names and attributes."""
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Name):
             yield part.id
         elif isinstance(part, ast.Attribute):
@@ -170,7 +171,7 @@ def is_none(node: ast.expr) -> bool:
 
 
 def _has_modulo(node: ast.AST) -> bool:
-    return any(isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod) for part in ast.walk(node))
+    return any(isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod) for part in walk(node))
 
 
 def _is_interval(test: ast.expr) -> bool:
@@ -304,7 +305,7 @@ def _is_first_call(test: ast.expr, facts: FileFacts) -> bool:
         return isinstance(right, (ast.Attribute, ast.Name)) and "cache" in " ".join(names_in(right)).lower()
     if isinstance(op, ast.NotEq):
         return any(isinstance(side, ast.Attribute) and side.attr == "shape" for side in (left, right)) and any(
-            isinstance(part, ast.Name) and part.id == "self" for part in ast.walk(test)
+            isinstance(part, ast.Name) and part.id == "self" for part in walk(test)
         )
     return False
 

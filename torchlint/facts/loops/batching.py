@@ -11,6 +11,7 @@ from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts
 from torchlint.facts.code.nesting import LoopNode, around, inside
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import children, walk
 from torchlint.facts.state.effects import Sides, nodes_of
 from torchlint.facts.state.provenance import looped
 from torchlint.facts.values.values import Values
@@ -64,7 +65,7 @@ class Batching:
             before = len(reached)
             for stmt in statements:
                 own = [part for part in _own_parts(stmt) if part is not None]
-                nodes = [node for part in own for node in ast.walk(part)]
+                nodes = [node for part in own for node in walk(part)]
                 if call in nodes or any(text in reached for part in own for text in _texts(part)):
                     reached.update(self._set_by(facts, stmt, nodes, call))
             if len(reached) == before:
@@ -117,8 +118,8 @@ class Batching:
             name = self.project.qualified(facts, value.func) or ""
             return name in _LISTS and len(value.args) == 1 and self._made_alike(facts, value.args[0])
         if isinstance(value, (ast.ListComp, ast.GeneratorExp)):
-            bound = {part.id for g in value.generators for part in ast.walk(g.target) if isinstance(part, ast.Name)}
-            read = {part.id for part in ast.walk(value.elt) if isinstance(part, ast.Name)}
+            bound = {part.id for g in value.generators for part in walk(g.target) if isinstance(part, ast.Name)}
+            read = {part.id for part in walk(value.elt) if isinstance(part, ast.Name)}
             return isinstance(value.elt, ast.Call) and not bound & read
         if isinstance(value, (ast.List, ast.Tuple)) and len(value.elts) > 2:
             return len({ast.unparse(part) for part in value.elts}) == 1 and isinstance(value.elts[0], ast.Call)
@@ -127,14 +128,14 @@ class Batching:
 
 def _bound(loop: LoopNode) -> Iterator[str]:
     """The names that a loop binds in its head and in its body."""
-    for part in ast.walk(loop):
+    for part in walk(loop):
         if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Store):
             yield _text(part)
 
 
 def _own_parts(stmt: ast.stmt) -> list[ast.AST]:
     """The parts of a statement without the statements that it holds."""
-    return [part for part in ast.iter_child_nodes(stmt) if not isinstance(part, (ast.stmt, ast.ExceptHandler))]
+    return [part for part in children(stmt) if not isinstance(part, (ast.stmt, ast.ExceptHandler))]
 
 
 def _text(node: ast.expr) -> str:
@@ -146,7 +147,7 @@ def _text(node: ast.expr) -> str:
 
 def _texts(node: ast.AST) -> Iterator[str]:
     """The names and chains that an expression reads; of ``a.b.c`` also ``a.b`` and ``a``."""
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Load):
             text = dotted(part)
             if text:

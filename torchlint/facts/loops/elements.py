@@ -10,6 +10,7 @@ from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.nesting import LoopNode, around
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import rounds
+from torchlint.facts.code.tree import walk
 from torchlint.facts.state.effects import nodes_of
 from torchlint.facts.state.provenance import looped
 from torchlint.facts.values.values import Values
@@ -143,7 +144,7 @@ class Elements:
         """The parts of an expression, and those of what names in it were set to earlier in the same round."""
         todo, seen = [value], set[ast.AST]()
         while todo:
-            for part in ast.walk(todo.pop()):
+            for part in walk(todo.pop()):
                 if part in seen:
                     continue
                 seen.add(part)
@@ -187,4 +188,4 @@ def _binds(loop: LoopNode, name: str) -> bool:
     if isinstance(loop, ast.While):
         return False
     targets = [loop.target] if isinstance(loop, (ast.For, ast.AsyncFor)) else [part.target for part in loop.generators]
-    return any(isinstance(part, ast.Name) and part.id == name for target in targets for part in ast.walk(target))
+    return any(isinstance(part, ast.Name) and part.id == name for target in targets for part in walk(target))

@@ -10,6 +10,7 @@ from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import COMPREHENSIONS, Binding, FileFacts
 from torchlint.facts.code.nesting import LoopNode, stored_before
 from torchlint.facts.code.reach import rounds
+from torchlint.facts.code.tree import children, walk
 from torchlint.facts.state.effects import Sides, code_of, nodes_of
 from torchlint.facts.values.values import Values
 from torchlint.rule import Kind
@@ -39,7 +40,7 @@ class Follower:
         self.facts = facts
         self.loop = loop
         self.function = facts.scope_of(loop).function
-        self.body = set(nodes_of(ast.iter_child_nodes(loop)))
+        self.body = set(nodes_of(children(loop)))
         self.ends: set[Ends] = set()
         self.seen: set[ast.AST | Binding | str] = set()
 
@@ -91,7 +92,7 @@ class Follower:
             self.ends.add(Ends.NEXT)
         for text in sorted(effects.writes):
             same = [part for part in self._calls() if ast.unparse(part.func) == ast.unparse(func)]
-            within = {part for one in same for part in ast.walk(one)}
+            within = {part for one in same for part in walk(one)}
             read = any(part not in within for part in self._readers(text))
             answered = self.sides.overlaps(text, effects.reads) and not isinstance(
                 self.facts.parent.get(call), ast.Expr
@@ -174,7 +175,7 @@ class Follower:
         if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
             return use in (value.left, value.right)
         name = self.values.project.qualified(self.facts, value.func) if isinstance(value, ast.Call) else None
-        return name in _JOINING and use in set(ast.walk(value))
+        return name in _JOINING and use in set(walk(value))
 
     def _kept(self, stmt: ast.AST, target: ast.expr) -> Iterator[ast.expr]:
         """Follow what is put into an attribute or a container to where the loop reads it."""

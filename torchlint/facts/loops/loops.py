@@ -9,6 +9,7 @@ from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import COMPREHENSIONS, Bind, Binding, FileFacts
 from torchlint.facts.code.nesting import OUTSIDE, LoopNode, around, head, inside, stored_before
 from torchlint.facts.code.reach import Rounds, rounds
+from torchlint.facts.code.tree import children
 from torchlint.facts.loops.ends import Ends, Follower
 from torchlint.facts.loops.joining import Joining
 from torchlint.facts.state.effects import PARAMETERS, Effects, Sides, nodes_of
@@ -101,7 +102,7 @@ class Loops:
             ends = [self.values.of(facts, part).literal for part in counted.args]
             return all(isinstance(end, int) and -_FEW < end < _FEW for end in ends)
         if isinstance(over, (ast.Tuple, ast.List, ast.Set, ast.Dict)):
-            return not any(isinstance(part, ast.Starred) for part in ast.iter_child_nodes(over))
+            return not any(isinstance(part, ast.Starred) for part in children(over))
         if isinstance(over, ast.Call):
             func = over.func
             if isinstance(func, ast.Attribute):

@@ -16,6 +16,7 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import NESTED, Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project, is_super
 from torchlint.facts.code.solver import Solver
+from torchlint.facts.code.tree import children
 from torchlint.facts.values.values import Values
 from torchlint.rule import Kind, Value
 
@@ -86,7 +87,7 @@ def nodes_of(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
         node = todo.pop()
         yield node
         if not isinstance(node, NESTED):
-            todo.extend(ast.iter_child_nodes(node))
+            todo.extend(children(node))
 
 
 def code_of(function: Scope) -> Iterator[ast.AST]:

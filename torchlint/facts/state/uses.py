@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.values.values import Values
 from torchlint.rule import CallSite, Hop, Kind
@@ -29,7 +30,7 @@ class Uses:
         target = parent.targets[0]
         text = ast.unparse(target)
         scope = facts.scope_of(parent).function
-        for part in ast.walk(scope.node):
+        for part in walk(scope.node):
             if isinstance(part, ast.AugAssign) and ast.unparse(_base(part.target)) == text:
                 return True
             if isinstance(part, ast.Assign) and part is not parent:
