@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.engine.analysis import Analysis
 from torchlint.engine.insertion import with_lines
+from torchlint.engine.mishap import kept_going, mishap
 from torchlint.engine.result import Problem
 from torchlint.engine.sites import Triggers
 from torchlint.facts.code.model import FileFacts
@@ -87,17 +88,19 @@ class Linter:
 
     def apply(self, rule: Rule, site: PairedSite) -> list[Draft]:
         """What one rule says of one site; a rule that fails is an internal problem and the work goes on."""
-        try:
-            return [
-                self._draft(rule, site, report)
-                for report in rule.check(site)
-                if self.target.concerned_by(report.torch or rule.torch)
-            ]
-        except Exception as error:  # noqa: BLE001  a rule is somebody else's code and may fail in any way
-            problem = f"rule {rule.code} failed at {site!r}: {type(error).__name__}: {error}"
-            if not any(known.message == problem for known in self.problems):
-                self.problems.append(Problem(site.facts.path, problem, internal=True))
-            return []
+        found: list[Draft] = []
+        with kept_going(lambda error: self._tell(rule, site, error)):
+            reports = [r for r in rule.check(site) if self.target.concerned_by(r.torch or rule.torch)]
+            found.extend([self._draft(rule, site, report) for report in reports])
+        return found
+
+    def _tell(self, rule: Rule, site: PairedSite, error: Exception) -> None:
+        problem = replace(
+            mishap(site.facts.path, f"rule {rule.code}", error, rule.code),
+            message=f"rule {rule.code} failed at {site!r}: {type(error).__name__}: {error}",
+        )
+        if not any(known.message == problem.message for known in self.problems):
+            self.problems.append(problem)
 
     def _draft(self, rule: Rule, site: PairedSite, report: Report) -> Draft:
         from torchlint.engine.edits import span

@@ -38,10 +38,10 @@ def inner_name(name: str) -> str:
 
 def outside(finding: Finding) -> Finding:
     """A finding with the files' own names."""
-    path = tuple(replace(hop, path=_own(hop.path)) for hop in finding.hot.path)
+    path = tuple(replace(hop, path=outer_name(hop.path)) for hop in finding.hot.path)
     if path == finding.hot.path and not finding.path.endswith(_SUFFIX):
         return finding
-    return replace(finding, path=_own(finding.path), hot=replace(finding.hot, path=path))
+    return replace(finding, path=outer_name(finding.path), hot=replace(finding.hot, path=path))
 
 
 def row_of_cell(source: Source, name: str, cell: int, row: int) -> int:
@@ -63,11 +63,11 @@ def by_cells(why: Why, sources: Mapping[str, Source]) -> Why:
         if not hop.path.endswith(2 * _SUFFIX):
             return hop
         number, row = place_in_cells(sources[hop.path].text, hop.row)
-        return Hop(f"{_own(hop.path)}:cell {number}", row, hop.name)
+        return Hop(f"{outer_name(hop.path)}:cell {number}", row, hop.name)
 
     def place(match: re.Match[str]) -> str:
         hop = told(Hop(match[1], int(match[2] or 1), ""))
-        return f"{hop.path}:{hop.row}" if match[2] else _own(match[1])
+        return f"{hop.path}:{hop.row}" if match[2] else outer_name(match[1])
 
     ways = tuple(
         replace(
@@ -80,5 +80,6 @@ def by_cells(why: Why, sources: Mapping[str, Source]) -> Why:
     return replace(why, ways=ways, reasons=tuple(_PLACE.sub(place, reason) for reason in why.reasons))
 
 
-def _own(name: str) -> str:
+def outer_name(name: str) -> str:
+    """The name of a file by its name among the facts."""
     return name.removesuffix(_SUFFIX) if name.endswith(2 * _SUFFIX) else name

@@ -5,16 +5,19 @@ from __future__ import annotations
 import ast
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from torchlint.engine.analysis import Analysis, Unparsed, analyse, parse
+from torchlint.engine.analysis import Analysis, Unparsed, parse
 from torchlint.engine.gate import passing
 from torchlint.engine.known import Known
-from torchlint.engine.notebooks import by_cells, inner_name, notebook_codes, outside, row_of_cell
-from torchlint.engine.result import FixedFile, NoCodeError, Problem, Result
+from torchlint.engine.limits import too_large
+from torchlint.engine.linking import linked
+from torchlint.engine.mishap import kept_going, mishap
+from torchlint.engine.notebooks import by_cells, inner_name, notebook_codes, outer_name, outside, row_of_cell
+from torchlint.engine.result import FixedFile, NoCodeError, Problem, Result, Skipped
 from torchlint.engine.rules import costs_of, load_rules
 from torchlint.engine.scope import Scope, Scopes, SettingsOf
 from torchlint.engine.unused import unused
@@ -174,12 +177,16 @@ class _Run:
         asked = {**wanted, **{name: source.path for name, source in self.given.items()}}
         for name, path in {**self._project(asked), **wanted}.items():
             try:
-                texts[name] = path.read_bytes()
+                reason = too_large(path)
+                if not reason:
+                    texts[name] = path.read_bytes()
             except OSError as error:
                 if name in wanted:
                     reason = error.strerror or type(error).__name__
                     self.result_.problems.append(Problem(name, f"cannot be read: {reason}"))
                 continue
+            if reason and name in wanted:
+                self.result_.skipped.append(Skipped(name, reason))
             broken[name] = path
         texts.update((name, source.utf8) for name, source in self.given.items())
         self.result_.files = len(asked)
@@ -225,25 +232,45 @@ class _Run:
                 files.append(facts)
             elif facts is not None:
                 broken[name] = facts
-        return analyse(files, self.settings), broken
+        analysis, problems = linked(files, self.settings)
+        self._tell(*(replace(problem, path=outer_name(problem.path)) for problem in problems))
+        return analysis, broken
 
     def lint(self, sources: Mapping[str, Source]) -> dict[str, list[Finding]]:
         """Findings of all files to report on, by name, without the suppressed ones."""
         analysis, broken = self.analysed(sources)
         found: dict[str, list[Finding]] = {}
         for name, source in sources.items():
+            scope = self.scopes.of(source.path)
             if name in broken:
-                found[name] = [_syntax_error(name, broken[name], self.scopes.of(source.path).linter.target)]
+                broke = broken[name]
+                found[name] = [] if broke.too_much else [_syntax_error(name, broke, scope.linter.target)]
                 continue
             facts = analysis.project.files.get(inner_name(name))
-            scope = self.scopes.of(source.path)
-            shown = self._shown(source, scope)
-            drafts = [*map(outside, scope.linter.lint(analysis, facts, shown))] if facts is not None else []
-            heed = not self.settings.ignore_noqa
-            idle = unused(source, scope.linter, scope.every, analysis, facts, heed=heed)
-            drafts += [finding for finding in idle if finding.code not in scope.ignored(source.path)]
+            drafts: list[Finding] = []
+            with kept_going(lambda error, name=name: self._tell(mishap(name, "linting", error))):  # type: ignore[misc]
+                drafts += self._drafts(analysis, facts, source, scope)
             found[name] = [scope.offered(finding) for finding in self.known.unknown(drafts, source)]
+        self.result_.skipped += [
+            skipped
+            for name in sources
+            if name in broken and broken[name].too_much
+            if (skipped := Skipped(name, broken[name].message)) not in self.result_.skipped
+        ]
         return found
+
+    def _drafts(self, analysis: Analysis, facts: FileFacts | None, source: Source, scope: Scope) -> Iterator[Finding]:
+        """What the rules say of a file, and which of its comments silence nothing."""
+        if facts is not None:
+            yield from map(outside, scope.linter.lint(analysis, facts, self._shown(source, scope)))
+        heed = not self.settings.ignore_noqa
+        idle = unused(source, scope.linter, scope.every, analysis, facts, heed=heed)
+        yield from (finding for finding in idle if finding.code not in scope.ignored(source.path))
+
+    def _tell(self, *problems: Problem) -> None:
+        """Note problems, of those that say the same the first."""
+        told = {(problem.path, problem.message) for problem in self.result_.problems}
+        self.result_.problems += [problem for problem in problems if (problem.path, problem.message) not in told]
 
     def _shown(self, source: Source, scope: Scope) -> Callable[[Finding], bool]:
         """Whether a finding of a file is to be shown: no comment and no setting for the file silences it."""

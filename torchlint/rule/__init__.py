@@ -13,7 +13,7 @@ from torchlint.rule.finding import (
 )
 from torchlint.rule.flow import Average, Network, Run, Use
 from torchlint.rule.frequency import Frequency, Hop, Hotness
-from torchlint.rule.loop import Loop, Picked
+from torchlint.rule.loop import Loop, Picked, Row
 from torchlint.rule.site import CallSite, Link, Site
 from torchlint.rule.value import UNKNOWN, Device, Kind, Value
 
@@ -46,6 +46,7 @@ __all__ = [
     "PlainFix",
     "Position",
     "Report",
+    "Row",
     "Rule",
     "RuleSet",
     "Run",

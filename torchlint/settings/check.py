@@ -206,9 +206,9 @@ _KEYS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "hot": _functions,
         "cold": _functions,
         "device": _one_of(DEVICES),
-        "plugins": _packages,
         "target-torch": torch_version,
         "target-version": _one_of(PYTHONS),
+        "plugins": _packages,
         "rules": _tables,
         "extend": _string,
     }

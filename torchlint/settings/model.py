@@ -59,9 +59,9 @@ class Settings:
         output_file: where the findings go, ``None``: standard output.
         hot, cold: functions as ``package.module:function`` whose hotness is corrected.
         device: ``auto``, ``cpu`` or ``cuda``.
-        plugins: installed packages whose rules are loaded beside the built-in ones.
         target_torch, target_version: the oldest torch and Python that linted code has to run with, e.g. ``2.2`` and
             ``py310``. ``None``: neither the settings nor the project says.
+        plugins: installed packages whose rules are loaded beside the built-in ones.
         isolated: no settings file was read, and only shipped figures are quoted.
         file: the settings file these come from, where there is one.
     """
