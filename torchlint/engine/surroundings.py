@@ -13,7 +13,7 @@ from torchlint.facts.code.model import Scope
 from torchlint.facts.code.nesting import in_handler
 from torchlint.facts.hotness.guards import names_in
 from torchlint.facts.values import torch_table
-from torchlint.rule import Loop, Picked, Value
+from torchlint.rule import Loop, Picked, Row, Value
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -37,6 +37,11 @@ class Surroundings(Place):
         """The tensor whose element an expression is in each round of a loop."""
         twin = self._expr(node)
         return self.analysis.elements.of(self.facts, twin) if twin is not None else None
+
+    def row(self, node: cst.CSTNode) -> Row | None:
+        """The element of a collection that an expression is in each round of a loop."""
+        twin = self._expr(node)
+        return self.analysis.rows.of(self.facts, twin) if twin is not None else None
 
     def picked(self) -> Picked | None:
         """What a loop computes with elements of tensors."""

@@ -63,3 +63,18 @@ class Picked:
 
     carried: bool = False
     single: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One element of a collection, another one in each round of a loop.
+
+    Attributes:
+        over: the collection.
+        single: the element is made a batch of one (``o.unsqueeze(0)``, ``xs[i : i + 1]``).
+        counted: of ``xs[i]`` what the loop counts, as source (``range(len(xs))``), else empty.
+    """
+
+    over: Value = UNKNOWN
+    single: bool = False
+    counted: str = ""

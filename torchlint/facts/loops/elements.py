@@ -38,15 +38,15 @@ class Elements:
         ``v`` of ``for v in t``, also through ``zip``, ``enumerate`` and ``reversed``, and ``t[i]`` where a loop counts
         ``i`` and does not make ``t``.
         """
-        value = self._collection(facts, node)
+        value = self.collection(facts, node)
         return value if value is not None and value.kind is Kind.TENSOR else None
 
-    def _collection(self, facts: FileFacts, node: ast.AST) -> Value | None:
+    def collection(self, facts: FileFacts, node: ast.AST) -> Value | None:
         """What is known of the collection that an expression is an element of; ``None``: of none."""
         if isinstance(node, ast.Name):
             over = self._iterated(facts, node, list(around(facts, node)))
             return self.values.of(facts, over) if over is not None and not self.is_count(facts, over) else None
-        if isinstance(node, ast.Subscript) and self._counted(facts, node, list(around(facts, node))):
+        if isinstance(node, ast.Subscript) and self.counted(facts, node.value, _first(node)):
             return self.values.of(facts, node.value)
         return None
 
@@ -59,9 +59,9 @@ class Elements:
         over = looped(bindings[0].value, path)
         return over if bindings[0].stmt in loops or isinstance(bindings[0].stmt, ast.comprehension) else None
 
-    def _counted(self, facts: FileFacts, node: ast.Subscript, loops: list[LoopNode]) -> bool:
-        """Whether a tensor is indexed by what an enclosing loop counts, ``i`` or ``i + 1``, and made outside it."""
-        first = _first(node)
+    def counted(self, facts: FileFacts, value: ast.expr, first: ast.expr) -> bool:
+        """Whether an index is what an enclosing loop counts, ``i`` or ``i + 1``, and ``value`` was made outside it."""
+        loops = list(around(facts, value))
         if isinstance(first, ast.BinOp) and isinstance(first.right, ast.Constant):
             first = first.left
         if not isinstance(first, ast.Name):
@@ -71,7 +71,7 @@ class Elements:
             return False
         holder = next((loop for loop in loops if _binds(loop, first.id)), None)
         inside = set(nodes_of([holder])) if holder is not None else set()
-        root = _root(node.value)
+        root = _root(value)
         if not isinstance(root, ast.Name):
             return False
         return not any(binding.stmt in inside for binding in self.project.reaching(facts, root).bindings)
@@ -95,7 +95,7 @@ class Elements:
         if not all(self._is_arithmetic(facts, part) for part in parts if isinstance(part, ast.Call)):
             return None
         reads = [part for part in parts if isinstance(part, (ast.Name, ast.Subscript)) and _is_read(part)]
-        found = [value for part in reads if (value := self._collection(facts, part)) is not None]
+        found = [value for part in reads if (value := self.collection(facts, part)) is not None]
         if any(value.kind is Kind.NDARRAY for value in found):
             return None
         filled = any(self._is_filled(facts, stmt) for stmt in loop.body)
@@ -138,7 +138,7 @@ class Elements:
         return False
 
     def _is_element(self, facts: FileFacts, node: ast.AST) -> bool:
-        return self._collection(facts, node) is not None
+        return self.collection(facts, node) is not None
 
     def _reads(self, facts: FileFacts, loop: ast.For, value: ast.expr) -> Iterator[ast.AST]:
         """The parts of an expression, and those of what names in it were set to earlier in the same round."""
