@@ -3,7 +3,7 @@
     python benchmarks/figures.py [CODES] [--rounds N] [--device cpu|cuda]
 
 The data go to ``docs/benchmarks/<machine>.json``; what messages and documentation quote of them, to the rules' own
-``figures.json``; ``docs/benchmarks.md`` is written anew. With codes only their rows are replaced, which needs data of
+``figures.json``; ``docs/judgement.md`` is written anew. With codes only their rows are replaced, which needs data of
 the same machine and the same torch. An example whose control strays is measured again, and left out after the last try.
 """
 

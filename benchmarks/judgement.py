@@ -1,4 +1,4 @@
-"""Writes ``docs/benchmarks.md``: what the rules that run by default gain, and what keeps those that gain nothing.
+"""Writes ``docs/judgement.md``: what the rules that run by default gain, and what keeps those that gain nothing.
 
     python benchmarks/judgement.py
 
@@ -16,23 +16,18 @@ from torchlint.engine.rules import load_rules, measured
 from torchlint.report.cost import NOISE, factor
 from torchlint.rule import Cost, Rule, RuleSet
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "judgement.md"
 # Rules that were meant to be warnings and became notes, for no gain of theirs could be measured.
 MOVED = ("TL901", "TL907")
 
 Figures = Sequence[tuple[str, str, Cost]]
 
 _TOP = """\
-# Benchmarks
-
-`torchlint bench` runs the examples of every rule before and after its own fix: first it compares what both versions do,
-on ordinary and on awkward inputs, then it takes the time. `docs/benchmarks/` holds the data, one file for each machine;
-messages quote them. A ratio is time before by time after, with its 10th to 90th percentile.
-
-## What runs by default, and why
+# What runs by default, and why
 
 A rule runs by default if its gain is real on some device at some size: a 10th percentile above {noise}. One that gains
-nothing must be about memory, or be a note that says so; else it has to be selected by its code.
+nothing must be about memory, or be a note that says so; else it has to be selected by its code. A ratio is time before
+by time after, with its 10th to 90th percentile; the data are those that messages quote.
 """
 
 

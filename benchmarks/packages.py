@@ -76,10 +76,10 @@ def _fixes(notes: Notes) -> Iterator[str]:
         smells = notes.get(f"smells-{package}")
         if smells is None:
             continue
-        ran = Counter(safe for *_, safe in notes.get(f"ran-{package}", []))
+        kinds = Counter(safe for *_, safe in ran(notes, package))
         found = sum(smells["found"].values())
-        row = Counter(places=sum(smells["injected"].values()), found=found, safe=smells["safe"], ran=ran[True])
-        row.update(unsafe=found - smells["safe"], ran_unsafe=ran[False])
+        row = Counter(places=sum(smells["injected"].values()), found=found, safe=smells["safe"], ran=kinds[True])
+        row.update(unsafe=found - smells["safe"], ran_unsafe=kinds[False])
         total.update(row)
         yield _row(title, row)
     yield _row("Together", total)
@@ -88,6 +88,12 @@ def _fixes(notes: Notes) -> Iterator[str]:
         codes.update(notes.get(f"smells-{package}", {}).get("found", {}))
     yield ""
     yield f"By rule: {', '.join(f'{code} {count}' for code, count in sorted(codes.items()))}."
+
+
+def ran(notes: Notes, package: str) -> set[tuple[str, str, int, bool]]:
+    """The fixes of a package on lines that its tests ran, or training with it; these are told apart by their files."""
+    rows = [row for name, found in notes.items() if name == f"ran-{package}" or "trained" in name for row in found]
+    return {tuple(row) for row in rows if row[1].startswith(f"{package}/")}
 
 
 def _row(title: str, row: Mapping[str, int]) -> str:
