@@ -57,6 +57,7 @@ class Trigger:
         ensembles: calls in loops that run one of several networks built alike (see ``Site.ensemble``).
         takers: calls that keep a module which the same function compiles later.
         breaks: calls and tests that break the graph of compiled code (see ``Site.breaks_graph``).
+        integers: attributes that compiled code reads and hot code changes (see ``Site.recompiles``).
         assigned: attributes; the site's node is the value that is assigned to one of an object other than ``self``.
     """
 
@@ -77,6 +78,7 @@ class Trigger:
     assigned: frozenset[str] = frozenset()
     takers: bool = False
     breaks: bool = False
+    integers: bool = False
 
 
 @dataclass(frozen=True, slots=True)

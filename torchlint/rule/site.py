@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import libcst as cst
 
-    from torchlint.rule.compiling import Break, Bypass, Taken
+    from torchlint.rule.compiling import Break, Bypass, Changing, Taken
     from torchlint.rule.flow import Average, Network, Run, Use
     from torchlint.rule.frequency import Frequency, Hop, Hotness
     from torchlint.rule.loop import Loop, Picked
@@ -139,6 +139,9 @@ class Site(Protocol):
 
     def breaks_graph(self) -> Break | None:
         """Of a call or a test, whether it breaks the graph of code that the project compiles, and how."""
+
+    def recompiles(self) -> Changing | None:
+        """Of an attribute, whether compiled code reads it as an integer of a module that hot code changes."""
 
     def uses(self, node: cst.CSTNode) -> frozenset[Use]:
         """Where the value of an expression goes: all ends it comes to; empty where nobody uses it.
