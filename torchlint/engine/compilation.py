@@ -48,3 +48,8 @@ class Compilation(Place):
         """The changing integer that the node reads in compiled code."""
         twin = self.twin
         return self.analysis.compiling.integers.of(self.facts).get(twin) if isinstance(twin, ast.expr) else None
+
+    def compiles_anywhere(self, node: cst.CSTNode) -> bool:
+        """Whether an expression compiles on every machine."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.compiling.machines.unguarded(twin)

@@ -140,6 +140,12 @@ class Site(Protocol):
     def breaks_graph(self) -> Break | None:
         """Of a call or a test, whether it breaks the graph of code that the project compiles, and how."""
 
+    def compiles_anywhere(self, node: cst.CSTNode) -> bool:
+        """Whether a ``torch.compile`` runs on every machine, in a project that also runs without CUDA.
+
+        No condition guards it, or one that only asks whether torch has ``compile``. The first in a function counts.
+        """
+
     def recompiles(self) -> Changing | None:
         """Of an attribute, whether compiled code reads it as an integer of a module that hot code changes."""
 
