@@ -11,9 +11,11 @@ from torchlint.engine.compilation import Compilation
 from torchlint.engine.holdings import Holdings
 from torchlint.engine.learning import Learning
 from torchlint.engine.place import place_of
+from torchlint.engine.rework import Rework
 from torchlint.engine.surroundings import Surroundings
 from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.model import Bind, Scope, decorators
+from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.guards import raises
 from torchlint.facts.state.uses import mutated
 from torchlint.rule import Link, Use
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 _FLAG = re.compile(r"(^|_)(debug\w*|sanity\w*|check_nans?|check_finite|check_numerics|validate|validation)($|_)")
 
 
-class PairedSite(Learning, Surroundings, Holdings, Compilation):
+class PairedSite(Learning, Surroundings, Holdings, Compilation, Rework):
     """All that a rule may ask about a node."""
 
     __slots__ = ()
@@ -170,7 +172,7 @@ class PairedSite(Learning, Surroundings, Holdings, Compilation):
                 return True
             scope = scope.parent
         body = self.twin if isinstance(self.twin, (ast.With, ast.FunctionDef, ast.AsyncFunctionDef)) else None
-        calls = [part for part in ast.walk(body) if isinstance(part, ast.Call)] if body is not None else []
+        calls = [part for part in walk(body) if isinstance(part, ast.Call)] if body is not None else []
         return any(self._calls_compiled(call.func, compiled) for call in calls)
 
     def _calls_compiled(self, func: ast.expr, compiled: frozenset[str]) -> bool:

@@ -14,11 +14,15 @@ from torchlint.rule.finding import (
 )
 from torchlint.rule.flow import Average, Network, Run, Use
 from torchlint.rule.frequency import Frequency, Hop, Hotness
-from torchlint.rule.loop import Loop, Picked
+from torchlint.rule.loop import Loop, Picked, Row
 from torchlint.rule.site import CallSite, Link, Site
 from torchlint.rule.value import UNKNOWN, Device, Kind, Value
 
+API_VERSION = 1
+"""The version of what is offered here. A rule package says in ``TORCHLINT_API`` which one it is written for."""
+
 __all__ = [
+    "API_VERSION",
     "UNKNOWN",
     "Applicability",
     "Average",
@@ -46,6 +50,7 @@ __all__ = [
     "PlainFix",
     "Position",
     "Report",
+    "Row",
     "Rule",
     "RuleSet",
     "Run",

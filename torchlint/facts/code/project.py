@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.code.reach import Reaching, reaching
+from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness import protocols
 
 # Packages that a file or folder of the same name in a package (``agents/torch/``) does not hide: ``import torch``.
@@ -376,7 +377,7 @@ def _starts(stmt: ast.stmt) -> bool:
     """Whether a statement defines a program: ``main``, a command, or a function that steps environments or learns."""
     if not isinstance(stmt, ast.FunctionDef):
         return False
-    calls = (part.func for part in ast.walk(stmt) if isinstance(part, ast.Call))
+    calls = (part.func for part in walk(stmt) if isinstance(part, ast.Call))
     steps = any(isinstance(func, ast.Attribute) and func.attr in ("step", "backward") for func in calls)
     return stmt.name in _ENTRIES or bool(stmt.decorator_list) or steps
 

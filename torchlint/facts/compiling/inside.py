@@ -10,6 +10,7 @@ from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts, Scope, decorators
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import walk
 from torchlint.facts.compiling.compiled import Compilation, Compilations
 
 # Decorators of functions that are not traced, or not looked into.
@@ -111,7 +112,7 @@ def _asks(facts: FileFacts, node: ast.AST) -> bool:
     for above in facts.ancestors(node):
         if isinstance(above, (ast.If, ast.IfExp, ast.BoolOp)):
             test = above if isinstance(above, ast.BoolOp) else above.test
-            for part in ast.walk(test):
+            for part in walk(test):
                 if isinstance(part, ast.Call) and dotted(part.func).rpartition(".")[2] in _ASKING:
                     return True
         elif isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)):

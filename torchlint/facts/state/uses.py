@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.tree import walk
 
 
 def mutated(facts: FileFacts, node: ast.expr) -> bool:
@@ -15,7 +16,7 @@ def mutated(facts: FileFacts, node: ast.expr) -> bool:
     target = parent.targets[0]
     text = ast.unparse(target)
     scope = facts.scope_of(parent).function
-    for part in ast.walk(scope.node):
+    for part in walk(scope.node):
         if isinstance(part, ast.AugAssign) and ast.unparse(_base(part.target)) == text:
             return True
         if isinstance(part, ast.Assign) and part is not parent:
