@@ -414,12 +414,14 @@ def test_watch_lints_again_when_a_file_changes(project):
     try:
         wait_for(lambda: err.read_text().count("watching") == 1)
         assert out.read_text().count("TL102") == 1
-        time.sleep(1)  # the watch is set up after the first turn
         (project / "agent.py").write_text(AGENT.replace(OLD, f"{OLD}\n        more = {OLD}"))
         wait_for(lambda: err.read_text().count("watching") == 2)
         assert out.read_text().count("TL102") == 3
         (project / "pyproject.toml").write_text("[tool.torchlint]\nselct = []\n")
+        wait_for(lambda: "unknown key 'selct'" in err.read_text())
+        (project / "pyproject.toml").write_text("[tool.torchlint]\nselect = ['TL2']\n")
         wait_for(lambda: err.read_text().count("watching") == 3)
+        assert out.read_text().count("TL102") == 3
         process.send_signal(signal.SIGINT)
         assert process.wait(10) == 130
     finally:

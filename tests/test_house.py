@@ -91,7 +91,7 @@ def test_installing_needs_no_torch(root: Path, packages: Path) -> None:
     always = {re.split(r"[<>=!;\[ ]", need)[0] for need in needs if "extra ==" not in need}
     bench = {re.split(r"[<>=!;\[ ]", need)[0] for need in needs if re.search(r"""extra == ['"]bench['"]""", need)}
     version = re.search(r'__version__ = "(.+)"', (root / "torchlint" / "__init__.py").read_text())
-    assert always == {"click", "libcst", "pathspec", "rich", "tomli", "watchfiles"}
+    assert always == {"click", "libcst", "pathspec", "rich", "tomli"}
     assert bench == {"torch", "numpy"}
     assert version is not None
     assert metadata["Version"] == version[1]

@@ -38,4 +38,6 @@ application.lazy = {
     "baseline": "torchlint.cli.baseline",
     "config": "torchlint.cli.config",
     "clean": "torchlint.cli.clean",
+    "dev": "torchlint.cli.dev",
+    "server": "torchlint.cli.server",
 }

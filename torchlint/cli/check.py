@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
@@ -15,7 +16,7 @@ from torchlint.cli.nearest import SELECTORS, FilePatterns, Words, choice_option
 from torchlint.cli.printing import Volume
 from torchlint.cli.run import Run, describe_hotness
 from torchlint.rule import Change
-from torchlint.settings.check import DEVICES, FAIL_LEVELS, OUTPUT_FORMATS
+from torchlint.settings.check import DEVICES, FAIL_LEVELS, OUTPUT_FORMATS, PYTHONS, WrongKeyError, torch_version
 from torchlint.settings.load import Nested, load_settings
 from torchlint.settings.model import Settings
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 _Item = TypeVar("_Item")
 _STDIN = "-"
+_ON_LINE = re.compile(r"(.+):([1-9][0-9]*)", re.DOTALL)
+_IN_CELL = re.compile(r"(.+\.ipynb):(?:cell )?([1-9][0-9]*):([1-9][0-9]*)", re.DOTALL)
 _SELECTOR = Words(SELECTORS)
 _PATTERN = Words("patterns")
 _CHANGE = Words("changes", [change.value for change in Change])
@@ -38,6 +41,13 @@ def _joined(
 
 def _list_option(*names: str, kind: Words, text: str) -> Callable[[FC], FC]:
     return click.option(*names, type=kind, multiple=True, callback=_joined, help=text)
+
+
+def _torch(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    try:
+        return value if value is None else torch_version(value)
+    except WrongKeyError as error:
+        raise click.BadParameter(error.message) from error
 
 
 def _flag(*names: str, text: str) -> Callable[[FC], FC]:
@@ -67,7 +77,7 @@ class _Check(Sectioned):
         "Rules": ("select", "ignore", "extend_select", "per_file_ignores", "preview"),
         "Known findings": ("baseline", "since", "add_noqa", "ignore_noqa"),
         "Files": ("exclude", "extend_exclude", "force_exclude", "respect_gitignore", "stdin_filename", "no_context"),
-        "Settings": ("config", "isolated", "device"),
+        "Settings": ("config", "isolated", "device", "target_torch", "target_version"),
         "Output": (
             "output_format",
             "output_file",
@@ -124,6 +134,13 @@ class _Check(Sectioned):
 @_flag("--exit-non-zero-on-fix", text="Exit with 1 if something was fixed, even if nothing is left.")
 @click.option("--explain-hot", metavar="FILE:LINE", help="Say how often a line runs, and why.")
 @choice_option("--device", choices=DEVICES, text="Where the code runs; auto: what it says itself.")
+@click.option(
+    "--target-torch",
+    metavar="VERSION",
+    callback=_torch,
+    help="The oldest torch that the code has to run with, e.g. 2.2; else what the project says.",
+)
+@choice_option("--target-version", choices=PYTHONS, text="The oldest Python that the code has to run with.")
 @click.option("--statistics", is_flag=True, help="Count the findings of each rule instead of listing them.")
 @click.option("-w", "--watch", is_flag=True, help="Lint again whenever a file changes.")
 @click.option("--show-files", is_flag=True, help="List the files that would be linted.")
@@ -168,12 +185,17 @@ def check(  # long: a parameter for each option that is no setting, and their he
     """
     _check_combination(click.get_current_context().params)
     if explain_hot is not None:
-        path, row = _place(explain_hot)
-        return describe_hotness(path, row, settings_of(path, config, isolated, overrides))
-    given = tuple(map(Path, paths)) or (Path(),)
+        path, cell, row = _place(explain_hot)
+        return describe_hotness(path, cell, row, settings_of(path, config, isolated, overrides))
     start = start_of(paths, stdin_filename)
-    settings = settings_of(start, config, isolated, overrides)
-    run = Run(given, settings, Nested(settings, overrides, config), Volume.of(quiet, silent, verbose), statistics)
+
+    def prepare() -> Run:
+        given = tuple(map(Path, paths)) or (Path(),)
+        settings = settings_of(start, config, isolated, overrides)
+        own = Nested(settings, overrides, config)
+        return Run(given, settings, own, Volume.of(quiet, silent, verbose), statistics)
+
+    run = prepare()
     if show_settings:
         return run.show_settings()
     if show_files:
@@ -182,7 +204,11 @@ def check(  # long: a parameter for each option that is no setting, and their he
         return run.check_stdin(stdin_filename)
     if add_noqa is not None:
         return run.add_noqa(add_noqa)
-    return run.watch() if watch else run.check()
+    if watch:
+        from torchlint.cli.watch import watch as lint_and_watch
+
+        lint_and_watch(run, prepare)
+    return run.check()
 
 
 # Options of which at most one makes sense.
@@ -219,15 +245,17 @@ def start_of(paths: Sequence[str], stdin_filename: Path | None) -> Path:
     return _common([Path(path) for path in paths] or [Path()])
 
 
-def _place(text: str) -> tuple[Path, int]:
-    path, _, row = text.rpartition(":")
-    if not path or not row.isdecimal() or int(row) < 1:
+def _place(text: str) -> tuple[Path, int | None, int]:
+    """The file, cell and line of ``agent.py:88`` or ``nb.ipynb:cell 3:12``."""
+    match = _IN_CELL.fullmatch(text) or _ON_LINE.fullmatch(text)
+    if match is None:
         raise click.UsageError(f"--explain-hot takes FILE:LINE, e.g. agent.py:88, not {text!r}")
+    path, *cell, row = match.groups()
     if not Path(path).is_file():
         raise click.UsageError(f"--explain-hot: no such file: {path}")
-    if path.endswith(".ipynb"):
-        raise click.UsageError("--explain-hot is for Python files, not for notebooks")
-    return Path(os.path.abspath(path)), int(row)
+    if path.endswith(".ipynb") and not cell:
+        raise click.UsageError(f"--explain-hot: in a notebook give the cell, too: '{path}:cell 3:{row}'")
+    return Path(os.path.abspath(path)), int(cell[0]) if cell else None, int(row)
 
 
 def _common(paths: Sequence[Path]) -> Path:

@@ -129,9 +129,14 @@ class Words(_WordList):
         """Codes of rules, where the words are selectors."""
         if self.name != SELECTORS:
             return ()
+        from torchlint.cli.rulebook import rules_here
         from torchlint.engine.rules import load_rules
+        from torchlint.settings.check import SettingsError
 
-        return [rule.code for rule in load_rules()]
+        try:
+            return [rule.code for rule in rules_here()]
+        except SettingsError:  # whoever completes a word is told nothing of the settings
+            return [rule.code for rule in load_rules()]
 
     def convert(
         self, value: str | tuple[str, ...], param: click.Parameter | None, ctx: click.Context | None

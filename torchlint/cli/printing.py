@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import os
+import shlex
 import sys
 from collections import Counter
 from dataclasses import dataclass
@@ -13,17 +14,19 @@ from typing import TextIO
 
 from torchlint import __version__
 from torchlint.cli.output import Look, append_file, complain, look_of, own_costs, write, write_bytes, write_file
-from torchlint.engine.result import Result
+from torchlint.engine.result import Problem, Result
 from torchlint.report.context import Context
 from torchlint.report.escape import visible
 from torchlint.report.formats import FOR_PEOPLE, renderer
 from torchlint.report.summary import count, summary
+from torchlint.rule.versions import OLDEST_PYTHON, OLDEST_TORCH
 from torchlint.settings.model import Settings
 
 # Where services that run torchlint keep the name of the folder into which they put the repository.
 _WORKSPACES = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR", "BUILD_SOURCESDIRECTORY")
 # They say it themselves, or are read by programs that take standard error for more of the same.
 _WITHOUT_SUMMARY = frozenset({"full", "markdown", "json", "json-lines", "statistics"})
+_MOST_REPORTS = 3
 _FILE = Look(terminal=False, color=False, unicode=True, width=80)
 
 
@@ -59,6 +62,9 @@ class Printer:
         for problem in result.problems:
             kind = "internal error" if problem.internal else "error"
             complain(f"{kind}: {problem.path}: {problem.message}")
+            if self.volume is Volume.VERBOSE and problem.trace:
+                write(sys.stderr, problem.trace)
+        self._ask_for_reports(result)
         if self.volume >= Volume.NORMAL:
             self._remark(result)
         if self.volume is Volume.SILENT:
@@ -68,7 +74,23 @@ class Printer:
         elif self.volume >= Volume.NORMAL:
             write(sys.stderr, f"{summary(self._context(result, _FILE))}\n")
 
+    def _ask_for_reports(self, result: Result) -> None:
+        """Say how to show a crash again, for those that are likely to differ."""
+        known: dict[tuple[str, bool], Problem] = {}
+        for problem in result.problems:
+            if problem.internal:
+                known.setdefault((problem.code, problem.fixing), problem)
+        for problem in list(known.values())[:_MOST_REPORTS]:
+            path = os.path.relpath(self.settings.root / problem.path)
+            words = ["torchlint", "check", *(["--"] if path.startswith("-") else []), path]
+            if problem.code:
+                words[2:2] = ["--select", problem.code]
+            words[2:2] = ["--verbose", *(["--diff", "--unsafe-fixes"] if problem.fixing else [])]
+            complain(f"this is a bug of torchlint; please report it with what this prints: {shlex.join(words)}")
+
     def _remark(self, result: Result) -> None:
+        for skipped in result.skipped:
+            complain(f"warning: {skipped.path}: too large to be linted: {skipped.message}")
         if result.stale:
             entries = count(len(result.stale), "entry").replace("entrys", "entries")
             complain(f"warning: {entries} of the baseline {_FIT[len(result.stale) == 1]} no longer: torchlint baseline")
@@ -77,6 +99,7 @@ class Printer:
             read = f"{count(result.files, 'file')} linted, {count(result.context, 'more file')} read for what they call"
             complain(f"settings: {settings}")
             complain(f"project: {self.settings.root}: {read}")
+            complain(f"written for: {_target(self.settings)}")
         if self.settings.show_fixes:
             write(sys.stderr, _fixes(result))
 
@@ -119,13 +142,20 @@ class Printer:
             width=look.width,
             quiet=self.volume < Volume.NORMAL,
             fail_level=self.settings.fail_level,
-            rules={rule.code: rule for rule in load_rules()},
+            rules={rule.code: rule for rule in load_rules(result.plugins)},
             version=__version__,
             repository=_repository(self.settings.root),
         )
 
 
 _FIT = ("fit", "fits")
+
+
+def _target(settings: Settings) -> str:
+    """What the linted code has to run with."""
+    torch = settings.target_torch or f"{OLDEST_TORCH[0]}.{OLDEST_TORCH[1]} (assumed)"
+    python = settings.target_version or f"py{OLDEST_PYTHON[0]}{OLDEST_PYTHON[1]} (assumed)"
+    return f"torch {torch} and newer, Python {python} and newer"
 
 
 def _repository(root: Path) -> Path | None:

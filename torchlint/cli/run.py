@@ -125,15 +125,6 @@ class Run:
 
         return silence(self, reason)
 
-    def watch(self) -> int:
-        """Lint now, and again whenever a file of the project changes, until the user interrupts.
-
-        Raises: as ``check``.
-        """
-        from torchlint.cli.watch import watch
-
-        return watch(self)
-
 
 def _left_out(path: Path, settings: Settings) -> bool:
     """Whether standard input stands for a file that is excluded although it is given."""
@@ -141,8 +132,8 @@ def _left_out(path: Path, settings: Settings) -> bool:
     return settings.force_exclude and Globs(patterns, settings.root).covers(path)
 
 
-def describe_hotness(path: Path, row: int, settings: Settings) -> int:
-    """Print how often a line of a file runs, and every path of calls that makes it so.
+def describe_hotness(path: Path, cell: int | None, row: int, settings: Settings) -> int:
+    """Print how often a line of a file, or of a cell of a notebook, runs, and every path of calls that makes it so.
 
     Raises:
         click.UsageError: there is no code on that line.
@@ -151,10 +142,10 @@ def describe_hotness(path: Path, row: int, settings: Settings) -> int:
     from torchlint.report.hotness import render
 
     look = look_of(sys.stdout)
-    name = f"{_name(path, settings.root)}:{row}"
+    name = f"{_name(path, settings.root)}:{f'cell {cell}:' if cell else ''}{row}"
     try:
         with waiting("torchlint: reading the project"):
-            why = explain_hot(path, row, settings)
+            why = explain_hot(path, row, settings, cell=cell)
     except NoCodeError as error:
         raise click.UsageError(f"--explain-hot: {error}") from error
     write(sys.stdout, render(name, why, color=look.color, unicode=look.unicode, width=look.width))

@@ -57,8 +57,8 @@ def read(source: Source) -> Reading | None:
     return Reading(tree, comments, _undefined(table))
 
 
-def check(before: Reading, after: Source) -> Reading:
-    """Read a fixed source and compare it with what it was.
+def check(before: Reading, after: Source, removed: Iterable[str] = ()) -> Reading:
+    """Read a fixed source and compare it with what it was; ``removed`` are the comments that may be gone.
 
     Raises:
         BrokenFixError: it does not parse, has lost a comment, or uses a name that nothing binds any more.
@@ -66,7 +66,7 @@ def check(before: Reading, after: Source) -> Reading:
     reading = read(after)
     if reading is None:
         raise BrokenFixError("the new text does not parse")
-    lost = before.comments - reading.comments
+    lost = before.comments - reading.comments - Counter(removed)
     if lost:
         raise BrokenFixError(f"it loses the comment {min(lost)!r}")
     undefined = reading.undefined - before.undefined
@@ -75,8 +75,10 @@ def check(before: Reading, after: Source) -> Reading:
     return reading
 
 
-def without_unused_imports(before: Reading, after: Source, reading: Reading, importers: Sequence[Source]) -> Source:
-    """The fixed source without the imports whose last use the fix took away.
+def without_unused_imports(
+    before: Reading, after: Source, reading: Reading, importers: Sequence[Source], removed: Sequence[str] = ()
+) -> Source:
+    """The fixed source without the imports whose last use the fix took away; ``removed`` as for ``check``.
 
     Only plain ones go: at the top level, bound once, the name in no string, no comment near it, not a re-export
     (``__init__.py``, ``as`` the same name, imported from here by one of ``importers``). The rest stay as they are.
@@ -90,7 +92,7 @@ def without_unused_imports(before: Reading, after: Source, reading: Reading, imp
             return after
         shorter = apply_edits(after, [edit])
         try:
-            reading = check(before, shorter)
+            reading = check(before, shorter, removed)
         except BrokenFixError:
             return after
         after = shorter

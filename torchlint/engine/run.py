@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from torchlint.engine.analysis import Analysis, Unparsed, analyse, parse
+from torchlint.engine.analysis import Analysis, Unparsed, parse
 from torchlint.engine.gate import passing
 from torchlint.engine.known import Known
-from torchlint.engine.notebooks import inner_name, notebook_codes, outside
-from torchlint.engine.result import FixedFile, NoCodeError, Problem, Result
-from torchlint.engine.rules import figures_by_example, load_rules
+from torchlint.engine.limits import too_large
+from torchlint.engine.linking import linked
+from torchlint.engine.mishap import kept_going, mishap
+from torchlint.engine.notebooks import by_cells, inner_name, notebook_codes, outer_name, outside, row_of_cell
+from torchlint.engine.result import FixedFile, NoCodeError, Problem, Result, Skipped
+from torchlint.engine.rules import costs_of, load_rules
 from torchlint.engine.scope import Scope, Scopes, SettingsOf
+from torchlint.engine.unused import unused
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.hotness.roots import is_test
 from torchlint.facts.hotness.why import explain, shortened
-from torchlint.rule import Cost, Finding, Level, PlainFix, Position
+from torchlint.rule import Finding, Level, PlainFix, Position
 from torchlint.rule.frequency import Why
+from torchlint.rule.versions import Target
 from torchlint.settings.model import Settings
 from torchlint.settings.root import is_root
 from torchlint.sources.decode import UndecodableError, read_any
@@ -54,15 +60,17 @@ def check(
 
 def linted_files(paths: Sequence[Path], settings: Settings, own: SettingsOf | None = None) -> Result:
     """The files that would be linted, by name in ``Result.names``; nothing is read."""
-    scopes = Scopes(Scope.of(settings, load_rules(), _costs(), []), own)
+    scopes = Scopes(Scope.of(settings, load_rules(settings.plugins), {}, []), own)
     found = walk(paths, settings)
     names = _wanted(found.files, paths, settings, scopes)
     problems = [Problem(path, message) for path, message in found.problems]
     return Result(problems=problems, files=len(names), names=tuple(names))
 
 
-def explain_hot(path: Path, row: int, settings: Settings, most: int = 10) -> Why:
+def explain_hot(path: Path, row: int, settings: Settings, *, cell: int | None = None, most: int = 10) -> Why:
     """Why the innermost statement on a row of a file runs as often as it does, with ``most`` ways at most.
+
+    In a notebook it is a row of the cell with this number, and so are all rows in the answer.
 
     Raises:
         NoCodeError: no statement stands on that row, or the file cannot be read.
@@ -73,18 +81,23 @@ def explain_hot(path: Path, row: int, settings: Settings, most: int = 10) -> Why
     analysis, broken = run.analysed({**run.context, **run.sources})
     if name in broken:
         raise NoCodeError(f"{name}:{broken[name].row}: {broken[name].message}")
-    facts = analysis.project.files.get(name)
+    facts = analysis.project.files.get(inner_name(name))
     if facts is None:
         return Why(reasons=(_unread(name),))
+    if cell is not None:
+        row = row_of_cell(facts.source, name, cell, row)
     rows = facts.source.utf8.count(b"\n") + 1
     if row > rows:
         raise NoCodeError(f"{name} ends on line {rows}, before line {row}")
     nodes = [stmt for stmt in facts.places if stmt.lineno <= row <= (stmt.end_lineno or stmt.lineno)]
     own = [stmt for stmt in nodes if row in _rows(stmt)]
     if not own:
-        raise NoCodeError(f"there is no statement on line {row} of {name}")
+        raise NoCodeError(
+            f"there is no statement on {f'that line of cell {cell}' if cell else f'line {row}'} of {name}"
+        )
     innermost = max(own, key=lambda stmt: (stmt.lineno, -(stmt.end_lineno or 0)))
-    return shortened(explain(analysis.heat, facts, innermost), most)
+    why = shortened(explain(analysis.heat, facts, innermost), most)
+    return by_cells(why, {name: facts.source for name, facts in analysis.project.files.items()})
 
 
 def _readable(run: _Run, path: Path, name: str) -> None:
@@ -128,7 +141,7 @@ class _Run:
     @classmethod
     def prepare(cls, paths: Sequence[Path], settings: Settings, stdin: Source | None, own: SettingsOf | None) -> _Run:
         """Select the rules and read the files."""
-        scopes = Scopes(Scope.of(settings, load_rules(), _costs(), []), own)
+        scopes = Scopes(Scope.of(settings, load_rules(settings.plugins), costs_of(settings.plugins), []), own)
         run = cls(settings, scopes, Known.of(settings), {}, {}, stdin.name if stdin else "", Result())
         run._read(paths, stdin)
         return run
@@ -142,17 +155,21 @@ class _Run:
         given = {**wanted, **({stdin.name: stdin.path} if stdin is not None else {})}
         for name, path in {**self._project(given), **wanted}.items():
             try:
-                texts[name] = path.read_bytes()
+                reason = too_large(path)
+                if not reason:
+                    texts[name] = path.read_bytes()
             except OSError as error:
                 if name in wanted:
                     reason = error.strerror or type(error).__name__
                     self.result_.problems.append(Problem(name, f"cannot be read: {reason}"))
                 continue
+            if reason and name in wanted:
+                self.result_.skipped.append(Skipped(name, reason))
             broken[name] = path
         if stdin is not None:
             texts[stdin.name] = stdin.utf8
         self.result_.files = len(wanted) + (stdin is not None)
-        gate = {word.encode() for rule in load_rules() for word in rule.gate}
+        gate = {word.encode() for rule in self.scopes.available for word in rule.gate}
         for name in sorted(passing({**texts, **notebook_codes(texts, broken)}, gate)):
             target = self.sources if name in wanted or name == self.stdin else self.context
             if stdin is not None and name == stdin.name:
@@ -162,7 +179,8 @@ class _Run:
                 target[name] = read_any(texts[name], broken[name], name)
             except UndecodableError as error:
                 if name in wanted:
-                    self.result_.findings.append(_syntax_error(name, Unparsed(str(error), error.row, error.column)))
+                    unparsed = Unparsed(str(error), error.row, error.column)
+                    self.result_.findings.append(_syntax_error(name, unparsed, self.scopes.run.linter.target))
 
     def _project(self, wanted: Mapping[str, Path]) -> dict[str, Path]:
         """All files of the project, for their facts."""
@@ -193,24 +211,45 @@ class _Run:
                 files.append(facts)
             elif facts is not None:
                 broken[name] = facts
-        return analyse(files, self.settings), broken
+        analysis, problems = linked(files, self.settings)
+        self._tell(*(replace(problem, path=outer_name(problem.path)) for problem in problems))
+        return analysis, broken
 
     def lint(self, sources: Mapping[str, Source]) -> dict[str, list[Finding]]:
         """Findings of all files to report on, by name, without the suppressed ones."""
         analysis, broken = self.analysed(sources)
         found: dict[str, list[Finding]] = {}
         for name, source in sources.items():
+            scope = self.scopes.of(source.path)
             if name in broken:
-                found[name] = [_syntax_error(name, broken[name])]
+                broke = broken[name]
+                found[name] = [] if broke.too_much else [_syntax_error(name, broke, scope.linter.target)]
                 continue
             facts = analysis.project.files.get(inner_name(name))
-            if facts is None:
-                found[name] = []
-                continue
-            scope = self.scopes.of(source.path)
-            drafts = map(outside, scope.linter.lint(analysis, facts, self._shown(source, scope)))
+            drafts: list[Finding] = []
+            with kept_going(lambda error, name=name: self._tell(mishap(name, "linting", error))):  # type: ignore[misc]
+                drafts += self._drafts(analysis, facts, source, scope)
             found[name] = [scope.offered(finding) for finding in self.known.unknown(drafts, source)]
+        self.result_.skipped += [
+            skipped
+            for name in sources
+            if name in broken and broken[name].too_much
+            if (skipped := Skipped(name, broken[name].message)) not in self.result_.skipped
+        ]
         return found
+
+    def _drafts(self, analysis: Analysis, facts: FileFacts | None, source: Source, scope: Scope) -> Iterator[Finding]:
+        """What the rules say of a file, and which of its comments silence nothing."""
+        if facts is not None:
+            yield from map(outside, scope.linter.lint(analysis, facts, self._shown(source, scope)))
+        heed = not self.settings.ignore_noqa
+        idle = unused(source, scope.linter, scope.every, analysis, facts, heed=heed)
+        yield from (finding for finding in idle if finding.code not in scope.ignored(source.path))
+
+    def _tell(self, *problems: Problem) -> None:
+        """Note problems, of those that say the same the first."""
+        told = {(problem.path, problem.message) for problem in self.result_.problems}
+        self.result_.problems += [problem for problem in problems if (problem.path, problem.message) not in told]
 
     def _shown(self, source: Source, scope: Scope) -> Callable[[Finding], bool]:
         """Whether a finding of a file is to be shown: no comment and no setting for the file silences it."""
@@ -235,6 +274,7 @@ class _Run:
         result.problems.extend(self.scopes.problems)
         result.unpaired = self.scopes.unpaired
         result.context = len(self.context)
+        result.plugins = self.scopes.plugins
         result.stale = self.known.stale({name: self.scopes.of(source.path) for name, source in self.sources.items()})
         result.accepts = {name: self.scopes.of(source.path).accepts for name, source in self.sources.items()}
         result.problems.sort(key=lambda problem: (problem.path, problem.message))
@@ -277,14 +317,6 @@ def _wanted(files: Iterable[Path], given: Sequence[Path], settings: Settings, sc
     }
 
 
-def _costs() -> dict[tuple[str, str], Cost]:
-    """Figures by code and name of the example; the empty name stands for the rule's first example."""
-    found = dict(figures_by_example())
-    for (code, _), cost in figures_by_example().items():
-        found.setdefault((code, ""), cost)
-    return found
-
-
 def _name(path: Path, root: Path) -> str:
     """Path relative to the project root, with ``/``."""
     try:
@@ -293,13 +325,16 @@ def _name(path: Path, root: Path) -> str:
         return Path(os.path.relpath(path, root)).as_posix()
 
 
-def _syntax_error(name: str, unparsed: Unparsed) -> Finding:
-    """The finding for a file that Python cannot read."""
+def _syntax_error(name: str, unparsed: Unparsed, target: Target) -> Finding:
+    """The finding for a file that Python cannot read; one that is for a newer Python may well be in order."""
+    python = sys.version_info[:2]
+    newer = target.python is not None and target.python > python
+    doubt = f"; torchlint runs on Python {python[0]}.{python[1]}, and the project is for a newer one" if newer else ""
     start = Position(unparsed.row, max(1, unparsed.column))
     finding = Finding(
         code=SYNTAX_ERROR,
         name="syntax-error",
-        message=unparsed.message,
+        message=f"{unparsed.message}{doubt}",
         level=Level.ERROR,
         path=name,
         start=start,

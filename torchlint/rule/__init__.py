@@ -17,7 +17,11 @@ from torchlint.rule.loop import Loop, Picked, Row
 from torchlint.rule.site import CallSite, Link, Site
 from torchlint.rule.value import UNKNOWN, Device, Kind, Value
 
+API_VERSION = 1
+"""The version of what is offered here. A rule package says in ``TORCHLINT_API`` which one it is written for."""
+
 __all__ = [
+    "API_VERSION",
     "UNKNOWN",
     "Applicability",
     "Average",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from torchlint.rule.finding import Change, Level
 from torchlint.rule.frequency import Frequency
 from torchlint.rule.value import Kind
+from torchlint.rule.versions import ANY, Version
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -57,6 +58,8 @@ class Trigger:
             the target.
         ensembles: calls in loops that run one of several networks built alike (see ``Site.ensemble``).
         assigned: attributes; the site's node is the value that is assigned to one of an object other than ``self``.
+        suppressions: comments that silence findings but silence none. They are no nodes: what there is to say is said
+            under the rule's name without a call of ``check``.
     """
 
     calls: frozenset[str] = frozenset()
@@ -76,6 +79,7 @@ class Trigger:
     stored: frozenset[str] = frozenset()
     ensembles: bool = False
     assigned: frozenset[str] = frozenset()
+    suppressions: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,7 @@ class Fix:
         setup: statements that the new code needs, put at the end of the enclosing class's own ``__init__``.
         decorators: expressions to put as decorators on the function that holds the site, innermost last.
         within: the header of a ``with`` statement (``torch.no_grad()``) to put around the site's statement.
+        torch, python: the oldest versions that understand the new code; it is not offered to projects for older ones.
     """
 
     message: str
@@ -104,6 +109,8 @@ class Fix:
     setup: tuple[str, ...] = ()
     decorators: tuple[str, ...] = ()
     within: str = ""
+    torch: Version = ANY
+    python: Version = ANY
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +119,7 @@ class Report:
 
     ``shared`` is appended to the message when the rule reports more than once in the function; ``{count}`` in it
     becomes the number. ``figure`` names the row of ``figures.json`` that fits the case best; empty: the rule's first.
-    ``level`` overrides the rule's own.
+    ``level`` overrides the rule's own, and so does ``torch``, the oldest version that it holds for.
     """
 
     node: cst.CSTNode
@@ -121,6 +128,7 @@ class Report:
     shared: str = ""
     figure: str = ""
     level: Level | None = None
+    torch: Version | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +182,8 @@ class Rule:
         yields_to: codes of rules that win over this one on the same expression.
         cuda_only: the gain exists on an accelerator only.
         about_memory: the smell costs memory, whatever it does to the time.
+        torch: the oldest version of torch that has the better form; the rule is silent where a project says that it
+            runs with an older one.
         may_change: everything that any of its fixes may change.
         exceptions: kinds of awkward inputs with which the fixed code does otherwise although no ``Change`` names how
             (``negative strides``), each with words that say so and that stand in the documentation, too.
@@ -191,6 +201,7 @@ class Rule:
     yields_to: ClassVar[tuple[str, ...]] = ()
     cuda_only: ClassVar[bool] = False
     about_memory: ClassVar[bool] = False
+    torch: ClassVar[Version] = ANY
     fixable: ClassVar[bool] = False
     may_change: ClassVar[tuple[Change, ...]] = ()
     exceptions: ClassVar[Mapping[str, str]] = {}

@@ -408,3 +408,39 @@ class Site(Protocol):
 
         0 where updates are due at intervals or come in runs of several, and where they learn from the step just made.
         """
+
+    def unsynchronised(self, call: cst.Call) -> str:
+        """Of the second of two readings of a clock, as source the work on a device that nothing waits for; else empty.
+
+        Both are read in one round of the same loops, and their difference is taken.
+        """
+
+    def warms_up(self, call: cst.Call) -> str:
+        """Of a reading of a clock in a loop, what is compiled in the loop while the clock runs; else empty.
+
+        The clock was started before the loop, and the project compiles whatever its settings say.
+        """
+
+    def unread(self, node: cst.CSTNode, index: int | None = None) -> bool:
+        """Whether nobody reads the local name that a value is assigned to.
+
+        ``index``: of a value that is unpacked, the name for that part of it.
+        """
+
+    def ran_before(self, call: cst.Call) -> int:
+        """Of a call that runs a network, the row of an equal one in the same round that gave the same; 0: none.
+
+        The input, the parameters and all other state are proven the same.
+        """
+
+    def runs_in_vain(self, call: cst.Call) -> int:
+        """Of a call that runs a network, the row of a later ``if`` on a random number; 0: none.
+
+        Only one way out of the ``if`` reads what the call gives.
+        """
+
+    def walks_tree(self) -> bool:
+        """Of a ``while`` or a function that calls itself: whether it walks a binary tree that lies in an array."""
+
+    def narrowed(self, call: cst.Call) -> int:
+        """Of an array that an object keeps and fills, the row where rows of it become a float32 tensor; 0: none."""

@@ -27,7 +27,9 @@ OUTPUT_FORMATS = (
     "markdown",
 )
 DEVICES = ("auto", "cpu", "cuda")
+PYTHONS = tuple(f"py3{minor}" for minor in range(7, 16))
 
+_TORCH = re.compile(r"(\d+)\.(\d+)(\.\d+)*")
 _FUNCTION = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
 
 
@@ -102,6 +104,18 @@ def _path(value: object) -> Path:
     return value if isinstance(value, Path) else Path(_string(value))
 
 
+def torch_version(value: object) -> str:
+    """A version of torch as major and minor number.
+
+    Raises:
+        WrongKeyError: it is none.
+    """
+    match = _TORCH.fullmatch(_string(value))
+    if match is None:
+        raise WrongKeyError(f"{value!r} is no version of torch such as '2.2'")
+    return f"{int(match[1])}.{int(match[2])}"
+
+
 def _strings(value: object) -> tuple[str, ...]:
     if not isinstance(value, (list, tuple)):
         raise _wrong_type("a list of strings", value)
@@ -160,6 +174,14 @@ def _tables(value: object) -> dict[str, dict[str, object]]:
     return {str(name): dict(table) for name, table in value.items()}
 
 
+def _packages(value: object) -> tuple[str, ...]:
+    packages = _strings(value)
+    for package in packages:
+        if not all(part.isidentifier() for part in package.split(".")):
+            raise WrongKeyError(f"{package!r} is not the name of a package")
+    return packages
+
+
 _KEYS: Mapping[str, Callable[[object], object]] = MappingProxyType(
     {
         "select": _strings,
@@ -184,6 +206,9 @@ _KEYS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "hot": _functions,
         "cold": _functions,
         "device": _one_of(DEVICES),
+        "target-torch": torch_version,
+        "target-version": _one_of(PYTHONS),
+        "plugins": _packages,
         "rules": _tables,
         "extend": _string,
     }

@@ -13,6 +13,7 @@ from typing import Any
 from torchlint.settings.check import SettingsError, WrongKeyError, check_keys
 from torchlint.settings.model import Settings
 from torchlint.settings.root import project_root
+from torchlint.settings.target import python_of, torch_of
 from torchlint.settings.toml import line_of, read_toml
 
 # In one folder the first that holds settings counts.
@@ -22,7 +23,7 @@ _SECTION = ("tool", "torchlint")
 _RUN_ONLY = ("diff", "output_file", "exit_zero", "exit_non_zero_on_fix", "ignore_noqa", "since", "no_context")
 
 
-_ADDING = ("ignore", "extend-select", "extend-exclude", "per-file-ignores", "unfixable")
+_ADDING = ("ignore", "extend-select", "extend-exclude", "per-file-ignores", "unfixable", "plugins")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,9 @@ def load_settings(
     layers.append(_relative_to(root, _base(root), flags))
     # check_keys gave every value the type of its field.
     fields: dict[str, Any] = {key.replace("-", "_"): value for key, value in _merged(layers).items()}
+    if not isolated:
+        fields.setdefault("target_torch", torch_of(root))
+        fields.setdefault("target_version", python_of(root))
     file = found.path if found else None
     return dataclasses.replace(Settings(root=root, isolated=isolated, file=file), **fields, **run_only)
 

@@ -59,6 +59,9 @@ class Settings:
         output_file: where the findings go, ``None``: standard output.
         hot, cold: functions as ``package.module:function`` whose hotness is corrected.
         device: ``auto``, ``cpu`` or ``cuda``.
+        target_torch, target_version: the oldest torch and Python that linted code has to run with, e.g. ``2.2`` and
+            ``py310``. ``None``: neither the settings nor the project says.
+        plugins: installed packages whose rules are loaded beside the built-in ones.
         isolated: no settings file was read, and only shipped figures are quoted.
         file: the settings file these come from, where there is one.
     """
@@ -93,6 +96,9 @@ class Settings:
     hot: tuple[str, ...] = ()
     cold: tuple[str, ...] = ()
     device: str = "auto"
+    target_torch: str | None = None
+    target_version: str | None = None
     isolated: bool = False
+    plugins: tuple[str, ...] = ()
     rules: dict[str, dict[str, object]] = field(default_factory=dict)
     file: Path | None = field(default=None, compare=False)

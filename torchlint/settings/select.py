@@ -71,6 +71,11 @@ def matching(selectors: Iterable[str], rules: Sequence[Selectable], key: str) ->
     return frozenset(rule.code for rule in rules if any(_strength(selector, rule) for selector in known))
 
 
+def is_selector(word: str, rules: Iterable[Selectable]) -> bool:
+    """Whether a word names a rule, or is a prefix of one's code."""
+    return any(_strength(word, rule) for rule in rules)
+
+
 def check_options(rules: Sequence[Selectable], tables: Mapping[str, Mapping[str, object]]) -> None:
     """Hold the tables of rule options against the rules; no rule has an option so far.
 
@@ -86,7 +91,7 @@ def check_options(rules: Sequence[Selectable], tables: Mapping[str, Mapping[str,
 def _known(selectors: Iterable[str], key: str, rules: Sequence[Selectable]) -> tuple[str, ...]:
     selectors = tuple(selectors)
     for selector in selectors:
-        if not any(_strength(selector, rule) for rule in rules):
+        if not is_selector(selector, rules):
             names = [_ALL, *(rule.code for rule in rules), *(rule.name for rule in rules)]
             raise SettingsError(f"{key}: no rule fits {selector!r}{nearest(selector, names)}")
     return selectors

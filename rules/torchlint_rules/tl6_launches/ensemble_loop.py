@@ -87,6 +87,7 @@ class EnsembleLoop(Rule):
     trigger = Trigger(ensembles=True)
     least = Frequency.UPDATE
     cuda_only = True
+    torch = (2, 0)
     examples = (
         Example(
             name="five-critics-256",

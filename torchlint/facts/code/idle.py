@@ -27,6 +27,21 @@ class Idle:
         reads = [found for target in targets for found in self._reads(facts, stmt, target)]
         return any(read is None or not _asks(*read, idle) for read in reads)
 
+    def unread(self, facts: FileFacts, node: ast.expr, index: int | None = None) -> bool:
+        """Whether nobody reads the local name that a value is assigned to; ``index``: the one for that part of it."""
+        stmt = facts.statement(node)
+        if not isinstance(stmt, ast.Assign) or stmt.value is not node or len(stmt.targets) != 1:
+            return False
+        target = stmt.targets[0]
+        if index is not None:
+            parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
+            if index >= len(parts) or any(isinstance(part, ast.Starred) for part in parts):
+                return False
+            target = parts[index]
+        if not isinstance(target, ast.Name):
+            return False
+        return not any(True for _ in self._reads(facts, stmt, target))
+
     def calls(self, facts: FileFacts, node: ast.expr, name: str) -> bool:
         """Whether a method of an object that is assigned, or entered by ``with``, is called by its name."""
         stmt = facts.statement(node)
