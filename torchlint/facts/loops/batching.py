@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts
-from torchlint.facts.code.nesting import LOOPS, LoopNode, around, inside
+from torchlint.facts.code.nesting import LoopNode, around, inside
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import rounds
 from torchlint.facts.code.tree import children, walk
@@ -183,7 +183,9 @@ def _own_places(loop: LoopNode) -> Iterator[str]:
 
 def _carried(facts: FileFacts, loop: LoopNode) -> Iterator[str]:
     """The names that hand something on from one round of a loop to the next."""
-    for part in nodes_of(inside(loop)) if isinstance(loop, LOOPS) else ():
+    if isinstance(loop, COMPREHENSIONS):
+        return
+    for part in nodes_of(inside(loop)):
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and rounds(facts, part, loop).before:
             yield part.id
 
