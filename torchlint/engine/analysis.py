@@ -43,6 +43,7 @@ from torchlint.facts.loops.rows import Rows
 from torchlint.facts.loops.waiting import Waiting
 from torchlint.facts.state.constant import Constants
 from torchlint.facts.state.effects import Sides
+from torchlint.facts.state.enumerating import Enumerating
 from torchlint.facts.state.escape import Escapes
 from torchlint.facts.state.hoards import Hoards
 from torchlint.facts.state.narrowing import Narrowing
@@ -111,6 +112,7 @@ class Analysis:
     clocks: Clocks
     again: Again
     narrowing: Narrowing
+    enumerating: Enumerating
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
     _cuda: dict[frozenset[str], bool] = field(default_factory=dict)
@@ -281,6 +283,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         clocks=Clocks(autograd, switches),
         again=Again(autograd, sides, mentions),
         narrowing=Narrowing(values),
+        enumerating=Enumerating(values, graph),
         importing=Importing(project, graph),
         idle=Idle(mentions),
         covering=Covering(found),

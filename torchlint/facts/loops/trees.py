@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.tree import walk
 from torchlint.facts.state.effects import nodes_of
+
+# Decorators of functions that do not run as Python.
+_COMPILING = frozenset({"njit", "jit", "vectorize", "guvectorize", "cfunc", "pythran", "compile"})
 
 
 def walks(facts: FileFacts, node: ast.AST) -> bool:
@@ -15,6 +18,8 @@ def walks(facts: FileFacts, node: ast.AST) -> bool:
 
     The place in the tree is doubled (``2 * i + 1``) or halved (``(i - 1) // 2``) from round to round, and indexes.
     """
+    if _COMPILING & set(_function(facts, node).decorator_names):
+        return False
     if isinstance(node, ast.While):
         body: list[ast.AST] = [node.test, *node.body]
         moved = {name for name, value in _assigned(node.body) if _steps(value)}
@@ -29,6 +34,12 @@ def walks(facts: FileFacts, node: ast.AST) -> bool:
         steps = any(_steps(value) or (isinstance(value, ast.Name) and value.id in moved) for value in given)
         return steps and _indexes(node.body, moved | set(scope.params))
     return False
+
+
+def _function(facts: FileFacts, node: ast.AST) -> Scope:
+    """The function that a node is, or that it stands in."""
+    inner = node.body[0] if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else node
+    return facts.scope_of(inner).function
 
 
 def _assigned(body: Iterable[ast.AST]) -> Iterator[tuple[str, ast.expr]]:
