@@ -45,6 +45,13 @@ ALLOWED = {
         "torchlint.report",
         "torchlint.settings.model",
     ),
+    "torchlint.server": (
+        "torchlint.rule",
+        "torchlint.sources",
+        "torchlint.engine",
+        "torchlint.report",
+        "torchlint.settings",
+    ),
     "torchlint.testing": ("torchlint.rule", "torchlint.engine", "torchlint.bench", "torchlint.settings.model"),
     "torchlint.cli": ("torchlint",),
     "torchlint_rules": ("torchlint.rule", "torchlint.cst"),

@@ -51,6 +51,7 @@ NOT_FOUND = {
         ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
         "follows a compiled module from the assignment that holds the call of compile",
     ),
+    "TL504": {"as_keyword": "what the function hands back is a number in one call and a tensor in the other"},
     "TL507": dict.fromkeys(
         ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
         "follows a compiled module from the assignment that holds the call of compile",

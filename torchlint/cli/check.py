@@ -171,17 +171,18 @@ def check(  # long: a parameter for each option that is no setting, and their he
 
     \b
     Examples:
-      torchlint check                           lint the project in this folder
-      torchlint check src train.py --fix        lint and fix
-      torchlint check --fix --accept rounding   take fixes that may round otherwise, too
-      torchlint check --diff > fixes.patch      keep the fixes for later
+      torchlint check                          lint the project in this folder
+      torchlint check src train.py --fix       lint and fix
+      torchlint check --fix --accept rounding  also where results may round
+      torchlint check --diff > fixes.patch     keep the fixes for later
       torchlint check --select TL1,legacy-tensor-constructor
-      torchlint check --since origin/main       only what this branch changed
+      torchlint check --since origin/main      only what this branch changed
       torchlint check --explain-hot agent.py:88
-      torchlint check @files.txt                arguments from a file, one a line
+      torchlint check @files.txt               arguments from a file, one a line
       torchlint check - --stdin-filename agent.py < agent.py
 
-    The exit code is 0 when nothing was found, 1 when something was, and 2 when something went wrong.
+    The exit code is 0 when nothing is left, or only notes; 1 when there are findings of the level that fails
+    (--fail-level, else warning); and 2 when something went wrong.
     """
     _check_combination(click.get_current_context().params)
     if explain_hot is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from types import TracebackType
 
@@ -9,9 +10,9 @@ import click
 
 from torchlint.cli import FAILED, INTERRUPTED, OK
 from torchlint.cli.app import application
-from torchlint.cli.nearest import did_you_mean
 from torchlint.cli.output import complain, forget
-from torchlint.settings.check import SettingsError
+from torchlint.settings.check import SettingsError, nearest
+from torchlint.settings.load import described
 
 
 def guarded(args: list[str]) -> int:
@@ -26,15 +27,21 @@ def _run(args: list[str]) -> int:
     try:
         code = application.main(args, prog_name="torchlint", standalone_mode=False)
     except click.NoSuchOption as error:
-        complain(f"error: no such option: {error.option_name}{did_you_mean(error.option_name, _options(error))}")
+        complain(f"error: no such option: {error.option_name}{nearest(error.option_name, _options(error))}")
     except click.ClickException as error:
         complain(f"error: {error.format_message()}")
     except SettingsError as error:
-        complain(f"error: {error}")
+        complain(f"error: {described(error)}")
     except SystemExit:
         # Click's answer to a pipe that nobody reads any more: whoever read our help has seen enough.
         forget(sys.stdout)
         return OK
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        # Help texts are written by click itself.
+        forget(sys.stdout)
+        complain(f"error: cannot write the output: {error.strerror}")
     except (click.Abort, KeyboardInterrupt):
         complain("interrupted")
         return INTERRUPTED

@@ -61,6 +61,11 @@ def write_bytes(stream: TextIO, data: bytes) -> None:
         stream.buffer.flush()
     except BrokenPipeError:
         forget(stream)
+    except OSError as error:
+        forget(stream)
+        # Of an error stream that is full nobody can be told.
+        if stream is not sys.stderr:
+            raise click.ClickException(f"cannot write the output: {error.strerror or error}") from error
 
 
 def write_file(path: Path, text: str) -> None:

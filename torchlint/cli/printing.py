@@ -16,7 +16,7 @@ from torchlint import __version__
 from torchlint.cli.output import Look, append_file, complain, look_of, own_costs, write, write_bytes, write_file
 from torchlint.engine.result import Problem, Result
 from torchlint.report.context import Context
-from torchlint.report.escape import visible
+from torchlint.report.escape import defused, visible
 from torchlint.report.formats import FOR_PEOPLE, renderer
 from torchlint.report.summary import count, summary
 from torchlint.rule.versions import OLDEST_PYTHON, OLDEST_TORCH
@@ -101,7 +101,7 @@ class Printer:
             complain(f"project: {self.settings.root}: {read}")
             complain(f"written for: {_target(self.settings)}")
         if self.settings.show_fixes:
-            write(sys.stderr, _fixes(result))
+            write(sys.stderr, defused(_fixes(result)))
 
     def _print(self, result: Result) -> None:
         look = _FILE if self.settings.output_file else look_of(self.stream)
@@ -110,6 +110,8 @@ class Printer:
         if format_name == "full" and not self.settings.isolated:
             context = dataclasses.replace(context, own=own_costs())
         text = renderer(format_name)(context)
+        if format_name in FOR_PEOPLE and not look.terminal:
+            text = defused(text)
         if self.settings.output_file:
             write_file(self.settings.output_file, text)
         elif format_name not in FOR_PEOPLE and not look.terminal:

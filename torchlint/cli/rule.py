@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from torchlint.cli import OK
-from torchlint.cli.nearest import choice_option, did_you_mean
+from torchlint.cli.nearest import choice_option
 from torchlint.cli.output import look_of, own_costs, write
 from torchlint.cli.rulebook import plugins_here, rules_here
+from torchlint.settings.check import nearest
 
 if TYPE_CHECKING:
     from torchlint.rule import Rule
@@ -62,4 +63,4 @@ def _find(wanted: str, rules: Sequence[type[Rule]]) -> type[Rule]:
         if wanted.lower() in (rule_type.code.lower(), rule_type.name.lower()):
             return rule_type
     known = [word for rule_type in rules for word in (rule_type.code, rule_type.name)]
-    raise click.UsageError(f"no such rule: {wanted}{did_you_mean(wanted, known)}")
+    raise click.UsageError(f"no such rule: {wanted}{nearest(wanted, known)}")

@@ -14,6 +14,7 @@ import click
 from torchlint.cli.output import complain, write
 from torchlint.cli.printing import Volume
 from torchlint.settings.check import SettingsError
+from torchlint.settings.load import described
 from torchlint.settings.model import Settings
 from torchlint.sources.walk import python_files
 
@@ -78,7 +79,7 @@ def _turn(run: Run) -> State:
 
 
 def _tell(error: click.ClickException | SettingsError) -> None:
-    complain(f"error: {error.format_message() if isinstance(error, click.ClickException) else error}")
+    complain(f"error: {error.format_message() if isinstance(error, click.ClickException) else described(error)}")
 
 
 def _state(settings: Settings) -> State:

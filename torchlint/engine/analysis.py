@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torchlint.engine.limits import too_many_bytes, too_much
+from torchlint.facts.autograd.attention import Attention
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.autograd.averages import Averages
 from torchlint.facts.autograd.backward import Backwards
@@ -37,6 +38,7 @@ from torchlint.facts.loops.filling import Filling
 from torchlint.facts.loops.growth import Growth
 from torchlint.facts.loops.indexing import Indexing
 from torchlint.facts.loops.loops import Loops
+from torchlint.facts.loops.pacing import Pacing
 from torchlint.facts.loops.regrowth import Regrowth
 from torchlint.facts.loops.rows import Rows
 from torchlint.facts.loops.waiting import Waiting
@@ -104,6 +106,8 @@ class Analysis:
     batching: Batching
     elements: Elements
     rows: Rows
+    pacing: Pacing
+    attention: Attention
     makers: Makers
     compiling: Compiling
     clocks: Clocks
@@ -288,6 +292,8 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         covering=Covering(found),
         elements=elements,
         rows=Rows(project, values, elements),
+        pacing=Pacing(project, graph, values, autograd),
+        attention=Attention(project, values),
         batching=Batching(project, values, sides),
         averages=Averages(project, values, networks.tracer),
         makers=Makers(project, graph, values),

@@ -37,25 +37,45 @@ from torchlint.sources.write import ChangedMeanwhileError, UnencodableError, rep
 
 SYNTAX_ERROR = "TL000"
 
+Parsed = dict[tuple[str, bytes], FileFacts | Unparsed | None]
+"""Facts of texts, by the name and the bytes of each."""
+
 
 def check(
-    paths: Sequence[Path], settings: Settings, stdin: Source | None = None, own: SettingsOf | None = None
+    paths: Sequence[Path],
+    settings: Settings,
+    stdin: Source | None = None,
+    own: SettingsOf | None = None,
+    opened: Sequence[Source] = (),
+    parsed: Parsed | None = None,
 ) -> Result:
     """Lint files and folders; with ``settings.fix`` also write what the fixes make of them.
 
-    ``stdin`` is linted in place of the file of its name, and its fixed text is only returned. Facts come from the whole
-    project, findings only for what was asked. ``own`` gives the settings of each file: which rules look at it, and
-    which fixes are taken.
+    ``stdin`` and the texts that are ``opened`` in an editor are linted in place of the files of their names, and their
+    fixed texts are only returned. Facts come from the whole project, findings only for what was asked. ``parsed`` is
+    what earlier runs parsed, and is kept up to date. ``own`` gives the settings of each file: which rules look at it,
+    and which fixes are taken.
 
     Raises:
         SettingsError: a selector fits no rule, or the settings of a file are wrong.
         UnusableError: the baseline cannot be read, or git does not know the revision.
     """
-    run = _Run.prepare(paths, settings, stdin, own)
+    given = {source.name: source for source in (stdin, *opened) if source is not None}
+    run = _Run.prepare(paths, settings, given, own)
+    run.parsed = parsed if parsed is not None else {}
     if settings.fix or settings.diff:
         return run.fixed()
     findings = run.lint(run.sources)
+    if parsed is not None:
+        _forget(parsed, {**run.context, **run.sources})
     return run.result(findings)
+
+
+def _forget(parsed: Parsed, sources: Mapping[str, Source]) -> None:
+    """Keep what was parsed of these texts alone, so that a long session does not grow with every change."""
+    current = {(name, source.utf8) for name, source in sources.items()}
+    for key in parsed.keys() - current:
+        del parsed[key]
 
 
 def linted_files(paths: Sequence[Path], settings: Settings, own: SettingsOf | None = None) -> Result:
@@ -75,7 +95,7 @@ def explain_hot(path: Path, row: int, settings: Settings, *, cell: int | None = 
     Raises:
         NoCodeError: no statement stands on that row, or the file cannot be read.
     """
-    run = _Run.prepare([path], replace(settings, baseline=None, since=None), None, None)
+    run = _Run.prepare([path], replace(settings, baseline=None, since=None), {}, None)
     name = _name(path.absolute(), settings.root)
     _readable(run, path, name)
     analysis, broken = run.analysed({**run.context, **run.sources})
@@ -134,26 +154,28 @@ class _Run:
     known: Known
     sources: dict[str, Source]
     context: dict[str, Source]
-    stdin: str
+    given: Mapping[str, Source]
     result_: Result
-    parsed: dict[tuple[str, bytes], FileFacts | Unparsed | None] = field(default_factory=dict)
+    parsed: Parsed = field(default_factory=dict)
 
     @classmethod
-    def prepare(cls, paths: Sequence[Path], settings: Settings, stdin: Source | None, own: SettingsOf | None) -> _Run:
+    def prepare(
+        cls, paths: Sequence[Path], settings: Settings, given: Mapping[str, Source], own: SettingsOf | None
+    ) -> _Run:
         """Select the rules and read the files."""
         scopes = Scopes(Scope.of(settings, load_rules(settings.plugins), costs_of(settings.plugins), []), own)
-        run = cls(settings, scopes, Known.of(settings), {}, {}, stdin.name if stdin else "", Result())
-        run._read(paths, stdin)
+        run = cls(settings, scopes, Known.of(settings), {}, {}, given, Result())
+        run._read(paths)
         return run
 
-    def _read(self, paths: Sequence[Path], stdin: Source | None) -> None:
+    def _read(self, paths: Sequence[Path]) -> None:
         found = walk(paths, self.settings)
         self.result_.problems.extend(Problem(path, message) for path, message in found.problems)
         wanted = _wanted(found.files, paths, self.settings, self.scopes)
         texts: dict[str, bytes] = {}
         broken: dict[str, Path] = {}
-        given = {**wanted, **({stdin.name: stdin.path} if stdin is not None else {})}
-        for name, path in {**self._project(given), **wanted}.items():
+        asked = {**wanted, **{name: source.path for name, source in self.given.items()}}
+        for name, path in {**self._project(asked), **wanted}.items():
             try:
                 reason = too_large(path)
                 if not reason:
@@ -166,14 +188,13 @@ class _Run:
             if reason and name in wanted:
                 self.result_.skipped.append(Skipped(name, reason))
             broken[name] = path
-        if stdin is not None:
-            texts[stdin.name] = stdin.utf8
-        self.result_.files = len(wanted) + (stdin is not None)
+        texts.update((name, source.utf8) for name, source in self.given.items())
+        self.result_.files = len(asked)
         gate = {word.encode() for rule in self.scopes.available for word in rule.gate}
         for name in sorted(passing({**texts, **notebook_codes(texts, broken)}, gate)):
-            target = self.sources if name in wanted or name == self.stdin else self.context
-            if stdin is not None and name == stdin.name:
-                target[name] = stdin
+            target = self.sources if name in asked else self.context
+            if name in self.given:
+                target[name] = self.given[name]
                 continue
             try:
                 target[name] = read_any(texts[name], broken[name], name)
@@ -291,7 +312,7 @@ class _Run:
         remaining = dict(outcome.remaining)
         for name, applied in outcome.applied.items():
             before, after = self.sources[name], outcome.sources[name]
-            if self.settings.fix and not self.settings.diff and name != self.stdin:
+            if self.settings.fix and not self.settings.diff and name not in self.given:
                 try:
                     replace_file(before, after)
                 except (ChangedMeanwhileError, UnencodableError, OSError) as error:

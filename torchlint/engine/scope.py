@@ -13,7 +13,7 @@ from torchlint.engine.rules import costs_of, load_rules
 from torchlint.rule import Cost, Finding, PlainFix, Rule
 from torchlint.rule.versions import Target, Version
 from torchlint.settings.model import Settings
-from torchlint.settings.select import check_options, matching, resolve
+from torchlint.settings.select import UnknownWordError, check_options, matching, resolve
 from torchlint.sources.globs import Globs
 
 SettingsOf = Callable[[Path], Settings]
@@ -36,11 +36,19 @@ class Scope:
         costs: Costs,
         problems: list[Problem],
     ) -> Scope:
-        """Select the rules.
+        """Select the rules, and check every word in the settings that stands for rules.
 
         Raises:
             SettingsError: a selector fits no rule, or a rule has no such option.
         """
+        try:
+            return cls._of(settings, available, costs, problems)
+        except UnknownWordError as error:
+            error.file = settings.file
+            raise
+
+    @classmethod
+    def _of(cls, settings: Settings, available: Sequence[type[Rule]], costs: Costs, problems: list[Problem]) -> Scope:
         codes = resolve(
             available,
             select=settings.select,
@@ -53,6 +61,8 @@ class Scope:
         target = Target(_version(settings.target_torch), _version(settings.target_version))
         scope = cls(settings, Linter(rules, costs, available, problems, target=target), available)
         scope.unfixable  # noqa: B018  a wrong selector is told before anything is read
+        for _, selectors in settings.per_file_ignores:
+            matching(selectors, available, "per-file-ignores")
         return scope
 
     @cached_property

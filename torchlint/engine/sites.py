@@ -34,6 +34,8 @@ class Triggers:
     stored: list[Rule] = field(default_factory=list)
     ensembles: list[Rule] = field(default_factory=list)
     assigned: dict[str, list[Rule]] = field(default_factory=dict)
+    takers: list[Rule] = field(default_factory=list)
+    breaks: list[Rule] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for rule in self.rules:
@@ -59,6 +61,10 @@ class Triggers:
                 self.ensembles.append(rule)
             if rule.trigger.grown:
                 self.grown.append(rule)
+            if rule.trigger.takers:
+                self.takers.append(rule)
+            if rule.trigger.breaks:
+                self.breaks.append(rule)
             if rule.trigger.imports:
                 self.imports.append(rule)
             if rule.trigger.stored:
@@ -82,6 +88,12 @@ class Triggers:
         yield from self._tests(analysis, facts)
         for node in analysis.growth.added(facts) if self.grown else ():
             rules = [rule for rule in self.grown if hot_enough(analysis, facts, node, rule)]
+            if rules:
+                yield node, rules
+        for call in analysis.compiling.bypasses.takers(facts) if self.takers else ():
+            yield call, self.takers
+        for node in analysis.compiling.breaks.of(facts) if self.breaks else ():
+            rules = [rule for rule in self.breaks if hot_enough(analysis, facts, node, rule)]
             if rules:
                 yield node, rules
         yield from self._imports(facts)

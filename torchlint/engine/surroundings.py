@@ -184,6 +184,17 @@ class Surroundings(Place):
         """Whether a ``while`` only asks whether something has happened."""
         return isinstance(self.twin, ast.While) and self.analysis.waiting.polls(self.facts, self.twin)
 
+    def steps_one(self, call: cst.Call) -> bool:
+        """Whether a call in a loop steps one environment with a network's action."""
+        twin = self._expr(call)
+        return isinstance(twin, ast.Call) and self.analysis.pacing.alone(self.facts, twin)
+
+    def updated_each_step(self, call: cst.Call) -> int:
+        """The row of a call that runs a gradient update for each step."""
+        twin = self._expr(call)
+        update = self.analysis.pacing.updated(self.facts, twin) if isinstance(twin, ast.Call) else None
+        return update.lineno if update is not None else 0
+
     def only_indexes(self, node: cst.CSTNode) -> bool:
         """Whether the elements that a ``for`` goes over only index tensors and arrays."""
         twin = self._expr(node)

@@ -1,6 +1,7 @@
 """The floor that rules stand on: everything a rule module may import besides ``torchlint.cst``."""
 
 from torchlint.rule.base import Example, Fix, Input, Report, Rule, RuleSet, Trigger
+from torchlint.rule.compiling import Break, Bypass, Splits, Taken, Way
 from torchlint.rule.finding import (
     Applicability,
     Change,
@@ -25,6 +26,8 @@ __all__ = [
     "UNKNOWN",
     "Applicability",
     "Average",
+    "Break",
+    "Bypass",
     "CallSite",
     "Change",
     "Cost",
@@ -51,7 +54,10 @@ __all__ = [
     "RuleSet",
     "Run",
     "Site",
+    "Splits",
+    "Taken",
     "Trigger",
     "Use",
     "Value",
+    "Way",
 ]

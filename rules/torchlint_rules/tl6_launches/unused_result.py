@@ -10,7 +10,20 @@ from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, RuleSe
 # Methods of tensors and distributions that do nothing but compute.
 _PURE = frozenset(
     {
-        *("entropy", "log_prob", "log_probs", "mean", "sum", "std", "var", "norm", "softmax", "log_softmax", "sigmoid", "tanh"),
+        *(
+            "entropy",
+            "log_prob",
+            "log_probs",
+            "mean",
+            "sum",
+            "std",
+            "var",
+            "norm",
+            "softmax",
+            "log_softmax",
+            "sigmoid",
+            "tanh",
+        ),
         *("exp", "log", "sqrt", "pow", "square", "abs", "max", "min", "argmax", "cumsum", "gather", "matmul", "clamp"),
         *("squeeze", "unsqueeze", "view", "reshape", "detach", "clone", "float", "item", "numpy", "cpu"),
     }

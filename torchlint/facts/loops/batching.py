@@ -52,7 +52,7 @@ class Batching:
 
     def _feeds(self, facts: FileFacts, loop: LoopNode, call: ast.Call) -> bool:
         """Whether what a call gives may reach what it is given."""
-        reached = self._reached(facts, loop, call)
+        reached = self._reached(facts, loop, call) - set(_own_places(loop))
         given = [*call.args, *(keyword.value for keyword in call.keywords), call.func]
         return any(text in reached for node in given for text in _texts(node))
 
@@ -68,7 +68,6 @@ class Batching:
     def _reached(self, facts: FileFacts, loop: LoopNode, call: ast.Call) -> set[str]:
         """All names and attributes that what a call gives may reach in the loop."""
         statements = [part for part in nodes_of(inside(loop)) if isinstance(part, ast.stmt)]
-        own_places = set(_own_places(loop))
         reached: set[str] = set()
         while True:
             before = len(reached)
@@ -77,7 +76,6 @@ class Batching:
                 nodes = [node for part in own for node in walk(part)]
                 if call in nodes or any(text in reached for part in own for text in _texts(part)):
                     reached.update(self._set_by(facts, stmt, nodes, call))
-            reached -= own_places
             if len(reached) == before:
                 return reached
 

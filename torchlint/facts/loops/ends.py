@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import enum
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import COMPREHENSIONS, Binding, FileFacts
+from torchlint.facts.code.naming import own_mentions
 from torchlint.facts.code.nesting import LoopNode, stored_before
 from torchlint.facts.code.reach import rounds
-from torchlint.facts.code.tree import children, walk
+from torchlint.facts.code.tree import walk
 from torchlint.facts.state.effects import Sides, code_of, nodes_of
 from torchlint.facts.values.values import Values
 from torchlint.rule import Kind
@@ -33,14 +34,16 @@ class Ends(enum.Enum):
 class Follower:
     """Follows results in one loop, a ``for``, ``while`` or comprehension."""
 
-    def __init__(self, values: Values, sides: Sides, facts: FileFacts, loop: LoopNode) -> None:
-        """Stand in a loop of a file."""
+    def __init__(
+        self, values: Values, sides: Sides, facts: FileFacts, loop: LoopNode, body: Mapping[ast.AST, None]
+    ) -> None:
+        """Stand in a loop of a file; ``body`` are all its nodes."""
         self.values = values
         self.sides = sides
         self.facts = facts
         self.loop = loop
         self.function = facts.scope_of(loop).function
-        self.body = set(nodes_of(children(loop)))
+        self.body = body
         self.ends: set[Ends] = set()
         self.seen: set[ast.AST | Binding | str] = set()
 
@@ -160,10 +163,9 @@ class Follower:
 
     def _names(self, name: str) -> Iterator[ast.Name]:
         """Where the function reads a name; an augmented assignment reads its target."""
-        for part in code_of(self.function):
-            if isinstance(part, ast.Name) and part.id == name:
-                if isinstance(part.ctx, ast.Load) or isinstance(self.facts.parent.get(part), ast.AugAssign):
-                    yield part
+        for part in own_mentions(self.function, code_of(self.function), name):
+            if isinstance(part.ctx, ast.Load) or isinstance(self.facts.parent.get(part), ast.AugAssign):
+                yield part
 
     def _grows(self, stmt: ast.AST, use: ast.expr) -> bool:
         """Whether a statement only adds to what it reads: ``x += y``, ``x = x + y``, ``x = torch.cat([x, y])``."""

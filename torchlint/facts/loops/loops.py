@@ -45,6 +45,8 @@ class Loops:
     values: Values
     sides: Sides
     _effects: dict[LoopNode, Effects] = field(default_factory=dict)
+    _bodies: dict[LoopNode, dict[ast.AST, None]] = field(default_factory=dict)
+    _wholes: dict[LoopNode, dict[ast.AST, None]] = field(default_factory=dict)
     _joining: Joining = field(init=False)
 
     def __post_init__(self) -> None:
@@ -56,7 +58,7 @@ class Loops:
 
     def _loop(self, facts: FileFacts, node: ast.expr, loop: LoopNode) -> Loop:
         needs = _Needing(self, facts, loop).of(node)
-        ends = Follower(self.values, self.sides, facts, loop).of(node)
+        ends = Follower(self.values, self.sides, facts, loop, self.whole(loop)).of(node)
         over = head(loop)
         return Loop(
             row=loop.lineno,
@@ -84,6 +86,20 @@ class Loops:
         found = self._effects.get(loop)
         if found is None:
             found = self._effects[loop] = self.sides.of(facts, inside(loop))
+        return found
+
+    def body(self, loop: LoopNode) -> dict[ast.AST, None]:
+        """All nodes of what a loop runs over and over, as keys: in order, and found at once."""
+        found = self._bodies.get(loop)
+        if found is None:
+            found = self._bodies[loop] = dict.fromkeys(nodes_of(inside(loop)))
+        return found
+
+    def whole(self, loop: LoopNode) -> dict[ast.AST, None]:
+        """All nodes of a loop, as keys."""
+        found = self._wholes.get(loop)
+        if found is None:
+            found = self._wholes[loop] = dict.fromkeys(nodes_of(children(loop)))
         return found
 
     def _range(self, facts: FileFacts, over: ast.expr) -> ast.Call | None:
@@ -143,7 +159,7 @@ class _Needing:
         self.loops = loops
         self.facts = facts
         self.loop = loop
-        self.body = set(nodes_of(inside(loop)))
+        self.body = loops.body(loop)
         self.writes = loops.effects(facts, loop).writes
         self.seen: set[ast.AST] = set()
 

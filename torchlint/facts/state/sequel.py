@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.naming import mentions_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 
@@ -86,7 +87,7 @@ class Sequel:
     def _reads(self, scope: Scope, name: str) -> Iterator[tuple[FileFacts, ast.expr]]:
         """The places that may read what a function was given for a parameter."""
         bindings = [b for b in scope.bindings.get(name, ()) if b.how is Bind.PARAM]
-        for read in _names(scope.node, name):
+        for read in mentions_of(scope.file, scope.node, name):
             if any(b in bindings for b in self.project.reaching(scope.file, read).bindings):
                 yield scope.file, read
 
@@ -96,7 +97,7 @@ class Sequel:
         name = _target(node, stmt) if stmt is not None else ""
         if not name or (isinstance(parent, ast.DictComp) and parent.value is not node):
             return
-        for read in _names(facts.scope_of(node).function.node, name):
+        for read in mentions_of(facts, facts.scope_of(node).function.node, name):
             reach = self.project.reaching(facts, read)
             if any(binding.stmt is stmt for binding in reach.bindings):
                 yield facts, read
@@ -141,10 +142,6 @@ def _is_told_apart(facts: FileFacts, node: ast.AST) -> bool:
 
 def _is_255(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value == _LARGEST_BYTE
-
-
-def _names(tree: ast.AST, name: str) -> Iterator[ast.Name]:
-    return (part for part in walk(tree) if isinstance(part, ast.Name) and part.id == name)
 
 
 def _parameter(callee: Scope, caller: Caller, node: ast.expr) -> str:
