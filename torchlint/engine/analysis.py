@@ -34,6 +34,7 @@ from torchlint.facts.hotness.roots import is_test
 from torchlint.facts.hotness.switches import Switches
 from torchlint.facts.loops.batching import Batching
 from torchlint.facts.loops.elements import Elements
+from torchlint.facts.loops.filling import Filling
 from torchlint.facts.loops.growth import Growth
 from torchlint.facts.loops.indexing import Indexing
 from torchlint.facts.loops.loops import Loops
@@ -113,6 +114,7 @@ class Analysis:
     again: Again
     narrowing: Narrowing
     enumerating: Enumerating
+    filling: Filling
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
     _cuda: dict[frozenset[str], bool] = field(default_factory=dict)
@@ -284,6 +286,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         again=Again(autograd, sides, mentions),
         narrowing=Narrowing(values),
         enumerating=Enumerating(values, graph),
+        filling=Filling(values),
         importing=Importing(project, graph),
         idle=Idle(mentions),
         covering=Covering(found),

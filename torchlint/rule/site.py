@@ -472,3 +472,6 @@ class Site(Protocol):
 
     def listed(self, call: cst.Call) -> str:
         """Of a random draw, as source the growing collection of the object that is listed for it anew; else empty."""
+
+    def filled(self) -> str:
+        """Of a ``for``, the tensor of one dimension that it fills with numbers one by one; else empty."""
