@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TextIO
 
 from torchlint import __version__
-from torchlint.cli.output import Look, append_file, complain, look_of, own_costs, write, write_bytes, write_file
+from torchlint.cli.output import append_file, complain, own_costs, write, write_file
+from torchlint.cli.terminal import Look, look_of, write_bytes
 from torchlint.engine.result import Result
 from torchlint.report.context import Context
 from torchlint.report.escape import visible
@@ -54,7 +55,7 @@ class Printer:
         """Problems and remarks go to standard error, the findings to the stream or the file.
 
         Raises:
-            click.ClickException: the output file cannot be written.
+            Failure: the output file cannot be written.
         """
         for problem in result.problems:
             kind = "internal error" if problem.internal else "error"

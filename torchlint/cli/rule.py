@@ -10,7 +10,8 @@ import click
 
 from torchlint.cli import OK
 from torchlint.cli.nearest import choice_option, did_you_mean
-from torchlint.cli.output import look_of, own_costs, write
+from torchlint.cli.output import own_costs, write
+from torchlint.cli.terminal import look_of
 
 if TYPE_CHECKING:
     from torchlint.rule import Rule

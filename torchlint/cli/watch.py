@@ -7,11 +7,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
 from watchfiles import Change
 from watchfiles import watch as changes
 
 from torchlint.cli import OK
+from torchlint.cli.failure import Failure
 from torchlint.cli.output import complain, write
 from torchlint.cli.printing import Volume
 from torchlint.settings.check import SettingsError
@@ -47,8 +47,8 @@ def _turn(run: Run) -> None:
     start = time.monotonic()
     try:
         run.check()
-    except click.ClickException as error:
-        complain(f"error: {error.format_message()}")
+    except Failure as error:
+        complain(f"error: {error}")
     except SettingsError as error:
         complain(f"error: {error}")
     if run.volume >= Volume.NORMAL:

@@ -109,13 +109,3 @@ class Scopes:
             known = Scope.of(settings, self.run.available, linter.costs, linter.problems)
             self._known[id(settings)] = known
         return known
-
-    @property
-    def unpaired(self) -> int:
-        """How many statements no rule could look at."""
-        return sum(scope.linter.unpaired for scope in self._known.values())
-
-    @property
-    def problems(self) -> Sequence[Problem]:
-        """What went wrong in rules; the linters of all scopes write into one list."""
-        return self.run.linter.problems

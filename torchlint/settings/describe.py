@@ -68,6 +68,9 @@ KEYS: Mapping[str, Key] = MappingProxyType(
         "hot": Key("Functions that are hot although nothing shows it.", _FUNCTIONS, '["mylib.agent:Agent.plan"]'),
         "cold": Key("Functions that are not hot although it looks so.", _FUNCTIONS, '["mylib.debug:dump"]'),
         "device": Key("Where the code runs; auto: what it says itself.", _one_of(*DEVICES), '"cuda"'),
+        "jobs": Key(
+            "How many processes may work at once; unset: as many as pay.", {"type": "integer", "minimum": 1}, "4"
+        ),
         "fail-level": Key("The least level that makes the exit code 1.", _one_of(*FAIL_LEVELS), '"note"'),
         "output-format": Key("How to print.", _one_of(*OUTPUT_FORMATS), '"concise"'),
         "rules": Key(

@@ -64,7 +64,8 @@ def load_settings(
     if named and isolated:
         raise SettingsError(f"an isolated run reads no settings file, but one is given: {named[0]}")
     found = _read_named(named[0]) if named else None if isolated else _closest(Path(os.path.abspath(start)))
-    layers = _layers(found, root, base=_base(root) if named else None) if found else []
+    files = _chain(found) if found else []
+    layers = _layers(files, root, base=_base(root) if named else None)
     for text in inline:
         layers.append(_relative_to(root, _base(root), _checked_flags("--config", read_toml(text, "--config"))))
     given = {name: value for name, value in overrides.items() if value is not None}
@@ -74,7 +75,8 @@ def load_settings(
     # check_keys gave every value the type of its field.
     fields: dict[str, Any] = {key.replace("-", "_"): value for key, value in _merged(layers).items()}
     file = found.path if found else None
-    return dataclasses.replace(Settings(root=root, isolated=isolated, file=file), **fields, **run_only)
+    read = tuple(each.path for each, _ in files)
+    return dataclasses.replace(Settings(root=root, isolated=isolated, file=file, files=read), **fields, **run_only)
 
 
 def _is_inline(item: Path | str) -> bool:
@@ -109,6 +111,11 @@ class Nested:
         if known is None:
             known = self._by_folder[folder] = self._of(folder)
         return known
+
+    @property
+    def files(self) -> Sequence[Path]:
+        """The settings files that were read for single files."""
+        return [file for settings in self._by_file.values() for file in settings.files]
 
     def _of(self, folder: Path) -> Settings:
         file = _closest(folder)
@@ -172,28 +179,32 @@ def _base(root: Path) -> Path:
     return here if root in here.parents else root
 
 
-def _layers(file: _File, root: Path, base: Path | None = None) -> list[dict[str, object]]:
-    """The checked tables of a file and of those it extends, the outermost first.
-
-    Their path patterns are relative to ``base``, else to the folder of each file.
-    """
-    layers: list[dict[str, object]] = []
-    seen = set()
-    current: _File | None = file
-    while current is not None:
-        seen.add(current.path.resolve())
+def _chain(file: _File) -> list[tuple[_File, dict[str, object]]]:
+    """A file and those it extends, each with its checked table."""
+    files: list[tuple[_File, dict[str, object]]] = []
+    current = file
+    while True:
         table = _checked(current)
+        files.append((current, table))
         parent = table.pop("extend", None)
-        layers.insert(0, _relative_to(root, base or current.path.parent, table))
         if not isinstance(parent, str):
-            break
+            return files
         path = current.path.parent / Path(parent).expanduser()
-        if path.resolve() in seen:
+        if path.resolve() in {each.path.resolve() for each, _ in files}:
             raise SettingsError(f"{_place(current, ['extend'])}: {parent} extends this file in turn")
         if not os.path.isfile(path):
             raise SettingsError(f"{_place(current, ['extend'])}: there is no file {parent}")
         current = _read_named(path)
-    return layers
+
+
+def _layers(
+    files: Sequence[tuple[_File, dict[str, object]]], root: Path, base: Path | None = None
+) -> list[dict[str, object]]:
+    """The tables of settings files that extend each other, the outermost first.
+
+    Their path patterns are relative to ``base``, else to the folder of each file.
+    """
+    return [_relative_to(root, base or file.path.parent, table) for file, table in reversed(files)]
 
 
 def _checked(file: _File) -> dict[str, object]:
