@@ -13,7 +13,7 @@ FILE = Path(__file__).resolve().parent.parent / "torchlint" / "cli" / "flags.py"
 # Rare, and with a grammar of their own: click reads these.
 LEFT_TO_CLICK = ("add_noqa", "per_file_ignores")
 
-HEAD = '''"""The options of ``torchlint check`` for the reader without click; ``make flags`` writes this file.
+HEAD = '''"""The options of ``torchlint check`` for the reader without click; ``make index`` writes this file.
 
 ``FLAGS`` gives for each option its parameter and what it takes, ``ENVIRONMENT`` the same for variables, ``CHOICES`` the
 words that a parameter may have, ``START`` the parameters when nothing is given.
@@ -54,8 +54,8 @@ def table() -> str:
         ):
             continue
         kind = kind_of(option)
-        flags.update({name: (option.name, kind) for name in option.opts})
-        flags.update({name: (option.name, "off") for name in option.secondary_opts})
+        flags.update(dict.fromkeys(option.opts, (option.name, kind)))
+        flags.update(dict.fromkeys(option.secondary_opts, (option.name, "off")))
         one_of = option.type._one_of if isinstance(option.type, Words) else option.type
         if isinstance(one_of, OneOf):
             choices[option.name] = one_of.choices

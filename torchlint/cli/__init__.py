@@ -47,6 +47,11 @@ def _run(args: list[str]) -> int:
             code = served(given, wanted)
             if code is not None:
                 return code
+        from torchlint.cli.nothing import nothing_to_do
+
+        code = nothing_to_do(given)
+        if code is not None:
+            return code
     from torchlint.cli.errors import guarded
 
     return guarded(args, given, wanted)

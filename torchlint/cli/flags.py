@@ -1,4 +1,4 @@
-"""The options of ``torchlint check`` for the reader without click; ``make flags`` writes this file.
+"""The options of ``torchlint check`` for the reader without click; ``make index`` writes this file.
 
 ``FLAGS`` gives for each option its parameter and what it takes, ``ENVIRONMENT`` the same for variables, ``CHOICES`` the
 words that a parameter may have, ``START`` the parameters when nothing is given.

@@ -17,7 +17,7 @@ from torchlint.cli.terminal import Look, look_of, write_bytes
 from torchlint.engine.result import Result
 from torchlint.report.context import Context
 from torchlint.report.escape import visible
-from torchlint.report.formats import FOR_PEOPLE, renderer
+from torchlint.report.formats import DESCRIBE_RULES, FOR_PEOPLE, renderer
 from torchlint.report.summary import count, summary
 from torchlint.settings.model import Settings
 
@@ -87,6 +87,10 @@ class Printer:
         context = self._context(result, look)
         if format_name == "full" and not self.settings.isolated:
             context = dataclasses.replace(context, own=own_costs())
+        if format_name in DESCRIBE_RULES:
+            from torchlint.engine.rules import load_rules
+
+            context = dataclasses.replace(context, rules={rule.code: rule for rule in load_rules()})
         text = renderer(format_name)(context)
         if self.settings.output_file:
             write_file(self.settings.output_file, text)
@@ -107,8 +111,6 @@ class Printer:
         return self.settings.output_format or ("full" if look.terminal else "concise")
 
     def _context(self, result: Result, look: Look) -> Context:
-        from torchlint.engine.rules import load_rules
-
         return dataclasses.replace(
             Context.of(result, self.settings.root),
             unsafe_fixes=self.settings.unsafe_fixes,
@@ -120,7 +122,6 @@ class Printer:
             width=look.width,
             quiet=self.volume < Volume.NORMAL,
             fail_level=self.settings.fail_level,
-            rules={rule.code: rule for rule in load_rules()},
             version=__version__,
             repository=_repository(self.settings.root),
         )

@@ -5,13 +5,15 @@ from __future__ import annotations
 import importlib
 import json
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from torchlint.rule import Cost, Rule
+from torchlint.rule import Cost, Frequency, Level, Report, Rule, RuleSet, Site, Trigger
 
 BUILT_IN = "torchlint_rules"
+_INDEX = "index.json"
 
 
 @cache
@@ -39,10 +41,51 @@ def load_rules(package: str = BUILT_IN) -> tuple[type[Rule], ...]:
 
 
 @cache
+def listed_rules(package: str = BUILT_IN) -> tuple[type[Rule], ...]:
+    """The rules of a package with what the engine needs before there is a site, sorted by code.
+
+    Where the package has an index, the module of a rule is imported when it is asked to look at a site.
+    """
+    file = _folder(package) / _INDEX
+    if not file.is_file():
+        return load_rules(package)
+    return tuple(_listed(row) for row in json.loads(file.read_text(encoding="utf-8")))
+
+
+def _listed(row: Mapping[str, Any]) -> type[Rule]:
+    """A rule that becomes the real one when it looks at a site."""
+
+    def check(_: Rule, site: Site) -> Iterator[Report]:
+        real: type[Rule] = getattr(importlib.import_module(row["module"]), row["class"])
+        return real().check(site)
+
+    trigger: dict[str, Any] = {
+        name: frozenset(value) if isinstance(value, list) else value for name, value in row["trigger"].items()
+    }
+    fields = {
+        "code": row["code"],
+        "name": row["name"],
+        "level": Level(row["level"]),
+        "set": RuleSet(row["set"]),
+        "least": Frequency(row["least"]),
+        "trigger": Trigger(**trigger),
+        "yields_to": tuple(row["yields_to"]),
+        "cuda_only": row["cuda_only"],
+        "gate": tuple(row["gate"]),
+        "check": check,
+    }
+    return type(row["class"], (Rule,), fields)
+
+
+def _folder(package: str) -> Path:
+    """The folder of a package."""
+    return Path(next(iter(importlib.import_module(package).__path__)))
+
+
+@cache
 def _measured(package: str) -> tuple[tuple[str, str, Cost], ...]:
     """Code, name of the example and figure of every row of the package's ``figures.json``, in its order."""
-    root = importlib.import_module(package)
-    path = Path(next(iter(root.__path__))) / "figures.json"
+    path = _folder(package) / "figures.json"
     if not path.is_file():
         return ()
     rows = json.loads(path.read_text(encoding="utf-8"))["figures"]

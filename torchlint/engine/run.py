@@ -19,7 +19,7 @@ from torchlint.engine.processes import Done, lint_all
 from torchlint.engine.reading import ChangedWhileReadError, File, Reader, passing
 from torchlint.engine.recall import Recall
 from torchlint.engine.result import FixedFile, NoCodeError, Problem, Result
-from torchlint.engine.rules import figures_by_example, load_rules
+from torchlint.engine.rules import figures_by_example, listed_rules
 from torchlint.engine.scope import Scope, Scopes, SettingsOf
 from torchlint.engine.units import Target, Unit
 from torchlint.facts.code.linking import connected
@@ -69,7 +69,7 @@ def check(
 
 def linted_files(paths: Sequence[Path], settings: Settings, own: SettingsOf | None = None) -> Result:
     """The files that would be linted, by name in ``Result.names``; nothing is read."""
-    scopes = Scopes(Scope.of(settings, load_rules(), _costs(), []), own)
+    scopes = Scopes(Scope.of(settings, listed_rules(), _costs(), []), own)
     found = walk(paths, settings)
     names = _wanted(found.files, paths, settings, scopes)
     problems = [Problem(path, message) for path, message in found.problems]
@@ -154,7 +154,7 @@ class Run:
         memory: Memory | None = None,
     ) -> Run:
         """Select the rules and find the files; without memory they are all read."""
-        scopes = Scopes(Scope.of(settings, load_rules(), _costs(), []), own)
+        scopes = Scopes(Scope.of(settings, listed_rules(), _costs(), []), own)
         run = cls(settings, scopes, Known.of(settings), memory, stdin)
         run._find(paths)
         if memory is None:
@@ -340,7 +340,7 @@ def _wanted(files: Iterable[Path], given: Sequence[Path], settings: Settings, sc
 
 def _gate() -> frozenset[str]:
     """The words of which a file must hold one to be of interest to any rule."""
-    return frozenset(word for rule in load_rules() for word in rule.gate)
+    return frozenset(word for rule in listed_rules() for word in rule.gate)
 
 
 def _costs() -> dict[tuple[str, str], Cost]:
