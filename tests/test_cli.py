@@ -49,6 +49,8 @@ FLAGS = {
     "--respect-gitignore": {"respect_gitignore": True},
     "--no-respect-gitignore": {"respect_gitignore": False},
     "--isolated": {"isolated": True},
+    "--jobs 3": {"jobs": 3},
+    "-j 3": {"jobs": 3},
     "--config preview=true": {"preview": True},
     "--config other.toml": {"fail_level": "never"},
     "--fail-level note": {"fail_level": "note"},
@@ -66,7 +68,7 @@ def test_flags_become_settings(engine, flags):
     expected = FLAGS[flags]
     assert {name: getattr(engine.settings, name) for name in expected} == expected
     plain = Settings(engine.settings.root)
-    others = [name for name in Settings.__slots__ if name not in (*expected, "file")]
+    others = [name for name in Settings.__slots__ if name not in (*expected, "file", "files")]
     assert {name: getattr(engine.settings, name) for name in others} == {name: getattr(plain, name) for name in others}
 
 
