@@ -170,7 +170,9 @@ def same_size_same_time(project):
 
 CHANGES = {
     "a finding goes": lambda p: more(p, "alone.py", AGENT.replace(OLD, NEW)),
-    "a finding comes": lambda p: more(p, "agent.py", HEAD + "\n# more\n" + AGENT.split("\n", 2)[2].replace("Agent", "B")),
+    "a finding comes": lambda p: more(
+        p, "agent.py", HEAD + "\n# more\n" + AGENT.split("\n", 2)[2].replace("Agent", "B")
+    ),
     "rows move": lambda p: more(p, "agent.py", "# a comment\n" + HEAD),
     "same size, same time": same_size_same_time,
     "what made it hot changes": lambda p: more(p, "train.py", TRAIN.replace("env.step", "env.look")),
@@ -183,7 +185,10 @@ CHANGES = {
     "settings change": lambda p: more(p, "pyproject.toml", '[tool.torchlint]\nignore = ["TL102"]\n'),
     "settings below": lambda p: more(p, "torchlint.toml", 'ignore = ["TL102"]\n'),
     "settings of a folder": lambda p: more(p, "sub/torchlint.toml", 'ignore = ["TL102"]\n'),
-    "settings above": lambda p: ((p / "pyproject.toml").unlink(), more(p.parent, "torchlint.toml", "fail-level = 'never'\n")),
+    "settings above": lambda p: (
+        (p / "pyproject.toml").unlink(),
+        more(p.parent, "torchlint.toml", "fail-level = 'never'\n"),
+    ),
     "gitignore": lambda p: more(p, ".gitignore", "alone.py\n"),
     "a comment silences": lambda p: more(p, "alone.py", AGENT.replace(OLD, f"{OLD}  # noqa")),
     "broken settings": lambda p: more(p, "pyproject.toml", "[tool.torchlint]\nselct = []\n"),
@@ -454,7 +459,19 @@ def imported(project, *flags):
     return process.returncode, {row.rpartition("|")[2].strip() for row in rows}
 
 
-HEAVY = {"libcst", "click", "rich", "ast", "json", "argparse", "dataclasses", "pathlib", "tempfile", "hashlib", "shutil"}
+HEAVY = {
+    "libcst",
+    "click",
+    "rich",
+    "ast",
+    "json",
+    "argparse",
+    "dataclasses",
+    "pathlib",
+    "tempfile",
+    "hashlib",
+    "shutil",
+}
 
 
 def test_a_warm_run_imports_nothing_that_takes_time(torchlint, project):

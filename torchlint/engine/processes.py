@@ -138,8 +138,6 @@ class _Child:
 
     @classmethod
     def start(cls, units: Sequence[Unit], share: Sequence[_Job]) -> _Child:
-        sys.stdout.flush()
-        sys.stderr.flush()
         written = _memory_file()
         pid = os.fork()
         if pid == 0:

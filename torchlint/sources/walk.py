@@ -24,7 +24,7 @@ class Walk:
 
     files: tuple[Path, ...]
     problems: tuple[tuple[str, str], ...] = ()
-    folders: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    folders: Mapping[str, tuple[str, str]] = field(default_factory=dict, compare=False)
 
 
 def walk(paths: Sequence[Path], settings: Settings) -> Walk:
