@@ -3,7 +3,7 @@ PYTHON ?= python3
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test test-long test-packages demo bench-peers accuracy index format clean
+.PHONY: help test test-long test-packages demo docs bench-peers accuracy index format clean
 
 SOURCES := $(shell find torchlint rules -name '*.py' -o -name '*.json')
 CONSTRAINTS := requirements/constraints.txt
@@ -24,6 +24,10 @@ test-packages: .venv/made ## fix Stable-Baselines3, train with it and run its ow
 demo: .venv-demo/made ## lint and fix a copy of the agent in examples/
 	@sh examples/demo.sh .venv-demo/bin/python
 
+docs: .venv-docs/made ## build the documentation site into site/, with every link checked
+	PYTHONPATH=. NO_MKDOCS_2_WARNING=1 .venv-docs/bin/python -m mkdocs build --strict
+	@echo "==> site/index.html; to read it: .venv-docs/bin/python -m http.server --directory site"
+
 bench-peers: ## compare the speed with other linters: make bench-peers ARGS="--peers torchfix,ruff"
 	$(PYTHON) benchmarks/peers.py $(ARGS)
 
@@ -42,7 +46,7 @@ format: .venv/made ## format the code and apply the fixes of ruff
 	.venv/bin/python -m ruff format .
 
 clean: ## remove all that these commands made
-	rm -rf .venv .venvs .venv-demo .cache .mypy_cache .ruff_cache .pytest_cache build dist *.egg-info
+	rm -rf .venv .venvs .venv-demo .venv-docs site .cache .mypy_cache .ruff_cache .pytest_cache build dist *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/made: pyproject.toml $(CONSTRAINTS)
@@ -60,4 +64,12 @@ clean: ## remove all that these commands made
 	$(PYTHON) -m venv .venv-demo
 	.venv-demo/bin/python -m pip install --quiet --upgrade pip
 	.venv-demo/bin/python -m pip install --quiet .
+	@touch $@
+
+.venv-docs/made: pyproject.toml requirements/docs.txt
+	@echo "==> making .venv-docs with the tools of the documentation (no torch)"
+	@$(PYTHON) -c '$(MIN_PYTHON)'
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python -m pip install --quiet --upgrade pip
+	.venv-docs/bin/python -m pip install --quiet -r requirements/docs.txt -e .
 	@touch $@

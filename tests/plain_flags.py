@@ -11,7 +11,7 @@ from torchlint.cli.nearest import FilePatterns, OneOf, Words
 
 FILE = Path(__file__).resolve().parent.parent / "torchlint" / "cli" / "flags.py"
 # Rare, and with a grammar of their own: click reads these.
-LEFT_TO_CLICK = ("add_noqa", "per_file_ignores")
+LEFT_TO_CLICK = ("add_noqa", "per_file_ignores", "target_torch")
 
 HEAD = '''"""The options of ``torchlint check`` for the reader without click; ``make index`` writes this file.
 

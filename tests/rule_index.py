@@ -32,6 +32,7 @@ def row(rule: type[Rule]) -> dict[str, object]:
         "yields_to": rule.yields_to,
         "cuda_only": rule.cuda_only,
         "gate": rule.gate,
+        "torch": rule.torch,
         "trigger": trigger_row(rule.trigger),
     }
 

@@ -47,7 +47,7 @@ def given(monkeypatch, data):
     """Let the command line see other rules than ours."""
 
     def give(*rules):
-        monkeypatch.setattr(engine_rules, "load_rules", lambda: rules)
+        monkeypatch.setattr(engine_rules, "load_rules", lambda *_: rules)
 
     return give
 

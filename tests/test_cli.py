@@ -191,6 +191,8 @@ WRONG = {
     "check --device gpu": "'gpu' is none of auto, cpu, cuda; did you mean",
     "check --fail-level warnings": "did you mean 'warning'?",
     "check --accept rounding,validaton": "'validaton' is none of",
+    "check --target-torch two": "'two' is no version of torch such as '2.2'",
+    "check --target-version 3.10": "did you mean 'py310'?",
     "check --accept roundin": "did you mean 'rounding'?",
     "check --config no-such.toml": "no-such.toml",
     "check --config preveiw=true": "did you mean 'preview'?",
@@ -259,7 +261,7 @@ def test_without_a_command_the_help_is_shown(engine, capsys):
     assert "Usage: torchlint" in capsys.readouterr().err
 
 
-HELP = ["--help", "check --help", "rule --help", "baseline --help", "config --help", "clean --help", "-h"]
+HELP = ["--help", "-h", *(f"{name} --help" for name in ("check", "rule", "bench", "baseline", "config", "clean"))]
 
 
 @pytest.mark.parametrize("line", HELP)
@@ -268,6 +270,7 @@ def test_help_has_examples(engine, capsys, line):
     out = capsys.readouterr().out
     assert "Examples:\n" in out
     assert "torchlint " in out.split("Examples:")[1]
+    assert [line for line in out.splitlines() if len(line) > 80] == []
 
 
 def test_the_help_lists_every_option_of_check_under_a_heading(engine, capsys):
@@ -281,7 +284,6 @@ def test_the_help_lists_every_option_of_check_under_a_heading(engine, capsys):
     assert [line.strip() for line in lines[lines.index("Other options:") + 1 :]] == [
         "-h, --help  Show this message and exit."
     ]
-    assert all(len(line) <= 80 for line in lines if not line.startswith("    torchlint"))
 
 
 def test_version(engine, capsys):

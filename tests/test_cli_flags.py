@@ -79,6 +79,40 @@ def test_a_selector_that_fits_no_rule_names_the_nearest(torchlint, project, flag
     assert done.stderr.startswith(f"torchlint: error: {flag.strip('-')}: no rule fits 'TL1O2'; did you mean 'TL102'?")
 
 
+@pytest.mark.parametrize(
+    ("settings", "place"),
+    [
+        (
+            '[tool.torchlint]\nselect = [\n  "TL1O2"]\n',
+            "pyproject.toml:2: select: no rule fits 'TL1O2'; did you mean 'TL102'?",
+        ),
+        (
+            "[tool.torchlint]\n\nunfixable = ['cpu-then-mov']\n",
+            "pyproject.toml:3: unfixable: no rule fits 'cpu-then-mov'",
+        ),
+        (
+            "[tool.torchlint.per-file-ignores]\n'a' = ['TLX']\n",
+            "pyproject.toml:1: per-file-ignores: no rule fits 'TLX'",
+        ),
+        ("[tool.torchlint.rules.TL404]\nsize = 3\n", "pyproject.toml:2: rules: TL404 has no option 'size'"),
+        (
+            "[tool.torchlint.rules.TL4O4]\nsize = 3\n",
+            "pyproject.toml:1: rules: no rule fits 'TL4O4'; did you mean 'TL404'?",
+        ),
+        ("[tool.torchlint]\nextend = 'base.toml'\n", "base.toml:2: ignore: no rule fits 'TL77'"),
+    ],
+)
+def test_a_wrong_word_in_the_settings_is_found_where_it_stands(torchlint, project, settings, place):
+    (project / "base.toml").write_text('preview = true\nignore = ["TL77"]\n')
+    (project / "pyproject.toml").write_text(settings)
+    done = torchlint("check", cwd=project)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith(f"torchlint: error: {project}/{place}")
+    # What the command line says is no fault of the file.
+    done = torchlint("check", "--select", "TL9X", "--isolated", cwd=project)
+    assert done.stderr.startswith("torchlint: error: select: no rule fits 'TL9X'; did you mean ")
+
+
 # fixing ---------------------------------------------------------------------------------------------------------------
 
 
@@ -97,6 +131,45 @@ def test_fixable_and_unfixable(torchlint, project, flags, fixed):
     assert ("TL102 [*]" in marked) is fixed
     assert torchlint("check", "--fix", *flags, cwd=project).returncode == (0 if fixed else 1)
     assert ((project / "agent.py").read_text() == AGENT.replace(OLD, NEW)) is fixed
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--select", "TL2"],
+        ["--ignore", "TL102"],
+        ["--per-file-ignores", "agent.py:TL102"],
+        ["--exclude", "agent.py"],
+        ["--since", "HEAD"],
+        ["--baseline", "torchlint-baseline.jsonl"],
+        ["--config", "cold = ['agent:Agent.act']"],
+    ],
+)
+def test_only_what_is_shown_is_fixed(torchlint, project, flags):
+    torchlint("baseline", cwd=project)
+    git(project, "init", "-q", "-b", "main")
+    git(project, "add", ".")
+    git(project, "commit", "-qm", "first")
+    assert torchlint("check", *flags, cwd=project).stdout == ""
+    assert torchlint("check", "--diff", *flags, cwd=project).returncode == 0
+    assert torchlint("check", "--fix", *flags, cwd=project).returncode == 0
+    assert (project / "agent.py").read_text() == AGENT
+
+
+def test_fixes_that_are_accepted_and_all_of_them(torchlint, project):
+    check = "        if torch.isnan(obs).any():\n            raise ValueError\n"
+    text = AGENT.replace("        mask", f"{check}        mask").replace(
+        "def act(self, obs)", "def act(self, obs: torch.Tensor)"
+    )
+    for flags in (["--accept", "validation"], ["--unsafe-fixes"], ["--config", "accept = ['validation']"]):
+        (project / "agent.py").write_text(text)
+        torchlint("check", "--fix", "--select", "TL201", cwd=project)
+        assert (project / "agent.py").read_text() == text
+        torchlint("check", "--fix", "--select", "TL201", *flags, cwd=project)
+        assert "if __debug__" in (project / "agent.py").read_text() or "DEBUG" in (project / "agent.py").read_text()
+    (project / "agent.py").write_text(text)
+    torchlint("check", "--fix", "--select", "TL201", "--accept", "rounding", cwd=project)
+    assert (project / "agent.py").read_text() == text
 
 
 def test_fix_only_reports_nothing_else(torchlint, project):
@@ -414,12 +487,14 @@ def test_watch_lints_again_when_a_file_changes(project):
     try:
         wait_for(lambda: err.read_text().count("watching") == 1)
         assert out.read_text().count("TL102") == 1
-        time.sleep(1)  # the watch is set up after the first turn
         (project / "agent.py").write_text(AGENT.replace(OLD, f"{OLD}\n        more = {OLD}"))
         wait_for(lambda: err.read_text().count("watching") == 2)
         assert out.read_text().count("TL102") == 3
         (project / "pyproject.toml").write_text("[tool.torchlint]\nselct = []\n")
+        wait_for(lambda: "unknown key 'selct'" in err.read_text())
+        (project / "pyproject.toml").write_text("[tool.torchlint]\nselect = ['TL2']\n")
         wait_for(lambda: err.read_text().count("watching") == 3)
+        assert out.read_text().count("TL102") == 3
         process.send_signal(signal.SIGINT)
         assert process.wait(10) == 130
     finally:

@@ -1,146 +1,79 @@
 """The files in ``fixtures/<CODE>/``: what that rule and those named in them find there, and what their fixes make.
 
-``# expect: TL101`` at the end of a line says that a finding starts there (several codes with commas). ``NAME.fixed.py``
-is the text after ``--fix``, ``NAME.accepted.py`` the text after ``--unsafe-fixes`` where that differs; without a twin
-nothing is fixed. Marks are taken out before a file is linted, and stand in no twin.
+``torchlint.testing`` says what marks and twins mean; other rule packages use it as well.
 """
 
 from __future__ import annotations
 
-import ast
-import re
-from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from linting import fixed_text, lint
 
-FOLDER = Path(__file__).parent / "fixtures"
-MARK = re.compile(r"[ ]*# expect: (?P<codes>TL\d{3}(?:, ?TL\d{3})*)$", re.MULTILINE)
-TWINS = (".fixed", ".accepted")
-FILES = sorted(path for path in FOLDER.glob("TL*/*.py") if not path.stem.endswith(TWINS))
-CASES = [pytest.param(path, id=f"{path.parent.name}-{path.stem}") for path in FILES]
+from torchlint.testing import check_marks, check_names, check_twins, fixtures
+from torchlint.testing.renaming import renamed
 
-Places = Counter[tuple[str, int]]
-
-
-def read(path: Path) -> tuple[str, Places]:
-    """A fixture's text without its marks, and the codes and rows that the marks name."""
-    text = path.read_text(encoding="utf-8")
-    marked: Places = Counter()
-    for row, line in enumerate(text.splitlines(), 1):
-        if match := MARK.search(line):
-            marked.update((code.strip(), row) for code in match["codes"].split(","))
-    return MARK.sub("", text), marked
-
-
-def asked(path: Path, marked: Places) -> tuple[str, ...]:
-    """The rules that a fixture is about: that of its folder and those that its marks name."""
-    return tuple(sorted({path.parent.name, *(code for code, _ in marked)}))
-
-
-def places(folder: Path, text: str, codes: tuple[str, ...]) -> Places:
-    """Codes and rows of what these rules find in a text."""
-    found = lint(folder, {"fixture.py": text}, select=codes).findings
-    return Counter((finding.code, finding.start.row) for finding in found)
-
-
-def twin(path: Path, kind: str, otherwise: str) -> str:
-    """The text of a fixture's twin, another text where it has none."""
-    other = path.with_suffix(f".{kind}.py")
-    return other.read_text(encoding="utf-8") if other.exists() else otherwise
+CASES = [
+    pytest.param(path, id=f"{path.parent.name}-{path.stem}") for path in fixtures(Path(__file__).parent / "fixtures")
+]
 
 
 @pytest.mark.parametrize("path", CASES)
-def test_the_marked_lines_are_found_and_no_others(path: Path, tmp_path: Path) -> None:
-    text, marked = read(path)
-    assert places(tmp_path, text, asked(path, marked)) == marked
+def test_the_marked_lines_are_found_and_no_others(path: Path) -> None:
+    check_marks(path)
 
 
 @pytest.mark.parametrize("path", CASES)
-def test_fixes_make_the_twin_and_then_find_nothing_more(path: Path, tmp_path: Path) -> None:
-    text, marked = read(path)
-    codes = asked(path, marked)
-    safe = fixed_text(tmp_path / "safe", "fixture.py", text, select=codes)
-    assert safe == twin(path, "fixed", text)
-    assert fixed_text(tmp_path / "safe-again", "fixture.py", safe, select=codes) == safe
-    everything = fixed_text(tmp_path / "all", "fixture.py", text, select=codes, unsafe_fixes=True)
-    assert everything == twin(path, "accepted", safe)
-    again = fixed_text(tmp_path / "all-again", "fixture.py", everything, select=codes, unsafe_fixes=True)
-    assert again == everything
+def test_fixes_make_the_twin_and_then_find_nothing_more(path: Path) -> None:
+    check_twins(path)
 
 
 @pytest.mark.parametrize("path", CASES)
-def test_other_names_for_torch_and_for_locals_change_nothing(path: Path, tmp_path: Path) -> None:
-    text, marked = read(path)
-    assert places(tmp_path, renamed(text), asked(path, marked)) == marked
+def test_other_names_for_torch_and_for_locals_change_nothing(path: Path) -> None:
+    check_names(path)
 
 
-def test_every_twin_belongs_to_a_fixture() -> None:
-    twins = [path for path in FOLDER.glob("TL*/*.py") if path.stem.endswith(TWINS)]
-    assert [path for path in twins if path.with_name(f"{path.stem.split('.')[0]}.py") not in FILES] == []
+SMELL = """\
+import torch
 
 
-def renamed(text: str) -> str:
-    """The same program with ``import torch as th`` and with ``my_`` before the names that functions bind."""
-    tree = ast.parse(text)
-    edits = [*_torch_as_th(tree), *_renamed_locals(tree)]
-    lines = text.split("\n")
-    for row, column, old, new in sorted(edits, reverse=True):
-        line = lines[row - 1]
-        assert line.startswith(old, column)
-        lines[row - 1] = f"{line[:column]}{new}{line[column + len(old) :]}"
-    return "\n".join(lines)
+def act(policy, env, steps):
+    obs, _ = env.reset()
+    for _ in range(steps):
+        obs, *_ = env.step(policy(torch.FloatTensor([obs])))
+"""
+BETTER = SMELL.replace("torch.FloatTensor([obs])", 'torch.as_tensor([obs], dtype=torch.float32, device="cpu")')
 
 
-Rename = tuple[int, int, str, str]
+def written(folder: Path, **texts: str) -> Path:
+    (folder / "TL101").mkdir()
+    for name, text in texts.items():
+        (folder / "TL101" / f"{name.replace('__', '.')}.py").write_text(text)
+    return folder / "TL101" / "hot.py"
 
 
-def _torch_as_th(tree: ast.Module) -> Iterator[Rename]:
-    """Row, column, old and new text of each mention of torch, where a plain ``import torch`` alone binds it."""
-    aliases = [
-        alias for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom)) for alias in node.names
-    ]
-    binders = [alias for alias in aliases if (alias.asname or alias.name).split(".")[0] == "torch"]
-    parameters = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    mentions = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "torch"]
-    if [alias.name for alias in binders] != ["torch"] or "torch" in parameters | _in_strings(tree):
-        return
-    for node in mentions:
-        yield node.lineno, node.col_offset, "torch", "th"
-    yield binders[0].lineno, binders[0].col_offset, "torch", "torch as th"
+def test_a_wrong_mark_is_told_with_its_place(tmp_path: Path) -> None:
+    marked = SMELL.replace("reset()", "reset()  # expect: TL101")
+    path = written(tmp_path, hot=marked)
+    with pytest.raises(AssertionError, match=r"hot\.py:7: TL101 is found, but not marked\n.*5: .* not found"):
+        check_marks(path)
+    with pytest.raises(AssertionError, match="is marked, but not found"):
+        check_names(path)
 
 
-def _renamed_locals(tree: ast.Module) -> Iterator[Rename]:
-    """The same for names that functions assign, where nothing else in the file binds or reads a name like it."""
-    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    inner = {node for function in functions for node in ast.walk(function) if isinstance(node, ast.Name)}
-    outer = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node not in inner}
-    assigned = {node.id for node in inner if isinstance(node.ctx, ast.Store)}
-    free = assigned - outer - _bound_by_statements(tree) - _in_strings(tree)
-    for node in inner:
-        if node.id in free:
-            yield node.lineno, node.col_offset, node.id, f"my_{node.id}"
+def test_a_wrong_twin_is_told_with_the_difference(tmp_path: Path) -> None:
+    path = written(tmp_path, hot=SMELL, hot__fixed=SMELL)
+    with pytest.raises(AssertionError, match=r"(?s)--fix makes something else.*\+.*as_tensor"):
+        check_twins(path)
+    path.with_name("hot.fixed.py").write_text(BETTER)
+    check_twins(path)
 
 
-def _bound_by_statements(tree: ast.Module) -> set[str]:
-    """Names that are bound without a name node of their own: parameters, imports, definitions, handlers."""
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        match node:
-            case ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-                found.add(name)
-            case ast.alias(name=name, asname=asname):
-                found.add(asname or name.split(".")[0])
-            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
-                found.add(name)
-            case ast.Global(names=names) | ast.Nonlocal(names=names):
-                found.update(names)
-    return found
+def test_a_twin_of_nothing_is_told(tmp_path: Path) -> None:
+    written(tmp_path, cold__fixed=SMELL)
+    with pytest.raises(AssertionError, match=r"twins of no fixture: .*cold\.fixed\.py"):
+        fixtures(tmp_path)
 
 
-def _in_strings(tree: ast.Module) -> set[str]:
-    """Names inside f-strings, whose columns Python 3.11 and older do not tell."""
-    strings = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
-    return {node.id for string in strings for node in ast.walk(string) if isinstance(node, ast.Name)}
+def test_names_are_changed_where_nothing_else_binds_them() -> None:
+    text = "import torch\n\n\ndef f(x):\n    y = torch.ones(1)\n    return y + x\n"
+    assert renamed(text) == "import torch as th\n\n\ndef f(x):\n    my_y = th.ones(1)\n    return my_y + x\n"

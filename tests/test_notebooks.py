@@ -304,10 +304,40 @@ def test_standard_input_may_be_a_notebook(project, monkeypatch, capfdbinary):
     assert capfdbinary.readouterr().out == before.replace(OLD, NEW).encode()
 
 
-def test_explain_hot_is_not_for_notebooks(torchlint, project, notebook):
+GUARDED = "if debug:\n    agent.act(obs)\n"
+
+
+@pytest.mark.parametrize("place", ["nb.ipynb:cell 3:12", "nb.ipynb:3:12"])
+def test_explain_hot_takes_a_line_of_a_cell(torchlint, project, notebook, place):
     notebook(*CELLS)
-    done = torchlint("check", "--explain-hot", "nb.ipynb:3", cwd=project)
-    assert (done.returncode, done.stderr) == (
-        2,
-        "torchlint: error: --explain-hot is for Python files, not for notebooks\n",
+    done = torchlint("check", "--explain-hot", place, cwd=project)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("nb.ipynb:cell 3:12 runs once per environment step.\n")
+    assert "nb.ipynb:cell 4:3 loop, steps an environment\n  → nb.ipynb:cell 3:11 Agent.act\n" in done.stdout
+
+
+def test_explain_hot_of_a_cold_line_in_a_cell(torchlint, project, notebook):
+    notebook(*CELLS[:3], GUARDED)
+    done = torchlint("check", "--explain-hot", "nb.ipynb:cell 3:12", cwd=project)
+    assert done.stdout.startswith("nb.ipynb:cell 3:12 is not hot.\n")
+    assert "- nb.ipynb:cell 4:2 runs Agent.act, but guarded at nb.ipynb:cell 4:1: if debug:" in " ".join(
+        done.stdout.split()
     )
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("nb.ipynb:3", "in a notebook give the cell, too: 'nb.ipynb:cell 3:3'"),
+        ("nb.ipynb:cell 1:1", "nb.ipynb has no line 1 in a code cell 1"),
+        ("nb.ipynb:cell 9:1", "nb.ipynb has no line 1 in a code cell 9"),
+        ("nb.ipynb:cell 4:99", "nb.ipynb has no line 99 in a code cell 4"),
+        ("nb.ipynb:cell 3:3", "there is no statement on that line of cell 3 of nb.ipynb"),
+        ("nb.ipynb:cell 3:0", "--explain-hot takes FILE:LINE, e.g. agent.py:88"),
+    ],
+)
+def test_explain_hot_of_no_line_in_a_notebook(torchlint, project, notebook, place, message):
+    notebook(*CELLS)
+    done = torchlint("check", "--explain-hot", place, cwd=project)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert message in done.stderr

@@ -104,15 +104,15 @@ COLD: dict[str, tuple[str | Mapping[str, str], list[str]]] = {
     ),
     "a guard": (
         f"def act(x):\n    if debug:\n        return g(x)  # A\n{LOOP}",
-        ["it is guarded on line 2: if debug:"],
+        ["it is guarded at code.py:2: if debug:"],
     ),
     "an early exit": (
         f"def act(x):\n    if not debug:\n        return x\n    return g(x)  # A\n{LOOP}",
-        ["it is guarded on line 2: if not debug:"],
+        ["it is guarded at code.py:2: if not debug:"],
     ),
     "a guard of the call": (
         "def act(x):\n    return g(x)  # A\nwhile True:\n    env.step(1)\n    if debug:\n        act(1)\n",
-        ["code.py:6 runs act, but guarded on line 5: if debug:"],
+        ["code.py:6 runs act, but guarded at code.py:5: if debug:"],
     ),
     "a name": (
         "def save(x):\n    return g(x)  # A\n" + LOOP.replace("act", "save"),

@@ -6,6 +6,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from torchlint.engine.rules import home_of
 from torchlint.engine.run import check
 from torchlint.rule import Change, Example, Rule
 from torchlint.settings.model import Settings
@@ -43,10 +44,18 @@ def fixed(rule: type[Rule], example: Example) -> Fixed:
     """
     if example.by_hand:
         return Fixed(example.fixed, frozenset({*rule.may_change, Change.ROUNDING}), assumes=True)
+    package = home_of(rule)
     with tempfile.TemporaryDirectory() as folder:  # away from any project
         root = Path(folder)
         settings = Settings(
-            root=root, isolated=True, select=(rule.code,), preview=True, fix=True, unsafe_fixes=True, device="auto"
+            root=root,
+            isolated=True,
+            select=(rule.code,),
+            preview=True,
+            fix=True,
+            unsafe_fixes=True,
+            device="auto",
+            plugins=(package,) if package is not None else (),
         )
         result = check((), settings, stdin=decode(example.source.encode(), root / _NAME, _NAME))
     if result.problems or _NAME not in result.fixed:

@@ -16,6 +16,7 @@ from torchlint import __version__
 from torchlint.cli import FOUND, INTERRUPTED, OK
 from torchlint.cli.nearest import SELECTORS, Words, choice_option
 from torchlint.cli.output import complain, write, write_file
+from torchlint.cli.rulebook import plugins_here, rules_here
 from torchlint.cli.terminal import look_of, write_bytes
 from torchlint.settings.select import matching
 
@@ -63,9 +64,7 @@ def bench(
     full beside the figures that came with the rules. The exit code is 1 when a
     fix changes what it does not declare or an example fails.
     """
-    from torchlint.engine.rules import load_rules
-
-    available = load_rules()
+    available = rules_here()
     wanted = [word for words in (*codes, *more) for word in words]
     chosen = [rule for rule in available if not wanted or rule.code in matching(wanted, available, "bench")]
     place, plan = _prepared(device, quick)
@@ -151,7 +150,9 @@ def _show(results: Results, rules: Sequence[type[Rule]]) -> None:
     from torchlint.engine.rules import figures_by_example
 
     look = look_of(sys.stdout)
-    text = as_text(results, figures_by_example(), rules, color=look.color, unicode=look.unicode, width=look.width)
+    text = as_text(
+        results, figures_by_example(plugins_here()), rules, color=look.color, unicode=look.unicode, width=look.width
+    )
     write(sys.stdout, text)
 
 
@@ -159,7 +160,7 @@ def _write_page(path: Path, results: Results) -> None:
     from torchlint.bench.page import as_html
     from torchlint.engine.rules import figures_by_example
 
-    write_file(path, as_html(results, figures_by_example()))
+    write_file(path, as_html(results, figures_by_example(plugins_here())))
 
 
 def _keep(results: Results, device: str, *, tell: bool) -> None:

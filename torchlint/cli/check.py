@@ -13,7 +13,7 @@ from torchlint.cli.checking import perform
 from torchlint.cli.help import Sectioned
 from torchlint.cli.nearest import SELECTORS, FilePatterns, Words, choice_option
 from torchlint.rule import Change
-from torchlint.settings.check import DEVICES, FAIL_LEVELS, OUTPUT_FORMATS
+from torchlint.settings.check import DEVICES, FAIL_LEVELS, OUTPUT_FORMATS, PYTHONS, WrongKeyError, torch_version
 
 if TYPE_CHECKING:
     from click.decorators import FC
@@ -33,6 +33,13 @@ def _joined(
 
 def _list_option(*names: str, kind: Words, text: str) -> Callable[[FC], FC]:
     return click.option(*names, type=kind, multiple=True, callback=_joined, help=text)
+
+
+def _torch(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    try:
+        return value if value is None else torch_version(value)
+    except WrongKeyError as error:
+        raise click.BadParameter(error.message) from error
 
 
 def _flag(*names: str, text: str) -> Callable[[FC], FC]:
@@ -62,7 +69,7 @@ class _Check(Sectioned):
         "Rules": ("select", "ignore", "extend_select", "per_file_ignores", "preview"),
         "Known findings": ("baseline", "since", "add_noqa", "ignore_noqa"),
         "Files": ("exclude", "extend_exclude", "force_exclude", "respect_gitignore", "stdin_filename", "no_context"),
-        "Settings": ("config", "isolated", "device"),
+        "Settings": ("config", "isolated", "device", "target_torch", "target_version"),
         "Speed": ("jobs", "cache_dir", "no_cache"),
         "Output": (
             "output_format",
@@ -135,6 +142,13 @@ class _Check(Sectioned):
     help="Where to keep results (default: .torchlint_cache in the project).",
 )
 @click.option("--no-cache", is_flag=True, envvar="TORCHLINT_NO_CACHE", help="Neither read nor keep results.")
+@click.option(
+    "--target-torch",
+    metavar="VERSION",
+    callback=_torch,
+    help="The oldest torch that the code has to run with, e.g. 2.2; else what the project says.",
+)
+@choice_option("--target-version", choices=PYTHONS, text="The oldest Python that the code has to run with.")
 @click.option("--statistics", is_flag=True, help="Count the findings of each rule instead of listing them.")
 @click.option("-w", "--watch", is_flag=True, help="Lint again whenever a file changes.")
 @click.option("--show-files", is_flag=True, help="List the files that would be linted.")
@@ -149,16 +163,17 @@ def check(**given: Any) -> int:
 
     \b
     Examples:
-      torchlint check                           lint the project in this folder
-      torchlint check src train.py --fix        lint and fix
-      torchlint check --fix --accept rounding   take fixes that may round otherwise, too
-      torchlint check --diff > fixes.patch      keep the fixes for later
+      torchlint check                          lint the project in this folder
+      torchlint check src train.py --fix       lint and fix
+      torchlint check --fix --accept rounding  also where results may round
+      torchlint check --diff > fixes.patch     keep the fixes for later
       torchlint check --select TL1,legacy-tensor-constructor
-      torchlint check --since origin/main       only what this branch changed
+      torchlint check --since origin/main      only what this branch changed
       torchlint check --explain-hot agent.py:88
-      torchlint check @files.txt                arguments from a file, one a line
+      torchlint check @files.txt               arguments from a file, one a line
       torchlint check - --stdin-filename agent.py < agent.py
 
-    The exit code is 0 when nothing was found, 1 when something was, and 2 when something went wrong.
+    The exit code is 0 when nothing is left, or only notes; 1 when there are findings of the level that fails
+    (--fail-level, else warning); and 2 when something went wrong.
     """
     return perform(**given)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from torchlint.cache.place import common
 from torchlint.cli.failure import Failure
 from torchlint.cli.printing import Volume
-from torchlint.cli.run import Run, describe_hotness
+from torchlint.cli.run import Keeping, Run, describe_hotness
 from torchlint.settings.load import Nested, load_settings
 from torchlint.settings.model import Settings
 
 _STDIN = "-"
+_ON_LINE = re.compile(r"(.+):([1-9][0-9]*)", re.DOTALL)
+_IN_CELL = re.compile(r"(.+\.ipynb):(?:cell )?([1-9][0-9]*):([1-9][0-9]*)", re.DOTALL)
 
 
 def perform(
@@ -50,22 +53,22 @@ def perform(
     flags |= {"explain_hot": explain_hot is not None, "add_noqa": add_noqa is not None}
     _check_combination(paths, {**flags, **{name: bool(overrides.get(name)) for name in ("fix", "diff")}})
     if explain_hot is not None:
-        path, row = _place(explain_hot)
-        return describe_hotness(path, row, settings_of(path, config, isolated, overrides))
-    given = tuple(map(Path, paths)) or (Path(),)
+        path, cell, row = _place(explain_hot)
+        return describe_hotness(path, cell, row, settings_of(path, config, isolated, overrides))
     start = start_of(paths, stdin_filename)
-    settings = settings_of(start, config, isolated, overrides)
-    run = Run(
-        given,
-        settings,
-        Nested(settings, overrides, config),
-        Volume.of(quiet, silent, verbose),
-        statistics,
-        keeps=not no_cache,
-        cache_dir=cache_dir,
-        config=config,
-        wanted=wanted,
-    )
+
+    def prepare() -> Run:
+        settings = settings_of(start, config, isolated, overrides)
+        return Run(
+            tuple(map(Path, paths)) or (Path(),),
+            settings,
+            Nested(settings, overrides, config),
+            Volume.of(quiet, silent, verbose),
+            statistics,
+            Keeping(not no_cache, cache_dir, config, wanted),
+        )
+
+    run = prepare()
     if show_settings:
         return run.show_settings()
     if show_files:
@@ -74,7 +77,11 @@ def perform(
         return run.check_stdin(stdin_filename)
     if add_noqa is not None:
         return run.add_noqa(add_noqa)
-    return run.watch() if watch else run.check()
+    if watch:
+        from torchlint.cli.watch import watch as lint_and_watch
+
+        lint_and_watch(run, prepare)
+    return run.check()
 
 
 # Options of which at most one makes sense.
@@ -109,15 +116,17 @@ def start_of(paths: Sequence[str], stdin_filename: Path | None) -> Path:
     return Path(common(paths or [os.curdir]))
 
 
-def _place(text: str) -> tuple[Path, int]:
-    path, _, row = text.rpartition(":")
-    if not path or not row.isdecimal() or int(row) < 1:
+def _place(text: str) -> tuple[Path, int | None, int]:
+    """The file, cell and line of ``agent.py:88`` or ``nb.ipynb:cell 3:12``."""
+    match = _IN_CELL.fullmatch(text) or _ON_LINE.fullmatch(text)
+    if match is None:
         raise Failure(f"--explain-hot takes FILE:LINE, e.g. agent.py:88, not {text!r}")
+    path, *cell, row = match.groups()
     if not Path(path).is_file():
         raise Failure(f"--explain-hot: no such file: {path}")
-    if path.endswith(".ipynb"):
-        raise Failure("--explain-hot is for Python files, not for notebooks")
-    return Path(os.path.abspath(path)), int(row)
+    if path.endswith(".ipynb") and not cell:
+        raise Failure(f"--explain-hot: in a notebook give the cell, too: '{path}:cell 3:{row}'")
+    return Path(os.path.abspath(path)), int(cell[0]) if cell else None, int(row)
 
 
 def settings_of(start: Path, config: Sequence[str], isolated: bool, overrides: dict[str, object]) -> Settings:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 
 import click
 
 from torchlint.cli import FAILED, INTERRUPTED, OK
 from torchlint.cli.app import application
-from torchlint.cli.nearest import did_you_mean
 from torchlint.cli.output import complain
 from torchlint.cli.terminal import forget
+from torchlint.settings.check import nearest
 
 
 def clicked(args: list[str]) -> int:
@@ -22,13 +23,19 @@ def clicked(args: list[str]) -> int:
     try:
         code = application.main(args, prog_name="torchlint", standalone_mode=False)
     except click.NoSuchOption as error:
-        complain(f"error: no such option: {error.option_name}{did_you_mean(error.option_name, _options(error))}")
+        complain(f"error: no such option: {error.option_name}{nearest(error.option_name, _options(error))}")
     except click.ClickException as error:
         complain(f"error: {error.format_message()}")
     except SystemExit:
         # Click's answer to a pipe that nobody reads any more: whoever read our help has seen enough.
         forget(sys.stdout)
         return OK
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        # Help texts are written by click itself.
+        forget(sys.stdout)
+        complain(f"error: cannot write the output: {error.strerror}")
     except click.Abort:
         complain("interrupted")
         return INTERRUPTED

@@ -10,6 +10,7 @@ from torchlint.cli import FAILED, INTERRUPTED
 from torchlint.cli.failure import Failure
 from torchlint.cli.output import complain
 from torchlint.settings.check import SettingsError
+from torchlint.settings.load import described
 
 
 def guarded(args: list[str], given: dict[str, Any] | None, wanted: str) -> int:
@@ -32,8 +33,11 @@ def _run(args: list[str], given: dict[str, Any] | None, wanted: str) -> int:
         from torchlint.cli.checking import perform
 
         return perform(**given, wanted=wanted)
-    except (Failure, SettingsError) as error:
+    except Failure as error:
         complain(f"error: {error}")
+        return FAILED
+    except SettingsError as error:
+        complain(f"error: {described(error)}")
         return FAILED
     except KeyboardInterrupt:
         complain("interrupted")

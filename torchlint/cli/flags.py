@@ -42,6 +42,7 @@ FLAGS = {
     "--jobs": ("jobs", "count"),
     "--cache-dir": ("cache_dir", "folder"),
     "--no-cache": ("no_cache", "on"),
+    "--target-version": ("target_version", "choice"),
     "--statistics": ("statistics", "on"),
     "-w": ("watch", "on"),
     "--watch": ("watch", "on"),
@@ -74,6 +75,7 @@ CHOICES = {
     ),
     "fail_level": ("note", "warning", "never"),
     "device": ("auto", "cpu", "cuda"),
+    "target_version": ("py37", "py38", "py39", "py310", "py311", "py312", "py313", "py314", "py315"),
 }
 ENVIRONMENT = {
     "TORCHLINT_OUTPUT_FORMAT": ("output_format", "choice"),
@@ -121,6 +123,8 @@ START = {
     "since": None,
     "statistics": False,
     "stdin_filename": None,
+    "target_torch": None,
+    "target_version": None,
     "unfixable": None,
     "unsafe_fixes": None,
     "verbose": False,

@@ -19,6 +19,8 @@ from torchlint.cache.store import Said, packed_world, path_of, read_rest, read_r
 from torchlint.cache.world import LOOKED_FOR, World, around, content
 from torchlint.cli.output import complain
 from torchlint.engine.memory import Memory, key_of
+from torchlint.engine.packages import installed_folders
+from torchlint.settings.target import DECLARING
 
 if TYPE_CHECKING:
     from torchlint.settings.model import Settings
@@ -42,8 +44,8 @@ class Cache:
     told: list[tuple[bytes, bytes]] = field(default_factory=list)
 
     @classmethod
-    def open(cls, root: Path, folder: Path | None) -> Cache:
-        """Read what is there; a folder is made where there is none.
+    def open(cls, root: Path, folder: Path | None, plugins: Sequence[str]) -> Cache:
+        """Read what is there; a folder is made where there is none. ``plugins`` are rule packages besides our own.
 
         Raises:
             OSError: no cache can be kept.
@@ -55,7 +57,7 @@ class Cache:
                 stream.write(_IGNORE)
         key = make_key()
         path = path_of(place, str(root))
-        tool = list(_tool())
+        tool = list(_tool(plugins))
         stands_for = key_of(__version__, sys.version, *tool, *(content(entry) or "" for entry in tool))
         return cls(path, key, Memory.of(stands_for, time.time_ns(), read_rest(path, key)), tool)
 
@@ -92,6 +94,7 @@ def entries_of(settings: Settings, read: Iterable[Path], config: Sequence[str], 
     entries += [f"f{path}" for path in paths if os.path.lexists(path)]
     entries += [f"f{os.path.abspath(path)}" for path in read]
     entries += [f"e{os.path.abspath(item)}" for item in config]
+    entries += [f"f{os.path.join(settings.root, name)}" for name in DECLARING]
     if settings.baseline is not None:
         entries.append(f"f{os.path.abspath(settings.baseline)}")
     if not settings.isolated:
@@ -104,13 +107,14 @@ def warn(error: OSError) -> None:
     complain(f"warning: no results are kept: {error.filename or 'the cache'}: {error.strerror or error}")
 
 
-def _tool() -> Iterator[str]:
+def _tool(plugins: Sequence[str]) -> Iterator[str]:
     """The code of torchlint and its rules, and what tells the releases of the packages that it stands on."""
-    for name in _OURS:
-        for folder in _folders(name):
-            for below, _, names in os.walk(folder):
-                if not below.endswith("__pycache__"):
-                    yield from (f"s{os.path.join(below, each)}" for each in names if each.endswith(_SUFFIXES))
+    folders = [folder for name in _OURS for folder in _folders(name)]
+    folders += [folder for name in plugins for folder in installed_folders(name)]
+    for folder in folders:
+        for below, _, names in os.walk(folder):
+            if not below.endswith("__pycache__"):
+                yield from (f"s{os.path.join(below, each)}" for each in names if each.endswith(_SUFFIXES))
     for name in _OTHERS:
         for folder in _folders(name):
             # Beside a package lies a folder that has its release in its name.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import os
+import shlex
 import sys
 from collections import Counter
 from dataclasses import dataclass
@@ -14,17 +15,19 @@ from typing import TextIO
 from torchlint import __version__
 from torchlint.cli.output import append_file, complain, own_costs, write, write_file
 from torchlint.cli.terminal import Look, look_of, write_bytes
-from torchlint.engine.result import Result
+from torchlint.engine.result import Problem, Result
 from torchlint.report.context import Context
-from torchlint.report.escape import visible
+from torchlint.report.escape import defused, visible
 from torchlint.report.formats import DESCRIBE_RULES, FOR_PEOPLE, renderer
 from torchlint.report.summary import count, summary
+from torchlint.rule.versions import OLDEST_PYTHON, OLDEST_TORCH
 from torchlint.settings.model import Settings
 
 # Where services that run torchlint keep the name of the folder into which they put the repository.
 _WORKSPACES = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR", "BUILD_SOURCESDIRECTORY")
 # They say it themselves, or are read by programs that take standard error for more of the same.
 _WITHOUT_SUMMARY = frozenset({"full", "markdown", "json", "json-lines", "statistics"})
+_MOST_REPORTS = 3
 _FILE = Look(terminal=False, color=False, unicode=True, width=80)
 
 
@@ -60,6 +63,9 @@ class Printer:
         for problem in result.problems:
             kind = "internal error" if problem.internal else "error"
             complain(f"{kind}: {problem.path}: {problem.message}")
+            if self.volume is Volume.VERBOSE and problem.trace:
+                write(sys.stderr, problem.trace)
+        self._ask_for_reports(result)
         if self.volume >= Volume.NORMAL:
             self._remark(result)
         if self.volume is Volume.SILENT:
@@ -69,7 +75,23 @@ class Printer:
         elif self.volume >= Volume.NORMAL:
             write(sys.stderr, f"{summary(self._context(result, _FILE))}\n")
 
+    def _ask_for_reports(self, result: Result) -> None:
+        """Say how to show a crash again, for those that are likely to differ."""
+        known: dict[tuple[str, bool], Problem] = {}
+        for problem in result.problems:
+            if problem.internal:
+                known.setdefault((problem.code, problem.fixing), problem)
+        for problem in list(known.values())[:_MOST_REPORTS]:
+            path = os.path.relpath(self.settings.root / problem.path)
+            words = ["torchlint", "check", *(["--"] if path.startswith("-") else []), path]
+            if problem.code:
+                words[2:2] = ["--select", problem.code]
+            words[2:2] = ["--verbose", *(["--diff", "--unsafe-fixes"] if problem.fixing else [])]
+            complain(f"this is a bug of torchlint; please report it with what this prints: {shlex.join(words)}")
+
     def _remark(self, result: Result) -> None:
+        for skipped in result.skipped:
+            complain(f"warning: {skipped.path}: too large to be linted: {skipped.message}")
         if result.stale:
             entries = count(len(result.stale), "entry").replace("entrys", "entries")
             complain(f"warning: {entries} of the baseline {_FIT[len(result.stale) == 1]} no longer: torchlint baseline")
@@ -78,8 +100,9 @@ class Printer:
             read = f"{count(result.files, 'file')} linted, {count(result.context, 'more file')} read for what they call"
             complain(f"settings: {settings}")
             complain(f"project: {self.settings.root}: {read}")
+            complain(f"written for: {_target(self.settings)}")
         if self.settings.show_fixes:
-            write(sys.stderr, _fixes(result))
+            write(sys.stderr, defused(_fixes(result)))
 
     def _print(self, result: Result) -> None:
         look = _FILE if self.settings.output_file else look_of(self.stream)
@@ -90,8 +113,10 @@ class Printer:
         if format_name in DESCRIBE_RULES:
             from torchlint.engine.rules import load_rules
 
-            context = dataclasses.replace(context, rules={rule.code: rule for rule in load_rules()})
+            context = dataclasses.replace(context, rules={rule.code: rule for rule in load_rules(result.plugins)})
         text = renderer(format_name)(context)
+        if format_name in FOR_PEOPLE and not look.terminal:
+            text = defused(text)
         if self.settings.output_file:
             write_file(self.settings.output_file, text)
         elif format_name not in FOR_PEOPLE and not look.terminal:
@@ -128,6 +153,13 @@ class Printer:
 
 
 _FIT = ("fit", "fits")
+
+
+def _target(settings: Settings) -> str:
+    """What the linted code has to run with."""
+    torch = settings.target_torch or f"{OLDEST_TORCH[0]}.{OLDEST_TORCH[1]} (assumed)"
+    python = settings.target_version or f"py{OLDEST_PYTHON[0]}{OLDEST_PYTHON[1]} (assumed)"
+    return f"torch {torch} and newer, Python {python} and newer"
 
 
 def _repository(root: Path) -> Path | None:

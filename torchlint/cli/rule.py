@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from torchlint.cli import OK
-from torchlint.cli.nearest import choice_option, did_you_mean
+from torchlint.cli.nearest import choice_option
 from torchlint.cli.output import own_costs, write
+from torchlint.cli.rulebook import plugins_here, rules_here
 from torchlint.cli.terminal import look_of
+from torchlint.settings.check import nearest
 
 if TYPE_CHECKING:
     from torchlint.rule import Rule
@@ -32,12 +34,12 @@ def rule(code: str | None, all_rules: bool, output_format: str) -> int:
     """
     if all_rules == (code is not None):
         raise click.UsageError("give the code or name of one rule, or --all")
-    from torchlint.engine.rules import figures, load_rules
+    from torchlint.engine.rules import figures
     from torchlint.report.explain import as_json, as_markdown, as_text, explain
 
-    rules = load_rules()
+    rules = rules_here()
     chosen = rules if code is None else (_find(code, rules),)
-    shipped = figures()
+    shipped = figures(plugins_here())
     # What this user measured is for people: the same input gives programs the same bytes everywhere.
     mine = own_costs() if output_format == "text" else {}
     explanations = [explain(each, (*shipped.get(each.code, ()), *mine.get(each.code, ()))) for each in chosen]
@@ -62,4 +64,4 @@ def _find(wanted: str, rules: Sequence[type[Rule]]) -> type[Rule]:
         if wanted.lower() in (rule_type.code.lower(), rule_type.name.lower()):
             return rule_type
     known = [word for rule_type in rules for word in (rule_type.code, rule_type.name)]
-    raise click.UsageError(f"no such rule: {wanted}{did_you_mean(wanted, known)}")
+    raise click.UsageError(f"no such rule: {wanted}{nearest(wanted, known)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from torchlint.cli.printing import Printer, Volume
 from torchlint.cli.progress import waiting
 from torchlint.cli.terminal import look_of, write_bytes
 from torchlint.engine.result import NoCodeError, Result, UnusableError
-from torchlint.report.escape import visible
+from torchlint.report.escape import defused, visible
 from torchlint.rule import Level
 from torchlint.settings.model import Settings
 from torchlint.sources.globs import Globs
@@ -28,14 +28,27 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Keeping:
+    """Whether results are kept, and where, in place of a folder in the project.
+
+    ``config`` is what ``--config`` gave; ``wanted`` stands for the run as a whole, empty where it is not to be repeated
+    from the cache.
+    """
+
+    keeps: bool = False
+    folder: Path | None = None
+    config: Sequence[str] = ()
+    wanted: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One run of ``torchlint check``.
 
     Attributes:
         paths: what to lint. settings: of the run. own: gives the settings of each file.
         volume: how much to say. statistics: counts in the place of findings.
-        keeps: whether results are kept; cache_dir: where, in place of the project; config: what ``--config`` gave.
-        wanted: what stands for the run as a whole, empty where it is not to be repeated from the cache.
+        keeping: what is kept of the run.
     """
 
     paths: Sequence[Path]
@@ -43,10 +56,7 @@ class Run:
     own: Nested
     volume: Volume
     statistics: bool = False
-    keeps: bool = False
-    cache_dir: Path | None = None
-    config: Sequence[str] = ()
-    wanted: str = ""
+    keeping: Keeping = field(default_factory=Keeping)
 
     def check(self) -> int:
         """Lint files and folders, print what was found, and return the exit code.
@@ -72,12 +82,12 @@ class Run:
 
     def _cache(self) -> Cache | None:
         """The cache, where one is of use and can be kept."""
-        if not self.keeps or self.settings.fix or self.settings.diff:
+        if not self.keeping.keeps or self.settings.fix or self.settings.diff:
             return None
         from torchlint.cli.keeping import Cache, warn
 
         try:
-            return Cache.open(self.settings.root, self.cache_dir)
+            return Cache.open(self.settings.root, self.keeping.folder, self.settings.plugins)
         except OSError as error:
             if self.volume >= Volume.NORMAL:
                 warn(error)
@@ -86,10 +96,13 @@ class Run:
     def _keep(self, cache: Cache, result: Result, code: int) -> None:
         from torchlint.cli.keeping import entries_of, warn
 
-        whole = not (result.problems or self.settings.since or self.settings.output_file or self.settings.fix_only)
+        others = set(result.plugins) - set(self.settings.plugins)
+        once = self.settings.since or self.settings.output_file or self.settings.fix_only
+        wanted = "" if others or result.problems or once else self.keeping.wanted
         read = (*self.settings.files, *self.own.files)
+        entries = entries_of(self.settings, read, self.keeping.config, cache.memory)
         try:
-            cache.keep(self.wanted if whole else "", code, entries_of(self.settings, read, self.config, cache.memory))
+            cache.keep(wanted, code, entries)
         except OSError as error:
             if self.volume >= Volume.NORMAL:
                 warn(error)
@@ -147,7 +160,7 @@ class Run:
         result = linted_files(self.paths, self.settings, self.own)
         for problem in result.problems:
             complain(f"error: {problem.path}: {problem.message}")
-        write(sys.stdout, "".join(f"{visible(name)}\n" for name in result.names))
+        write(sys.stdout, defused("".join(f"{visible(name)}\n" for name in result.names)))
         self.warn_of_nothing(result)
         return FAILED if result.problems else OK
 
@@ -167,15 +180,6 @@ class Run:
 
         return silence(self, reason)
 
-    def watch(self) -> int:
-        """Lint now, and again whenever a file of the project changes, until the user interrupts.
-
-        Raises: as ``check``.
-        """
-        from torchlint.cli.watch import watch
-
-        return watch(self)
-
 
 def _left_out(path: Path, settings: Settings) -> bool:
     """Whether standard input stands for a file that is excluded although it is given."""
@@ -183,8 +187,8 @@ def _left_out(path: Path, settings: Settings) -> bool:
     return settings.force_exclude and Globs(patterns, settings.root).covers(path)
 
 
-def describe_hotness(path: Path, row: int, settings: Settings) -> int:
-    """Print how often a line of a file runs, and every path of calls that makes it so.
+def describe_hotness(path: Path, cell: int | None, row: int, settings: Settings) -> int:
+    """Print how often a line of a file, or of a cell of a notebook, runs, and every path of calls that makes it so.
 
     Raises:
         Failure: there is no code on that line.
@@ -193,10 +197,10 @@ def describe_hotness(path: Path, row: int, settings: Settings) -> int:
     from torchlint.report.hotness import render
 
     look = look_of(sys.stdout)
-    name = f"{_name(path, settings.root)}:{row}"
+    name = f"{_name(path, settings.root)}:{f'cell {cell}:' if cell else ''}{row}"
     try:
         with waiting("torchlint: reading the project"):
-            why = explain_hot(path, row, settings)
+            why = explain_hot(path, row, settings, cell=cell)
     except NoCodeError as error:
         raise Failure(f"--explain-hot: {error}") from error
     write(sys.stdout, render(name, why, color=look.color, unicode=look.unicode, width=look.width))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from torchlint.cli.failure import Failure
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TextIO
@@ -56,13 +58,22 @@ def _draws(encoding: str | None) -> bool:
 
 
 def write_bytes(stream: TextIO, data: bytes) -> None:
-    """Write bytes as they are; nothing happens when nobody reads any more."""
+    """Write bytes as they are; nothing happens when nobody reads any more.
+
+    Raises:
+        Failure: they cannot be written.
+    """
     try:
         stream.flush()
         stream.buffer.write(data)
         stream.buffer.flush()
     except BrokenPipeError:
         forget(stream)
+    except OSError as error:
+        forget(stream)
+        # Of an error stream that is full nobody can be told.
+        if stream is not sys.stderr:
+            raise Failure(f"cannot write the output: {error.strerror or error}") from error
 
 
 def forget(stream: TextIO) -> None:

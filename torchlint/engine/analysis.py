@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from torchlint.engine.limits import too_many_bytes, too_much
+from torchlint.facts.autograd.attention import Attention
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.autograd.averages import Averages
 from torchlint.facts.autograd.backward import Backwards
@@ -22,6 +25,9 @@ from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import FileFacts, decorators
 from torchlint.facts.code.project import Project, link
 from torchlint.facts.code.readers import Readers
+from torchlint.facts.compiling.compiling import Compiling
+from torchlint.facts.flow.again import Again
+from torchlint.facts.flow.clocks import Clocks
 from torchlint.facts.flow.flow import Flow
 from torchlint.facts.hotness.covering import Covering
 from torchlint.facts.hotness.hotness import Heat, heat
@@ -32,16 +38,19 @@ from torchlint.facts.loops.elements import Elements
 from torchlint.facts.loops.growth import Growth
 from torchlint.facts.loops.indexing import Indexing
 from torchlint.facts.loops.loops import Loops
+from torchlint.facts.loops.pacing import Pacing
 from torchlint.facts.loops.regrowth import Regrowth
+from torchlint.facts.loops.rows import Rows
 from torchlint.facts.loops.waiting import Waiting
 from torchlint.facts.state.constant import Constants
 from torchlint.facts.state.effects import Sides
+from torchlint.facts.state.enumerating import Enumerating
 from torchlint.facts.state.escape import Escapes
 from torchlint.facts.state.hoards import Hoards
+from torchlint.facts.state.narrowing import Narrowing
 from torchlint.facts.state.provenance import Provenance
 from torchlint.facts.state.queues import Queues
 from torchlint.facts.state.sequel import Sequel
-from torchlint.facts.state.uses import Uses
 from torchlint.facts.values.host_only import HostOnly
 from torchlint.facts.values.values import Values
 from torchlint.rule import Value
@@ -53,11 +62,12 @@ from torchlint.sources.text import Source
 
 @dataclass(frozen=True, slots=True)
 class Unparsed:
-    """A file that Python cannot read: the message, and where."""
+    """A file that Python cannot read: the message, and where; ``too_much``: it could, but the file is too large."""
 
     message: str
-    row: int
-    column: int
+    row: int = 1
+    column: int = 1
+    too_much: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -71,7 +81,6 @@ class Analysis:
     heat: Heat
     constants: Constants
     escapes: Escapes
-    uses: Uses
     flow: Flow
     readers: Readers
     networks: Networks
@@ -96,7 +105,15 @@ class Analysis:
     averages: Averages
     batching: Batching
     elements: Elements
+    rows: Rows
+    pacing: Pacing
+    attention: Attention
     makers: Makers
+    compiling: Compiling
+    clocks: Clocks
+    again: Again
+    narrowing: Narrowing
+    enumerating: Enumerating
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
     _cuda: dict[frozenset[str], bool] = field(default_factory=dict)
@@ -188,28 +205,46 @@ def _speaks_of_devices(facts: FileFacts) -> bool:
 
 
 def parse(sources: Mapping[str, Source]) -> tuple[list[FileFacts], dict[str, Unparsed]]:
-    """Parse files and gather the facts of each; files that do not parse are reported by name.
+    """Parse files and gather the facts of each; files that do not parse, or are too large, are reported by name.
 
     Tests are parsed for their syntax alone.
     """
     files: list[FileFacts] = []
     broken: dict[str, Unparsed] = {}
     for name in sorted(sources):
-        source = sources[name]
-        try:
-            tree = ast.parse(source.utf8)
-            if is_test(name):
-                continue
-            module, package = module_name(name)
-            facts = collect(source, tree, module, package)
-        except SyntaxError as error:
-            broken[name] = Unparsed(error.msg or "invalid syntax", error.lineno or 1, error.offset or 1)
-        except (ValueError, RecursionError, MemoryError) as error:
-            broken[name] = Unparsed(f"cannot be parsed: {error or type(error).__name__}", 1, 1)
-        else:
-            facts.marks = marks(source)
-            files.append(facts)
+        found = _read(sources[name], name)
+        if isinstance(found, Unparsed):
+            broken[name] = found
+        elif found is not None:
+            files.append(found)
     return files, broken
+
+
+def _read(source: Source, name: str) -> FileFacts | Unparsed | None:
+    """The facts of one file, ``None`` of a test."""
+    reason = too_many_bytes(len(source.utf8))
+    if reason:
+        return Unparsed(reason, too_much=True)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            # Not the bytes: in those Python would obey a declaration of another encoding.
+            tree = ast.parse(source.text)
+    except SyntaxError as error:
+        return Unparsed(error.msg or "invalid syntax", error.lineno or 1, error.offset or 1)
+    except ValueError as error:
+        return Unparsed(f"cannot be parsed: {error}")
+    except (RecursionError, MemoryError):
+        return Unparsed("cannot be parsed: its code is nested too deeply for Python")
+    if is_test(name):
+        return None
+    module, package = module_name(name)
+    facts = collect(source, tree, module, package)
+    reason = too_much(facts)
+    if reason:
+        return Unparsed(reason, too_much=True)
+    facts.marks = marks(source)
+    return facts
 
 
 def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
@@ -223,6 +258,8 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
     mentions = Mentions(project, graph, values)
     flow = Flow(project, graph, values, mentions, autograd.records, found.seldom, autograd.updates)
     loops = Loops(values, sides)
+    elements = Elements(project, values)
+    switches = Switches(found)
     return Analysis(
         settings=settings,
         project=project,
@@ -231,7 +268,6 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         heat=found,
         constants=Constants(project, graph, values),
         escapes=Escapes(project, graph, values),
-        uses=Uses(project, values, found),
         flow=flow,
         readers=Readers(graph),
         networks=networks,
@@ -244,11 +280,18 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         loops=loops,
         growth=Growth(project, graph, flow),
         host_only=HostOnly(project, graph, values),
-        switches=Switches(found),
+        switches=switches,
+        clocks=Clocks(autograd, switches),
+        again=Again(autograd, sides, mentions),
+        narrowing=Narrowing(values),
+        enumerating=Enumerating(values, graph),
         importing=Importing(project, graph),
         idle=Idle(mentions),
         covering=Covering(found),
-        elements=Elements(project, values),
+        elements=elements,
+        rows=Rows(project, values, elements),
+        pacing=Pacing(project, graph, values, autograd),
+        attention=Attention(project, values),
         batching=Batching(project, values, sides),
         averages=Averages(project, values, networks.tracer),
         makers=Makers(project, graph, values),
@@ -257,5 +300,6 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         hoards=Hoards(values, graph, found),
         waiting=Waiting(values),
         indexing=Indexing(values),
+        compiling=Compiling.of(project, graph, values, found, mentions),
         groups=graph.groups,
     )

@@ -31,6 +31,7 @@ def to_row(finding: Finding) -> Row:
             [change.value for change in fix.may_change],
             fix.assumes,
             fix.loses_comment,
+            fix.removes,
         ],
         finding.cuda_only,
         finding.fingerprint,
@@ -74,13 +75,14 @@ def _cost(row: object) -> Cost:
 
 
 def _fix(row: object) -> PlainFix:
-    message, edits, changes, assumes, loses = _parts(row, 5)
+    message, edits, changes, assumes, loses, removes = _parts(row, 6)
     return PlainFix(
         _text(message),
         tuple(map(_edit, _list(edits))),
         tuple(Change(change) for change in _list(changes)),
         _text(assumes),
         _flag(loses),
+        _text(removes),
     )
 
 

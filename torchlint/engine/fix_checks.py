@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from torchlint.facts.code.tree import walk
 from torchlint.rule import Edit
 from torchlint.sources.edits import apply_edits
 from torchlint.sources.lines import LineTable
@@ -56,8 +57,8 @@ def read(source: Source) -> Reading | None:
     return Reading(tree, comments, _undefined(table))
 
 
-def check(before: Reading, after: Source) -> Reading:
-    """Read a fixed source and compare it with what it was.
+def check(before: Reading, after: Source, removed: Iterable[str] = ()) -> Reading:
+    """Read a fixed source and compare it with what it was; ``removed`` are the comments that may be gone.
 
     Raises:
         BrokenFixError: it does not parse, has lost a comment, or uses a name that nothing binds any more.
@@ -65,7 +66,7 @@ def check(before: Reading, after: Source) -> Reading:
     reading = read(after)
     if reading is None:
         raise BrokenFixError("the new text does not parse")
-    lost = before.comments - reading.comments
+    lost = before.comments - reading.comments - Counter(removed)
     if lost:
         raise BrokenFixError(f"it loses the comment {min(lost)!r}")
     undefined = reading.undefined - before.undefined
@@ -74,22 +75,24 @@ def check(before: Reading, after: Source) -> Reading:
     return reading
 
 
-def without_unused_imports(before: Reading, after: Source, reading: Reading, importers: Sequence[Source]) -> Source:
-    """The fixed source without the imports whose last use the fix took away.
+def without_unused_imports(
+    before: Reading, after: Source, reading: Reading, importers: Sequence[Source], removed: Sequence[str] = ()
+) -> Source:
+    """The fixed source without the imports whose last use the fix took away; ``removed`` as for ``check``.
 
     Only plain ones go: at the top level, bound once, the name in no string, no comment near it, not a re-export
     (``__init__.py``, ``as`` the same name, imported from here by one of ``importers``). The rest stay as they are.
     """
     if PurePosixPath(after.name).name == "__init__.py":
         return after
-    used = {node.id for node in ast.walk(before.tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    used = {node.id for node in walk(before.tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     while True:
         edit = next(_removals(used, after, reading, importers), None)
         if edit is None:
             return after
         shorter = apply_edits(after, [edit])
         try:
-            reading = check(before, shorter)
+            reading = check(before, shorter, removed)
         except BrokenFixError:
             return after
         after = shorter
@@ -114,7 +117,7 @@ def _undefined(top: symtable.SymbolTable) -> frozenset[str]:
 
 def _removals(used: set[str], source: Source, reading: Reading, importers: Sequence[Source]) -> Iterator[Edit]:
     """Edits that each take one import away: of a name in ``used`` that the source does not mention any more."""
-    nodes = list(ast.walk(reading.tree))
+    nodes = list(walk(reading.tree))
     imports = [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
     bound = Counter(_bound_name(alias) for node in imports for alias in node.names)
     mentioned = _mentioned(nodes)
@@ -154,8 +157,8 @@ def _mentioned(nodes: Iterable[ast.AST]) -> set[str]:
 
 def _strings(tree: ast.Module) -> Iterator[str]:
     """All strings but docstrings: annotations, ``__all__``, and what may be evaluated."""
-    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    prose = {id(node.value) for node in walk(tree) if isinstance(node, ast.Expr)}
+    for node in walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
             yield node.value
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from torchlint.engine.fix_checks import BrokenFixError, Reading, check, read, without_unused_imports
+from torchlint.engine.mishap import kept_going, mishap
 from torchlint.engine.result import Problem
 from torchlint.rule import Finding, PlainFix
 from torchlint.sources.edits import apply_edits, choose_edits
@@ -61,7 +62,7 @@ def fix(
     for _ in range(MAX_ROUNDS):
         findings = lint(current)
         importers = (*current.values(), *others)
-        rounds = {name: _fix_file(current[name], findings[name], accepts, importers) for name in sorted(findings)}
+        rounds = {name: _guarded(current[name], findings[name], accepts, importers) for name in sorted(findings)}
         unsettled = [name for name, made in rounds.items() if made.applied]
         if not unsettled:
             # A fix that was dropped earlier and went through later is no problem: only the last round's are.
@@ -74,8 +75,21 @@ def fix(
         current[name] = sources[name]
         del applied[name]
     endless = f"its fixes come to no end within {MAX_ROUNDS} rounds, so the file is left as it was"
-    problems = tuple(Problem(name, endless, internal=True) for name in unsettled)
+    problems = tuple(Problem(name, endless, internal=True, fixing=True) for name in unsettled)
     return FixOutcome(current, applied, lint(current), problems)
+
+
+def _guarded(
+    source: Source,
+    findings: Sequence[Finding],
+    accepts: Callable[[str, PlainFix], bool],
+    importers: Sequence[Source],
+) -> _Round:
+    """Fix one file, which stays as it is where that fails."""
+    problems: list[Problem] = []
+    with kept_going(lambda error: problems.append(mishap(source.name, "fixing", error, fixing=True))):
+        return _fix_file(source, findings, accepts, importers)
+    return _Round(source, problems=tuple(problems))
 
 
 def _fix_file(
@@ -121,7 +135,9 @@ class _Attempt:
             after = apply_edits(self.source, [edit for fix in fixes for edit in fix.edits])
         except ValueError as error:
             raise BrokenFixError(f"its edits do not fit the text: {error}") from error
-        return without_unused_imports(self.before, after, check(self.before, after), self.importers)
+        removed = [fix.removes for fix in fixes if fix.removes]
+        reading = check(self.before, after, removed)
+        return without_unused_imports(self.before, after, reading, self.importers, removed)
 
 
 def _is_empty(fix: PlainFix, source: Source) -> bool:
@@ -141,7 +157,7 @@ def _one_by_one(attempt: _Attempt, chosen: Sequence[tuple[Finding, PlainFix]]) -
         except BrokenFixError as error:
             place = f"{finding.start.row}:{finding.start.column}"
             message = f"the fix of {finding.code} at {place} is not applied: {error}"
-            problems.append(Problem(source.name, message, internal=True))
+            problems.append(Problem(source.name, message, internal=True, code=finding.code, fixing=True))
             continue
         kept.append(fix)
         applied.append(finding)

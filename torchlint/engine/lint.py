@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING
 
 from torchlint.engine.analysis import Analysis
 from torchlint.engine.insertion import with_lines
+from torchlint.engine.mishap import kept_going, mishap
 from torchlint.engine.result import Problem
 from torchlint.engine.sites import Triggers
 from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.tree import children
 from torchlint.rule import Cost, Edit, Finding, Fix, PlainFix, Report, Rule
+from torchlint.rule.versions import Target
+from torchlint.sources.text import Source
 
 if TYPE_CHECKING:
     from torchlint.engine.site import PairedSite
@@ -20,16 +24,22 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, slots=True)
 class Linter:
-    """The selected rules, ready to look at files; ``known`` are all rules, selected or not."""
+    """The selected rules, ready to look at files; ``known`` are all rules, selected or not.
+
+    ``target`` is what the files are written for: what does not hold for it is not said.
+    """
 
     rules: Sequence[Rule]
     costs: dict[tuple[str, str], Cost] = field(default_factory=dict)
     known: Sequence[type[Rule]] = ()
     problems: list[Problem] = field(default_factory=list)
     unpaired: int = 0
+    target: Target = field(default_factory=Target)
+    _triggers: Triggers = field(init=False)
     _stronger: dict[str, frozenset[str]] = field(init=False)
 
     def __post_init__(self) -> None:
+        self._triggers = Triggers(self.rules)
         self._stronger = stronger_codes([*self.known, *(type(rule) for rule in self.rules)])
 
     def lint(
@@ -39,7 +49,7 @@ class Linter:
 
         A finding that is not shown wins against none.
         """
-        wanted = list(Triggers(self.rules).sites(analysis, facts))
+        wanted = list(self._triggers.sites(analysis, facts))
         if not wanted:
             return []
         drafts = [draft for draft in self._drafts(analysis, facts, wanted) if shown(draft.finding)]
@@ -78,13 +88,19 @@ class Linter:
 
     def apply(self, rule: Rule, site: PairedSite) -> list[Draft]:
         """What one rule says of one site; a rule that fails is an internal problem and the work goes on."""
-        try:
-            return [self._draft(rule, site, report) for report in rule.check(site)]
-        except Exception as error:  # noqa: BLE001  a rule is somebody else's code and may fail in any way
-            problem = f"rule {rule.code} failed at {site!r}: {type(error).__name__}: {error}"
-            if not any(known.message == problem for known in self.problems):
-                self.problems.append(Problem(site.facts.path, problem, internal=True))
-            return []
+        found: list[Draft] = []
+        with kept_going(lambda error: self._tell(rule, site, error)):
+            reports = [r for r in rule.check(site) if self.target.concerned_by(r.torch or rule.torch)]
+            found.extend([self._draft(rule, site, report) for report in reports])
+        return found
+
+    def _tell(self, rule: Rule, site: PairedSite, error: Exception) -> None:
+        problem = replace(
+            mishap(site.facts.path, f"rule {rule.code}", error, rule.code),
+            message=f"rule {rule.code} failed at {site!r}: {type(error).__name__}: {error}",
+        )
+        if not any(known.message == problem.message for known in self.problems):
+            self.problems.append(problem)
 
     def _draft(self, rule: Rule, site: PairedSite, report: Report) -> Draft:
         from torchlint.engine.edits import span
@@ -102,11 +118,14 @@ class Linter:
             rows=_rows(site),
             hot=site.hot,
             cost=self.costs.get((rule.code, report.figure)),
-            fix=plain_fix(report.fix, site) if report.fix is not None else None,
+            fix=self._fix(report.fix, site),
             cuda_only=rule.cuda_only,
         )
         function = site.facts.scope_of(site.twin).function.qualname
         return Draft(finding, start, end, report.shared, function, self._stronger[rule.code])
+
+    def _fix(self, fix: Fix | None, site: PairedSite) -> PlainFix | None:
+        return plain_fix(fix, site) if fix is not None and self.target.has(fix.torch, fix.python) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +170,7 @@ def finish(drafts: Sequence[Draft], facts: FileFacts) -> list[Finding]:
         if draft.shared and count > 1:
             finding = replace(finding, message=finding.message + draft.shared.format(count=count))
         found.setdefault((*finding.order, finding.message), finding)
-    return _fingerprinted(sorted(found.values(), key=lambda finding: finding.order), facts)
+    return fingerprinted(sorted(found.values(), key=lambda finding: finding.order), facts.source)
 
 
 def _winners(drafts: Sequence[Draft]) -> list[Draft]:
@@ -166,11 +185,11 @@ def _winners(drafts: Sequence[Draft]) -> list[Draft]:
     return kept
 
 
-def _fingerprinted(findings: Sequence[Finding], facts: FileFacts) -> list[Finding]:
+def fingerprinted(findings: Sequence[Finding], source: Source) -> list[Finding]:
     """Fingerprints from rule, path, normalised code of the row and occurrence: stable under moved lines."""
     import hashlib
 
-    rows = facts.source.utf8.splitlines()
+    rows = source.utf8.splitlines()
     seen: dict[str, int] = {}
     result = []
     for finding in findings:
@@ -194,7 +213,7 @@ def _rows(site: PairedSite) -> tuple[int, int]:
     body = getattr(statement, "body", None)
     if isinstance(body, list) and body and isinstance(body[0], ast.stmt):
         last = max(first, body[0].lineno - 1 if body[0].lineno > statement.lineno else statement.lineno)
-        header = [part for part in ast.iter_child_nodes(statement) if not isinstance(part, ast.stmt)]
+        header = [part for part in children(statement) if not isinstance(part, ast.stmt)]
         ends = [end for part in header if (end := getattr(part, "end_lineno", None)) is not None]
         return first, min(last, max([statement.lineno, *ends]))
     return first, statement.end_lineno or first

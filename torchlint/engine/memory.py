@@ -26,7 +26,8 @@ class Known:
     Attributes:
         stamp: what the file system said of it before it was read. digest: of its bytes.
         speaks: whether it holds a word of the gate. words: what it may import, as the gate reads it.
-        links: what it imports; ``None``: it was never parsed. broken: why it cannot be parsed, with row and column.
+        links: what it imports; ``None``: it was never parsed.
+        broken: why it has no facts: the message, row and column, and whether it is only too large.
     """
 
     stamp: str
@@ -34,7 +35,7 @@ class Known:
     speaks: bool
     words: tuple[str, ...]
     links: tuple[str, ...] | None = None
-    broken: tuple[str, int, int] | None = None
+    broken: tuple[str, int, int, bool] | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -129,8 +130,8 @@ def _known(row: object) -> Known:
     if not isinstance(speaks, bool) or not all(isinstance(text, str) for text in strings):
         raise ValueError("no file")
     if broken is not None:
-        message, line, column = broken
-        if not (isinstance(message, str) and type(line) is int and type(column) is int):
+        message, line, column, large = broken
+        if [type(part) for part in broken] != [str, int, int, bool]:
             raise ValueError("no place")
-        broken = message, line, column
+        broken = message, line, column, large
     return Known(stamp, content, speaks, tuple(words.split()), None if links is None else tuple(links), broken)

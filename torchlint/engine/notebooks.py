@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from torchlint.rule import Finding
+from torchlint.engine.result import NoCodeError
+from torchlint.rule import Finding, Hop
+from torchlint.rule.frequency import Why
 from torchlint.sources.decode import UndecodableError, read_any
+from torchlint.sources.notebook import place_in_cells, row_in_text
+from torchlint.sources.text import Source
 
 _SUFFIX = ".ipynb"
+# The name of a notebook among the facts, in a text, and perhaps a row.
+_PLACE = re.compile(r"(\S+\.ipynb\.ipynb)(?::(\d+))?")
 
 
 def notebook_code(raw: bytes, path: Path, name: str) -> bytes:
@@ -28,11 +36,48 @@ def inner_name(name: str) -> str:
 
 def outside(finding: Finding) -> Finding:
     """A finding with the files' own names."""
-    path = tuple(replace(hop, path=_own(hop.path)) for hop in finding.hot.path)
+    path = tuple(replace(hop, path=outer_name(hop.path)) for hop in finding.hot.path)
     if path == finding.hot.path and not finding.path.endswith(_SUFFIX):
         return finding
-    return replace(finding, path=_own(finding.path), hot=replace(finding.hot, path=path))
+    return replace(finding, path=outer_name(finding.path), hot=replace(finding.hot, path=path))
 
 
-def _own(name: str) -> str:
+def row_of_cell(source: Source, name: str, cell: int, row: int) -> int:
+    """The row in the text of a notebook where a row of a cell stands.
+
+    Raises:
+        NoCodeError: there is no such row.
+    """
+    found = row_in_text(source.text, cell, row)
+    if found is None:
+        raise NoCodeError(f"{name} has no line {row} in a code cell {cell}")
+    return found
+
+
+def by_cells(why: Why, sources: Mapping[str, Source]) -> Why:
+    """The same answer with places in notebooks told by cell; ``sources`` by their names among the facts."""
+
+    def told(hop: Hop) -> Hop:
+        if not hop.path.endswith(2 * _SUFFIX):
+            return hop
+        number, row = place_in_cells(sources[hop.path].text, hop.row)
+        return Hop(f"{outer_name(hop.path)}:cell {number}", row, hop.name)
+
+    def place(match: re.Match[str]) -> str:
+        hop = told(Hop(match[1], int(match[2] or 1), ""))
+        return f"{hop.path}:{hop.row}" if match[2] else outer_name(match[1])
+
+    ways = tuple(
+        replace(
+            way,
+            hot=replace(way.hot, path=tuple(map(told, way.hot.path))),
+            limits=tuple(replace(limit, place=told(limit.place)) for limit in way.limits),
+        )
+        for way in why.ways
+    )
+    return replace(why, ways=ways, reasons=tuple(_PLACE.sub(place, reason) for reason in why.reasons))
+
+
+def outer_name(name: str) -> str:
+    """The name of a file by its name among the facts."""
     return name.removesuffix(_SUFFIX) if name.endswith(2 * _SUFFIX) else name

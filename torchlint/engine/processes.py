@@ -62,12 +62,14 @@ def _processes(units: Sequence[Unit], jobs: int | None) -> int:
 
 def _lint(units: Sequence[Unit], job: _Job) -> Done:
     number, name = job
-    linter = units[number].targets[name].scope.linter
-    before, told = linter.unpaired, len(linter.problems)
-    findings = units[number].lint(name)
-    problems = linter.problems[told:]
-    del linter.problems[told:]
-    unpaired, linter.unpaired = linter.unpaired - before, before
+    unit = units[number]
+    linter = unit.targets[name].scope.linter
+    findings = unit.lint(name)
+    problems = [*unit.problems, *linter.problems]
+    unpaired = linter.unpaired
+    unit.problems.clear()
+    linter.problems.clear()
+    linter.unpaired = 0
     return Done(number, name, findings, problems, unpaired)
 
 
@@ -206,7 +208,7 @@ def _serve(units: Sequence[Unit], share: Sequence[_Job], written: BinaryIO) -> i
         done = _lint(units, job)
         told = [
             [to_row(finding) for finding in done.findings],
-            [[problem.path, problem.message] for problem in done.problems],
+            [[each.path, each.message, each.internal, each.code, each.trace] for each in done.problems],
             done.unpaired,
         ]
         written.write(json.dumps(told, separators=(",", ":")).encode() + b"\n")
@@ -216,5 +218,5 @@ def _serve(units: Sequence[Unit], share: Sequence[_Job], written: BinaryIO) -> i
 
 def _read(line: bytes, number: int, name: str) -> Done:
     rows, problems, unpaired = json.loads(line)
-    told = [Problem(path, message, internal=True) for path, message in problems]
+    told = [Problem(path, message, internal, code, trace=trace) for path, message, internal, code, trace in problems]
     return Done(number, name, [from_row(row) for row in rows], told, unpaired)

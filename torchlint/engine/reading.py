@@ -8,7 +8,9 @@ from pathlib import Path
 
 from torchlint.cache.digest import digest
 from torchlint.cache.world import ABSENT, DIRTY, stamp
+from torchlint.cache.world import content as content_of
 from torchlint.engine.gate import imported, speaks, spread
+from torchlint.engine.limits import too_large
 from torchlint.engine.memory import Known, Memory
 from torchlint.engine.notebooks import notebook_code
 from torchlint.sources.decode import read_any
@@ -52,16 +54,28 @@ class Reader:
     words: Sequence[bytes]
     memory: Memory | None
 
-    def read_all(self, paths: Mapping[str, Path]) -> tuple[dict[str, File], dict[str, str]]:
-        """All files that can be read, by name, and why the others cannot."""
+    def read_all(self, paths: Mapping[str, Path]) -> tuple[dict[str, File], dict[str, str], dict[str, str]]:
+        """All files that can be read, by name, why others cannot, and why others are not."""
         files: dict[str, File] = {}
         problems: dict[str, str] = {}
+        skipped: dict[str, str] = {}
         for name, path in paths.items():
             try:
-                files[name] = self.read(name, path)
+                reason = too_large(path)
+                if reason:
+                    skipped[name] = reason
+                    self._note_size(path)
+                else:
+                    files[name] = self.read(name, path)
             except OSError as error:  # noqa: PERF203  each file may fail by itself
                 problems[name] = f"cannot be read: {error.strerror or type(error).__name__}"
-        return files, problems
+        return files, problems, skipped
+
+    def _note_size(self, path: Path) -> None:
+        """A file that is not read counts by its size."""
+        if self.memory is not None:
+            entry = f"s{path}"
+            self.memory.seen[entry] = stamp(entry, self.memory.started), content_of(entry) or ABSENT
 
     def read(self, name: str, path: Path) -> File:
         """One file.

@@ -7,11 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from torchlint.engine.analysis import Unparsed
-from torchlint.engine.broken import syntax_error
 from torchlint.engine.memory import Known, Memory, key_of
-from torchlint.engine.notebooks import inner_name
-from torchlint.facts.code.linking import connected
-from torchlint.facts.code.model import FileFacts
+from torchlint.engine.units import together
 from torchlint.facts.hotness.roots import is_test
 from torchlint.rule import Finding
 from torchlint.settings.model import Settings
@@ -23,7 +20,7 @@ if TYPE_CHECKING:
 # The settings that decide what is found in a unit. What is shown of it, and which files there are, is decided anew.
 DECISIVE = (
     *("root", "select", "ignore", "extend_select", "preview", "per_file_ignores", "ignore_noqa"),
-    *("hot", "cold", "device", "rules"),
+    *("hot", "cold", "device", "rules", "plugins", "target_torch", "target_version"),
 )
 
 
@@ -44,10 +41,10 @@ class Recall:
         found: dict[str, list[Finding]] = {}
         for name, each in known.items():
             if each.broken is not None and name in self.run.wanted:
-                found[name] = [syntax_error(name, Unparsed(*each.broken))]
-        names = {inner_name(name): name for name, each in known.items() if each.broken is None and not is_test(name)}
-        groups = connected({path: known[names[path]].links or () for path in sorted(names)})
-        drafts = self._drafts([sorted(names[path] for path in group) for group in groups])
+                found[name] = self.run.broken(name, Unparsed(*each.broken))
+        sound = {name: each.links or () for name, each in known.items() if each.broken is None}
+        groups = together({name: links for name, links in sound.items() if not is_test(name)})
+        drafts = self._drafts([*groups, *([name] for name in sound if is_test(name))])
         self.run.load(name for name, drafted in drafts.items() if drafted)
         for name, drafted in drafts.items():
             found[name] = self.run.offered(self.run.sources[name], drafted) if drafted else []
@@ -61,7 +58,7 @@ class Recall:
             source = self.run.sources.get(name) or self.run.context.get(name)
             facts = self.run.facts(source) if source is not None else self.run.unreadable[name]
             if isinstance(facts, Unparsed):
-                known = replace(known, links=(), broken=(facts.message, facts.row, facts.column))
+                known = replace(known, links=(), broken=(facts.message, facts.row, facts.column, facts.too_much))
             else:
                 known = replace(known, links=facts.links if facts is not None else ())
             self.memory.met[name] = known
@@ -75,7 +72,7 @@ class Recall:
             wanted = [name for name in group if name in self.run.wanted]
             if wanted:
                 key = self._key(group)
-                known = self.memory.found(key, wanted)
+                known = self.memory.found(key, wanted) if key else None
                 if known is not None:
                     drafts.update(known)
                 else:
@@ -94,22 +91,24 @@ class Recall:
                 spoilt.add(done.unit)
         for number, (key, _) in enumerate(missing):
             drafts.update(made[number])
-            if number not in spoilt:
+            if key and number not in spoilt:
                 self.memory.add(key, made[number])
 
     def _unit(self, group: list[str]) -> Unit:
         self.run.load(group)
         texts = {name: self.run.sources.get(name) or self.run.context[name] for name in group}
-        facts = [each for each in map(self.run.facts, texts.values()) if isinstance(each, FileFacts)]
-        names = {inner_name(name): name for name in group}
-        return self.run.unit(facts, names, {name: texts[name] for name in group if name in self.run.wanted})
+        known = {name: self.run.facts(text) for name, text in texts.items()}
+        return self.run.unit(group, known, {name: texts[name] for name in group if name in self.run.wanted})
 
     def _key(self, group: list[str]) -> str:
+        """What stands for a unit; empty where the rules of some file come from packages that the run does not name."""
         parts = [self.memory.tool, _decisive(self.run.settings)]
         for name in group:
             parts += [name, self.memory.met[name].digest]
             if name in self.run.wanted:
                 scope = self.run.scopes.of(self.run.files[name].path)
+                if not set(scope.settings.plugins) <= set(self.run.settings.plugins):
+                    return ""
                 if scope is not self.run.scopes.run:
                     parts.append(_decisive(scope.settings))
         return key_of(*parts)

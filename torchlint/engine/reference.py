@@ -15,6 +15,7 @@ from torchlint.engine.lint import Draft, Linter, finish
 from torchlint.engine.pair import Pairs, pair
 from torchlint.engine.site import PairedSite
 from torchlint.engine.sites import hot_enough
+from torchlint.engine.unused import unused
 from torchlint.facts.code.model import FileFacts
 from torchlint.rule import Finding
 from torchlint.settings.model import Settings
@@ -46,6 +47,7 @@ def slow_findings(sources: Mapping[str, Source], settings: Settings, linter: Lin
         silenced = suppressions(facts.source)
         drafts = [draft for draft in _drafts(analysis, facts, linter) if not silenced.covers(draft.finding)]
         found.extend(finish(drafts, facts))
+        found.extend(unused(facts.source, linter, linter, analysis, facts))
     return sorted(found, key=lambda finding: finding.order)
 
 

@@ -26,11 +26,28 @@ class UnusableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that kept a file from being linted, or a crash inside torchlint (``internal``). Exit code 2."""
+    """Something that kept a file from being linted, or a crash inside torchlint (``internal``). Exit code 2.
+
+    Attributes:
+        path: the file. message: what happened, in one line.
+        code: of the rule that crashed. fixing: whether it happened while fixes were applied.
+        trace: where in torchlint, as Python tells it.
+    """
 
     path: str
     message: str
     internal: bool = False
+    code: str = ""
+    fixing: bool = False
+    trace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file that was asked for and not looked at, which is no fault of anybody: why, in one line."""
+
+    path: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +71,8 @@ class Result:
         names: the files that would be linted, of a run that only lists them.
         stale: the entries of the baseline for files looked at, or gone, that fit no finding.
         accepts: by name, which fixes are taken.
+        skipped: files that are too large or too deep to be followed.
+        plugins: the rule packages, besides the built-in one, of whose rules there may be findings.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -66,3 +85,5 @@ class Result:
     names: tuple[str, ...] = ()
     stale: tuple[Entry, ...] = ()
     accepts: dict[str, Accepts] = field(default_factory=dict)
+    skipped: list[Skipped] = field(default_factory=list)
+    plugins: tuple[str, ...] = ()

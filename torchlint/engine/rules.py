@@ -2,53 +2,129 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import pkgutil
-from collections.abc import Iterator, Mapping
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from torchlint.rule import Cost, Frequency, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.engine.packages import RulePackageError, import_below, import_installed
+from torchlint.rule import API_VERSION, Cost, Frequency, Level, Report, Rule, RuleSet, Site, Trigger
 
 BUILT_IN = "torchlint_rules"
 _INDEX = "index.json"
 
+_API = "TORCHLINT_API"
+_CODE = re.compile(r"[A-Z]{2,}\d{3}")
+_OURS = "TL"
+_NEEDED = ("code", "name", "summary", "trigger")
 
-@cache
-def load_rules(package: str = BUILT_IN) -> tuple[type[Rule], ...]:
-    """The rules of a package, sorted by code.
+
+def load_rules(plugins: Sequence[str] = ()) -> tuple[type[Rule], ...]:
+    """The built-in rules and those of other packages, sorted by code.
 
     Raises:
-        ValueError: two rules have the same code or name.
+        RulePackageError: a package cannot be used, or two rules have the same code or name.
     """
-    root = importlib.import_module(package)
+    return _together(tuple(dict.fromkeys((BUILT_IN, *plugins))))
+
+
+def listed_rules(plugins: Sequence[str] = ()) -> tuple[type[Rule], ...]:
+    """The same rules with what the engine needs of them before there is a site.
+
+    The module of a rule that stands in the index of the built-in package is imported when it is asked to look at one.
+
+    Raises:
+        RulePackageError: as ``load_rules``.
+    """
+    return _together(tuple(dict.fromkeys((BUILT_IN, *plugins))), listed=True)
+
+
+@cache
+def _together(packages: tuple[str, ...], listed: bool = False) -> tuple[type[Rule], ...]:
+    found = [
+        rule for package in packages for rule in (_index() if listed and package == BUILT_IN else _rules_of(package))
+    ]
+    owners: dict[str, type[Rule]] = {}
+    for rule in found:
+        for word in (rule.code, rule.name):
+            other = owners.setdefault(word, rule)
+            if other is not rule:
+                raise RulePackageError(f"plugins: {_named(other)} and {_named(rule)} share {word}")
+    return tuple(sorted(found, key=lambda rule: rule.code))
+
+
+@cache
+def _rules_of(package: str) -> tuple[type[Rule], ...]:
+    """The rules of one package.
+
+    Raises:
+        RulePackageError: it cannot be used.
+    """
+    root = _root(package)
     found: list[type[Rule]] = []
-    for info in pkgutil.walk_packages(root.__path__, f"{package}."):
-        module = importlib.import_module(info.name)
+    for info in pkgutil.walk_packages(root.__path__, f"{package}.", onerror=lambda _: None):
+        module = import_below(package, info.name)
         found.extend(
             value
             for value in vars(module).values()
             if isinstance(value, type) and issubclass(value, Rule) and value.__module__ == info.name
         )
-    found.sort(key=lambda rule: rule.code)
-    names = [word for rule in found for word in (rule.code, rule.name)]
-    twice = sorted({word for word in names if names.count(word) > 1})
-    if twice:
-        raise ValueError(f"rules of {package} share {', '.join(twice)}")
+    for rule in found:
+        _check(rule, package)
     return tuple(found)
 
 
-@cache
-def listed_rules(package: str = BUILT_IN) -> tuple[type[Rule], ...]:
-    """The rules of a package with what the engine needs before there is a site, sorted by code.
+def _root(package: str) -> ModuleType:
+    if package == BUILT_IN:
+        return import_below(package, package)
+    root = import_installed(package)
+    api = getattr(root, _API, None)
+    if api is None:
+        raise RulePackageError(f"plugins: {package!r} is no rule package: it does not say {_API} = {API_VERSION}")
+    if api != API_VERSION:
+        raise RulePackageError(
+            f"plugins: {package!r} is written for {_API} = {api!r}; this torchlint has {API_VERSION}"
+        )
+    return root
 
-    Where the package has an index, the module of a rule is imported when it is asked to look at a site.
-    """
-    file = _folder(package) / _INDEX
-    if not file.is_file():
-        return load_rules(package)
+
+def _check(rule: type[Rule], package: str) -> None:
+    """Hold a rule against what everything else relies on."""
+    missing = [name for name in _NEEDED if not hasattr(rule, name)]
+    if missing:
+        raise RulePackageError(f"plugins: {_named(rule)} has no {' and no '.join(missing)}")
+    if not _CODE.fullmatch(rule.code):
+        raise RulePackageError(
+            f"plugins: {_named(rule)}: a code is capital letters and three digits, not {rule.code!r}"
+        )
+    if rule.code.startswith(_OURS) and package != BUILT_IN:
+        raise RulePackageError(
+            f"plugins: {_named(rule)}: codes that begin with {_OURS} are torchlint's, not {rule.code}"
+        )
+
+
+def _named(rule: type[Rule]) -> str:
+    return f"{rule.__module__}.{rule.__qualname__}"
+
+
+def home_of(rule: type[Rule]) -> str | None:
+    """The package that a rule came with, ``None`` where it is no rule package of others."""
+    package = rule.__module__
+    while package:
+        module = sys.modules.get(package)
+        if module is not None and hasattr(module, _API):
+            return None if package == BUILT_IN else package
+        package = package.rpartition(".")[0]
+    return None
+
+
+def _index() -> tuple[type[Rule], ...]:
+    file = _folder(BUILT_IN) / _INDEX
     return tuple(_listed(row) for row in json.loads(file.read_text(encoding="utf-8")))
 
 
@@ -56,7 +132,7 @@ def _listed(row: Mapping[str, Any]) -> type[Rule]:
     """A rule that becomes the real one when it looks at a site."""
 
     def check(_: Rule, site: Site) -> Iterator[Report]:
-        real: type[Rule] = getattr(importlib.import_module(row["module"]), row["class"])
+        real: type[Rule] = getattr(import_below(BUILT_IN, row["module"]), row["class"])
         return real().check(site)
 
     trigger: dict[str, Any] = {
@@ -72,6 +148,7 @@ def _listed(row: Mapping[str, Any]) -> type[Rule]:
         "yields_to": tuple(row["yields_to"]),
         "cuda_only": row["cuda_only"],
         "gate": tuple(row["gate"]),
+        "torch": tuple(row["torch"]),
         "check": check,
     }
     return type(row["class"], (Rule,), fields)
@@ -79,32 +156,51 @@ def _listed(row: Mapping[str, Any]) -> type[Rule]:
 
 def _folder(package: str) -> Path:
     """The folder of a package."""
-    return Path(next(iter(importlib.import_module(package).__path__)))
+    return Path(next(iter(_root(package).__path__)))
 
 
 @cache
 def _measured(package: str) -> tuple[tuple[str, str, Cost], ...]:
-    """Code, name of the example and figure of every row of the package's ``figures.json``, in its order."""
+    """Code, name of the example and figure of every row of the package's ``figures.json``, in its order.
+
+    Raises:
+        RulePackageError: the file holds something else.
+    """
     path = _folder(package) / "figures.json"
     if not path.is_file():
         return ()
-    rows = json.loads(path.read_text(encoding="utf-8"))["figures"]
     names = ("saves_us", "ratio", "low", "high", "size", "device")
-    return tuple((row["code"], row["example"], Cost(**{name: row[name] for name in names})) for row in rows)
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))["figures"]
+        return tuple((row["code"], row["example"], Cost(**{name: row[name] for name in names})) for row in rows)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RulePackageError(f"plugins: {package!r}: figures.json is no list of figures ({error})") from error
 
 
-@cache
-def figures_by_example(package: str = BUILT_IN) -> Mapping[tuple[str, str], Cost]:
-    """What was measured by code and name of the example, in the order of the file; of two devices the first."""
+def _all_measured(plugins: Iterable[str]) -> list[tuple[str, str, Cost]]:
+    return [row for package in dict.fromkeys((BUILT_IN, *plugins)) for row in _measured(package)]
+
+
+def figures_by_example(plugins: Sequence[str] = ()) -> Mapping[tuple[str, str], Cost]:
+    """What was measured by code and name of the example, in the order of the files; of two devices the first."""
     found: dict[tuple[str, str], Cost] = {}
-    for code, example, cost in _measured(package):
+    for code, example, cost in _all_measured(plugins):
         found.setdefault((code, example), cost)
     return found
 
 
-def figures(package: str = BUILT_IN) -> Mapping[str, tuple[Cost, ...]]:
+def figures(plugins: Sequence[str] = ()) -> Mapping[str, tuple[Cost, ...]]:
     """What was measured for each rule on all devices, the rule's first example first."""
     found: dict[str, list[Cost]] = {}
-    for code, _, cost in _measured(package):
+    for code, _, cost in _all_measured(plugins):
         found.setdefault(code, []).append(cost)
     return {code: tuple(costs) for code, costs in found.items()}
+
+
+def costs_of(plugins: Sequence[str] = ()) -> dict[tuple[str, str], Cost]:
+    """Figures by code and name of the example; the empty name stands for the rule's first example."""
+    measured = figures_by_example(plugins)
+    found = dict(measured)
+    for (code, _), cost in measured.items():
+        found.setdefault((code, ""), cost)
+    return found

@@ -14,19 +14,18 @@ from torchlint.engine.analysis import Unparsed, parse
 from torchlint.engine.broken import SYNTAX_ERROR, syntax_error
 from torchlint.engine.known import Known
 from torchlint.engine.memory import Memory
-from torchlint.engine.notebooks import inner_name
+from torchlint.engine.notebooks import by_cells, inner_name, row_of_cell
 from torchlint.engine.processes import Done, lint_all
 from torchlint.engine.reading import ChangedWhileReadError, File, Reader, passing
 from torchlint.engine.recall import Recall
-from torchlint.engine.result import FixedFile, NoCodeError, Problem, Result
-from torchlint.engine.rules import figures_by_example, listed_rules
+from torchlint.engine.result import FixedFile, NoCodeError, Problem, Result, Skipped
+from torchlint.engine.rules import costs_of, listed_rules
 from torchlint.engine.scope import Scope, Scopes, SettingsOf
-from torchlint.engine.units import Target, Unit
-from torchlint.facts.code.linking import connected
+from torchlint.engine.units import Target, Unit, together
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.hotness.roots import is_test
 from torchlint.facts.hotness.why import explain, shortened
-from torchlint.rule import Cost, Finding, PlainFix
+from torchlint.rule import Finding, PlainFix
 from torchlint.rule.frequency import Why
 from torchlint.settings.model import Settings
 from torchlint.settings.root import is_root
@@ -36,71 +35,97 @@ from torchlint.sources.text import Source
 from torchlint.sources.walk import Walk, walk
 from torchlint.sources.write import ChangedMeanwhileError, UnencodableError, replace_file
 
+Parsed = dict[tuple[str, bytes], FileFacts | Unparsed | None]
+"""Facts of texts, by the name and the bytes of each."""
+
 
 def check(
     paths: Sequence[Path],
     settings: Settings,
     stdin: Source | None = None,
     own: SettingsOf | None = None,
+    opened: Sequence[Source] = (),
+    parsed: Parsed | None = None,
     memory: Memory | None = None,
 ) -> Result:
     """Lint files and folders; with ``settings.fix`` also write what the fixes make of them.
 
-    ``stdin`` is linted in place of the file of its name, and its fixed text is only returned. Facts come from the whole
-    project, findings only for what was asked. ``own`` gives the settings of each file: which rules look at it, and
-    which fixes are taken. ``memory`` is what earlier runs know, and takes up what this one finds out; runs that fix
-    make no use of it.
+    ``stdin`` and the texts that are ``opened`` in an editor are linted in place of the files of their names, and their
+    fixed texts are only returned. Facts come from the whole project, findings only for what was asked. ``parsed`` is
+    what earlier runs parsed, and is kept up to date. ``own`` gives the settings of each file: which rules look at it,
+    and which fixes are taken. ``memory`` is what earlier runs know of files, and takes up what this one finds out; runs
+    that fix, or that are given texts, make no use of it.
 
     Raises:
         SettingsError: a selector fits no rule, or the settings of a file are wrong.
         UnusableError: the baseline cannot be read, or git does not know the revision.
     """
-    if settings.fix or settings.diff:
-        return Run.prepare(paths, settings, stdin, own).fixed()
-    if memory is not None and stdin is None:
+    given = {source.name: source for source in (stdin, *opened) if source is not None}
+    fixing = settings.fix or settings.diff
+    if memory is not None and not fixing and not given:
         try:
-            run = Run.prepare(paths, settings, stdin, own, memory)
+            run = Run.prepare(paths, settings, given, own, memory)
             return run.result(Recall(run, memory).findings())
         except ChangedWhileReadError:
             memory.seen.clear()  # what this run saw is no world that ever was
-    run = Run.prepare(paths, settings, stdin, own)
-    return run.result(run.lint(run.sources))
+    run = Run.prepare(paths, settings, given, own)
+    run.parsed = parsed if parsed is not None else {}
+    if fixing:
+        return run.fixed()
+    findings = run.lint(run.sources)
+    if parsed is not None:
+        _forget(parsed, {**run.context, **run.sources})
+    return run.result(findings)
+
+
+def _forget(parsed: Parsed, sources: Mapping[str, Source]) -> None:
+    """Keep what was parsed of these texts alone, so that a long session does not grow with every change."""
+    current = {(name, source.utf8) for name, source in sources.items()}
+    for key in parsed.keys() - current:
+        del parsed[key]
 
 
 def linted_files(paths: Sequence[Path], settings: Settings, own: SettingsOf | None = None) -> Result:
     """The files that would be linted, by name in ``Result.names``; nothing is read."""
-    scopes = Scopes(Scope.of(settings, listed_rules(), _costs(), []), own)
+    scopes = Scopes(Scope.of(settings, listed_rules(settings.plugins), {}, []), own)
     found = walk(paths, settings)
     names = _wanted(found.files, paths, settings, scopes)
     problems = [Problem(path, message) for path, message in found.problems]
     return Result(problems=problems, files=len(names), names=tuple(names))
 
 
-def explain_hot(path: Path, row: int, settings: Settings, most: int = 10) -> Why:
+def explain_hot(path: Path, row: int, settings: Settings, *, cell: int | None = None, most: int = 10) -> Why:
     """Why the innermost statement on a row of a file runs as often as it does, with ``most`` ways at most.
+
+    In a notebook it is a row of the cell with this number, and so are all rows in the answer.
 
     Raises:
         NoCodeError: no statement stands on that row, or the file cannot be read.
     """
-    run = Run.prepare([path], replace(settings, baseline=None, since=None), None, None)
+    run = Run.prepare([path], replace(settings, baseline=None, since=None), {})
     name = _name(path.absolute(), settings.root)
     _readable(run, path, name)
     units, broken = run.units({each: source for each, source in run.sources.items() if each == name})
     if name in broken:
         raise NoCodeError(f"{name}:{broken[name].row}: {broken[name].message}")
-    if not units:
+    analysis = units[0].analysis() if units else None
+    facts = analysis.project.files.get(inner_name(name)) if analysis is not None else None
+    if analysis is None or facts is None:
         return Why(reasons=(_unread(name),))
-    analysis = units[0].analysis()
-    facts = analysis.project.files[name]
+    if cell is not None:
+        row = row_of_cell(facts.source, name, cell, row)
     rows = facts.source.utf8.count(b"\n") + 1
     if row > rows:
         raise NoCodeError(f"{name} ends on line {rows}, before line {row}")
     nodes = [stmt for stmt in facts.places if stmt.lineno <= row <= (stmt.end_lineno or stmt.lineno)]
     own = [stmt for stmt in nodes if row in _rows(stmt)]
     if not own:
-        raise NoCodeError(f"there is no statement on line {row} of {name}")
+        raise NoCodeError(
+            f"there is no statement on {f'that line of cell {cell}' if cell else f'line {row}'} of {name}"
+        )
     innermost = max(own, key=lambda stmt: (stmt.lineno, -(stmt.end_lineno or 0)))
-    return shortened(explain(analysis.heat, facts, innermost), most)
+    why = shortened(explain(analysis.heat, facts, innermost), most)
+    return by_cells(why, {name: facts.source for name, facts in analysis.project.files.items()})
 
 
 def _readable(run: Run, path: Path, name: str) -> None:
@@ -134,28 +159,29 @@ class Run:
     settings: Settings
     scopes: Scopes
     known: Known
+    given: Mapping[str, Source]
     memory: Memory | None = None
-    stdin: Source | None = None
     files: dict[str, File] = field(default_factory=dict)
     wanted: frozenset[str] = frozenset()
     sources: dict[str, Source] = field(default_factory=dict)
     context: dict[str, Source] = field(default_factory=dict)
     unreadable: dict[str, Unparsed] = field(default_factory=dict)
     result_: Result = field(default_factory=Result)
-    parsed: dict[tuple[str, bytes], FileFacts | Unparsed | None] = field(default_factory=dict)
+    parsed: Parsed = field(default_factory=dict)
 
     @classmethod
     def prepare(
         cls,
         paths: Sequence[Path],
         settings: Settings,
-        stdin: Source | None = None,
+        given: Mapping[str, Source],
         own: SettingsOf | None = None,
         memory: Memory | None = None,
     ) -> Run:
         """Select the rules and find the files; without memory they are all read."""
-        scopes = Scopes(Scope.of(settings, listed_rules(), _costs(), []), own)
-        run = cls(settings, scopes, Known.of(settings), memory, stdin)
+        plugins = settings.plugins
+        scopes = Scopes(Scope.of(settings, listed_rules(plugins), costs_of(plugins), []), own)
+        run = cls(settings, scopes, Known.of(settings), given, memory)
         run._find(paths)
         if memory is None:
             run.load(sorted(run.files))
@@ -166,17 +192,17 @@ class Run:
         found = walk(paths, self.settings)
         self.result_.problems.extend(Problem(path, message) for path, message in found.problems)
         wanted = _wanted(found.files, paths, self.settings, self.scopes)
-        stdin = self.stdin
-        given = {**wanted, **({stdin.name: stdin.path} if stdin is not None else {})}
-        reader = Reader([word.encode() for word in _gate()], self.memory)
-        files, problems = reader.read_all({**self._project(given, found), **wanted})
+        asked = {**wanted, **{name: source.path for name, source in self.given.items()}}
+        project = {**self._project(asked, found), **wanted}
+        reader = Reader(sorted({word.encode() for rule in self.scopes.available for word in rule.gate}), self.memory)
+        files, problems, skipped = reader.read_all(project)
         self.result_.problems.extend(Problem(name, told) for name, told in problems.items() if name in wanted)
-        if stdin is not None:
-            files[stdin.name] = reader.given(stdin)
-        self.result_.files = len(given)
+        self.result_.skipped.extend(Skipped(name, told) for name, told in skipped.items() if name in wanted)
+        files.update((name, reader.given(source)) for name, source in self.given.items())
+        self.result_.files = len(asked)
         self.files = {name: files[name] for name in sorted(passing(files.values()))}
-        self.wanted = frozenset(given)
-        self.result_.context = len(self.files.keys() - given.keys())
+        self.wanted = frozenset(asked)
+        self.result_.context = len(self.files.keys() - asked.keys())
 
     def _project(self, wanted: Mapping[str, Path], found: Walk) -> dict[str, Path]:
         """All files of the project, for their facts."""
@@ -209,8 +235,8 @@ class Run:
             if name in self.sources or name in self.context:
                 continue
             target = self.sources if name in self.wanted else self.context
-            if self.stdin is not None and name == self.stdin.name:
-                target[name] = self.stdin
+            if name in self.given:
+                target[name] = self.given[name]
                 continue
             try:
                 target[name] = self.files[name].source()
@@ -235,20 +261,30 @@ class Run:
         """
         everything = {**self.context, **sources}
         known = {name: self.facts(everything[name]) for name in sorted(everything)}
-        files = {name: facts for name, facts in known.items() if isinstance(facts, FileFacts)}
-        names = {facts.path: name for name, facts in files.items()}
-        groups = connected({facts.path: facts.links for facts in files.values()})
-        units = [self.unit([files[names[path]] for path in sorted(group)], names, sources) for group in groups]
         broken = {name: facts for name, facts in known.items() if isinstance(facts, Unparsed)}
-        return [unit for unit in units if unit.targets], broken
+        groups = together({name: facts.links for name, facts in known.items() if isinstance(facts, FileFacts)})
+        # What has no facts, as tests have none, may still hold comments that a rule looks at.
+        groups += [[name] for name in sources if known[name] is None]
+        units = (self.unit(group, known, sources) for group in groups if not sources.keys().isdisjoint(group))
+        return list(units), broken
 
-    def unit(self, files: Sequence[FileFacts], names: Mapping[str, str], sources: Mapping[str, Source]) -> Unit:
-        """A unit of files, of which those among ``sources`` are reported on; ``names`` by the path of their facts."""
-        targets = {}
-        for name in (names[facts.path] for facts in files):
+    def unit(
+        self,
+        names: Iterable[str],
+        known: Mapping[str, FileFacts | Unparsed | None],
+        sources: Mapping[str, Source],
+    ) -> Unit:
+        """A unit of files, of which those among ``sources`` are reported on."""
+        files: list[FileFacts] = []
+        targets: dict[str, Target] = {}
+        for name in names:
+            facts = known[name]
+            if isinstance(facts, FileFacts):
+                files.append(facts)
             if name in sources:
                 scope = self.scopes.of(sources[name].path)
-                targets[name] = Target(sources[name], scope, self._shown(sources[name], scope))
+                heed = not self.settings.ignore_noqa
+                targets[name] = Target(sources[name], scope, self._shown(sources[name], scope), heed)
         return Unit(files, targets, self.settings)
 
     def lint(self, sources: Mapping[str, Source]) -> dict[str, list[Finding]]:
@@ -256,16 +292,29 @@ class Run:
         units, broken = self.units(sources)
         drafts = {done.name: done.findings for done in self.done(units)}
         return {
-            name: [syntax_error(name, broken[name])] if name in broken else self.offered(source, drafts.get(name, ()))
+            name: self.broken(name, broken[name]) if name in broken else self.offered(source, drafts.get(name, ()))
             for name, source in sources.items()
         }
+
+    def broken(self, name: str, why: Unparsed) -> list[Finding]:
+        """The finding for a file that has no facts; of one that is too large it is only noted."""
+        if not why.too_much:
+            return [syntax_error(name, why, self.scopes.of(self.files[name].path).linter.target)]
+        skipped = Skipped(name, why.message)
+        self.result_.skipped += [skipped] if skipped not in self.result_.skipped else []
+        return []
 
     def done(self, units: Sequence[Unit]) -> Iterator[Done]:
         """Lint units; what goes wrong is noted."""
         for done in lint_all(units, self.settings.jobs):
             self.result_.unpaired += done.unpaired
-            self.result_.problems.extend(each for each in done.problems if each not in self.result_.problems)
+            self._tell(*done.problems)
             yield done
+
+    def _tell(self, *problems: Problem) -> None:
+        """Note problems, of those that say the same the first."""
+        told = {(problem.path, problem.message) for problem in self.result_.problems}
+        self.result_.problems += [problem for problem in problems if (problem.path, problem.message) not in told]
 
     def offered(self, source: Source, drafts: Iterable[Finding]) -> list[Finding]:
         """What is to be shown of the findings of a file: nothing known, and fixes only where they are wanted."""
@@ -291,9 +340,10 @@ class Run:
         result = self.result_
         result.findings.extend(finding for name in findings for finding in findings[name])
         unreadable = ((name, why) for name, why in self.unreadable.items() if name in self.wanted - findings.keys())
-        result.findings.extend(syntax_error(name, why) for name, why in unreadable)
+        result.findings.extend(finding for name, why in unreadable for finding in self.broken(name, why))
         result.findings.sort(key=lambda finding: finding.order)
         result.sources = {**result.sources, **self.sources}
+        result.plugins = self.scopes.plugins
         broken = {finding.path for finding in result.findings if finding.code == SYNTAX_ERROR}
         scopes = {name: self.scopes.of(self.files[name].path) for name in self.files.keys() & self.wanted}
         result.stale = self.known.stale({name: scope for name, scope in scopes.items() if name not in broken})
@@ -312,7 +362,7 @@ class Run:
         remaining = dict(outcome.remaining)
         for name, applied in outcome.applied.items():
             before, after = self.sources[name], outcome.sources[name]
-            if self.settings.fix and not self.settings.diff and (self.stdin is None or name != self.stdin.name):
+            if self.settings.fix and not self.settings.diff and name not in self.given:
                 try:
                     replace_file(before, after)
                 except (ChangedMeanwhileError, UnencodableError, OSError) as error:
@@ -336,19 +386,6 @@ def _wanted(files: Iterable[Path], given: Sequence[Path], settings: Settings, sc
         for path in files
         if path in named or (scope := scopes.of(path)) is scopes.run or not scope.excludes(path)
     }
-
-
-def _gate() -> frozenset[str]:
-    """The words of which a file must hold one to be of interest to any rule."""
-    return frozenset(word for rule in listed_rules() for word in rule.gate)
-
-
-def _costs() -> dict[tuple[str, str], Cost]:
-    """Figures by code and name of the example; the empty name stands for the rule's first example."""
-    found = dict(figures_by_example())
-    for (code, _), cost in figures_by_example().items():
-        found.setdefault((code, ""), cost)
-    return found
 
 
 def _name(path: Path, root: Path) -> str:

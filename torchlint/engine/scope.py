@@ -9,9 +9,11 @@ from pathlib import Path
 
 from torchlint.engine.lint import Linter
 from torchlint.engine.result import Problem
+from torchlint.engine.rules import costs_of, listed_rules
 from torchlint.rule import Cost, Finding, PlainFix, Rule
+from torchlint.rule.versions import Target, Version
 from torchlint.settings.model import Settings
-from torchlint.settings.select import check_options, matching, resolve
+from torchlint.settings.select import UnknownWordError, check_options, matching, resolve
 from torchlint.sources.globs import Globs
 
 SettingsOf = Callable[[Path], Settings]
@@ -34,11 +36,19 @@ class Scope:
         costs: Costs,
         problems: list[Problem],
     ) -> Scope:
-        """Select the rules.
+        """Select the rules, and check every word in the settings that stands for rules.
 
         Raises:
             SettingsError: a selector fits no rule, or a rule has no such option.
         """
+        try:
+            return cls._of(settings, available, costs, problems)
+        except UnknownWordError as error:
+            error.file = settings.file
+            raise
+
+    @classmethod
+    def _of(cls, settings: Settings, available: Sequence[type[Rule]], costs: Costs, problems: list[Problem]) -> Scope:
         codes = resolve(
             available,
             select=settings.select,
@@ -48,9 +58,18 @@ class Scope:
         )
         check_options(available, settings.rules)
         rules = tuple(rule() for rule in available if rule.code in codes)
-        scope = cls(settings, Linter(rules, costs, available, problems), available)
+        target = Target(_version(settings.target_torch), _version(settings.target_version))
+        scope = cls(settings, Linter(rules, costs, available, problems, target=target), available)
         scope.unfixable  # noqa: B018  a wrong selector is told before anything is read
+        for _, selectors in settings.per_file_ignores:
+            matching(selectors, available, "per-file-ignores")
         return scope
+
+    @cached_property
+    def every(self) -> Linter:
+        """All rules, selected or not."""
+        rules = tuple(rule() for rule in self.available)
+        return Linter(rules, {}, self.available, self.linter.problems, target=self.linter.target)
 
     @cached_property
     def unfixable(self) -> frozenset[str]:
@@ -85,6 +104,14 @@ class Scope:
         return fix.accepted(self.settings.unsafe_fixes, self.settings.accept)
 
 
+def _version(text: str | None) -> Version | None:
+    """A setting such as ``2.2`` or ``py310`` as numbers."""
+    if text is None:
+        return None
+    major, minor = (text[2], text[3:]) if text.startswith("py") else text.split(".")
+    return int(major), int(minor)
+
+
 class Scopes:
     """The scope of each file: its own where its settings are not those of the run."""
 
@@ -105,7 +132,20 @@ class Scopes:
         settings = self._own(path)
         known = self._known.get(id(settings))
         if known is None:
-            linter = self.run.linter
-            known = Scope.of(settings, self.run.available, linter.costs, linter.problems)
+            run, linter = self.run, self.run.linter
+            alike = settings.plugins == run.settings.plugins
+            available = run.available if alike else listed_rules(settings.plugins)
+            costs = linter.costs if alike else costs_of(settings.plugins)
+            known = Scope.of(settings, available, costs, linter.problems)
             self._known[id(settings)] = known
         return known
+
+    @property
+    def available(self) -> frozenset[type[Rule]]:
+        """The rules of all scopes so far, selected or not."""
+        return frozenset(rule for scope in self._known.values() for rule in scope.available)
+
+    @property
+    def plugins(self) -> tuple[str, ...]:
+        """The rule packages of all scopes so far, besides the built-in one."""
+        return tuple(sorted({package for scope in self._known.values() for package in scope.settings.plugins}))

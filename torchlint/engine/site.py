@@ -7,14 +7,18 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from torchlint.engine.compilation import Compilation
 from torchlint.engine.holdings import Holdings
 from torchlint.engine.learning import Learning
 from torchlint.engine.place import place_of
+from torchlint.engine.rework import Rework
 from torchlint.engine.surroundings import Surroundings
 from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.model import Bind, Scope, decorators
+from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.guards import raises
-from torchlint.rule import CallSite, Link, Use
+from torchlint.facts.state.uses import mutated
+from torchlint.rule import Link, Use
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
 _FLAG = re.compile(r"(^|_)(debug\w*|sanity\w*|check_nans?|check_finite|check_numerics|validate|validation)($|_)")
 
 
-class PairedSite(Learning, Surroundings, Holdings):
+class PairedSite(Learning, Surroundings, Holdings, Compilation, Rework):
     """All that a rule may ask about a node."""
 
     __slots__ = ()
@@ -168,7 +172,7 @@ class PairedSite(Learning, Surroundings, Holdings):
                 return True
             scope = scope.parent
         body = self.twin if isinstance(self.twin, (ast.With, ast.FunctionDef, ast.AsyncFunctionDef)) else None
-        calls = [part for part in ast.walk(body) if isinstance(part, ast.Call)] if body is not None else []
+        calls = [part for part in walk(body) if isinstance(part, ast.Call)] if body is not None else []
         return any(self._calls_compiled(call.func, compiled) for call in calls)
 
     def _calls_compiled(self, func: ast.expr, compiled: frozenset[str]) -> bool:
@@ -186,7 +190,7 @@ class PairedSite(Learning, Surroundings, Holdings):
     def mutated(self, node: cst.CSTNode) -> bool:
         """Whether what an expression is assigned to is changed in place later."""
         twin = self._expr(node)
-        return twin is not None and self.analysis.uses.mutated(self.facts, twin)
+        return twin is not None and mutated(self.facts, twin)
 
     def leaves_as_data(self) -> bool:
         """Whether nothing that leaves a ``with`` block or function can be a tensor."""
@@ -196,11 +200,6 @@ class PairedSite(Learning, Surroundings, Holdings):
         if not isinstance(twin, (ast.With, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef)):
             return False
         return self.analysis.escapes.leaves_as_data(self.facts, twin)
-
-    def calls_of(self, node: cst.CSTNode) -> Sequence[CallSite]:
-        """All places that call what an expression is assigned to."""
-        twin = self._expr(node)
-        return self.analysis.uses.calls_of(self.facts, twin) if twin is not None else []
 
     def uses(self, node: cst.CSTNode) -> frozenset[Use]:
         """Where the value of an expression goes."""

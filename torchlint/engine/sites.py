@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from torchlint.engine.analysis import Analysis
 from torchlint.engine.place import place_of
 from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.nesting import around
+from torchlint.facts.code.tree import children, walk
 from torchlint.facts.hotness.guards import raises
 from torchlint.rule import Frequency, Kind, Rule, Value
 
@@ -32,6 +34,8 @@ class Triggers:
     stored: list[Rule] = field(default_factory=list)
     ensembles: list[Rule] = field(default_factory=list)
     assigned: dict[str, list[Rule]] = field(default_factory=dict)
+    takers: list[Rule] = field(default_factory=list)
+    breaks: list[Rule] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for rule in self.rules:
@@ -57,6 +61,10 @@ class Triggers:
                 self.ensembles.append(rule)
             if rule.trigger.grown:
                 self.grown.append(rule)
+            if rule.trigger.takers:
+                self.takers.append(rule)
+            if rule.trigger.breaks:
+                self.breaks.append(rule)
             if rule.trigger.imports:
                 self.imports.append(rule)
             if rule.trigger.stored:
@@ -80,6 +88,12 @@ class Triggers:
         yield from self._tests(analysis, facts)
         for node in analysis.growth.added(facts) if self.grown else ():
             rules = [rule for rule in self.grown if hot_enough(analysis, facts, node, rule)]
+            if rules:
+                yield node, rules
+        for call in analysis.compiling.bypasses.takers(facts) if self.takers else ():
+            yield call, self.takers
+        for node in analysis.compiling.breaks.of(facts) if self.breaks else ():
+            rules = [rule for rule in self.breaks if hot_enough(analysis, facts, node, rule)]
             if rules:
                 yield node, rules
         yield from self._imports(facts)
@@ -111,7 +125,7 @@ class Triggers:
         if not rules and not self.networks:
             return []
         hot = [rule for rule in rules if hot_enough(analysis, facts, call, rule)]
-        runners = [rule for rule in self.networks if rule not in rules and hot_enough(analysis, facts, call, rule)]
+        runners = [rule for rule in self.networks if rule not in rules and may_run(analysis, facts, call, rule)]
         return [*hot, *runners] if runners and analysis.autograd.runs(facts, call) else hot
 
     def _imports(self, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
@@ -177,7 +191,7 @@ def fits(analysis: Analysis, facts: FileFacts, stmt: ast.stmt, rule: Rule) -> bo
         return False
     if not rule.trigger.mentions:
         return True
-    names = (part for expression in header(stmt) for part in ast.walk(expression))
+    names = (part for expression in header(stmt) for part in walk(expression))
     return any(
         analysis.project.qualified(facts, part) in rule.trigger.mentions
         for part in names
@@ -189,7 +203,7 @@ def header(stmt: ast.stmt) -> list[ast.AST]:
     """The expressions in the header of a statement."""
     if isinstance(stmt, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return [*stmt.decorator_list]
-    return [part for part in ast.iter_child_nodes(stmt) if not isinstance(part, ast.stmt)]
+    return [part for part in children(stmt) if not isinstance(part, ast.stmt)]
 
 
 def hot_enough(analysis: Analysis, facts: FileFacts, node: ast.AST, rule: Rule) -> bool:
@@ -197,6 +211,15 @@ def hot_enough(analysis: Analysis, facts: FileFacts, node: ast.AST, rule: Rule) 
     if rule.least is Frequency.ONCE:
         return True
     return analysis.heat.frequency(facts, place_of(node)) >= rule.least
+
+
+def may_run(analysis: Analysis, facts: FileFacts, call: ast.Call, rule: Rule) -> bool:
+    """Whether a call stands where a rule wants to know of runs of networks; cheaper to tell than whether it is one."""
+    if not hot_enough(analysis, facts, call, rule):
+        return False
+    if rule.trigger.looped and next(around(facts, call), None) is None:
+        return False
+    return not rule.trigger.recorded or analysis.autograd.records(facts, call) is True
 
 
 def masked(analysis: Analysis, facts: FileFacts, node: ast.Subscript) -> bool:

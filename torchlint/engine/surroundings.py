@@ -13,7 +13,7 @@ from torchlint.facts.code.model import Scope
 from torchlint.facts.code.nesting import in_handler
 from torchlint.facts.hotness.guards import names_in
 from torchlint.facts.values import torch_table
-from torchlint.rule import Loop, Picked, Value
+from torchlint.rule import Loop, Picked, Row, Value
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -37,6 +37,11 @@ class Surroundings(Place):
         """The tensor whose element an expression is in each round of a loop."""
         twin = self._expr(node)
         return self.analysis.elements.of(self.facts, twin) if twin is not None else None
+
+    def row(self, node: cst.CSTNode) -> Row | None:
+        """The element of a collection that an expression is in each round of a loop."""
+        twin = self._expr(node)
+        return self.analysis.rows.of(self.facts, twin) if twin is not None else None
 
     def picked(self) -> Picked | None:
         """What a loop computes with elements of tensors."""
@@ -178,6 +183,17 @@ class Surroundings(Place):
     def polls(self) -> bool:
         """Whether a ``while`` only asks whether something has happened."""
         return isinstance(self.twin, ast.While) and self.analysis.waiting.polls(self.facts, self.twin)
+
+    def steps_one(self, call: cst.Call) -> bool:
+        """Whether a call in a loop steps one environment with a network's action."""
+        twin = self._expr(call)
+        return isinstance(twin, ast.Call) and self.analysis.pacing.alone(self.facts, twin)
+
+    def updated_each_step(self, call: cst.Call) -> int:
+        """The row of a call that runs a gradient update for each step."""
+        twin = self._expr(call)
+        update = self.analysis.pacing.updated(self.facts, twin) if isinstance(twin, ast.Call) else None
+        return update.lineno if update is not None else 0
 
     def only_indexes(self, node: cst.CSTNode) -> bool:
         """Whether the elements that a ``for`` goes over only index tensors and arrays."""

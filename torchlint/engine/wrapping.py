@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from torchlint.engine.rows import Rows
 from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.tree import walk
 from torchlint.rule import Edit
 from torchlint.sources.lines import LineTable
 
@@ -48,7 +49,7 @@ def wrapped(facts: FileFacts, table: LineTable, node: ast.AST, header: str, edit
 
 def _hands_over(stmt: ast.stmt) -> bool:
     """Whether others run in the middle of a statement, who would run inside the ``with`` too."""
-    return any(isinstance(part, (ast.Yield, ast.YieldFrom, ast.Await)) for part in ast.walk(stmt))
+    return any(isinstance(part, (ast.Yield, ast.YieldFrom, ast.Await)) for part in walk(stmt))
 
 
 def _unit(facts: FileFacts, rows: Rows, stmt: ast.stmt, indent: str) -> str | None:

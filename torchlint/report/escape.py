@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 # Controls, invisible format characters (bidirectional overrides, zero-width joiners), lone surrogates, and the two
 # Unicode line separators: each of them can move the cursor, end a line for some reader, or hide what is really there.
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_COLONS = re.compile(r"^([ \t]*):(?=:)", re.MULTILINE)
+_NUMBER_SIGNS = re.compile(r"##(?=\[|vso\[)", re.IGNORECASE)
 
 
 def visible(text: str, keep: str = "") -> str:
@@ -20,6 +23,15 @@ def _show(char: str) -> str:
     if unicodedata.category(char) not in _UNSAFE:
         return char
     return char.encode("unicode_escape").decode("ascii")
+
+
+def defused(text: str) -> str:
+    r"""Lines for people, which a service that runs torchlint may read for commands: none of them is one.
+
+    GitHub takes a line that begins with ``::`` for a command, and it and Azure one with ``##[`` or ``##vso[`` anywhere;
+    a file may be called so.
+    """
+    return _NUMBER_SIGNS.sub(r"#\\x23", _COLONS.sub(r"\1\\x3a", text))
 
 
 def encodable(text: str) -> str:

@@ -14,6 +14,7 @@ from rich.text import Text
 from torchlint.report.cost import duration, factor
 from torchlint.report.style import ASCII, LABEL, LEVELS, QUIET, UNICODE, Signs
 from torchlint.rule import Cost, Rule, RuleSet
+from torchlint.rule.versions import ANY
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -41,7 +42,13 @@ class Explanation:
         changes = ", ".join(change.value for change in rule.may_change)
         fix = f"fix may change {changes}" if changes else "fix changes nothing but the time"
         gain = "; gain on CUDA only" if rule.cuda_only else ""
-        return f"{rule.level.value}; set: {_SETS[rule.set]}; {fix if rule.fixable else 'no fix'}{gain}"
+        since = f"; for torch {self.since} and newer" if self.since else ""
+        return f"{rule.level.value}; set: {_SETS[rule.set]}; {fix if rule.fixable else 'no fix'}{gain}{since}"
+
+    @property
+    def since(self) -> str:
+        """The oldest torch that the rule is for; empty: any."""
+        return ".".join(map(str, self.rule.torch)) if self.rule.torch > ANY else ""
 
 
 def explain(rule: type[Rule], figures: Sequence[Cost]) -> Explanation:
@@ -111,6 +118,7 @@ def _object(explanation: Explanation) -> dict[str, object]:
         "fixable": rule.fixable,
         "may_change": [change.value for change in rule.may_change],
         "cuda_only": rule.cuda_only,
+        "torch": explanation.since or None,
         "introduction": explanation.introduction,
         "sections": dict(explanation.sections),
         "figures": [asdict(cost) for cost in explanation.figures],

@@ -1,6 +1,7 @@
 """The floor that rules stand on: everything a rule module may import besides ``torchlint.cst``."""
 
 from torchlint.rule.base import Example, Fix, Input, Report, Rule, RuleSet, Trigger
+from torchlint.rule.compiling import Break, Bypass, Splits, Taken, Way
 from torchlint.rule.finding import (
     Applicability,
     Change,
@@ -13,14 +14,20 @@ from torchlint.rule.finding import (
 )
 from torchlint.rule.flow import Average, Network, Run, Use
 from torchlint.rule.frequency import Frequency, Hop, Hotness
-from torchlint.rule.loop import Loop, Picked
+from torchlint.rule.loop import Loop, Picked, Row
 from torchlint.rule.site import CallSite, Link, Site
 from torchlint.rule.value import UNKNOWN, Device, Kind, Value
 
+API_VERSION = 1
+"""The version of what is offered here. A rule package says in ``TORCHLINT_API`` which one it is written for."""
+
 __all__ = [
+    "API_VERSION",
     "UNKNOWN",
     "Applicability",
     "Average",
+    "Break",
+    "Bypass",
     "CallSite",
     "Change",
     "Cost",
@@ -42,11 +49,15 @@ __all__ = [
     "PlainFix",
     "Position",
     "Report",
+    "Row",
     "Rule",
     "RuleSet",
     "Run",
     "Site",
+    "Splits",
+    "Taken",
     "Trigger",
     "Use",
     "Value",
+    "Way",
 ]

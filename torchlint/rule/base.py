@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from torchlint.rule.finding import Change, Level
 from torchlint.rule.frequency import Frequency
 from torchlint.rule.value import Kind
+from torchlint.rule.versions import ANY, Version
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -43,6 +44,7 @@ class Trigger:
         scalar_subscripts: subscripts with an index that is proven a 0-d tensor; the site's node is the subscript.
         networks: calls that run a module with parameters (``self.net(x)``), also through a method or function of the
             project that gives tensors of its graph (``model.policy(x)``); the site's node is the call.
+        recorded: of these only calls where autograd is known to record. looped: only those in a loop of their function.
         copies: calls of project functions that do nothing but copy their argument to the host (``to_np(x)``); the
             site's node is the call.
         tests: expressions that Python asks for their truth and that are proven tensors: of ``if``, ``while``,
@@ -55,7 +57,11 @@ class Trigger:
             ``os.environ["KEY"] = x``, ``torch.backends`` of ``torch.backends.cudnn.benchmark = x``; the site's node is
             the target.
         ensembles: calls in loops that run one of several networks built alike (see ``Site.ensemble``).
+        takers: calls that keep a module which the same function compiles later.
+        breaks: calls and tests that break the graph of compiled code (see ``Site.breaks_graph``).
         assigned: attributes; the site's node is the value that is assigned to one of an object other than ``self``.
+        suppressions: comments that silence findings but silence none. They are no nodes: what there is to say is said
+            under the rule's name without a call of ``check``.
     """
 
     calls: frozenset[str] = frozenset()
@@ -66,6 +72,8 @@ class Trigger:
     bool_subscripts: bool = False
     scalar_subscripts: bool = False
     networks: bool = False
+    recorded: bool = False
+    looped: bool = False
     tests: bool = False
     copies: bool = False
     grown: bool = False
@@ -73,6 +81,9 @@ class Trigger:
     stored: frozenset[str] = frozenset()
     ensembles: bool = False
     assigned: frozenset[str] = frozenset()
+    suppressions: bool = False
+    takers: bool = False
+    breaks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +101,7 @@ class Fix:
         setup: statements that the new code needs, put at the end of the enclosing class's own ``__init__``.
         decorators: expressions to put as decorators on the function that holds the site, innermost last.
         within: the header of a ``with`` statement (``torch.no_grad()``) to put around the site's statement.
+        torch, python: the oldest versions that understand the new code; it is not offered to projects for older ones.
     """
 
     message: str
@@ -101,6 +113,8 @@ class Fix:
     setup: tuple[str, ...] = ()
     decorators: tuple[str, ...] = ()
     within: str = ""
+    torch: Version = ANY
+    python: Version = ANY
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +123,7 @@ class Report:
 
     ``shared`` is appended to the message when the rule reports more than once in the function; ``{count}`` in it
     becomes the number. ``figure`` names the row of ``figures.json`` that fits the case best; empty: the rule's first.
-    ``level`` overrides the rule's own.
+    ``level`` overrides the rule's own, and so does ``torch``, the oldest version that it holds for.
     """
 
     node: cst.CSTNode
@@ -118,6 +132,7 @@ class Report:
     shared: str = ""
     figure: str = ""
     level: Level | None = None
+    torch: Version | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +186,8 @@ class Rule:
         yields_to: codes of rules that win over this one on the same expression.
         cuda_only: the gain exists on an accelerator only.
         about_memory: the smell costs memory, whatever it does to the time.
+        torch: the oldest version of torch that has the better form; the rule is silent where a project says that it
+            runs with an older one.
         may_change: everything that any of its fixes may change.
         exceptions: kinds of awkward inputs with which the fixed code does otherwise although no ``Change`` names how
             (``negative strides``), each with words that say so and that stand in the documentation, too.
@@ -188,6 +205,7 @@ class Rule:
     yields_to: ClassVar[tuple[str, ...]] = ()
     cuda_only: ClassVar[bool] = False
     about_memory: ClassVar[bool] = False
+    torch: ClassVar[Version] = ANY
     fixable: ClassVar[bool] = False
     may_change: ClassVar[tuple[Change, ...]] = ()
     exceptions: ClassVar[Mapping[str, str]] = {}

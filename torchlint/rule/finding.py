@@ -57,6 +57,7 @@ class PlainFix:
 
     ``may_change`` names all it can change besides the time. ``assumes`` says what could not be proven and must hold
     for the fix to be right; such a fix is taken by ``--unsafe-fixes`` only. With neither the fix is safe.
+    ``removes`` is the comment that it is there to take away or to shorten; every other comment stays.
     """
 
     message: str
@@ -64,6 +65,7 @@ class PlainFix:
     may_change: tuple[Change, ...] = ()
     assumes: str = ""
     loses_comment: bool = False
+    removes: str = ""
 
     @property
     def applicability(self) -> Applicability:

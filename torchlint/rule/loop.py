@@ -59,7 +59,24 @@ class Picked:
     Attributes:
         carried: each round computes with the result of the one before: a recurrence, such as a discounted sum.
         single: the elements are single numbers as far as is known, not rows of several environments.
+        prepared: something that it reads was computed from several tensors at once, before the loop.
     """
 
     carried: bool = False
     single: bool = False
+    prepared: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One element of a collection, another one in each round of a loop.
+
+    Attributes:
+        over: the collection.
+        single: the element is made a batch of one (``o.unsqueeze(0)``, ``xs[i : i + 1]``).
+        counted: of ``xs[i]`` what the loop counts, as source (``range(len(xs))``), else empty.
+    """
+
+    over: Value = UNKNOWN
+    single: bool = False
+    counted: str = ""

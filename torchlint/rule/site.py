@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import libcst as cst
 
+    from torchlint.rule.compiling import Break, Bypass, Taken
     from torchlint.rule.flow import Average, Network, Run, Use
     from torchlint.rule.frequency import Frequency, Hop, Hotness
-    from torchlint.rule.loop import Loop, Picked
+    from torchlint.rule.loop import Loop, Picked, Row
     from torchlint.rule.value import Value
 
 
@@ -124,6 +125,21 @@ class Site(Protocol):
     def calls_of(self, node: cst.CSTNode) -> Sequence[CallSite]:
         """All places known to call the object that the expression is assigned to, e.g. a compiled module."""
 
+    def refused(self, node: cst.CSTNode) -> bool:
+        """Whether the function that holds the node raises for some of the values that a name or attribute may have."""
+
+    def bypassed(self, call: cst.Call) -> Bypass | None:
+        """How runs get past what a ``torch.compile`` gives, ``None`` where they are not known to.
+
+        Nobody keeps it; or only methods besides ``forward`` are called on it, which run uncompiled.
+        """
+
+    def takes_uncompiled(self, call: cst.Call) -> Taken | None:
+        """Of a call that keeps modules which the same function compiles later, what runs uncompiled because of it."""
+
+    def breaks_graph(self) -> Break | None:
+        """Of a call or a test, whether it breaks the graph of code that the project compiles, and how."""
+
     def uses(self, node: cst.CSTNode) -> frozenset[Use]:
         """Where the value of an expression goes: all ends it comes to; empty where nobody uses it.
 
@@ -190,6 +206,13 @@ class Site(Protocol):
 
         ``v`` of ``for v in t`` and of comprehensions, also through ``zip`` and ``enumerate``, and ``t[i]`` where a
         loop counts ``i``.
+        """
+
+    def row(self, node: cst.CSTNode) -> Row | None:
+        """The element of a collection that an expression is in each round of a loop, and of nothing else.
+
+        Like ``element_of``, of any collection, and also through conversions, views that make a batch of one, parts
+        (``o.state``), and names: ``x`` after ``x = torch.as_tensor(o).unsqueeze(0)``.
         """
 
     def picked(self) -> Picked | None:
@@ -389,3 +412,54 @@ class Site(Protocol):
 
     def in_memory(self, node: cst.CSTNode) -> bool:
         """Whether a dataset only indexes what lies in memory: a ``TensorDataset``, or a class of the project."""
+
+    def unsynchronised(self, call: cst.Call) -> str:
+        """Of the second of two readings of a clock, as source the work on a device that nothing waits for; else empty.
+
+        Both are read in one round of the same loops, and their difference is taken.
+        """
+
+    def warms_up(self, call: cst.Call) -> str:
+        """Of a reading of a clock in a loop, what is compiled in the loop while the clock runs; else empty.
+
+        The clock was started before the loop, and the project compiles whatever its settings say.
+        """
+
+    def unread(self, node: cst.CSTNode, index: int | None = None) -> bool:
+        """Whether nobody reads the local name that a value is assigned to.
+
+        ``index``: of a value that is unpacked, the name for that part of it.
+        """
+
+    def ran_before(self, call: cst.Call) -> int:
+        """Of a call that runs a network, the row of an equal one in the same round that gave the same; 0: none.
+
+        The input, the parameters and all other state are proven the same.
+        """
+
+    def runs_in_vain(self, call: cst.Call) -> int:
+        """Of a call that runs a network, the row of a later ``if`` on a random number; 0: none.
+
+        Only one way out of the ``if`` reads what the call gives.
+        """
+
+    def walks_tree(self) -> bool:
+        """Of a ``while`` or a function that calls itself: whether it walks a binary tree that lies in an array."""
+
+    def narrowed(self, call: cst.Call) -> int:
+        """Of an array that an object keeps and fills, the row where rows of it become a float32 tensor; 0: none."""
+
+    def weighs_values(self, call: cst.Call, scores: cst.BaseExpression) -> bool:
+        """Of a softmax of ``scores`` whether it is attention: ``softmax(q @ k.T / scale) @ v``, its weights unused."""
+
+    def steps_one(self, call: cst.Call) -> bool:
+        """Whether a call in a loop steps one environment with an action that a network chose in the same round."""
+
+    def updated_each_step(self, call: cst.Call) -> int:
+        """Of a step of an environment in a loop, the row of a call there that runs a gradient update in each round.
+
+        0 where updates are due at intervals or come in runs of several, and where they learn from the step just made.
+        """
+
+    def listed(self, call: cst.Call) -> str:
+        """Of a random draw, as source the growing collection of the object that is listed for it anew; else empty."""

@@ -27,7 +27,9 @@ OUTPUT_FORMATS = (
     "markdown",
 )
 DEVICES = ("auto", "cpu", "cuda")
+PYTHONS = tuple(f"py3{minor}" for minor in range(7, 16))
 
+_TORCH = re.compile(r"(\d+)\.(\d+)(\.\d+)*")
 _FUNCTION = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
 
 
@@ -70,11 +72,19 @@ def check_keys(table: Mapping[str, object]) -> dict[str, object]:
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """The end of a message that names the known word nearest to a wrong one; empty for an empty word."""
-    import difflib
+    from difflib import SequenceMatcher
 
-    candidates = {name.lower(): name for name in known}
-    close = difflib.get_close_matches(word.lower().replace("_", "-"), list(candidates), n=1, cutoff=0.0)
-    return f"; did you mean {candidates[close[0]]!r}?" if word and close else ""
+    meant = word.lower().replace("_", "-")
+    matcher = SequenceMatcher(b=meant)
+
+    def closeness(name: str) -> tuple[float, int]:
+        """How much is alike, and in how many places: ``TL101`` is nearer to ``TL1O1`` than ``TL611`` is."""
+        matcher.set_seq1(name.lower())
+        return matcher.ratio(), sum(map(str.__eq__, name.lower(), meant))
+
+    names = sorted(known)
+    # However far off, the nearest is named: the list to choose from is one of ours.
+    return f"; did you mean {max(names, key=closeness)!r}?" if word and names else ""
 
 
 def _described(value: object) -> str:
@@ -108,6 +118,18 @@ def _string(value: object) -> str:
 
 def _path(value: object) -> Path:
     return value if isinstance(value, Path) else Path(_string(value))
+
+
+def torch_version(value: object) -> str:
+    """A version of torch as major and minor number.
+
+    Raises:
+        WrongKeyError: it is none.
+    """
+    match = _TORCH.fullmatch(_string(value))
+    if match is None:
+        raise WrongKeyError(f"{value!r} is no version of torch such as '2.2'")
+    return f"{int(match[1])}.{int(match[2])}"
 
 
 def _strings(value: object) -> tuple[str, ...]:
@@ -168,6 +190,14 @@ def _tables(value: object) -> dict[str, dict[str, object]]:
     return {str(name): dict(table) for name, table in value.items()}
 
 
+def _packages(value: object) -> tuple[str, ...]:
+    packages = _strings(value)
+    for package in packages:
+        if not all(part.isidentifier() for part in package.split(".")):
+            raise WrongKeyError(f"{package!r} is not the name of a package")
+    return packages
+
+
 _KEYS: Mapping[str, Callable[[object], object]] = MappingProxyType(
     {
         "select": _strings,
@@ -193,6 +223,9 @@ _KEYS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "cold": _functions,
         "device": _one_of(DEVICES),
         "jobs": _count,
+        "target-torch": torch_version,
+        "target-version": _one_of(PYTHONS),
+        "plugins": _packages,
         "rules": _tables,
         "extend": _string,
     }

@@ -9,13 +9,22 @@ from pathlib import Path
 from types import MappingProxyType
 
 from torchlint.rule import Change
-from torchlint.settings.check import DEVICES, FAIL_LEVELS, OUTPUT_FORMATS
+from torchlint.rule.versions import OLDEST_PYTHON, OLDEST_TORCH
+from torchlint.settings.check import DEVICES, FAIL_LEVELS, OUTPUT_FORMATS, PYTHONS
 from torchlint.settings.model import Settings
 
 _STRINGS = MappingProxyType({"type": "array", "items": {"type": "string"}})
 _STRING = MappingProxyType({"type": "string"})
 _FLAG = MappingProxyType({"type": "boolean"})
 _FUNCTIONS = MappingProxyType({"type": "array", "items": {"type": "string", "pattern": r"^\w+(\.\w+)*:\w+(\.\w+)*$"}})
+
+
+_ASSUMED = MappingProxyType(
+    {
+        "target-torch": ".".join(map(str, OLDEST_TORCH)),
+        "target-version": "py{}{}".format(*OLDEST_PYTHON),
+    }
+)
 
 
 def _one_of(*words: str) -> Mapping[str, object]:
@@ -69,10 +78,26 @@ KEYS: Mapping[str, Key] = MappingProxyType(
         "cold": Key("Functions that are not hot although it looks so.", _FUNCTIONS, '["mylib.debug:dump"]'),
         "device": Key("Where the code runs; auto: what it says itself.", _one_of(*DEVICES), '"cuda"'),
         "jobs": Key(
-            "How many processes may work at once; unset: as many as pay.", {"type": "integer", "minimum": 1}, "4"
+            "How many processes may work at once; not set: as many as pay.", {"type": "integer", "minimum": 1}, "4"
+        ),
+        "target-torch": Key(
+            "The oldest torch that the code has to run with; not set: what the project's dependencies or its lock file "
+            "say, else 2.2.",
+            {"type": "string", "pattern": r"^\d+\.\d+(\.\d+)*$"},
+            '"2.2"',
+        ),
+        "target-version": Key(
+            "The oldest Python that the code has to run with; not set: what the project says, else py310.",
+            _one_of(*PYTHONS),
+            '"py310"',
         ),
         "fail-level": Key("The least level that makes the exit code 1.", _one_of(*FAIL_LEVELS), '"note"'),
         "output-format": Key("How to print.", _one_of(*OUTPUT_FORMATS), '"concise"'),
+        "plugins": Key(
+            "Installed packages whose rules are loaded beside the built-in ones.",
+            {"type": "array", "items": {"type": "string", "pattern": r"^\w+(\.\w+)*$"}},
+            '["torchlint_acme"]',
+        ),
         "rules": Key(
             "Options of rules, a table for each.",
             {"type": "object", "additionalProperties": {"type": "object"}},
@@ -132,7 +157,8 @@ def as_toml(settings: Settings) -> str:
         value = _plain(getattr(settings, key.replace("-", "_")))
         if key == "per-file-ignores" and not value:
             value = {}
-        lines.append(f"# {key} is not set" if value is None else f"{key} = {toml_value(value)}")
+        assumed = f", so {_ASSUMED[key]} holds" if key in _ASSUMED else ""
+        lines.append(f"# {key} is not set{assumed}" if value is None else f"{key} = {toml_value(value)}")
     return "\n".join(lines) + "\n"
 
 

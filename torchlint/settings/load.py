@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ from typing import Any
 from torchlint.settings.check import SettingsError, WrongKeyError, check_keys
 from torchlint.settings.model import Settings
 from torchlint.settings.root import project_root
+from torchlint.settings.select import UnknownWordError
+from torchlint.settings.target import python_of, torch_of
 from torchlint.settings.toml import line_of, read_toml
 
 # In one folder the first that holds settings counts.
@@ -22,7 +24,7 @@ _SECTION = ("tool", "torchlint")
 _RUN_ONLY = ("diff", "output_file", "exit_zero", "exit_non_zero_on_fix", "ignore_noqa", "since", "no_context")
 
 
-_ADDING = ("ignore", "extend-select", "extend-exclude", "per-file-ignores", "unfixable")
+_ADDING = ("ignore", "extend-select", "extend-exclude", "per-file-ignores", "unfixable", "plugins")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +66,7 @@ def load_settings(
     if named and isolated:
         raise SettingsError(f"an isolated run reads no settings file, but one is given: {named[0]}")
     found = _read_named(named[0]) if named else None if isolated else _closest(Path(os.path.abspath(start)))
-    files = _chain(found) if found else []
-    layers = _layers(files, root, base=_base(root) if named else None)
+    layers = _layers(found, root, base=_base(root) if named else None) if found else []
     for text in inline:
         layers.append(_relative_to(root, _base(root), _checked_flags("--config", read_toml(text, "--config"))))
     given = {name: value for name, value in overrides.items() if value is not None}
@@ -74,9 +75,32 @@ def load_settings(
     layers.append(_relative_to(root, _base(root), flags))
     # check_keys gave every value the type of its field.
     fields: dict[str, Any] = {key.replace("-", "_"): value for key, value in _merged(layers).items()}
+    if not isolated:
+        fields.setdefault("target_torch", torch_of(root))
+        fields.setdefault("target_version", python_of(root))
     file = found.path if found else None
-    read = tuple(each.path for each, _ in files)
+    read = tuple(each.path for each in _with_parents(found)) if found else ()
     return dataclasses.replace(Settings(root=root, isolated=isolated, file=file, files=read), **fields, **run_only)
+
+
+def described(error: SettingsError) -> str:
+    """What is wrong, with the file and line where the wrong word stands if a settings file holds it."""
+    if not isinstance(error, UnknownWordError) or error.file is None:
+        return str(error)
+    for file in _with_parents(_read_named(error.file)):
+        value: object = file.table
+        for name in error.path:
+            value = value.get(name) if isinstance(value, Mapping) else None
+        if _holds(value, error.word):
+            return f"{_place(file, (*error.path, error.word))}: {error}"
+    return str(error)
+
+
+def _holds(value: object, word: str) -> bool:
+    """Whether a word stands in a list, in one of the lists of a table, or as the name of one of its keys."""
+    if isinstance(value, Mapping):
+        return word in value or any(_holds(inner, word) for inner in value.values())
+    return isinstance(value, list) and word in value
 
 
 def _is_inline(item: Path | str) -> bool:
@@ -179,32 +203,34 @@ def _base(root: Path) -> Path:
     return here if root in here.parents else root
 
 
-def _chain(file: _File) -> list[tuple[_File, dict[str, object]]]:
-    """A file and those it extends, each with its checked table."""
-    files: list[tuple[_File, dict[str, object]]] = []
-    current = file
-    while True:
-        table = _checked(current)
-        files.append((current, table))
-        parent = table.pop("extend", None)
-        if not isinstance(parent, str):
-            return files
-        path = current.path.parent / Path(parent).expanduser()
-        if path.resolve() in {each.path.resolve() for each, _ in files}:
-            raise SettingsError(f"{_place(current, ['extend'])}: {parent} extends this file in turn")
-        if not os.path.isfile(path):
-            raise SettingsError(f"{_place(current, ['extend'])}: there is no file {parent}")
-        current = _read_named(path)
-
-
-def _layers(
-    files: Sequence[tuple[_File, dict[str, object]]], root: Path, base: Path | None = None
-) -> list[dict[str, object]]:
-    """The tables of settings files that extend each other, the outermost first.
+def _layers(file: _File, root: Path, base: Path | None = None) -> list[dict[str, object]]:
+    """The checked tables of a file and of those it extends, the outermost first.
 
     Their path patterns are relative to ``base``, else to the folder of each file.
     """
-    return [_relative_to(root, base or file.path.parent, table) for file, table in reversed(files)]
+    layers: list[dict[str, object]] = []
+    for current in _with_parents(file):
+        table = _checked(current)
+        table.pop("extend", None)
+        layers.insert(0, _relative_to(root, base or current.path.parent, table))
+    return layers
+
+
+def _with_parents(file: _File) -> Iterator[_File]:
+    """A settings file, the one that it extends, the one that this extends, and so on."""
+    seen = set()
+    while True:
+        yield file
+        seen.add(file.path.resolve())
+        parent = file.table.get("extend")
+        if not isinstance(parent, str):
+            return
+        path = file.path.parent / Path(parent).expanduser()
+        if path.resolve() in seen:
+            raise SettingsError(f"{_place(file, ['extend'])}: {parent} extends this file in turn")
+        if not os.path.isfile(path):
+            raise SettingsError(f"{_place(file, ['extend'])}: there is no file {parent}")
+        file = _read_named(path)
 
 
 def _checked(file: _File) -> dict[str, object]:

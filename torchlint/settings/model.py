@@ -31,6 +31,9 @@ class Settings:
         hot, cold: functions as ``package.module:function`` whose hotness is corrected.
         device: ``auto``, ``cpu`` or ``cuda``.
         jobs: how many processes may work at once; ``None``: as many as pay.
+        target_torch, target_version: the oldest torch and Python that linted code has to run with, e.g. ``2.2`` and
+            ``py310``. ``None``: neither the settings nor the project says.
+        plugins: installed packages whose rules are loaded beside the built-in ones.
         isolated: no settings file was read, and only shipped figures are quoted.
         file: the settings file these come from, where there is one. files: all that were read.
     """
@@ -66,7 +69,10 @@ class Settings:
     cold: tuple[str, ...] = ()
     device: str = "auto"
     jobs: int | None = None
+    target_torch: str | None = None
+    target_version: str | None = None
     isolated: bool = False
+    plugins: tuple[str, ...] = ()
     rules: dict[str, dict[str, object]] = field(default_factory=dict)
     file: Path | None = field(default=None, compare=False)
     files: tuple[Path, ...] = field(default=(), compare=False)

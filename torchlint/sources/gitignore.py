@@ -39,6 +39,8 @@ def ignores_in(folder: str, above: Ignores | None) -> Ignores | None:
     A ``.gitignore`` that cannot be read counts as absent, and so does a pattern that means nothing to git.
     """
     path = os.path.join(folder, ".gitignore")
+    if not os.path.isfile(path):  # reading a pipe would wait for ever
+        return above
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as stream:
             lines = stream.read().split("\n")

@@ -148,6 +148,15 @@ def place_in_cells(text: str, row: int) -> tuple[int, int]:
     return number, row - first
 
 
+def row_in_text(text: str, number: int, row: int) -> int | None:
+    """The row of the text where a 1-based row of a cell stands; ``None``: there is no such cell, or it ends before."""
+    lines = text.split("\n")
+    if f"{_MARK}{number}" not in lines:
+        return None
+    found = lines.index(f"{_MARK}{number}") + 1 + row
+    return found if row >= 1 and place_in_cells(text, found) == (number, row) and found < len(lines) else None
+
+
 def _is_python(document: dict[str, dict[str, dict[str, str]]]) -> bool:
     if not isinstance(document["cells"], list):
         raise TypeError("its cells are no list")

@@ -25,38 +25,55 @@ _TRIVIA = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DE
 
 
 @dataclass(frozen=True, slots=True)
-class _Mark:
-    """What one comment silences: ``selectors``, or everything when they are ``None``."""
+class Mark:
+    """What one comment silences: ``selectors``, or everything when they are ``None``.
 
-    selectors: frozenset[str] | None
-    exact: bool = False
+    Attributes:
+        selectors: codes; where the mark is one of ours (not ``exact``) also prefixes and names.
+        exact: a ``noqa``, which other tools read, too.
+        row, start, end: where it stands: 1-based row, 0-based columns in code points, without the blanks behind it.
+        comment: the column where the comment begins that it stands in, perhaps behind others.
+        whole_file: whether it is about the whole file.
+    """
+
+    selectors: tuple[str, ...] | None
+    exact: bool
+    row: int
+    start: int
+    end: int
+    comment: int
+    whole_file: bool
 
     def covers(self, finding: Finding) -> bool:
-        if self.selectors is None or finding.code in self.selectors:
-            return True
-        if self.exact:
-            return False
-        return any(
-            selector in ("ALL", finding.name) or (selector.isupper() and finding.code.startswith(selector))
-            for selector in self.selectors
-        )
+        """Whether it silences a finding at its place."""
+        return self.selectors is None or any(self.means(selector, finding) for selector in self.selectors)
+
+    def means(self, selector: str, finding: Finding) -> bool:
+        """Whether one of its selectors names a finding."""
+        if self.exact or selector == finding.code:
+            return selector == finding.code
+        return selector in ("ALL", finding.name) or (selector.isupper() and finding.code.startswith(selector))
 
 
 @dataclass(frozen=True, slots=True)
 class Suppressions:
-    """The marks of one file."""
+    """The marks of one file, in their order."""
 
-    _file: Sequence[_Mark] = ()
-    _rows: Mapping[int, Sequence[_Mark]] = field(default_factory=dict)
+    marks: Sequence[Mark] = ()
+    _rows: Mapping[int, Sequence[Mark]] = field(default_factory=dict)
     _open_rows: Sequence[int] = ()
 
     def covers(self, finding: Finding) -> bool:
         """Whether a mark of the file, on the finding's row or on the first or last of its statement silences it."""
-        if any(mark.covers(finding) for mark in self._file):
-            return True
+        return any(True for _ in self.covering(finding))
+
+    def covering(self, finding: Finding) -> Iterator[Mark]:
+        """The marks that silence a finding."""
+        yield from (mark for mark in self.marks if mark.whole_file and mark.covers(finding))
         rows = {finding.start.row, *finding.rows}
         rows.update([self._open_row(row) for row in rows])
-        return any(mark.covers(finding) for row in rows for mark in self._rows.get(row, ()))
+        for row in sorted(rows):
+            yield from (mark for mark in self._rows.get(row, ()) if mark.covers(finding))
 
     def _open_row(self, row: int) -> int:
         """The first row from ``row`` on that can hold a comment: not inside a string, no backslash at its end."""
@@ -88,24 +105,24 @@ def suppressions(source: Source) -> Suppressions:
     tokens = read_tokens(source.text)
     if tokens is None:
         return Suppressions()
-    file: list[_Mark] = []
-    rows: dict[int, list[_Mark]] = {}
+    found: list[Mark] = []
+    rows: dict[int, list[Mark]] = {}
     lines = list(_logical_lines(tokens))
     for index, line in enumerate(lines):
         for place, token in enumerate(line.tokens):
             if token.type != tokenize.COMMENT:
                 continue
             alone = place == 0 or line.tokens[place - 1].end[0] < token.start[0]
-            for mark, whole_file in _marks_in(token.string, alone):
-                if whole_file:
-                    file.append(mark)
+            for mark in _marks_in(token, alone):
+                found.append(mark)
+                if mark.whole_file:
                     continue
                 # A noqa is about its own row only.
-                covered = _below(lines, index, place) if alone and not mark.exact else [token.start[0]]
+                covered = _below(lines, index, place) if alone and not mark.exact else [mark.row]
                 for row in covered:
                     rows.setdefault(row, []).append(mark)
     open_rows = sorted({token.start[0] for token in tokens if token.type in (tokenize.NEWLINE, tokenize.NL)})
-    return Suppressions(file, rows, open_rows)
+    return Suppressions(found, rows, open_rows)
 
 
 def marks(source: Source) -> dict[int, str]:
@@ -145,44 +162,47 @@ def _logical_lines(tokens: Sequence[tokenize.TokenInfo]) -> Iterator[_Line]:
     yield _Line(line)
 
 
-def _marks_in(comment: str, alone: bool) -> Iterator[tuple[_Mark, bool]]:
-    """The marks in one comment, each with whether it is about the whole file."""
-    for part in re.split(r"(?<!^)(?=#)", comment):
+def _marks_in(token: tokenize.TokenInfo, alone: bool) -> Iterator[Mark]:
+    """The marks in one comment; ``alone``: no code stands on its row."""
+    row, start = token.start
+    for part in re.split(r"(?<!^)(?=#)", token.string):
+        end = start + len(part.rstrip())
         noqa = _NOQA.match(part)
         if noqa:
-            selectors = _noqa_codes(noqa["rest"])
-            if (selectors is None or selectors) and (alone or not noqa["file"]):
-                yield _Mark(selectors, exact=True), bool(noqa["file"])
+            codes = _noqa_codes(noqa["rest"])
+            if (codes is None or codes) and (alone or not noqa["file"]):
+                yield Mark(codes, True, row, start, end, token.start[1], bool(noqa["file"]))
         ignore = _IGNORE.match(part)
         if ignore:
             selectors = _ignore_selectors(ignore["rest"])
             if selectors is None or selectors:
-                yield _Mark(selectors), bool(ignore["file"])
+                yield Mark(selectors, False, row, start, end, token.start[1], bool(ignore["file"]))
+        start += len(part)
 
 
-def _noqa_codes(rest: str) -> frozenset[str] | None:
+def _noqa_codes(rest: str) -> tuple[str, ...] | None:
     """The codes after ``noqa``; ``None``: it is bare, empty: it is neither bare nor a list."""
     if not rest.strip() or (rest[0].isspace() and not rest.lstrip().startswith(":")):
         return None
     rest = rest.lstrip()
     if not rest.startswith(":"):
-        return frozenset()
-    codes = set()
+        return ()
+    codes = []
     place = 1
     while code := _CODE.match(rest, place):
-        codes.add(code[1])
+        codes.append(code[1])
         place = code.end()
-    return frozenset(codes)
+    return tuple(codes)
 
 
-def _ignore_selectors(rest: str) -> frozenset[str] | None:
+def _ignore_selectors(rest: str) -> tuple[str, ...] | None:
     """The selectors in brackets; ``None``: there are no brackets, empty: they are broken or hold nothing."""
     listed = _LIST.match(rest)
     if listed:
-        return frozenset(listed[1].replace(",", " ").split())
+        return tuple(listed[1].replace(",", " ").split())
     if not rest.strip() or (rest[0].isspace() and not rest.lstrip().startswith(("[", ":"))):
         return None
-    return frozenset()
+    return ()
 
 
 def _below(lines: Sequence[_Line], index: int, place: int) -> Sequence[int]:

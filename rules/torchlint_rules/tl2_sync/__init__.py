@@ -1,1 +1,1 @@
-"""Rules about synchronisation with the device and about validation."""
+"""TL2: synchronisation and validation."""

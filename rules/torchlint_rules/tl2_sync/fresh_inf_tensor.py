@@ -99,6 +99,7 @@ class FreshInfTensor(Rule):
     name = "fresh-inf-tensor"
     summary = "torch.where is given a constant that is built as a tensor on each call"
     trigger = Trigger(calls=frozenset({"torch.where"}))
+    torch = (1, 12)
     fixable = True
     may_change = (Change.ROUNDING,)
     examples = (

@@ -115,7 +115,7 @@ class CriticGradsInActorUpdate(Rule):
     summary = "the loss of an actor also fills gradients of the critic, which are thrown away"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(networks=True)
+    trigger = Trigger(networks=True, recorded=True)
     least = Frequency.UPDATE
     examples = (
         Example(

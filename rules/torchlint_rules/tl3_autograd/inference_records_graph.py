@@ -100,7 +100,7 @@ class InferenceRecordsGraph(Rule):
     code = "TL302"
     name = "inference-records-graph"
     summary = "a network runs for its values alone, and autograd records a graph all the same"
-    trigger = Trigger(networks=True)
+    trigger = Trigger(networks=True, recorded=True)
     least = Frequency.UPDATE
     yields_to = ("TL306",)
     fixable = True

@@ -77,6 +77,7 @@ class NoGradInInference(Rule):
     level = Level.NOTE
     trigger = Trigger(statements=frozenset({"With", "FunctionDef"}), mentions=frozenset({"torch.no_grad"}))
     least = Frequency.STEP
+    torch = (1, 9)
     fixable = True
     examples = (
         Example(

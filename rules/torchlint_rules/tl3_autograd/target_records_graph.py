@@ -94,7 +94,7 @@ class TargetRecordsGraph(Rule):
     code = "TL306"
     name = "target-records-graph"
     summary = "a target network, which is never trained, runs with its graph recorded"
-    trigger = Trigger(networks=True)
+    trigger = Trigger(networks=True, recorded=True)
     least = Frequency.UPDATE
     fixable = True
     may_change = (Change.ROUNDING,)

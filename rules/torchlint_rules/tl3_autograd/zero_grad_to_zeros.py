@@ -117,7 +117,10 @@ class ZeroGradToZeros(Rule):
 
 def _fix(call: cst.Call) -> Fix:
     return Fix(
-        "drop `set_to_none=False`", ((call, without_keyword(call, "set_to_none")),), may_change=(Change.UPDATES,)
+        "drop `set_to_none=False`",
+        ((call, without_keyword(call, "set_to_none")),),
+        may_change=(Change.UPDATES,),
+        torch=(2, 0),
     )
 
 

@@ -6,8 +6,22 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from torchlint import cst
-from torchlint.rule import CallSite, Example, Frequency, Hop, Input, Kind, Level, Report, Rule, Site, Trigger
-from torchlint.rule.build import keyword_of
+from torchlint.rule import (
+    CallSite,
+    Change,
+    Example,
+    Fix,
+    Frequency,
+    Hop,
+    Input,
+    Kind,
+    Level,
+    Report,
+    Rule,
+    Site,
+    Trigger,
+)
+from torchlint.rule.build import keyword_of, without_keyword
 
 _GRAPH_MODES = frozenset({"reduce-overhead", "max-autotune"})
 
@@ -74,7 +88,8 @@ class CompileOverVaryingShapes(Rule):
     ```
 
     ## What the fix may change
-    There is no automatic fix. A graph for symbolic sizes may use other kernels, so results may differ in rounding.
+    It leaves the argument out. A graph for symbolic sizes may use other kernels, so results may differ in rounding.
+    There is no fix where the mode comes from a setting.
 
     ## When to ignore it
     Where there are two or three sizes in all, each used very often, and memory allows a graph for each.
@@ -91,7 +106,9 @@ class CompileOverVaryingShapes(Rule):
     name = "compile-over-varying-shapes"
     summary = "a module compiled for fixed shapes is called with different batch sizes"
     level = Level.WARNING
-    trigger = Trigger(calls=frozenset({"torch.compile"}))
+    fixable = True
+    may_change = (Change.ROUNDING,)
+    trigger = Trigger(calls=frozenset({"torch.compile"}), methods=frozenset({"compile"}))
     least = Frequency.ONCE
     examples = (
         Example(
@@ -101,39 +118,43 @@ class CompileOverVaryingShapes(Rule):
             setup=_SETUP,
             workload="first_calls()",
             inputs=(Input("obs", Kind.TENSOR, (256, 17)),),
-            by_hand=True,
         ),
     )
 
     def check(self, site: Site) -> Iterator[Report]:
         """Report a fixed-shape ``torch.compile`` whose result two hot places call with different batches."""
         node = site.node
-        if not isinstance(node, cst.Call) or site.name(node.func) != "torch.compile":
+        if not isinstance(node, cst.Call):
             return
-        option, proven = _fixed_shape_option(site, node)
-        pair = _differing(site.calls_of(node)) if option else None
-        if pair is None:
+        option = _fixed_shape_option(site, node)
+        pair = _differing(site.calls_of(node)) if option is not None else None
+        if option is None or pair is None:
             return
         first, second = (f"{call.hop.path}:{call.hop.row}" for call in pair)
+        argument, text, proven = option
+        fix = Fix(f"Leave {argument}= out", ((node, without_keyword(node, argument)),), (Change.ROUNDING,))
         yield Report(
             node,
-            f"compiled with {option} but called with different batch sizes ({first}, {second}): each is compiled or "
+            f"compiled with {text} but called with different batch sizes ({first}, {second}): each is compiled or "
             f"captured anew; leave the argument out",
+            fix if proven else None,
             level=None if proven else Level.NOTE,
         )
 
 
-def _fixed_shape_option(site: Site, call: cst.Call) -> tuple[str, bool]:
-    """The argument that fixes the shapes, and whether it is proven to (a mode from a setting is not); empty: none."""
+def _fixed_shape_option(site: Site, call: cst.Call) -> tuple[str, str, bool] | None:
+    """The argument that fixes the shapes, as text, and whether it is proven to (a mode from a setting is not)."""
     dynamic, mode = keyword_of(call, "dynamic"), keyword_of(call, "mode")
     if dynamic is not None and site.value(dynamic).literal is False:
-        return "`dynamic=False`", True
+        return "dynamic", "`dynamic=False`", True
     if mode is None or not site.may_use_cuda() or site.value(mode).kind is Kind.NONE:
-        return "", True
+        return None
     name = site.value(mode).literal
+    if name is None and site.refused(mode):
+        return None
     if name is None:
-        return "a `mode` from a setting, which may capture CUDA graphs,", False
-    return (f'`mode="{name}"`', True) if name in _GRAPH_MODES else ("", True)
+        return "mode", "a `mode` from a setting, which may capture CUDA graphs,", False
+    return ("mode", f'`mode="{name}"`', True) if name in _GRAPH_MODES else None
 
 
 def _differing(calls: Sequence[CallSite]) -> tuple[CallSite, CallSite] | None:

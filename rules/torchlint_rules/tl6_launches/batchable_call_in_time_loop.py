@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule.forward import runs_module, same_in_all_rounds
 
 _CARRIED = (
     "nothing that this network gives comes back to its input in later steps; collect its inputs in the loop and call "
     "it once for all steps"
 )
 _KNOWN = "the inputs of all steps are known before the loop; call the network once for all of them"
+
+_ARRAYS = frozenset({Kind.TENSOR, Kind.NDARRAY})
 
 _SOURCE = """\
 import torch
@@ -91,8 +94,7 @@ class BatchableCallInTimeLoop(Rule):
     code = "TL602"
     name = "batchable-call-in-time-loop"
     summary = "a network is called step by step although no step waits for what it gives"
-    set = RuleSet.PREVIEW
-    trigger = Trigger(networks=True)
+    trigger = Trigger(networks=True, looped=True)
     least = Frequency.UPDATE
     yields_to = ("TL605",)
     examples = (
@@ -113,24 +115,24 @@ class BatchableCallInTimeLoop(Rule):
         if not isinstance(call, cst.Call) or not call.args:
             return
         loops = site.loops(call)
-        if not loops or not loops[0].counted or loops[0].few or loops[0].learns:
+        if not loops or loops[0].few or not (loops[0].counted or loops[0].over.kind in _ARRAYS):
             return
-        if not _is_module(site, call.func) or site.run(call) is None or not site.batchable(call):
+        if not runs_module(site, call.func) or not same_in_all_rounds(site, call):
             return
-        own = site.loops(call.func)
-        given = [site.loops(argument.value)[0] for argument in call.args]
-        if own[0].item or own[0].carried or not all(_is_step(argument.value) for argument in call.args):
+        given = [argument.value for argument in call.args]
+        if not all(_is_step(node) for node in given) or any(_is_count(site, node) for node in given):
             return
-        if any(part.item or part.carried for part in given):
-            carried = any(part.carried for part in given)
+        parts = [site.loops(node)[0] for node in given]
+        if not any(part.item or part.carried for part in parts):
+            return
+        if site.run(call) is not None and site.batchable(call):
+            carried = any(part.carried for part in parts)
             yield Report(call, _CARRIED if carried else _KNOWN)
 
 
-def _is_module(site: Site, func: cst.BaseExpression) -> bool:
-    """Whether a call runs a module itself or one of its methods, and no function that is handed its results."""
-    if site.value(func).kind is Kind.MODULE:
-        return True
-    return isinstance(func, cst.Attribute) and site.value(func.value).kind is Kind.MODULE
+def _is_count(site: Site, node: cst.BaseExpression) -> bool:
+    """Whether an argument is a number that the loop counts, which may choose what the network does."""
+    return site.value(node).kind is Kind.NUMBER and site.loops(node)[0].item
 
 
 def _is_step(node: cst.BaseExpression) -> bool:

@@ -94,8 +94,10 @@ class ElementLoopOverTensor(Rule):
         if element is None:
             return
         tensor = site.element_of(element)
+        if tensor is None:
+            return
         loops = site.loops(element)
-        if tensor is None or not loops or loops[0].few:
+        if not loops or loops[0].few:
             return
         yield Report(call, _MESSAGE, _fix(site, call, element, tensor))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
 
 _MESSAGE = (
     "networks that are built alike run one after the other on the same input, each with kernels of its own; on a GPU "
@@ -70,8 +70,8 @@ class EnsembleLoop(Rule):
     There is no automatic fix: parameters are stored otherwise, and results are rounded otherwise.
 
     ## When to ignore it
-    On a CPU, where `vmap` was measured slower than the loop. Heads for different outputs and layers of one network
-    are not reported.
+    On a CPU, where `vmap` was measured slower than the loop. Heads on the features of one network and its layers are
+    not reported.
 
     ## Measured
     Not on a GPU yet. On a CPU `vmap` takes 1.1 to 1.8 times as long as the loop.
@@ -84,10 +84,10 @@ class EnsembleLoop(Rule):
     name = "ensemble-loop"
     summary = "the members of an ensemble run one after the other"
     level = Level.NOTE
-    set = RuleSet.PREVIEW
     trigger = Trigger(ensembles=True)
     least = Frequency.UPDATE
     cuda_only = True
+    torch = (2, 0)
     examples = (
         Example(
             name="five-critics-256",

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, Site, Trigger
-from torchlint.rule.build import source
+from torchlint.rule import Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule.build import expression, keyword, module_for, source, with_keyword
 
+# The old names, each with the device that the new one is told.
 _OLD = {
-    "torch.cuda.amp.autocast": 'torch.amp.autocast("cuda", ...)',
-    "torch.cuda.amp.GradScaler": 'torch.amp.GradScaler("cuda", ...)',
-    "torch.cuda.amp.autocast_mode.autocast": 'torch.amp.autocast("cuda", ...)',
-    "torch.cuda.amp.grad_scaler.GradScaler": 'torch.amp.GradScaler("cuda", ...)',
-    "torch.cpu.amp.autocast": 'torch.amp.autocast("cpu", ...)',
-    "torch.cpu.amp.GradScaler": 'torch.amp.GradScaler("cpu", ...)',
+    "torch.cuda.amp.autocast": "cuda",
+    "torch.cuda.amp.GradScaler": "cuda",
+    "torch.cuda.amp.autocast_mode.autocast": "cuda",
+    "torch.cuda.amp.grad_scaler.GradScaler": "cuda",
+    "torch.cpu.amp.autocast": "cpu",
+    "torch.cpu.amp.GradScaler": "cpu",
 }
+# The first torch that has the new name.
+_SINCE = {"autocast": (1, 10), "GradScaler": (2, 3)}
+# Positional parameters of the old autocast, which stand in another order in the new one; its dtype where none is given,
+# and a dtype that whoever chooses another default mentions.
+_PARAMETERS = ("enabled", "dtype", "cache_enabled")
+_DTYPES = {"cuda": ("float16", "bfloat16"), "cpu": ("bfloat16", "float16")}
 _SCALERS = frozenset({"torch.amp.GradScaler", "torch.amp.grad_scaler.GradScaler"})
 _CASTS = frozenset({"torch.autocast", "torch.amp.autocast", "torch.amp.autocast_mode.autocast"})
 # What is asked of a scaler that scales nothing.
@@ -44,6 +51,27 @@ class Learner:
 def train(learner, replay, updates):
     for _ in range(updates):
         learner.update(*replay.sample(256))
+"""
+
+
+_OLD_SOURCE = """\
+import torch
+from torch import nn
+
+
+class Agent:
+    def __init__(self):
+        self.net = nn.Sequential(nn.Linear(17, 64), nn.ReLU(), nn.Linear(64, 6))
+
+    def act(self, obs):
+        with torch.no_grad(), torch.cpu.amp.autocast(True):
+            return self.net(obs).argmax(dim=-1)
+
+
+def train(agent, env, steps):
+    obs = env.reset()
+    for _ in range(steps):
+        obs, reward, done, info = env.step(agent.act(obs))
 """
 
 
@@ -76,11 +104,14 @@ class AmpMisuse(Rule):
     ```
 
     ## What the fix may change
-    There is no automatic fix: `torch.amp.autocast` needs torch 1.10 and `torch.amp.GradScaler` torch 2.3, and which
-    one a project runs with is not known here. Mixed precision changes results; small networks are often slower in it.
+    Nothing: the new spelling is given what the old one assumes. It is offered where the old one is spelled out in the
+    call, and where the project has a torch that knows the new one (`target-torch`, or the project's dependencies):
+    `torch.amp.autocast` came with torch 1.10, `torch.amp.GradScaler` with 2.3. An import of old names is left to you,
+    and so is a part that nobody uses. Mixed precision changes results; small networks are often slower in it.
 
     ## When to ignore it
-    Where torch older than 2.3 must be supported.
+    Where torch older than 2.3 must be supported. With `target-torch`, or a lower bound in the dependencies, the rule
+    knows and is silent.
 
     ## Measured
     Mixed precision on an accelerator has not been measured here.
@@ -95,6 +126,7 @@ class AmpMisuse(Rule):
     trigger = Trigger(calls=frozenset({*_OLD, *_SCALERS, *_CASTS}), imports=frozenset(_OLD))
     least = Frequency.ONCE
     cuda_only = True
+    fixable = True
     examples = (
         Example(
             name="scaler-without-use",
@@ -107,6 +139,14 @@ class AmpMisuse(Rule):
             inputs=(Input("obs", Kind.TENSOR, (256, 17)), Input("goal", Kind.TENSOR, (256, 6))),
             by_hand=True,
         ),
+        Example(
+            name="old-spelling",
+            source=_OLD_SOURCE,
+            fixed=_OLD_SOURCE.replace("torch.cpu.amp.autocast(True)", 'torch.amp.autocast("cpu", enabled=True)'),
+            setup="torch.manual_seed(0)\nagent = Agent()",
+            workload="agent.act(obs)",
+            inputs=(Input("obs", Kind.TENSOR, (64, 17)),),
+        ),
     )
 
     def check(self, site: Site) -> Iterator[Report]:
@@ -114,25 +154,61 @@ class AmpMisuse(Rule):
         match site.node:
             case cst.Call() as call:
                 name = site.name(call.func) or ""
-                old = _OLD.get(name)
+                device = _OLD.get(name)
                 kind = name.rpartition(".")[2]
-                if (old or name in _SCALERS | _CASTS) and not site.handled(call, _BOOKKEEPING):
+                if (device or name in _SCALERS | _CASTS) and not site.handled(call, _BOOKKEEPING):
                     yield Report(call, _unused(kind))
-                elif old and isinstance(call.func, cst.Attribute):
-                    yield Report(call, _renamed(source(call.func), old))
+                elif device and isinstance(call.func, cst.Attribute):
+                    message = _renamed(source(call.func), kind, device)
+                    yield Report(call, message, _fix(site, call, kind, device), torch=_SINCE[kind])
             case cst.ImportFrom(names=[*aliases]) if site.runs_anyway():
                 for alias in aliases:
-                    old = _OLD.get(f"{_module(site.node)}.{source(alias.name)}")
-                    if old:
-                        yield Report(alias, _renamed(f"{_module(site.node)}.{source(alias.name)}", old))
+                    name, kind = f"{_module(site.node)}.{source(alias.name)}", source(alias.name)
+                    if name in _OLD:
+                        yield Report(alias, _renamed(name, kind, _OLD[name]), torch=_SINCE[kind])
 
 
 def _module(node: cst.ImportFrom) -> str:
     return source(node.module) if node.module is not None and not node.relative else ""
 
 
-def _renamed(name: str, new: str) -> str:
+def _renamed(name: str, kind: str, device: str) -> str:
+    new = f'torch.amp.{kind}("{device}", ...)'
     return f"`{name}` is deprecated and warns on every call since torch 2.4; write `{new}`"
+
+
+def _fix(site: Site, call: cst.Call, kind: str, device: str) -> Fix | None:
+    """The new spelling with what the old one assumes; ``None`` where the arguments are not all known."""
+    if any(argument.star for argument in call.args) or site.scripted():
+        return None
+    torch, imports = module_for(site, "torch", "torch")
+    comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")) if call.args else cst.MaybeSentinel.DEFAULT
+    first = cst.Arg(cst.SimpleString(f'"{device}"'), comma=comma)
+    args = call.args if kind == "GradScaler" else _named(call.args)
+    new = call.with_changes(func=expression(f"{torch}.amp.{kind}"), args=[first, *args])
+    message = f"write `{torch}.amp.{kind}`"
+    if kind == "GradScaler":
+        doubt = "nothing asks whether the scaler is an instance of the old class" if _asks_for_classes(site) else ""
+        return Fix(message, ((call, new),), assumes=doubt, imports=imports, torch=_SINCE[kind])
+    given = {argument.keyword.value for argument in new.args if argument.keyword is not None}
+    if site.mentioned("set_autocast") or ("cache_enabled" not in given and site.mentioned("cache_enabled")):
+        return None  # what the new one takes where nothing is said is not what the old one does
+    dtype, other = _DTYPES[device]
+    if "dtype" not in given and site.mentioned(other):
+        new = with_keyword(new, "dtype", expression(f"{torch}.{dtype}"))
+    return Fix(message, ((call, new),), imports=imports, torch=_SINCE[kind])
+
+
+def _asks_for_classes(site: Site) -> bool:
+    return site.mentioned("isinstance") or site.mentioned("issubclass")
+
+
+def _named(args: Sequence[cst.Arg]) -> list[cst.Arg]:
+    """Arguments of the old autocast with the names of those that stand there by their place."""
+    return [
+        argument if argument.keyword is not None else keyword(name, argument.value).with_changes(comma=argument.comma)
+        for argument, name in zip(args, [*_PARAMETERS, *[""] * len(args)], strict=False)
+    ]
 
 
 def _unused(kind: str) -> str:

@@ -69,6 +69,7 @@ class MatmulPrecisionUnset(Rule):
     trigger = Trigger(calls=_OPTIMIZERS)
     least = Frequency.ONCE
     cuda_only = True
+    torch = (1, 12)
     examples = (
         Example(
             name="precision-not-chosen",

@@ -14,6 +14,7 @@ from torchlint.facts.code.callers import passed, stores_of, unpacked
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import NESTED, Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import children, walk
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.values.values import Values
 from torchlint.rule import Kind, Run
@@ -71,9 +72,9 @@ class Autograd:
         targets = self.graph.callees.get(call, ())
         if not targets or call in self.graph.weak or any(target.name == "__init__" for target in targets):
             return False
-        return bool(self.graphs.returned(targets) & (Graph.TRAINED | Graph.COPY)) and self._reach_module(targets)
+        return bool(self.graphs.returned(targets) & (Graph.TRAINED | Graph.COPY)) and self.reach_module(targets)
 
-    def _reach_module(self, functions: Iterable[Scope]) -> bool:
+    def reach_module(self, functions: Iterable[Scope]) -> bool:
         """Whether one of some functions runs a module with parameters, itself or through known callees."""
         todo = list(functions)
         seen = set(todo)
@@ -118,7 +119,7 @@ class Autograd:
             if isinstance(scope.node, ast.Lambda):
                 given = [scope.node.body]
             elif scope.yields:
-                yields = (part for part in ast.walk(scope.node) if isinstance(part, (ast.Yield, ast.YieldFrom)))
+                yields = (part for part in walk(scope.node) if isinstance(part, (ast.Yield, ast.YieldFrom)))
                 given.extend(part.value for part in yields if part.value is not None)
             found = self._handed[scope] = frozenset(self._computed_from(scope.file, given))
         return found
@@ -138,7 +139,7 @@ class Autograd:
                         todo.append(binding.value)
                 todo.extend(value for _, value in facts.scope_of(node).function.appends.get(node.id, ()))
             elif not _ends(node):
-                parts = ast.iter_child_nodes(node)
+                parts = children(node)
                 todo.extend(part for part in parts if isinstance(part, ast.expr) and not isinstance(part, NESTED))
                 if isinstance(node, ast.Call):
                     todo.extend(keyword.value for keyword in node.keywords)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from torchlint.facts.autograd.origins import Origin, Tracer
 from torchlint.facts.code.model import Bind, Binding, FileFacts
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import walk
 from torchlint.facts.state.effects import code_of
 from torchlint.facts.state.provenance import last_word, looped
 from torchlint.facts.values.values import Values
@@ -89,7 +90,7 @@ class Averages:
 
     def _elements(self, facts: FileFacts, value: ast.expr) -> Iterator[ast.expr]:
         """The names and items in an expression that stand for one element of a collection."""
-        for part in ast.walk(self._named(facts, value)):
+        for part in walk(self._named(facts, value)):
             if isinstance(part, (ast.Name, ast.Subscript)) and self._element(facts, part) is not None:
                 yield part
 
@@ -201,4 +202,4 @@ def _is_product(node: ast.expr) -> bool:
 
 
 def _mentions(node: ast.expr, text: str) -> bool:
-    return any(isinstance(part, (ast.Name, ast.Subscript)) and ast.unparse(part) == text for part in ast.walk(node))
+    return any(isinstance(part, (ast.Name, ast.Subscript)) and ast.unparse(part) == text for part in walk(node))

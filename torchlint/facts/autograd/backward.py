@@ -12,6 +12,7 @@ from torchlint.facts.code.callers import passed, stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import children, walk
 from torchlint.facts.flow.flow import Flow
 from torchlint.facts.values.signatures import starred
 from torchlint.facts.values.values import Values
@@ -159,14 +160,14 @@ class Backwards:
             loop not in (binding.stmt, *facts.ancestors(binding.stmt))
             for loop in loops
             for binding in bindings
-            if not any(name is part for part in ast.walk(loop.iter if not isinstance(loop, ast.While) else loop.test))
+            if not any(name is part for part in walk(loop.iter if not isinstance(loop, ast.While) else loop.test))
         )
 
     def _leaks(self, facts: FileFacts, scope: Scope, parts: set[ast.expr], names: list[ast.Name]) -> bool:
         """Whether a tensor of the graph goes where it cannot be followed."""
         bound = {(name.id, binding.stmt) for name in names for binding in self.project.reaching(facts, name).bindings}
         words = {name.id for name in names}
-        for part in ast.walk(scope.node):
+        for part in walk(scope.node):
             if not isinstance(part, ast.Name) or part.id not in words or part in parts:
                 continue
             if isinstance(part.ctx, ast.Load) and facts.scope_of(part).function is scope:
@@ -205,7 +206,7 @@ def _handed(call: ast.Call) -> list[ast.expr]:
 def _exits(scope: Scope) -> Iterator[ast.expr]:
     """What leaves a function: the parts of what it returns, and what it keeps on objects or in containers."""
     todo: list[ast.expr] = [part.value for part in scope.returns if part.value is not None]
-    for part in ast.walk(scope.node):
+    for part in walk(scope.node):
         if isinstance(part, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and part.value is not None:
             targets = part.targets if isinstance(part, ast.Assign) else [part.target]
             if any(isinstance(target, (ast.Attribute, ast.Subscript)) for target in targets):
@@ -222,7 +223,7 @@ def _exits(scope: Scope) -> Iterator[ast.expr]:
 
 def _operands(node: ast.expr) -> Iterator[ast.expr]:
     """The expressions inside another that may hand a graph on to it."""
-    for part in ast.iter_child_nodes(node):
+    for part in children(node):
         if isinstance(part, ast.expr):
             method = isinstance(node, ast.Call) and part is node.func
             yield part.value if method and isinstance(part, ast.Attribute) else part
@@ -245,7 +246,7 @@ def _is_leaf(node: ast.expr) -> bool:
     """Whether an expression makes a parameter, or no tensor at all."""
     if isinstance(node, ast.Constant):
         return True
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Call):
             last = part.func.attr if isinstance(part.func, ast.Attribute) else getattr(part.func, "id", "")
             if last in ("Parameter", "requires_grad_") or any(k.arg == "requires_grad" for k in part.keywords):

@@ -15,6 +15,7 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
+from torchlint.facts.code.tree import walk
 from torchlint.facts.values.signatures import keyword
 from torchlint.facts.values.values import Values
 from torchlint.rule import Kind
@@ -361,7 +362,7 @@ class Graphs:
         """Whether a class keeps a ``Parameter``, or a module that has some."""
         for scope in self.project.family(cls):
             made = [store.binding.value for stores in scope.stores.values() for store in stores]
-            calls = [part for value in made if value for part in ast.walk(value) if isinstance(part, ast.Call)]
+            calls = [part for value in made if value for part in walk(value) if isinstance(part, ast.Call)]
             names = [self.project.qualified(scope.file, call.func) or "" for call in calls]
             if any(name.endswith("nn.Parameter") or has_parameters(name) for name in names):
                 return True

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import walk
 
 _PLAIN_BASES = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "abc.ABC", "typing.Generic"})
 _MOST_NUMBERED = 9
@@ -69,8 +70,8 @@ class Members:
         this = facts.scope_of(node).function.self_name
         hidden = facts.scope_of(init.body[0]).bindings
         attributes = _set_directly(init, this) | {name for name in cls.bindings if name in cls.stores}
-        inside = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
-        for part in ast.walk(node):
+        inside = {part.id for part in walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+        for part in walk(node):
             if not isinstance(part, ast.Name) or part.id in inside:
                 continue
             if this and part.id == this:
@@ -124,7 +125,7 @@ class Members:
         for scope in [*self.project.family(cls.dotted), *self.project.descendants(cls.dotted)]:
             names |= scope.bindings.keys() | scope.stores.keys()
             own = {inner.self_name for inner in scope.inner}
-            for part in ast.walk(scope.node):
+            for part in walk(scope.node):
                 if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id in own:
                     names.add(part.attr)
                 elif isinstance(part, ast.Constant) and isinstance(part.value, str):
@@ -169,7 +170,7 @@ def _calls_super(init: ast.FunctionDef) -> bool:
 def _own_calls(method: Scope) -> set[str]:
     """Names of the methods that a method calls on its own object, ``forward`` for the object itself."""
     found: set[str] = set()
-    for part in ast.walk(method.node):
+    for part in walk(method.node):
         if isinstance(part, ast.Call):
             func = part.func
             if isinstance(func, ast.Name) and func.id == method.self_name:

@@ -12,6 +12,7 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
+from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.rule import Frequency
 
@@ -46,6 +47,7 @@ class Modes:
     _local: dict[ast.AST, Mode | None] = field(default_factory=dict)
     _handed: dict[FileFacts, dict[str, list[ast.expr]]] = field(default_factory=dict)
     _switched: dict[frozenset[str], bool] = field(default_factory=dict)
+    _setters: dict[Scope, set[ast.Call]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._solver = Solver(self._entered, Mode.UNKNOWN)
@@ -71,7 +73,9 @@ class Modes:
 
     def _climb(self, facts: FileFacts, node: ast.AST) -> Mode | None:
         scope = facts.scope_of(node).function
-        switches = {call for call in scope.calls if self._name(facts, call.func) in _SWITCH}
+        switches = self._setters.get(scope)
+        if switches is None:
+            switches = self._setters[scope] = {c for c in scope.calls if self._name(facts, c.func) in _SWITCH}
         child: ast.AST = node
         while child is not scope.node:
             if switches and isinstance(child, ast.stmt) and child in facts.places:
@@ -94,7 +98,7 @@ class Modes:
         for stmt in reversed(block):
             if isinstance(stmt, ast.Expr) and stmt.value in switches:
                 return self.of_guard(facts, stmt.value)
-            if not isinstance(stmt, (*_WITH, *_FUNCTIONS)) and any(part in switches for part in ast.walk(stmt)):
+            if not isinstance(stmt, (*_WITH, *_FUNCTIONS)) and any(part in switches for part in walk(stmt)):
                 return Mode.UNKNOWN
         return None
 
@@ -159,7 +163,7 @@ class Modes:
         """The mode around the ``yield`` of a context manager written as a generator."""
         if "contextmanager" not in function.decorator_names:
             return None
-        yields = [part for part in ast.walk(function.node) if isinstance(part, ast.Yield)]
+        yields = [part for part in walk(function.node) if isinstance(part, ast.Yield)]
         modes = {self.inside(function.file, part) for part in yields}
         return modes.pop() if len(modes) == 1 else Mode.UNKNOWN
 
@@ -182,7 +186,7 @@ class Modes:
         """Whether anything in a node names a guard."""
         if not any(word in facts.source.utf8 for word in _WORDS):
             return False
-        parts = (part for part in ast.walk(node) if isinstance(part, (ast.Name, ast.Attribute)))
+        parts = (part for part in walk(node) if isinstance(part, (ast.Name, ast.Attribute)))
         return any(self._name(facts, part) in _OFF | _ON | _SWITCH for part in parts)
 
     # across functions -----------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from torchlint.facts.autograd.training import Reader, Table
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import walk
 from torchlint.facts.values.values import Values
 from torchlint.rule import Kind, Network
 
@@ -22,7 +23,7 @@ _TARGET = re.compile(
 )
 
 
-class _Tie(enum.Enum):
+class _Tie(enum.IntEnum):
     """How a module belongs to another one, known by where it comes from or by class alone."""
 
     NONE = 0
@@ -43,6 +44,7 @@ class Networks:
     _table: Table | None = None
     _known: dict[tuple[FileFacts, ast.expr], Network] = field(default_factory=dict)
     _contents: dict[str, frozenset[str]] = field(default_factory=dict)
+    _movers: dict[Origin, tuple[_Tie, frozenset[ast.AST]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.tracer = Tracer(self.project, self.graph, self.values)
@@ -69,10 +71,8 @@ class Networks:
         if not origins:
             return Network(parts=parts)
         ties = [self._trained(origin) for origin in origins]
-        moved = max(ties, key=lambda tie: tie.value)
-        target = moved.value <= _Tie.CLASS.value and (
-            _is_called_target(node) or all(self._copy(origin) for origin in origins)
-        )
+        moved = max(ties)
+        target = moved <= _Tie.CLASS and (_is_called_target(node) or all(self._copy(origin) for origin in origins))
         thawed = self._thawed(origins)
         frozen = not thawed and all(self._is_frozen(origin) for origin in origins)
         trained = self._is_trained(facts, moved, origins)
@@ -86,7 +86,18 @@ class Networks:
         return False
 
     def _trained(self, origin: Origin) -> _Tie:
-        return self._tied(origin, (moved for moved, _ in self.table.trained))
+        """How what optimizers were given belongs to a module."""
+        return self._moved(origin)[0]
+
+    def _moved(self, origin: Origin) -> tuple[_Tie, frozenset[ast.AST]]:
+        """What is known best of what moves a module: the tie, and the constructors of the optimizers."""
+        found = self._movers.get(origin)
+        if found is None:
+            ties = [(self._tie(origin, moved), calls) for moved, calls in self.table.trained.items()]
+            best = max((tie for tie, _ in ties), default=_Tie.NONE)
+            movers = frozenset(call for tie, calls in ties if tie is best and best for call in calls)
+            found = self._movers[origin] = (best, movers)
+        return found
 
     def toggled(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether the parameters of a module ask for gradients at one time and not at another."""
@@ -113,13 +124,13 @@ class Networks:
         return any(value is not None and self._copies(facts, value) for facts, value in self.tracer.made(origin))
 
     def _copies(self, facts: FileFacts, value: ast.expr) -> bool:
-        calls = (part for part in ast.walk(value) if isinstance(part, ast.Call))
+        calls = (part for part in walk(value) if isinstance(part, ast.Call))
         return any(self.project.qualified(facts, call.func) == "copy.deepcopy" for call in calls)
 
     # ties -----------------------------------------------------------------------------------------------------------
 
     def _tied(self, origin: Origin, others: Iterable[Origin]) -> _Tie:
-        return max((self._tie(origin, other) for other in others), key=lambda tie: tie.value, default=_Tie.NONE)
+        return max((self._tie(origin, other) for other in others), default=_Tie.NONE)
 
     def _tie(self, origin: Origin, other: Origin) -> _Tie:
         """How a module belongs to another; ``PART``: the other one is a part of it."""
@@ -175,10 +186,9 @@ class Networks:
 
     def movers(self, facts: FileFacts, node: ast.expr) -> frozenset[ast.AST]:
         """The constructors of the optimizers that move a module, by what is known best of where it comes from."""
-        origins = self.tracer.of(facts, _module_of(self.values, facts, node))
-        ties = [(self._tie(origin, moved), call) for origin in origins for moved, call in self.table.trained]
-        best = max((tie.value for tie, _ in ties), default=0)
-        return frozenset(call for tie, call in ties if tie.value == best and best)
+        found = [self._moved(origin) for origin in self.tracer.of(facts, _module_of(self.values, facts, node))]
+        best = max((tie for tie, _ in found), default=_Tie.NONE)
+        return frozenset(call for tie, calls in found if tie is best for call in calls)
 
 
 def _compared(path: tuple[str, ...], other: tuple[str, ...]) -> _Tie:

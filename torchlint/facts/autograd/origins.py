@@ -54,6 +54,7 @@ class Tracer:
     graph: CallGraph
     values: Values
     _solver: Solver[tuple[FileFacts, ast.expr], Origins] = field(init=False)
+    _views: dict[Origin, tuple[tuple[str, tuple[str, ...]], ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._solver = Solver(lambda question: self._expression(*question), NOWHERE)
@@ -248,11 +249,14 @@ class Tracer:
 
     # comparing ------------------------------------------------------------------------------------------------------
 
-    def views(self, origin: Origin) -> Iterator[tuple[str, tuple[str, ...]]]:
+    def views(self, origin: Origin) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """An origin as a part of an instance of a class: class and path, for every class on the way to it."""
-        for cut in range(len(origin.path) + 1):
-            for cls in self._class_of(origin, cut):
-                yield cls, origin.path[cut:]
+        found = self._views.get(origin)
+        if found is None:
+            cuts = range(len(origin.path) + 1)
+            found = tuple((cls, origin.path[cut:]) for cut in cuts for cls in self._class_of(origin, cut))
+            self._views[origin] = found
+        return found
 
     def made(self, origin: Origin) -> list[tuple[FileFacts, ast.expr | None]]:
         """What makes a module: the expression that it is, or those that classes keep in the attribute that it is."""

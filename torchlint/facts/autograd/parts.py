@@ -12,6 +12,7 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project, is_external_module
 from torchlint.facts.code.solver import Solver
+from torchlint.facts.code.tree import walk
 from torchlint.facts.values.values import Values
 from torchlint.rule import Kind
 
@@ -223,9 +224,7 @@ class Parts:
 
 def _promises_data(annotation: ast.expr | None) -> bool:
     """Whether an annotation names numbers or texts."""
-    words = (
-        {part.id for part in ast.walk(annotation) if isinstance(part, ast.Name)} if annotation is not None else set()
-    )
+    words = {part.id for part in walk(annotation) if isinstance(part, ast.Name)} if annotation is not None else set()
     return bool(words) and words <= {
         "int",
         "float",

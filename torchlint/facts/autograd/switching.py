@@ -10,6 +10,7 @@ from torchlint.facts.autograd.networks import Networks
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import walk
 
 _CONTEXT_METHODS = frozenset({"__enter__", "__exit__"})
 _CONTEXT_MAKERS = frozenset({"contextmanager", "asynccontextmanager"})
@@ -70,7 +71,7 @@ class Switching:
                 isinstance(part, ast.Attribute) and part.attr == "training" and isinstance(part.ctx, ast.Load)
                 for cls in self.project.classes.values()
                 if b".training" in cls.file.source.utf8 and self.project.is_module(cls.dotted)
-                for part in ast.walk(cls.node)
+                for part in walk(cls.node)
             )
         return self._readers
 

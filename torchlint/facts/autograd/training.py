@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from torchlint.facts.autograd.origins import Origin, Tracer
@@ -12,6 +12,7 @@ from torchlint.facts.code.callers import methods, passed, stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import walk
 from torchlint.facts.values.values import Values
 from torchlint.rule import Kind
 
@@ -36,11 +37,16 @@ class Table:
     the files with an optimizer of parameters from somewhere unknown.
     """
 
-    trained: list[tuple[Origin, ast.AST]] = field(default_factory=list)
-    frozen: list[Origin] = field(default_factory=list)
-    thawed: list[Origin] = field(default_factory=list)
-    copied: list[Origin] = field(default_factory=list)
+    trained: dict[Origin, set[ast.AST]] = field(default_factory=dict)
+    frozen: set[Origin] = field(default_factory=set)
+    thawed: set[Origin] = field(default_factory=set)
+    copied: set[Origin] = field(default_factory=set)
     open: set[str] = field(default_factory=set)
+
+    def train(self, origins: Iterable[Origin], mover: ast.AST) -> None:
+        """Note that something moves these modules."""
+        for origin in origins:
+            self.trained.setdefault(origin, set()).add(mover)
 
 
 @dataclass(eq=False, slots=True)
@@ -51,6 +57,7 @@ class Reader:
     graph: CallGraph
     values: Values
     tracer: Tracer
+    _held: dict[tuple[ast.expr, int], tuple[Place | None, ...]] = field(default_factory=dict)
 
     def table(self) -> Table:
         """What all files of the project do."""
@@ -73,12 +80,12 @@ class Reader:
 
     def _handed_over(self, table: Table, facts: FileFacts, binding: Binding) -> None:
         """``shared_param.grad = param.grad``: gradients of a worker's module that another one's optimizer applies."""
-        given = [part for part in ast.walk(binding.value) if isinstance(part, ast.Attribute)] if binding.value else []
+        given = [part for part in walk(binding.value) if isinstance(part, ast.Attribute)] if binding.value else []
         for part in given:
             if part.attr in ("grad", "_grad") and isinstance(part.value, ast.Name):
                 for place in self.modules(facts, part.value):
                     if place is not None:
-                        table.trained.extend((origin, binding.stmt) for origin in self.tracer.of(*place))
+                        table.train(self.tracer.of(*place), binding.stmt)
 
     def _call(self, table: Table, facts: FileFacts, call: ast.Call) -> None:
         func = call.func
@@ -103,7 +110,7 @@ class Reader:
         given = [*call.args[1:2], *(k.value for k in call.keywords if k.arg == "inputs")]
         for place in (place for argument in given for place in self.modules(facts, argument)):
             if place is not None:
-                table.trained.extend((origin, call) for origin in self.tracer.of(*place))
+                table.train(self.tracer.of(*place), call)
 
     def _optimizer(self, table: Table, facts: FileFacts, call: ast.Call, *, torch: bool) -> None:
         given = [*call.args, *(k.value for k in call.keywords if k.arg in ("params", None))]
@@ -113,17 +120,17 @@ class Reader:
                     if torch and argument is given[0]:
                         table.open.add(facts.path)
                     continue
-                table.trained.extend((origin, call) for origin in self.tracer.of(*place))
+                table.train(self.tracer.of(*place), call)
 
     def _asked(self, table: Table, facts: FileFacts, call: ast.Call, module: ast.expr) -> None:
         """``net.requires_grad_(False)``, also where ``net`` is made in the same expression and then bound."""
         value = call.args[0] if call.args else call.keywords[0].value if call.keywords else None
         self._requires_grad(table, (facts, module), value)
         into = self._frozen_or_thawed(table, value)
-        into.extend(self.tracer.bound(facts, call))
+        into.update(self.tracer.bound(facts, call))
 
     @staticmethod
-    def _frozen_or_thawed(table: Table, value: ast.expr | None) -> list[Origin]:
+    def _frozen_or_thawed(table: Table, value: ast.expr | None) -> set[Origin]:
         off = isinstance(value, ast.Constant) and value.value is False
         return table.frozen if off else table.thawed
 
@@ -133,7 +140,7 @@ class Reader:
         into = self._frozen_or_thawed(table, value)
         for found in places:
             if found is not None:
-                into.extend(self.tracer.of(*found))
+                into.update(self.tracer.of(*found))
 
     def _loaded(self, table: Table, facts: FileFacts, receiver: ast.expr, call: ast.Call) -> None:
         """``target.load_state_dict(net.state_dict())`` copies; a checkpoint is no copy."""
@@ -141,7 +148,7 @@ class Reader:
         if not isinstance(source, ast.Call) or not isinstance(source.func, ast.Attribute):
             return
         if source.func.attr == "state_dict" and ast.unparse(source.func.value) != ast.unparse(receiver):
-            table.copied.extend(self.tracer.of(facts, receiver))
+            table.copied.update(self.tracer.of(facts, receiver))
 
     def _copied(self, table: Table, facts: FileFacts, node: ast.expr) -> None:
         """``target_param.data.copy_(...)`` in a loop over parameters."""
@@ -152,12 +159,18 @@ class Reader:
                 return
             for place in self._of_binding(facts, binding, 0):
                 if place is not None:
-                    table.copied.extend(self.tracer.of(*place))
+                    table.copied.update(self.tracer.of(*place))
 
     # parameters of modules ------------------------------------------------------------------------------------------
 
-    def modules(self, facts: FileFacts, node: ast.expr, depth: int = 0) -> Iterator[Place | None]:
+    def modules(self, facts: FileFacts, node: ast.expr, depth: int = 0) -> Sequence[Place | None]:
         """The modules whose parameters an expression holds; ``None`` for what is not understood."""
+        found = self._held.get((node, depth))
+        if found is None:
+            found = self._held[node, depth] = tuple(dict.fromkeys(self._of_expression(facts, node, depth)))
+        return found
+
+    def _of_expression(self, facts: FileFacts, node: ast.expr, depth: int) -> Iterator[Place | None]:
         if depth > _DEEPEST:
             yield None
         elif isinstance(node, ast.Call):

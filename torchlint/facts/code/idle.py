@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.tree import walk
 
 
 @dataclass(eq=False, slots=True)
@@ -25,6 +26,21 @@ class Idle:
         targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]
         reads = [found for target in targets for found in self._reads(facts, stmt, target)]
         return any(read is None or not _asks(*read, idle) for read in reads)
+
+    def unread(self, facts: FileFacts, node: ast.expr, index: int | None = None) -> bool:
+        """Whether nobody reads the local name that a value is assigned to; ``index``: the one for that part of it."""
+        stmt = facts.statement(node)
+        if not isinstance(stmt, ast.Assign) or stmt.value is not node or len(stmt.targets) != 1:
+            return False
+        target = stmt.targets[0]
+        if index is not None:
+            parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
+            if index >= len(parts) or any(isinstance(part, ast.Starred) for part in parts):
+                return False
+            target = parts[index]
+        if not isinstance(target, ast.Name):
+            return False
+        return not any(True for _ in self._reads(facts, stmt, target))
 
     def calls(self, facts: FileFacts, node: ast.expr, name: str) -> bool:
         """Whether a method of an object that is assigned, or entered by ``with``, is called by its name."""
@@ -50,7 +66,7 @@ class Idle:
             return stmt.value is node
         targets = stmt.targets if isinstance(stmt, ast.Assign) and _gives(stmt.value, node) else []
         texts = {ast.unparse(target) for target in targets}
-        parts = (part for other in above.body for part in ast.walk(other))
+        parts = (part for other in above.body for part in walk(other))
         calls = [part for part in parts if isinstance(part, ast.Call) and not _is_compile(part, node)]
         return bool(texts) and not any(ast.unparse(part) in texts for call in calls for part in (call.func, *call.args))
 

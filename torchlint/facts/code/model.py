@@ -181,6 +181,7 @@ class FileFacts:
         grows: calls that append to a list under a literal key, ``rows["obs"].append(x)``; ``keyed`` holds them too.
         marks: rows of ``def`` lines that a comment calls hot or cold.
         outside: by attribute, assignments to it that are not to ``self``: the object and what is stored.
+        named: for trees and functions that were asked about, where they mention which name.
     """
 
     source: Source
@@ -200,6 +201,7 @@ class FileFacts:
     imports: list[str] = field(default_factory=list)
     marks: dict[int, str] = field(default_factory=dict)
     outside: dict[str, list[tuple[ast.expr, Store]]] = field(default_factory=dict)
+    named: dict[Scope | ast.AST, dict[str, list[ast.Name]]] = field(default_factory=dict)
 
     @property
     def path(self) -> str:
@@ -218,13 +220,14 @@ class FileFacts:
 
     def scope_of(self, node: ast.AST) -> Scope:
         """The scope whose names an expression or statement sees."""
-        current: ast.AST | None = node
-        while current is not None:
-            scope = self.scope_of_node.get(current)
-            if scope is not None:
-                return scope
-            current = self.parent.get(current)
-        return self.top
+        known = self.scope_of_node
+        scope = known.get(node)
+        if scope is None:
+            current = self.parent.get(node)
+            while current is not None and current not in known:
+                current = self.parent.get(current)
+            scope = known[node] = self.top if current is None else known[current]
+        return scope
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         """What a node stands in, from inside to outside."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import COMPREHENSIONS, NESTED, FileFacts
+from torchlint.facts.code.tree import children
 
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 LoopNode = ast.For | ast.AsyncFor | ast.While | Comprehension
@@ -42,7 +43,7 @@ def inside(loop: LoopNode) -> list[ast.AST]:
         return [loop.test, *loop.body]
     if isinstance(loop, (ast.For, ast.AsyncFor)):
         return list(loop.body)
-    kept = [part for part in ast.iter_child_nodes(loop) if not isinstance(part, ast.comprehension)]
+    kept = [part for part in children(loop) if not isinstance(part, ast.comprehension)]
     first, *others = loop.generators
     return [*kept, *first.ifs, *others]
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from torchlint.facts.code.linking import Modules, connected
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.code.reach import Reaching, reaching
+from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness import protocols
 
 # Functions that a command line or an installed script starts.
@@ -316,7 +317,7 @@ def _starts(stmt: ast.stmt) -> bool:
     """Whether a statement defines a program: ``main``, a command, or a function that steps environments or learns."""
     if not isinstance(stmt, ast.FunctionDef):
         return False
-    calls = (part.func for part in ast.walk(stmt) if isinstance(part, ast.Call))
+    calls = (part.func for part in walk(stmt) if isinstance(part, ast.Call))
     steps = any(isinstance(func, ast.Attribute) and func.attr in ("step", "backward") for func in calls)
     return stmt.name in _ENTRIES or bool(stmt.decorator_list) or steps
 

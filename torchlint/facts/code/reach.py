@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.tree import children
 
 Loop = ast.For | ast.AsyncFor | ast.While
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -234,7 +235,7 @@ class _Finder:
         while todo:
             node = todo.pop()
             self.own(node, found)
-            todo.extend(child for child in ast.iter_child_nodes(node) if self._binds(child))
+            todo.extend(child for child in children(node) if self._binds(child))
 
 
 def leaves(block: Sequence[ast.stmt]) -> bool:
@@ -270,5 +271,5 @@ def _breaks(stmt: ast.stmt) -> bool:
         if isinstance(node, _LOOPS):
             todo.extend(node.orelse)
         elif isinstance(node, (ast.stmt, ast.ExceptHandler, ast.match_case)):
-            todo.extend(ast.iter_child_nodes(node))
+            todo.extend(children(node))
     return False

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.rule import Frequency
 
@@ -23,7 +24,7 @@ class Covering:
         block = held if isinstance(held, ast.withitem) else None
         around = facts.parent.get(block) if block is not None else None
         if isinstance(around, (ast.With, ast.AsyncWith)):
-            inside = {part for stmt in around.body for part in ast.walk(stmt)}
+            inside = {part for stmt in around.body for part in walk(stmt)}
         else:
             inside = set(self._after(facts, node))
         if any(loop in inside for loop in self.heat.roots.loops):
@@ -34,7 +35,7 @@ class Covering:
     def _after(self, facts: FileFacts, node: ast.AST) -> Iterator[ast.AST]:
         scope = facts.scope_of(node).function
         row = getattr(node, "lineno", 0)
-        for part in ast.walk(scope.node):
+        for part in walk(scope.node):
             if getattr(part, "lineno", 0) > row and facts.scope_of(part).function is scope:
                 yield part
 

@@ -10,6 +10,7 @@ from torchlint.facts.code.callers import passed
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.guards import limit, negated_limit
 from torchlint.facts.values.signatures import starred
 from torchlint.rule import Frequency
@@ -103,7 +104,7 @@ def _cleared(method: Scope) -> set[str]:
     """The attributes that a method sets to false under a test that they are true, and nowhere to anything else."""
     found: set[str] = set()
     others: set[str] = set()
-    for node in ast.walk(method.node):
+    for node in walk(method.node):
         if isinstance(node, ast.If):
             flags = {ast.unparse(part): part for part in _conjuncts(node.test)}
             for stmt in node.body:

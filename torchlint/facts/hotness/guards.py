@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.reach import leaves
+from torchlint.facts.code.tree import walk
 from torchlint.rule import Frequency
 
 _DEBUG = re.compile(
@@ -37,7 +38,6 @@ _EVERY = re.compile(
     r"(^|_)(interval|freq|frequency|every|period)($|_)|(log|eval|save|print|render|test)\w*(interval|freq|every|period)"
 )
 _DUE = re.compile(r"(^|_)(maybe|try)_|_(if|when)_(necessary|needed|due|required|ready)$")
-_REPORTED = re.compile(r"(^|[_.])(eval\w*|log\w*|stat\w*|report\w*|record\w*|plot\w*|summar\w+)($|_)")
 _DEBUG_MODES = frozenset({"debug", "dev", "test", "verbose"})
 _NONFINITE = frozenset({"isnan", "isinf", "isneginf", "isposinf"})
 _FINITE = frozenset({"isfinite"})
@@ -49,7 +49,7 @@ _WARNINGS = frozenset({"warn", "warning", "error", "exception", "critical"})
 
 def names_in(node: ast.AST) -> Iterator[str]:
     """Identifiers in an expression: names and attributes."""
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Name):
             yield part.id
         elif isinstance(part, ast.Attribute):
@@ -170,7 +170,7 @@ def is_none(node: ast.expr) -> bool:
 
 
 def _has_modulo(node: ast.AST) -> bool:
-    return any(isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod) for part in ast.walk(node))
+    return any(isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod) for part in walk(node))
 
 
 def _is_interval(test: ast.expr) -> bool:
@@ -304,7 +304,7 @@ def _is_first_call(test: ast.expr, facts: FileFacts) -> bool:
         return isinstance(right, (ast.Attribute, ast.Name)) and "cache" in " ".join(names_in(right)).lower()
     if isinstance(op, ast.NotEq):
         return any(isinstance(side, ast.Attribute) and side.attr == "shape" for side in (left, right)) and any(
-            isinstance(part, ast.Name) and part.id == "self" for part in ast.walk(test)
+            isinstance(part, ast.Name) and part.id == "self" for part in walk(test)
         )
     return False
 
@@ -348,7 +348,7 @@ def branch_limit(branch: Sequence[ast.stmt], test: ast.expr | None = None) -> Fr
         return Frequency.ONCE
     if _sets_up(branch, test):
         return Frequency.ONCE
-    return Frequency.EPISODE if _empties(branch, test) or _clears(branch, test) or _restarts(branch, test) else None
+    return Frequency.EPISODE if _empties(branch, test) or _restarts(branch, test) else None
 
 
 def _sets_up(block: Sequence[ast.stmt], test: ast.expr) -> bool:
@@ -423,18 +423,6 @@ def _empties(block: Sequence[ast.stmt], test: ast.expr) -> bool:
     return any(
         isinstance(f, ast.Attribute) and f.attr == "clear" and ast.unparse(f.value) in full for f in _calls(block)
     )
-
-
-def _clears(block: Sequence[ast.stmt], test: ast.expr) -> bool:
-    """``if self.need_eval:`` and in the branch ``self.need_eval = False``: a report that somebody asks for."""
-    if not isinstance(test, (ast.Name, ast.Attribute)) or not _REPORTED.search(ast.unparse(test)):
-        return False
-    flag = ast.unparse(test)
-    for stmt in block:
-        if isinstance(stmt, ast.Assign) and isinstance(stmt.value, ast.Constant) and stmt.value.value is False:
-            if any(ast.unparse(target) == flag for target in stmt.targets):
-                return True
-    return False
 
 
 def early_exits(block: Sequence[ast.stmt], index: int, facts: FileFacts) -> Iterator[tuple[ast.stmt, Frequency]]:

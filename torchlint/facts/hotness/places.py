@@ -38,6 +38,17 @@ class Local:
             self.cap = found if self.cap is None else min(self.cap, found)
             self.limits.append((found, node))
 
+    def within(self, outer: Local) -> Local:
+        """Take in where the statement stands that a node is part of."""
+        for found, node in outer.limits:
+            self.limit(found, node)
+        if self.item is None:
+            self.item = outer.item
+            self.loops += outer.loops
+        self.root = outer.root
+        self.episode = self.episode or outer.episode
+        return self
+
 
 @dataclass(eq=False, slots=True)
 class Places:
@@ -71,6 +82,8 @@ class Places:
         last: ast.stmt | None = None  # what leaves the loop at the end of a branch around the node
         while True:
             if isinstance(child, ast.stmt) and child in facts.places:
+                if not isinstance(node, ast.stmt):
+                    return local.within(self.of(facts, child, scope))
                 block, index = facts.places[child]
                 if kept_already(block, index, facts):
                     local.limit(Frequency.ONCE, child)

@@ -142,7 +142,7 @@ def _reasons(heat: Heat, facts: FileFacts, node: ast.AST, scope: Scope) -> Itera
     local = heat.local(facts, node, scope)
     guards = [_limit(facts, bound, where) for bound, where in local.limits if bound is Frequency.ONCE]
     for guard in guards:
-        yield f"it is guarded on line {guard.place.row}: {guard.place.name}"
+        yield f"it is guarded at {guard.place.path}:{guard.place.row}: {guard.place.name}"
     if guards:
         return
     if scope.kind == "class":
@@ -192,7 +192,7 @@ def _seldom(heat: Heat, facts: FileFacts, node: ast.AST) -> str:
     for bound, where in heat.local(facts, node, scope).limits:
         if bound is Frequency.ONCE:
             guard = _limit(facts, bound, where)
-            return f"guarded on line {guard.place.row}: {guard.place.name}"
+            return f"guarded at {guard.place.path}:{guard.place.row}: {guard.place.name}"
     if scope.kind == "module":
         return "in no loop that steps an environment or runs gradient updates"
     return f"nothing makes {scope.qualname or scope.name} hot"

@@ -11,12 +11,13 @@ from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts
 from torchlint.facts.code.nesting import LoopNode, around, inside
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import children, walk
 from torchlint.facts.state.effects import Sides, nodes_of
 from torchlint.facts.state.provenance import looped
 from torchlint.facts.values.values import Values
 from torchlint.rule import Kind
 
-_LEAVING = (ast.Break, ast.Return, ast.Yield, ast.YieldFrom, ast.Await)
+_LEAVING = (ast.Break, ast.Continue, ast.Return, ast.Yield, ast.YieldFrom, ast.Await)
 _LIVE = frozenset({"step", "reset", "backward", "send", "recv", "render", "update", "zero_grad", "learn"})
 _LISTS = frozenset({"torch.nn.ModuleList", "torch.nn.modules.container.ModuleList", "builtins.list"})
 
@@ -39,22 +40,30 @@ class Batching:
         if loop is None or isinstance(loop, ast.While):
             return False
         parts = list(nodes_of(inside(loop)))
-        if any(isinstance(part, _LEAVING) or self._is_live(facts, part) for part in parts):
+        if any(isinstance(part, _LEAVING) or self._is_live(facts, part, loop) for part in parts):
             return False
         effects = self.sides.call(facts, call)
-        if any(self.sides.overlaps(text, effects.reads) for text in effects.writes):
+        kept = (text for text in effects.writes if not _is_of_round(facts, loop, text))
+        if any(self.sides.overlaps(text, effects.reads) for text in kept):
             return False  # it remembers something from call to call
         if isinstance(loop, COMPREHENSIONS):
             return True
-        reached = self._reached(facts, loop, call)
-        given = [*call.args, *(keyword.value for keyword in call.keywords), call.func]
-        return not any(text in reached for node in given for text in _texts(node))
+        return not any(self._feeds(facts, loop, other) for other in _alike(call, parts))
 
-    def _is_live(self, facts: FileFacts, node: ast.AST) -> bool:
-        """Whether a call goes on with an environment, a process or a backward pass."""
+    def _feeds(self, facts: FileFacts, loop: LoopNode, call: ast.Call) -> bool:
+        """Whether what a call gives may reach what it is given."""
+        reached = self._reached(facts, loop, call) - set(_own_places(loop))
+        given = [*call.args, *(keyword.value for keyword in call.keywords), call.func]
+        return any(text in reached for node in given for text in _texts(node))
+
+    def _is_live(self, facts: FileFacts, node: ast.AST, loop: LoopNode) -> bool:
+        """Whether a call goes on with a backward pass, a process, or an environment that is not one of the round's."""
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             return False
-        return node.func.attr in _LIVE or self.values.of(facts, node.func.value).kind is Kind.ENV
+        receiver = node.func.value
+        if self.values.of(facts, receiver).kind is not Kind.ENV and node.func.attr not in _LIVE:
+            return False
+        return node.func.attr != "step" or not _is_of_head(loop, receiver)
 
     def _reached(self, facts: FileFacts, loop: LoopNode, call: ast.Call) -> set[str]:
         """All names and attributes that what a call gives may reach in the loop."""
@@ -64,7 +73,7 @@ class Batching:
             before = len(reached)
             for stmt in statements:
                 own = [part for part in _own_parts(stmt) if part is not None]
-                nodes = [node for part in own for node in ast.walk(part)]
+                nodes = [node for part in own for node in walk(part)]
                 if call in nodes or any(text in reached for part in own for text in _texts(part)):
                     reached.update(self._set_by(facts, stmt, nodes, call))
             if len(reached) == before:
@@ -79,7 +88,7 @@ class Batching:
         for node in nodes:
             if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store):
                 yield _text(node)
-            elif isinstance(node, ast.Call) and node is not call:
+            elif isinstance(node, ast.Call) and node is not call and (call not in nodes or call in walk(node)):
                 yield from self.sides.call(facts, node).writes
                 if isinstance(node.func, ast.Attribute) and isinstance(stmt, ast.Expr):
                     yield _text(node.func.value)
@@ -94,6 +103,8 @@ class Batching:
         bound = set(_bound(loop))
         if any(text in bound for part in call.args for text in _texts(part)):
             return False
+        if any(self._is_output(facts, part) for part in call.args):
+            return False  # heads on the features of one network
         if isinstance(func, ast.Subscript):
             return not isinstance(func.slice, (ast.Constant, ast.Slice)) and self._alike(facts, func.value)
         if not isinstance(func, ast.Name):
@@ -102,6 +113,14 @@ class Batching:
         if len(bindings) != 1 or bindings[0].how is not Bind.ELEMENT or bindings[0].value is None:
             return False
         return self._alike(facts, looped(bindings[0].value, list(bindings[0].path)))
+
+    def _is_output(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether a name was set to what another network gives, in the same function."""
+        if not isinstance(node, ast.Name):
+            return False
+        values = (binding.value for binding in self.project.reaching(facts, node).bindings)
+        calls = (value for value in values if isinstance(value, ast.Call))
+        return any(self.values.of(facts, call.func).kind is Kind.MODULE for call in calls)
 
     def _alike(self, facts: FileFacts, over: ast.expr) -> bool:
         """Whether an attribute holds a list of networks that one expression makes again and again."""
@@ -117,24 +136,60 @@ class Batching:
             name = self.project.qualified(facts, value.func) or ""
             return name in _LISTS and len(value.args) == 1 and self._made_alike(facts, value.args[0])
         if isinstance(value, (ast.ListComp, ast.GeneratorExp)):
-            bound = {part.id for g in value.generators for part in ast.walk(g.target) if isinstance(part, ast.Name)}
-            read = {part.id for part in ast.walk(value.elt) if isinstance(part, ast.Name)}
+            bound = {part.id for g in value.generators for part in walk(g.target) if isinstance(part, ast.Name)}
+            read = {part.id for part in walk(value.elt) if isinstance(part, ast.Name)}
             return isinstance(value.elt, ast.Call) and not bound & read
         if isinstance(value, (ast.List, ast.Tuple)) and len(value.elts) > 2:
             return len({ast.unparse(part) for part in value.elts}) == 1 and isinstance(value.elts[0], ast.Call)
         return False
 
 
+def _alike(call: ast.Call, parts: list[ast.AST]) -> Iterator[ast.Call]:
+    """The calls in a loop of the same network as one of them, itself too: a loop for a recurrence holds other ways."""
+    func = ast.unparse(call.func)
+    return (part for part in parts if isinstance(part, ast.Call) and ast.unparse(part.func) == func)
+
+
+def _is_of_head(loop: LoopNode, node: ast.expr) -> bool:
+    """Whether an expression is the element that a loop is at, or what it counts picks it: ``env``, ``envs[i]``."""
+    if isinstance(node, ast.Subscript):
+        node = node.slice
+    targets = [loop.target] if isinstance(loop, (ast.For, ast.AsyncFor)) else []
+    bound = {part.id for target in targets for part in walk(target) if isinstance(part, ast.Name)}
+    return isinstance(node, ast.Name) and node.id in bound
+
+
+def _own_places(loop: LoopNode) -> Iterator[str]:
+    """Collections that a loop reads and sets at the place of the round alone: nothing in them goes round."""
+    places: dict[str, list[bool]] = {}
+    indexed: set[ast.AST] = set()
+    for part in nodes_of(inside(loop)):
+        if isinstance(part, ast.Subscript):
+            indexed.add(part.value)
+            places.setdefault(_text(part), []).append(_is_of_head(loop, part))
+    for part in nodes_of(inside(loop)):
+        if isinstance(part, (ast.Name, ast.Attribute)) and part not in indexed:
+            places.get(_text(part), []).append(False)
+    return (text for text, own in places.items() if all(own))
+
+
+def _is_of_round(facts: FileFacts, loop: LoopNode, text: str) -> bool:
+    """Whether a name stands for something that each round makes anew."""
+    bound = facts.scope_of(loop).function.bindings.get(text.partition(".")[0], [])
+    body = set(nodes_of(inside(loop)))
+    return bool(bound) and all(binding.stmt in body or binding.stmt is loop for binding in bound)
+
+
 def _bound(loop: LoopNode) -> Iterator[str]:
     """The names that a loop binds in its head and in its body."""
-    for part in ast.walk(loop):
+    for part in walk(loop):
         if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Store):
             yield _text(part)
 
 
 def _own_parts(stmt: ast.stmt) -> list[ast.AST]:
     """The parts of a statement without the statements that it holds."""
-    return [part for part in ast.iter_child_nodes(stmt) if not isinstance(part, (ast.stmt, ast.ExceptHandler))]
+    return [part for part in children(stmt) if not isinstance(part, (ast.stmt, ast.ExceptHandler))]
 
 
 def _text(node: ast.expr) -> str:
@@ -146,7 +201,7 @@ def _text(node: ast.expr) -> str:
 
 def _texts(node: ast.AST) -> Iterator[str]:
     """The names and chains that an expression reads; of ``a.b.c`` also ``a.b`` and ``a``."""
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Load):
             text = dotted(part)
             if text:

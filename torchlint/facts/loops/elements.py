@@ -10,6 +10,7 @@ from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.nesting import LoopNode, around
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import rounds
+from torchlint.facts.code.tree import walk
 from torchlint.facts.state.effects import nodes_of
 from torchlint.facts.state.provenance import looped
 from torchlint.facts.values.values import Values
@@ -37,15 +38,15 @@ class Elements:
         ``v`` of ``for v in t``, also through ``zip``, ``enumerate`` and ``reversed``, and ``t[i]`` where a loop counts
         ``i`` and does not make ``t``.
         """
-        value = self._collection(facts, node)
+        value = self.collection(facts, node)
         return value if value is not None and value.kind is Kind.TENSOR else None
 
-    def _collection(self, facts: FileFacts, node: ast.AST) -> Value | None:
+    def collection(self, facts: FileFacts, node: ast.AST) -> Value | None:
         """What is known of the collection that an expression is an element of; ``None``: of none."""
         if isinstance(node, ast.Name):
             over = self._iterated(facts, node, list(around(facts, node)))
             return self.values.of(facts, over) if over is not None and not self.is_count(facts, over) else None
-        if isinstance(node, ast.Subscript) and self._counted(facts, node, list(around(facts, node))):
+        if isinstance(node, ast.Subscript) and self.counted(facts, node.value, _first(node)):
             return self.values.of(facts, node.value)
         return None
 
@@ -58,9 +59,9 @@ class Elements:
         over = looped(bindings[0].value, path)
         return over if bindings[0].stmt in loops or isinstance(bindings[0].stmt, ast.comprehension) else None
 
-    def _counted(self, facts: FileFacts, node: ast.Subscript, loops: list[LoopNode]) -> bool:
-        """Whether a tensor is indexed by what an enclosing loop counts, ``i`` or ``i + 1``, and made outside it."""
-        first = _first(node)
+    def counted(self, facts: FileFacts, value: ast.expr, first: ast.expr) -> bool:
+        """Whether an index is what an enclosing loop counts, ``i`` or ``i + 1``, and ``value`` was made outside it."""
+        loops = list(around(facts, value))
         if isinstance(first, ast.BinOp) and isinstance(first.right, ast.Constant):
             first = first.left
         if not isinstance(first, ast.Name):
@@ -70,7 +71,7 @@ class Elements:
             return False
         holder = next((loop for loop in loops if _binds(loop, first.id)), None)
         inside = set(nodes_of([holder])) if holder is not None else set()
-        root = _root(node.value)
+        root = _root(value)
         if not isinstance(root, ast.Name):
             return False
         return not any(binding.stmt in inside for binding in self.project.reaching(facts, root).bindings)
@@ -94,7 +95,7 @@ class Elements:
         if not all(self._is_arithmetic(facts, part) for part in parts if isinstance(part, ast.Call)):
             return None
         reads = [part for part in parts if isinstance(part, (ast.Name, ast.Subscript)) and _is_read(part)]
-        found = [value for part in reads if (value := self._collection(facts, part)) is not None]
+        found = [value for part in reads if (value := self.collection(facts, part)) is not None]
         if any(value.kind is Kind.NDARRAY for value in found):
             return None
         filled = any(self._is_filled(facts, stmt) for stmt in loop.body)
@@ -105,7 +106,25 @@ class Elements:
         alone = not carried and any(self._is_filled(facts, stmt) and self._is_single(stmt) for stmt in loop.body)
         if not carried and not (alone and tensors):
             return None
-        return Picked(carried=carried, single=bool(tensors) and all(value.rank == 1 for value in tensors))
+        return Picked(
+            carried=carried,
+            single=bool(tensors) and all(value.rank == 1 for value in tensors),
+            prepared=any(self._is_prepared(facts, part) for part in reads if isinstance(part, ast.Subscript)),
+        )
+
+    def _is_prepared(self, facts: FileFacts, node: ast.Subscript) -> bool:
+        """Whether a tensor that a loop reads was computed from several others at once, before the loop."""
+        if not isinstance(node.value, ast.Name):
+            return False
+        bindings = self.project.reaching(facts, node.value).bindings
+        values = [binding.value for binding in bindings if isinstance(binding.value, ast.BinOp)]
+        return any(
+            len({part.id for part in walk(value) if isinstance(part, ast.Name) and self._is_tensor(facts, part)}) > 1
+            for value in values
+        )
+
+    def _is_tensor(self, facts: FileFacts, node: ast.Name) -> bool:
+        return self.values.of(facts, node).kind is Kind.TENSOR
 
     def _is_arithmetic(self, facts: FileFacts, call: ast.Call) -> bool:
         """Whether a call computes with elements or keeps them: it runs no network and no code of the project."""
@@ -137,13 +156,13 @@ class Elements:
         return False
 
     def _is_element(self, facts: FileFacts, node: ast.AST) -> bool:
-        return self._collection(facts, node) is not None
+        return self.collection(facts, node) is not None
 
     def _reads(self, facts: FileFacts, loop: ast.For, value: ast.expr) -> Iterator[ast.AST]:
         """The parts of an expression, and those of what names in it were set to earlier in the same round."""
         todo, seen = [value], set[ast.AST]()
         while todo:
-            for part in ast.walk(todo.pop()):
+            for part in walk(todo.pop()):
                 if part in seen:
                     continue
                 seen.add(part)
@@ -187,4 +206,4 @@ def _binds(loop: LoopNode, name: str) -> bool:
     if isinstance(loop, ast.While):
         return False
     targets = [loop.target] if isinstance(loop, (ast.For, ast.AsyncFor)) else [part.target for part in loop.generators]
-    return any(isinstance(part, ast.Name) and part.id == name for target in targets for part in ast.walk(target))
+    return any(isinstance(part, ast.Name) and part.id == name for target in targets for part in walk(target))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import enum
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import COMPREHENSIONS, Binding, FileFacts
+from torchlint.facts.code.naming import own_mentions
 from torchlint.facts.code.nesting import LoopNode, stored_before
 from torchlint.facts.code.reach import rounds
+from torchlint.facts.code.tree import walk
 from torchlint.facts.state.effects import Sides, code_of, nodes_of
 from torchlint.facts.values.values import Values
 from torchlint.rule import Kind
@@ -32,14 +34,16 @@ class Ends(enum.Enum):
 class Follower:
     """Follows results in one loop, a ``for``, ``while`` or comprehension."""
 
-    def __init__(self, values: Values, sides: Sides, facts: FileFacts, loop: LoopNode) -> None:
-        """Stand in a loop of a file."""
+    def __init__(
+        self, values: Values, sides: Sides, facts: FileFacts, loop: LoopNode, body: Mapping[ast.AST, None]
+    ) -> None:
+        """Stand in a loop of a file; ``body`` are all its nodes."""
         self.values = values
         self.sides = sides
         self.facts = facts
         self.loop = loop
         self.function = facts.scope_of(loop).function
-        self.body = set(nodes_of(ast.iter_child_nodes(loop)))
+        self.body = body
         self.ends: set[Ends] = set()
         self.seen: set[ast.AST | Binding | str] = set()
 
@@ -91,7 +95,7 @@ class Follower:
             self.ends.add(Ends.NEXT)
         for text in sorted(effects.writes):
             same = [part for part in self._calls() if ast.unparse(part.func) == ast.unparse(func)]
-            within = {part for one in same for part in ast.walk(one)}
+            within = {part for one in same for part in walk(one)}
             read = any(part not in within for part in self._readers(text))
             answered = self.sides.overlaps(text, effects.reads) and not isinstance(
                 self.facts.parent.get(call), ast.Expr
@@ -159,10 +163,9 @@ class Follower:
 
     def _names(self, name: str) -> Iterator[ast.Name]:
         """Where the function reads a name; an augmented assignment reads its target."""
-        for part in code_of(self.function):
-            if isinstance(part, ast.Name) and part.id == name:
-                if isinstance(part.ctx, ast.Load) or isinstance(self.facts.parent.get(part), ast.AugAssign):
-                    yield part
+        for part in own_mentions(self.function, code_of(self.function), name):
+            if isinstance(part.ctx, ast.Load) or isinstance(self.facts.parent.get(part), ast.AugAssign):
+                yield part
 
     def _grows(self, stmt: ast.AST, use: ast.expr) -> bool:
         """Whether a statement only adds to what it reads: ``x += y``, ``x = x + y``, ``x = torch.cat([x, y])``."""
@@ -174,7 +177,7 @@ class Follower:
         if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
             return use in (value.left, value.right)
         name = self.values.project.qualified(self.facts, value.func) if isinstance(value, ast.Call) else None
-        return name in _JOINING and use in set(ast.walk(value))
+        return name in _JOINING and use in set(walk(value))
 
     def _kept(self, stmt: ast.AST, target: ast.expr) -> Iterator[ast.expr]:
         """Follow what is put into an attribute or a container to where the loop reads it."""

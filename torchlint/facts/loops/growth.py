@@ -13,6 +13,7 @@ from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts, Scope
 from torchlint.facts.code.nesting import LoopNode, around, stored_before
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import rounds
+from torchlint.facts.code.tree import walk
 from torchlint.facts.flow.flow import Flow
 from torchlint.facts.state.effects import code_of, nodes_of
 from torchlint.rule import Kind, Use
@@ -247,7 +248,7 @@ class Growth:
                 bindings = self.project.reaching(facts, part).bindings
                 todo.extend(b.value for b in bindings if b.value is not None and loop in facts.ancestors(b.value))
             else:
-                todo.extend(inner for inner in ast.walk(part) if isinstance(inner, (ast.Name, ast.Call)))
+                todo.extend(inner for inner in walk(part) if isinstance(inner, (ast.Name, ast.Call)))
         return False
 
     def _only_computes(self, facts: FileFacts, call: ast.Call) -> bool:

@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.tree import walk
 from torchlint.facts.state.effects import code_of
 from torchlint.facts.values.values import Values
 from torchlint.rule import Kind
@@ -25,7 +26,7 @@ class Indexing:
         loop = facts.parent.get(over)
         if not isinstance(loop, ast.For) or loop.iter is not over or not isinstance(loop.target, ast.Name):
             return False
-        inside = {part for stmt in loop.body for part in ast.walk(stmt)}
+        inside = {part for stmt in loop.body for part in walk(stmt)}
         name = loop.target.id
         uses = [
             part

@@ -9,6 +9,7 @@ from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import COMPREHENSIONS, Bind, Binding, FileFacts
 from torchlint.facts.code.nesting import OUTSIDE, LoopNode, around, head, inside, stored_before
 from torchlint.facts.code.reach import Rounds, rounds
+from torchlint.facts.code.tree import children
 from torchlint.facts.loops.ends import Ends, Follower
 from torchlint.facts.loops.joining import Joining
 from torchlint.facts.state.effects import PARAMETERS, Effects, Sides, nodes_of
@@ -44,6 +45,8 @@ class Loops:
     values: Values
     sides: Sides
     _effects: dict[LoopNode, Effects] = field(default_factory=dict)
+    _bodies: dict[LoopNode, dict[ast.AST, None]] = field(default_factory=dict)
+    _wholes: dict[LoopNode, dict[ast.AST, None]] = field(default_factory=dict)
     _joining: Joining = field(init=False)
 
     def __post_init__(self) -> None:
@@ -55,7 +58,7 @@ class Loops:
 
     def _loop(self, facts: FileFacts, node: ast.expr, loop: LoopNode) -> Loop:
         needs = _Needing(self, facts, loop).of(node)
-        ends = Follower(self.values, self.sides, facts, loop).of(node)
+        ends = Follower(self.values, self.sides, facts, loop, self.whole(loop)).of(node)
         over = head(loop)
         return Loop(
             row=loop.lineno,
@@ -85,6 +88,20 @@ class Loops:
             found = self._effects[loop] = self.sides.of(facts, inside(loop))
         return found
 
+    def body(self, loop: LoopNode) -> dict[ast.AST, None]:
+        """All nodes of what a loop runs over and over, as keys: in order, and found at once."""
+        found = self._bodies.get(loop)
+        if found is None:
+            found = self._bodies[loop] = dict.fromkeys(nodes_of(inside(loop)))
+        return found
+
+    def whole(self, loop: LoopNode) -> dict[ast.AST, None]:
+        """All nodes of a loop, as keys."""
+        found = self._wholes.get(loop)
+        if found is None:
+            found = self._wholes[loop] = dict.fromkeys(nodes_of(children(loop)))
+        return found
+
     def _range(self, facts: FileFacts, over: ast.expr) -> ast.Call | None:
         """The ``range(...)`` that a loop goes over, also backwards."""
         if not isinstance(over, ast.Call):
@@ -101,7 +118,7 @@ class Loops:
             ends = [self.values.of(facts, part).literal for part in counted.args]
             return all(isinstance(end, int) and -_FEW < end < _FEW for end in ends)
         if isinstance(over, (ast.Tuple, ast.List, ast.Set, ast.Dict)):
-            return not any(isinstance(part, ast.Starred) for part in ast.iter_child_nodes(over))
+            return not any(isinstance(part, ast.Starred) for part in children(over))
         if isinstance(over, ast.Call):
             func = over.func
             if isinstance(func, ast.Attribute):
@@ -142,7 +159,7 @@ class _Needing:
         self.loops = loops
         self.facts = facts
         self.loop = loop
-        self.body = set(nodes_of(inside(loop)))
+        self.body = loops.body(loop)
         self.writes = loops.effects(facts, loop).writes
         self.seen: set[ast.AST] = set()
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from torchlint.facts.code.model import COMPREHENSIONS, FileFacts
 from torchlint.facts.code.nesting import LOOPS, around, head, inside, stored_before
 from torchlint.facts.code.reach import rounds
+from torchlint.facts.code.tree import children, walk
 from torchlint.facts.hotness.guards import names_in
 from torchlint.facts.loops.joining import JOINS
 from torchlint.facts.loops.loops import Loops
@@ -39,7 +40,7 @@ class Regrowth:
         root = _root(grown[0])
         if root is None:
             return ""
-        indices = {part.id for part in ast.walk(target) if isinstance(part, ast.Name) and part is not _root(target)}
+        indices = {part.id for part in walk(target) if isinstance(part, ast.Name) and part is not _root(target)}
         for loop in around(facts, stmt):
             if isinstance(loop, COMPREHENSIONS):
                 continue
@@ -68,7 +69,7 @@ class Regrowth:
 
     def _reads(self, facts: FileFacts, stmt: ast.Assign, root: ast.Name, loop: _Loop) -> Iterator[ast.AST]:
         """What a loop reads of the container or name, besides what grows it, its length and its keys."""
-        own = set(ast.walk(stmt))
+        own = set(walk(stmt))
         dotted = ast.unparse(_base(stmt.targets[0]))
         sides = self.loops.sides
         for part in nodes_of(inside(loop)):
@@ -91,7 +92,7 @@ class Regrowth:
         value, text = current.value, ast.unparse(current.targets[0])
         if not isinstance(value, ast.Call) or self.loops.values.project.qualified(facts, value.func) not in _JOINS:
             return False
-        return any(ast.unparse(part) == text and node in set(ast.walk(part)) for part in _pieces(value))
+        return any(ast.unparse(part) == text and node in set(walk(part)) for part in _pieces(value))
 
 
 def _pieces(call: ast.Call) -> list[ast.expr]:
@@ -127,8 +128,8 @@ def _bound_in(loop: _Loop) -> set[str]:
         if isinstance(node, LOOPS):
             continue  # runs through all its elements in every round of this one
         targets.extend(node.targets if isinstance(node, ast.Assign) else [])
-        todo.extend(child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt))
-    return {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+        todo.extend(child for child in children(node) if isinstance(child, ast.stmt))
+    return {part.id for target in targets for part in walk(target) if isinstance(part, ast.Name)}
 
 
 def _only_asks(facts: FileFacts, node: ast.AST) -> bool:

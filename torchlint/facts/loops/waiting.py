@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.guards import names_in
 from torchlint.facts.values.values import Values
 
@@ -69,9 +70,9 @@ def _asks(test: ast.expr) -> bool:
     """Whether a test reads something that others change: no clock, and nothing that blocks."""
     words = set(names_in(test))
     called = {
-        part.func.attr for part in ast.walk(test) if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)
+        part.func.attr for part in walk(test) if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)
     }
-    shared = any(isinstance(part, (ast.Attribute, ast.Subscript, ast.Call)) for part in ast.walk(test))
+    shared = any(isinstance(part, (ast.Attribute, ast.Subscript, ast.Call)) for part in walk(test))
     return shared and not words & _CLOCKS and not called & _BLOCKING
 
 
@@ -91,4 +92,4 @@ def _leaves(block: Sequence[ast.stmt]) -> bool:
 
 
 def _walk(block: Sequence[ast.stmt]) -> list[ast.AST]:
-    return [part for stmt in block for part in ast.walk(stmt)]
+    return [part for stmt in block for part in walk(stmt)]

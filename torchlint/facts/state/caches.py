@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 
 from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.guards import is_none
 
 
@@ -45,7 +46,7 @@ def _fills(block: Iterable[ast.stmt], container: ast.expr, facts: FileFacts) -> 
     return any(
         isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == text
         for stmt in block
-        for node in ast.walk(stmt)
+        for node in walk(stmt)
     )
 
 

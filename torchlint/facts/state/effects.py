@@ -16,6 +16,7 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import NESTED, Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project, is_super
 from torchlint.facts.code.solver import Solver
+from torchlint.facts.code.tree import children
 from torchlint.facts.values.values import Values
 from torchlint.rule import Kind, Value
 
@@ -25,6 +26,7 @@ PARAMETERS = "<parameters>"
 _PURE = ("builtins.", "torch.", "numpy.", "math.", "itertools.", "operator.", "copy.", "time.", "collections.")
 _DRAWING = re.compile(r"^(numpy\.random\.|torch\.(rand|normal|multinomial|bernoulli|poisson)|builtins\.(next|input)$)")
 _OPTIMIZER = re.compile(r"(optim\w*|(^|_)opt\w*|scaler)\d*$", re.IGNORECASE)
+_LAYER = re.compile(r"torch\.nn\.(?!Module$)[A-Z]\w*$")
 _PLAIN = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.SCALAR, Kind.ITEM, Kind.NUMBER, Kind.STRING, Kind.SIZE, Kind.TUPLE})
 _MUTATORS = frozenset(
     [
@@ -86,7 +88,7 @@ def nodes_of(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
         node = todo.pop()
         yield node
         if not isinstance(node, NESTED):
-            todo.extend(ast.iter_child_nodes(node))
+            todo.extend(children(node))
 
 
 def code_of(function: Scope) -> Iterator[ast.AST]:
@@ -144,6 +146,8 @@ class Sides:
 
     def _called(self, facts: FileFacts, call: ast.Call) -> Effects:
         targets = self.graph.callees.get(call)
+        if targets is not None and _LAYER.match(self.values.of(facts, call.func).name):
+            return Effects(reads=frozenset({PARAMETERS}))  # the layer itself, not a class of the project made from it
         if targets is not None:
             return together(
                 self._translated(facts, call, target, self._solver.ask(target) or _NONE) for target in targets

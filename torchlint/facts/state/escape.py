@@ -11,6 +11,7 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import NESTED, Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
+from torchlint.facts.code.tree import children, walk
 from torchlint.facts.values.values import Values
 from torchlint.rule import UNKNOWN, Kind
 
@@ -259,7 +260,7 @@ def _is_in_place(method: str) -> bool:
 
 def _binds_names(target: ast.expr) -> bool:
     """Whether a target binds names alone, no attributes or items."""
-    return not any(isinstance(part, (ast.Attribute, ast.Subscript)) for part in ast.walk(target))
+    return not any(isinstance(part, (ast.Attribute, ast.Subscript)) for part in walk(target))
 
 
 def _nodes(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
@@ -269,4 +270,4 @@ def _nodes(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
         node = todo.pop()
         yield node
         if not isinstance(node, NESTED):
-            todo.extend(reversed(list(ast.iter_child_nodes(node))))
+            todo.extend(reversed(list(children(node))))

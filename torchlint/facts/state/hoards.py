@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.values.values import Values
 from torchlint.rule import Frequency
@@ -60,7 +61,7 @@ class Hoards:
             for method in (inner for inner in cls.inner if inner.kind == "function"):
                 draws = any(project.qualified(cls.file, inner.func) in _DRAWS for inner in method.calls)
                 if draws and any(
-                    isinstance(part, ast.Attribute) and part.attr == attribute.attr for part in ast.walk(method.node)
+                    isinstance(part, ast.Attribute) and part.attr == attribute.attr for part in walk(method.node)
                 ):
                     return True
         return False
@@ -117,7 +118,7 @@ class Hoards:
         """Every mention of an attribute of this name in the project, whatever it belongs to."""
         for facts in self.values.project.files.values():
             if name.encode() in facts.source.utf8:
-                for node in ast.walk(facts.tree):
+                for node in walk(facts.tree):
                     if isinstance(node, ast.Attribute) and node.attr == name:
                         yield facts, node
 
@@ -158,9 +159,7 @@ def _is_read_out(node: ast.Subscript) -> bool:
 
 def _works(scope: Scope) -> bool:
     """Whether a function does more than index: it calls something that is no view of an element."""
-    return any(
-        isinstance(part, ast.Call) and _called(part) not in ("len", "int", "tuple") for part in ast.walk(scope.node)
-    )
+    return any(isinstance(part, ast.Call) and _called(part) not in ("len", "int", "tuple") for part in walk(scope.node))
 
 
 def _called(call: ast.Call) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from torchlint.facts.code.model import Bind, Binding, FileFacts
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.values.values import Values
 from torchlint.rule import Kind
@@ -78,7 +79,7 @@ class Provenance:
         while isinstance(stmt, ast.stmt) and stmt is not function.node:
             block, place = facts.places[stmt]
             for above in block[:place]:
-                for part in ast.walk(above):
+                for part in walk(above):
                     if isinstance(part, ast.Attribute) and ast.dump(part.value) == ast.dump(node.value):
                         called = part.attr in setters and isinstance(part.ctx, ast.Load)
                         if called or (part.attr == node.attr and isinstance(part.ctx, ast.Store)):
@@ -172,7 +173,7 @@ class Provenance:
         scope = facts.scope_of(name).function
         reads = [
             part
-            for part in ast.walk(scope.node)
+            for part in walk(scope.node)
             if isinstance(part, ast.Name) and part.id == name.id and isinstance(part.ctx, ast.Load)
         ]
         return scope.kind == "function" and reads == [name]

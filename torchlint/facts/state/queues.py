@@ -11,6 +11,7 @@ from torchlint.facts.code.callers import methods, passed, stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.nesting import OUTSIDE
+from torchlint.facts.code.tree import children, walk
 from torchlint.facts.values.values import Values
 from torchlint.rule import Kind
 
@@ -131,7 +132,7 @@ class Queues:
             return False
         if isinstance(loop.iter, (ast.Tuple, ast.List)):
             return False
-        inner = set(ast.walk(loop))
+        inner = set(walk(loop))
         return not any(binding.stmt in inner for binding in self.values.project.reaching(facts, name).bindings)
 
     def _test_over(self, facts: FileFacts, call: ast.Call, text: str) -> ast.expr | None:
@@ -224,7 +225,7 @@ def _fills(loop: ast.While, text: str) -> bool:
     """Whether a loop adds to the list that it empties, as a search does."""
     return any(
         isinstance(part, ast.Attribute) and part.attr in ("append", "extend") and ast.unparse(part.value) == text
-        for part in ast.walk(loop)
+        for part in walk(loop)
     )
 
 
@@ -246,7 +247,7 @@ def _bound(made: ast.Call) -> ast.expr | None:
 
 def _wrapping(method: Scope) -> Iterator[ast.expr]:
     """The number of places where a method writes round and round: ``n`` of ``self.at = (self.at + 1) % n``."""
-    for stmt in ast.walk(method.node):
+    for stmt in walk(method.node):
         todo: list[ast.AST] = [stmt.value] if isinstance(stmt, ast.Assign) else []
         while todo:
             node = todo.pop()
@@ -256,4 +257,4 @@ def _wrapping(method: Scope) -> Iterator[ast.expr]:
                     if places.value.id == method.self_name:
                         yield places
             elif not isinstance(node, ast.Compare):
-                todo.extend(ast.iter_child_nodes(node))
+                todo.extend(children(node))

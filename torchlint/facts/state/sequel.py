@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.naming import mentions_of
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import walk
 
 _LARGEST_BYTE = 255
 _DEPTH = 24
@@ -85,7 +87,7 @@ class Sequel:
     def _reads(self, scope: Scope, name: str) -> Iterator[tuple[FileFacts, ast.expr]]:
         """The places that may read what a function was given for a parameter."""
         bindings = [b for b in scope.bindings.get(name, ()) if b.how is Bind.PARAM]
-        for read in _names(scope.node, name):
+        for read in mentions_of(scope.file, scope.node, name):
             if any(b in bindings for b in self.project.reaching(scope.file, read).bindings):
                 yield scope.file, read
 
@@ -95,7 +97,7 @@ class Sequel:
         name = _target(node, stmt) if stmt is not None else ""
         if not name or (isinstance(parent, ast.DictComp) and parent.value is not node):
             return
-        for read in _names(facts.scope_of(node).function.node, name):
+        for read in mentions_of(facts, facts.scope_of(node).function.node, name):
             reach = self.project.reaching(facts, read)
             if any(binding.stmt is stmt for binding in reach.bindings):
                 yield facts, read
@@ -132,7 +134,7 @@ def _is_told_apart(facts: FileFacts, node: ast.AST) -> bool:
     current = facts.parent.get(node)
     while current is not None and not isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef)):
         if isinstance(current, (ast.If, ast.IfExp)):
-            if any(isinstance(part, ast.Attribute) and part.attr == "uint8" for part in ast.walk(current.test)):
+            if any(isinstance(part, ast.Attribute) and part.attr == "uint8" for part in walk(current.test)):
                 return True
         current = facts.parent.get(current)
     return False
@@ -140,10 +142,6 @@ def _is_told_apart(facts: FileFacts, node: ast.AST) -> bool:
 
 def _is_255(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value == _LARGEST_BYTE
-
-
-def _names(tree: ast.AST, name: str) -> Iterator[ast.Name]:
-    return (part for part in ast.walk(tree) if isinstance(part, ast.Name) and part.id == name)
 
 
 def _parameter(callee: Scope, caller: Caller, node: ast.expr) -> str:
@@ -173,13 +171,13 @@ def _target(node: ast.expr, stmt: ast.stmt) -> str:
 
 def _speaks_of(stmt: ast.stmt, name: str) -> bool:
     """Whether a statement holds a name or attribute."""
-    return any(ast.unparse(part) == name for part in ast.walk(stmt) if isinstance(part, (ast.Name, ast.Attribute)))
+    return any(ast.unparse(part) == name for part in walk(stmt) if isinstance(part, (ast.Name, ast.Attribute)))
 
 
 def _move_of(stmt: ast.stmt, name: str) -> str:
     """``x = x.cuda()``, or an ``if`` that holds nothing else, as the source of the call."""
     if isinstance(stmt, ast.If) and len(stmt.body) == 1 and not stmt.orelse:
-        test = (part for part in ast.walk(stmt.test) if isinstance(part, (ast.Name, ast.Attribute)))
+        test = (part for part in walk(stmt.test) if isinstance(part, (ast.Name, ast.Attribute)))
         return "" if any(ast.unparse(part) == name for part in test) else _move_of(stmt.body[0], name)
     if not isinstance(stmt, ast.Assign) or [ast.unparse(target) for target in stmt.targets] != [name]:
         return ""

@@ -56,6 +56,8 @@ class Ask:
         A sum that starts from a number, and that tensors are added to, is a tensor.
         """
         bindings = list(bindings)
+        if not any(binding.how is Bind.AUGMENT for binding in bindings):
+            return join(self.solver.ask((facts, binding)) for binding in bindings)
         values = [self.solver.ask((facts, binding)) for binding in bindings]
         sums = [v for b, v in zip(bindings, values, strict=True) if b.how is Bind.AUGMENT]
         if any(v is not None and v.kind is Kind.TENSOR for v in sums):
@@ -64,11 +66,11 @@ class Ask:
 
     def returned(self, functions: Iterable[Scope]) -> Value | None:
         """What a call gives that may reach any of these functions."""
-        return join([self.solver.ask(function) for function in functions])
+        return join(self.solver.ask(function) for function in functions)
 
     def attribute(self, classes: str, name: str) -> Value | None:
         """An attribute of an instance of a class, or of one of several whose names are separated by ``|``."""
-        return join([self.solver.ask((cls, name)) for cls in classes.split("|")])
+        return join(self.solver.ask((cls, name)) for cls in classes.split("|"))
 
     def instance(self, cls: str) -> Value:
         """An instance of a class of the project or of a known library."""
@@ -95,7 +97,7 @@ class Ask:
         promised = self.promised(key)
         if promised.known:
             return promised
-        found = join([self.value(facts, node) for facts, node, spec in self._places(key) if not spec]) or UNKNOWN
+        found = join(self.value(facts, node) for facts, node, spec in self._places(key) if not spec) or UNKNOWN
         return replace(found, rank=None, pinned=None, widened="") if found.kind is Kind.TENSOR else UNKNOWN
 
     def promised(self, key: str) -> Value:

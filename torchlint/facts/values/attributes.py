@@ -56,9 +56,9 @@ class Attributes:
         if own:
             if "property" in own[0].decorator_names or "cached_property" in own[0].decorator_names:
                 return self.ask.returned(own)
-            return join([Value(Kind.FUNCTION, name=method.dotted) for method in own])
+            return join(Value(Kind.FUNCTION, name=method.dotted) for method in own)
         stores = [*stores_of(project, cls, name), *self.outside(cls, name)]
-        result = join([self._stored(store) for store in stores])
+        result = join(self._stored(store) for store in stores)
         if result is None:
             return None if stores else TENSOR if self._registered(cls, name) else UNKNOWN
         if not result.known and name in self._optimised(cls):

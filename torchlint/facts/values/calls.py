@@ -122,7 +122,7 @@ class Calls:
         if source.kind in (Kind.MODULE, Kind.DEVICE) and func.attr in _KEEPING:
             return module_moved(func.attr, source, node, of)
         if source.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and source.name:
-            return join([self._method_of(source, name, func.attr, facts, node) for name in source.name.split("|")])
+            return join(self._method_of(source, name, func.attr, facts, node) for name in source.name.split("|"))
         return UNKNOWN if self._is_foreign(facts, func.value) else operators.untyped_method(func.attr, node)
 
     def _is_foreign(self, facts: FileFacts, node: ast.expr) -> bool:
@@ -172,10 +172,10 @@ class Calls:
     def _called(self, callee: Value, facts: FileFacts, node: ast.Call) -> Value | None:
         """The value of calling something."""
         if callee.name == PARTIAL:
-            return join([self._called(part, facts, node) for part in callee.items])
+            return join(self._called(part, facts, node) for part in callee.items)
         if callee.kind is Kind.CLASS and callee.keys:
             return named_items(callee, self.ask.arguments(facts, node.args), node, self.ask.knower(facts))
-        return join([self._called_one(callee, name) for name in callee.name.split("|")])
+        return join(self._called_one(callee, name) for name in callee.name.split("|"))
 
     def _called_one(self, callee: Value, name: str) -> Value | None:
         project, kind = self.ask.project, callee.kind

@@ -41,6 +41,7 @@ def join(values: Iterable[Value | None]) -> Value | None:
     """What holds for all of the values; ``None`` (nothing known yet, in a cycle) does not count.
 
     Python's ``None`` does not count beside another kind: an attribute that starts as ``None`` is used once it is set.
+    Values are not asked for after those that have nothing in common.
     """
     result: Value | None = None
     nothing: Value | None = None

@@ -94,7 +94,7 @@ class Values:
         if isinstance(node, ast.Compare):
             return operators.compare(node, [self._ask.known(facts, part) for part in [node.left, *node.comparators]])
         if isinstance(node, ast.BoolOp):
-            return join([self._ask.value(facts, part) for part in node.values])
+            return join(self._ask.value(facts, part) for part in node.values)
         if isinstance(node, ast.IfExp):
             return join([self._ask.value(facts, node.body), self._ask.value(facts, node.orelse)])
         if isinstance(node, (ast.List, ast.Set, ast.Tuple, ast.Dict)):
@@ -260,9 +260,9 @@ class Values:
             if "classmethod" in scope.decorator_names:
                 return Value(Kind.CLASS, name=owner.dotted)
             return self._ask.instance(owner.dotted)
-        callers, idle = self.callers.get(scope, ()), self.project.unused()
-        given = [self._given(scope, binding, caller) for caller in callers if caller.facts.path not in idle]
-        known = join(given)
+        idle = self.project.unused()
+        callers = [caller for caller in self.callers.get(scope, ()) if caller.facts.path not in idle]
+        known = join(self._given(scope, binding, caller) for caller in callers)
         if annotated.kind is Kind.DEVICE:
             return known if known is not None and known.kind is Kind.DEVICE else annotated
         if annotated.kind in (Kind.TENSOR, Kind.NDARRAY) and (known is None or known.kind is not annotated.kind):
@@ -272,11 +272,11 @@ class Values:
             return replace(known, literal=None, items=items)
         if annotated.known:
             return annotated
-        if binding.value is not None and not given:
+        if binding.value is not None and not callers:
             default = self._ask.known(facts, binding.value)
             if default.kind in (Kind.DEVICE, Kind.DTYPE):
                 return default
-        return operators.by_name(binding.target) if known is not None or not given else None
+        return operators.by_name(binding.target) if known is not None or not callers else None
 
     def _rest(self, binding: Binding) -> Value | None:
         """``*args``: the tuple of what the calls give that no parameter takes."""

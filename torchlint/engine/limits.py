@@ -1,0 +1,71 @@
+"""How much of one file is looked at: code beyond these limits is generated, and following it would take minutes.
+
+The largest of 1,658 files in real projects have 1,831 rows, 10,055 nodes, 111 functions, 299 statements in one of them,
+and 20 levels; every limit is several times that.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from torchlint.facts.code.model import FileFacts
+
+MOST_BYTES = 2_000_000
+MOST_NOTEBOOK_BYTES = 100_000_000
+MOST_NODES = 100_000
+MOST_FUNCTIONS = 1_000
+MOST_STATEMENTS = 1_000
+MOST_DEPTH = 200
+
+
+def too_many_bytes(size: int, most: int = MOST_BYTES) -> str:
+    """Why a text of so many bytes is not even parsed, empty if it is."""
+    return f"{size:,} bytes are more than {most:,}" if size > most else ""
+
+
+def too_large(path: Path) -> str:
+    """Why a file is not even read, empty if it is.
+
+    Raises:
+        OSError: its size cannot be told.
+    """
+    return too_many_bytes(path.stat().st_size, MOST_NOTEBOOK_BYTES if path.suffix == ".ipynb" else MOST_BYTES)
+
+
+def too_much(facts: FileFacts) -> str:
+    """Why a parsed file is not looked at, empty if it is."""
+    functions = sum(scope.kind == "function" for scope in facts.scopes)
+    if len(facts.parent) > MOST_NODES:
+        return f"{len(facts.parent):,} parts of expressions and statements are more than {MOST_NODES:,}"
+    if functions > MOST_FUNCTIONS:
+        return f"{functions:,} functions are more than {MOST_FUNCTIONS:,}"
+    return _too_long(facts) or _too_deep(facts)
+
+
+def _too_long(facts: FileFacts) -> str:
+    if len(facts.places) <= MOST_STATEMENTS:
+        return ""
+    counts: dict[str, int] = {}
+    for stmt in facts.places:
+        name = facts.scope_of(stmt).function.qualname
+        counts[name] = counts.get(name, 0) + 1
+    longest = max(counts, key=lambda name: counts[name])
+    if counts[longest] <= MOST_STATEMENTS:
+        return ""
+    return f"{counts[longest]:,} statements of {longest or 'the module'} are more than {MOST_STATEMENTS:,}"
+
+
+def _too_deep(facts: FileFacts) -> str:
+    """Depth is counted as LibCST and a reader meet it: ``a and b and c`` and ``with a, b, c`` are chains."""
+    depths: dict[ast.AST, int] = {facts.tree: 0}
+    deepest = 0
+    for node, parent in facts.parent.items():  # a node's parent stands before it
+        depth = depths.get(parent, 0) + 1
+        if isinstance(node, ast.BoolOp):
+            depth += len(node.values)
+        elif isinstance(node, (ast.With, ast.AsyncWith)):
+            depth += len(node.items)
+        depths[node] = depth
+        deepest = max(deepest, depth)
+    return f"{deepest:,} levels of code in code are more than {MOST_DEPTH:,}" if deepest > MOST_DEPTH else ""

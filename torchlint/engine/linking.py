@@ -1,0 +1,32 @@
+"""Linking the files of a project, also when some of them make that fail."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torchlint.engine.analysis import Analysis, analyse
+from torchlint.engine.mishap import kept_going, mishap
+from torchlint.engine.result import Problem
+from torchlint.facts.code.model import FileFacts
+from torchlint.settings.model import Settings
+
+
+def linked(files: Sequence[FileFacts], settings: Settings) -> tuple[Analysis, list[Problem]]:
+    """The facts of files, linked; where that fails, those of as many as can be, and what is wrong with the others."""
+    errors: list[Exception] = []
+    with kept_going(errors.append):
+        return analyse(files, settings), []
+    if len(files) < 2:
+        names = [facts.path for facts in files]
+        problems = [mishap(name, "following its code", error) for name in names for error in errors]
+        return analyse((), settings), problems
+    middle = len(files) // 2
+    (one, wrong), (other, too) = linked(files[:middle], settings), linked(files[middle:], settings)
+    halves = [list(analysis.project.files.values()) for analysis in (one, other)]
+    if wrong or too:
+        both, more = linked([*halves[0], *halves[1]], settings)
+        return both, [*wrong, *too, *more]
+    # Each half is fine, and both together are not: the smaller one is given up.
+    halves.sort(key=len)
+    problems = [mishap(facts.path, "following its code", error) for facts in halves[0] for error in errors]
+    return linked(halves[1], settings)[0], problems

@@ -1,0 +1,40 @@
+"""What goes wrong inside torchlint itself: told with file, rule and line, while the rest of the work goes on."""
+
+from __future__ import annotations
+
+import ast
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+
+from torchlint.engine.result import Problem
+
+
+@contextmanager
+def kept_going(tell: Callable[[Exception], None]) -> Iterator[None]:
+    """Tell of any exception of the block instead of raising it."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001  whatever goes wrong with one file or rule must not stop the others
+        tell(error)
+
+
+def mishap(path: str, doing: str, error: Exception, code: str = "", fixing: bool = False) -> Problem:
+    """The problem that an exception is: ``doing`` says in words what failed, ``code`` is that of a rule."""
+    row = row_of(error)
+    place = f"{path}:{row}" if row else path
+    reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    trace = "".join(traceback.format_exception(type(error), error, error.__traceback__, limit=-8))
+    return Problem(path, f"{doing} failed at {place}: {reason}", True, code, fixing, trace)
+
+
+def row_of(error: Exception) -> int:
+    """The row of the code that was looked at when an exception came, 0 where that is not known."""
+    row = 0
+    trace: TracebackType | None = error.__traceback__
+    while trace is not None:
+        nodes = (value for value in trace.tb_frame.f_locals.values() if isinstance(value, (ast.stmt, ast.expr)))
+        row = next((node.lineno for node in nodes), row)
+        trace = trace.tb_next
+    return row

@@ -1,0 +1,59 @@
+"""Questions about work that is timed, done again, or done for nothing."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from torchlint.engine.place import Place
+from torchlint.facts.loops.trees import walks
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+
+class Rework(Place):
+    """Questions about clocks, and about work that is done twice or that nobody needs."""
+
+    __slots__ = ()
+
+    def unsynchronised(self, call: cst.Call) -> str:
+        """The work on a device that a clock is read after, and that nothing waits for."""
+        twin = self._expr(call)
+        return self.analysis.clocks.unsynchronised(self.facts, twin) if isinstance(twin, ast.Call) else ""
+
+    def warms_up(self, call: cst.Call) -> str:
+        """What is compiled in a loop while a clock runs."""
+        twin = self._expr(call)
+        if not isinstance(twin, ast.Call):
+            return ""
+        return self.analysis.clocks.warms_up(self.facts, twin, self.analysis.compiled())
+
+    def unread(self, node: cst.CSTNode, index: int | None = None) -> bool:
+        """Whether nobody reads what a value is assigned to."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.idle.unread(self.facts, twin, index)
+
+    def ran_before(self, call: cst.Call) -> int:
+        """The row of an equal run of a network."""
+        twin = self._expr(call)
+        return self.analysis.again.earlier(self.facts, twin) if isinstance(twin, ast.Call) else 0
+
+    def runs_in_vain(self, call: cst.Call) -> int:
+        """The row of the random choice that makes a run of a network needless."""
+        twin = self._expr(call)
+        return self.analysis.again.in_vain(self.facts, twin) if isinstance(twin, ast.Call) else 0
+
+    def walks_tree(self) -> bool:
+        """Whether a loop or function walks a tree in an array."""
+        return walks(self.facts, self.twin)
+
+    def narrowed(self, call: cst.Call) -> int:
+        """The row where rows of a kept array become float32."""
+        twin = self._expr(call)
+        return self.analysis.narrowing.cast(self.facts, twin) if isinstance(twin, ast.Call) else 0
+
+    def listed(self, call: cst.Call) -> str:
+        """The collection that is listed for a random draw."""
+        twin = self._expr(call)
+        return self.analysis.enumerating.listed(self.facts, twin) if isinstance(twin, ast.Call) else ""

@@ -1,0 +1,33 @@
+"""Where a piece of code mentions a name, looked up without going through the code each time."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+
+from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.tree import walk
+
+
+def mentions_of(facts: FileFacts, tree: ast.AST, name: str) -> Sequence[ast.Name]:
+    """The places below a node of a file that mention a name."""
+    found = facts.named.get(tree)
+    if found is None:
+        found = facts.named[tree] = _by_name(walk(tree))
+    return found.get(name, ())
+
+
+def own_mentions(function: Scope, code: Iterable[ast.AST], name: str) -> Sequence[ast.Name]:
+    """The places in a function's own code that mention a name; ``code`` are all its nodes, always the same."""
+    found = function.file.named.get(function)
+    if found is None:
+        found = function.file.named[function] = _by_name(code)
+    return found.get(name, ())
+
+
+def _by_name(nodes: Iterable[ast.AST]) -> dict[str, list[ast.Name]]:
+    found: dict[str, list[ast.Name]] = {}
+    for node in nodes:
+        if isinstance(node, ast.Name):
+            found.setdefault(node.id, []).append(node)
+    return found

@@ -1,0 +1,40 @@
+"""All that is known of what a project compiles, in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.mentions import Mentions
+from torchlint.facts.code.project import Project
+from torchlint.facts.compiling.breaks import Breaks
+from torchlint.facts.compiling.bypass import Bypasses
+from torchlint.facts.compiling.calling import Calling
+from torchlint.facts.compiling.compiled import Compilations
+from torchlint.facts.compiling.holders import Holders
+from torchlint.facts.compiling.inside import Inside
+from torchlint.facts.hotness.hotness import Heat
+from torchlint.facts.values.values import Values
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Compiling:
+    """What answers questions about ``torch.compile``."""
+
+    inside: Inside
+    breaks: Breaks
+    calling: Calling
+    bypasses: Bypasses
+
+    @classmethod
+    def of(cls, project: Project, graph: CallGraph, values: Values, heat: Heat, mentions: Mentions) -> Compiling:
+        """Nothing is looked at before it is asked for."""
+        compilations = Compilations(project, graph, values)
+        holders = Holders(graph, values, mentions)
+        inside = Inside(project, graph, compilations)
+        return cls(
+            inside=inside,
+            breaks=Breaks(project, values, mentions, inside),
+            calling=Calling(project, heat, compilations, holders),
+            bypasses=Bypasses(project, graph, values, heat, compilations, holders),
+        )

@@ -1,0 +1,142 @@
+"""Who holds what was compiled: followed from the compilation on, through names, attributes, arguments and returns."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchlint.facts.autograd.origins import SAME
+from torchlint.facts.code.callers import passed
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.mentions import Mentions
+from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.nesting import LOOPS
+from torchlint.facts.values.values import Values
+from torchlint.rule import Kind
+
+Held = tuple[FileFacts, ast.expr]
+_MOST = 2000
+"""So many places are looked at; what is held by more is not followed to its end."""
+
+
+@dataclass(eq=False, slots=True)
+class Holders:
+    """Finds the expressions that stand for an object."""
+
+    graph: CallGraph
+    values: Values
+    mentions: Mentions
+
+    def of(self, facts: FileFacts, node: ast.expr) -> list[Held]:
+        """All expressions known to give what an expression gives, itself first."""
+        return self._all([(facts, node)])
+
+    def of_same(self, facts: FileFacts, node: ast.expr) -> list[Held]:
+        """All expressions known to give what a name or attribute holds, read after the statement that holds it."""
+        stmt = facts.statement(node) or facts.tree
+        if isinstance(node, ast.Name):
+            bound = self.values.project.reaching(facts, node).bindings
+            return self._all([(facts, read) for each in bound for read in self._read(facts, node.id, each.stmt)])
+        return self._all(list(self._stored(facts, stmt, node)))
+
+    def _read(self, facts: FileFacts, name: str, stmt: ast.AST) -> Iterator[ast.Name]:
+        return self.mentions.of_binding(facts, name, stmt)
+
+    def _all(self, todo: list[Held]) -> list[Held]:
+        seen: dict[ast.expr, FileFacts] = {}
+        while todo and len(seen) < _MOST:
+            where, held = todo.pop()
+            if held not in seen:
+                seen[held] = where
+                todo.extend(self._further(where, held))
+        return [(where, held) for held, where in seen.items()]
+
+    def _further(self, facts: FileFacts, node: ast.expr) -> Iterator[Held]:
+        """Where the object is found next, from one expression that gives it."""
+        above = facts.parent.get(node)
+        match above:
+            case ast.Assign(value=value) if value is node:
+                for target in above.targets:
+                    yield from self._stored(facts, above, target)
+            case ast.AnnAssign(value=value) if value is node:
+                yield from self._stored(facts, above, above.target)
+            case ast.IfExp(test=test) if test is not node:
+                yield facts, above
+            case ast.NamedExpr():
+                yield facts, above
+                yield from self._stored(facts, above, above.target)
+            case ast.Return():
+                yield from self._given_to(facts.scope_of(above).function)
+            case ast.Lambda(body=body) if body is node:
+                yield from self._given_to(facts.scope_of(node).function)
+            case ast.Attribute(attr=attr) if attr in SAME:
+                call = facts.parent.get(above)
+                if isinstance(call, ast.Call) and call.func is above:
+                    yield facts, call
+            case ast.Call() if above.func is not node:
+                yield from self._handed(above, node)
+            case ast.keyword():
+                call = facts.parent.get(above)
+                if isinstance(call, ast.Call):
+                    yield from self._handed(call, node)
+
+    def _given_to(self, function: Scope) -> Iterator[Held]:
+        """The calls that get what a function returns."""
+        for caller in self.graph.callers.get(function, ()):
+            if caller.call not in self.graph.weak:
+                yield caller.facts, caller.call
+
+    def _stored(self, facts: FileFacts, stmt: ast.AST, target: ast.expr) -> Iterator[Held]:
+        """The places that read what was stored."""
+        if isinstance(target, ast.Name):
+            yield from ((facts, read) for read in self.mentions.of_binding(facts, target.id, stmt))
+        elif isinstance(target, ast.Attribute):
+            owner = self.values.of(facts, target.value)
+            if owner.kind in (Kind.INSTANCE, Kind.MODULE) and owner.name:
+                for where, read in self.mentions.of_field(facts, owner.name, target.attr):
+                    if self.values.of(where, read.value).known and not is_before(facts, read, stmt):
+                        yield where, read
+            else:
+                yield from self._of_name(facts, stmt, target)
+
+    def _of_name(self, facts: FileFacts, stmt: ast.AST, target: ast.Attribute) -> Iterator[Held]:
+        """``model.policy`` in the same function, of a ``model`` whose class is not known."""
+        text = ast.unparse(target)
+        for where, read in self.mentions.of_field(facts, "", target.attr):
+            same = where is facts and facts.scope_of(read).function is facts.scope_of(target).function
+            if same and ast.unparse(read) == text and not is_before(facts, read, stmt):
+                yield where, read
+
+    def _handed(self, call: ast.Call, node: ast.expr) -> Iterator[Held]:
+        """The parameter of a project function that gets it as an argument."""
+        if call in self.graph.weak:
+            return
+        for function in self.graph.callees.get(call, ()):
+            for name in self._parameters(function, call, node):
+                reads = self.mentions.of_binding(function.file, name, function.node)
+                yield from ((function.file, read) for read in reads)
+
+    def _parameters(self, function: Scope, call: ast.Call, node: ast.expr) -> list[str]:
+        callers = [caller for caller in self.graph.callers.get(function, ()) if caller.call is call]
+        names = function.bindings if callers else ()
+        return [name for name in names if any(passed(function, name, caller) is node for caller in callers)]
+
+
+def is_before(facts: FileFacts, node: ast.expr, stmt: ast.AST) -> bool:
+    """Whether an expression runs before a statement of the same function, which no loop runs again."""
+    function = facts.scope_of(stmt).function
+    if facts.parent.get(node) is None or facts.scope_of(node).function is not function:
+        return False
+    if any(isinstance(above, LOOPS) for above in _up_to(facts, stmt, function.node)):
+        return False
+    row = getattr(stmt, "lineno", 0)
+    return node.lineno < row or any(above is stmt for above in facts.ancestors(node))
+
+
+def _up_to(facts: FileFacts, node: ast.AST, top: ast.AST) -> Iterator[ast.AST]:
+    """What a node stands in, below another node."""
+    for above in facts.ancestors(node):
+        if above is top:
+            return
+        yield above

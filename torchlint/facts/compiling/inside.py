@@ -1,0 +1,120 @@
+"""Which functions of the project run compiled, because something compiled calls them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchlint.facts.code.collect import dotted
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.model import FileFacts, Scope, decorators
+from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import walk
+from torchlint.facts.compiling.compiled import Compilation, Compilations
+
+# Decorators of functions that are not traced, or not looked into.
+_OUTSIDE = frozenset(
+    {
+        "torch.compiler.disable",
+        "torch.compiler.allow_in_graph",
+        "torch.compiler.assume_constant_result",
+        "torch._dynamo.disable",
+        "torch._dynamo.allow_in_graph",
+        "torch._dynamo.assume_constant_result",
+        "torch.library.custom_op",
+        "torch.jit.script",
+        "torch.jit.ignore",
+        "torch.jit.unused",
+    }
+)
+_ASKING = frozenset({"is_compiling", "is_dynamo_compiling", "is_exporting", "is_tracing", "is_scripting"})
+
+
+@dataclass(eq=False, slots=True)
+class Inside:
+    """Follows calls from what is compiled, once."""
+
+    project: Project
+    graph: CallGraph
+    compilations: Compilations
+    _reached: dict[Scope, Compilation] | None = None
+
+    def of(self, facts: FileFacts, node: ast.AST) -> Compilation | None:
+        """The compilation that traces a node, ``None`` where none is known to.
+
+        Code that asks whether it is being compiled is left out, and so is what is compiled as one whole graph
+        (``fullgraph=True``): there nothing breaks without an error.
+        """
+        if not self.compilations.all() or _asks(facts, node):
+            return None
+        return self.functions().get(facts.scope_of(node).function)
+
+    def functions(self) -> dict[Scope, Compilation]:
+        """All functions that run compiled, each with a compilation that makes it so."""
+        if self._reached is None:
+            self._reached = {}
+            for compilation in self.compilations.all():
+                if not compilation.switched_on("fullgraph"):
+                    self._spread(compilation, self._reached)
+        return self._reached
+
+    def _spread(self, compilation: Compilation, reached: dict[Scope, Compilation]) -> None:
+        todo = [scope for scope in compilation.entries if self._is_traced(scope)]
+        while todo:
+            scope = todo.pop()
+            if scope in reached:
+                continue
+            reached[scope] = compilation
+            for call in _calls(scope):
+                if call in self.graph.weak or _asks(scope.file, call):
+                    continue
+                targets = [found for found in self.graph.callees.get(call, ()) if self._is_traced(found)]
+                todo.extend(found for found in targets if self._is_given(call, found, reached))
+
+    def _is_given(self, call: ast.Call, target: Scope, reached: dict[Scope, Compilation]) -> bool:
+        """Of a call of a parameter, whether compiled code passes the function for it: it holds it, or calls with it."""
+        callers = self.graph.via.get((call, target))
+        if callers is None:
+            return True
+        holder = target.parent.function if target.parent is not None else None
+        if holder is not None and holder.kind == "function":
+            return holder in reached
+        return any(caller.facts.scope_of(caller.call).function in reached for caller in callers)
+
+    def _is_traced(self, scope: Scope) -> bool:
+        """Whether a function called by compiled code is traced too."""
+        if scope.kind != "function" or scope.name == "__init__":
+            return False
+        if any(self.project.qualified(scope.file, node) in _OUTSIDE for node in decorators(scope.node)):
+            return False
+        return not any(_is_off(node) for node in getattr(scope.node, "decorator_list", ()))
+
+
+def _calls(scope: Scope) -> Iterator[ast.Call]:
+    """The calls in a function, also those in its comprehensions."""
+    yield from scope.calls
+    for inner in scope.inner:
+        if inner.kind == "comprehension":
+            yield from _calls(inner)
+
+
+def _is_off(node: ast.expr) -> bool:
+    """``@torch.compile(disable=True)``."""
+    if not isinstance(node, ast.Call) or not dotted(node.func).endswith("compile"):
+        return False
+    given = (keyword.value for keyword in node.keywords if keyword.arg == "disable")
+    return any(not isinstance(value, ast.Constant) or bool(value.value) for value in given)
+
+
+def _asks(facts: FileFacts, node: ast.AST) -> bool:
+    """Whether a condition around a node asks whether the code is being compiled."""
+    for above in facts.ancestors(node):
+        if isinstance(above, (ast.If, ast.IfExp, ast.BoolOp)):
+            test = above if isinstance(above, ast.BoolOp) else above.test
+            for part in walk(test):
+                if isinstance(part, ast.Call) and dotted(part.func).rpartition(".")[2] in _ASKING:
+                    return True
+        elif isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return False
+    return False

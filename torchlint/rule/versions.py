@@ -1,0 +1,29 @@
+"""The versions of torch and Python that rules and fixes hold for, and those that a project is written for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Version = tuple[int, int]
+"""Major and minor number."""
+
+ANY: Version = (0, 0)
+# What a project is taken to run with that says nothing: the oldest versions that are tested.
+OLDEST_TORCH: Version = (2, 2)
+OLDEST_PYTHON: Version = (3, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The oldest versions that linted code has to run with; ``None``: the project does not say."""
+
+    torch: Version | None = None
+    python: Version | None = None
+
+    def concerned_by(self, torch: Version) -> bool:
+        """Whether what holds from a version of torch on holds for the project; in doubt it does."""
+        return self.torch is None or self.torch >= torch
+
+    def has(self, torch: Version, python: Version) -> bool:
+        """Whether these versions of torch and Python are there whenever the project runs; in doubt the oldest are."""
+        return (self.torch or OLDEST_TORCH) >= torch and (self.python or OLDEST_PYTHON) >= python

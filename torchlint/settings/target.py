@@ -1,0 +1,104 @@
+"""The oldest torch and Python that a project says it runs with: from its dependencies, else from its lock file.
+
+Files are searched for lines, not parsed: they have many formats, and every run reads them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+_Version = tuple[int, int]
+# The first minor number that the setting knows; older Pythons are dealt with in the same way.
+_OLDEST_MINOR = 7
+
+# In this order; the first that gives a bound counts.
+_DECLARING = (
+    "pyproject.toml",
+    "setup.cfg",
+    "setup.py",
+    "requirements.txt",
+    "requirements.in",
+    "environment.yml",
+    "environment.yaml",
+    "Pipfile",
+)
+_LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml", "Pipfile.lock", "pixi.lock", "conda-lock.yml")
+
+# All files that are asked.
+DECLARING = (*_DECLARING, *_LOCKS)
+
+_EXTRAS = r"\s*(?:\[[^\]\n]*\])?\s*"
+_REQUIREMENTS = (
+    re.compile(rf"""(?<![\w.-])(["'])torch{_EXTRAS}\(?(?P<bound>[<>=!~][^"';#\n]*)"""),  # "torch>=2.1"
+    re.compile(
+        rf"""^[ \t]*(?:-[ \t]+)?(?:py)?torch{_EXTRAS}(?P<bound>[<>=!~][^;#"'{{\n]*)""", re.MULTILINE
+    ),  # torch>=2.1
+    re.compile(r"""^[ \t]*["']?torch["']?\s*=\s*["'](?P<bound>[^"'\n]*)["']""", re.MULTILINE),  # torch = "^2.1"
+    re.compile(r"""^[ \t]*["']?torch["']?\s*=\s*\{[^}\n]*\bversion\s*=\s*["'](?P<bound>[^"'\n]*)["']""", re.MULTILINE),
+)
+_LOCKED = (
+    re.compile(r"""^name\s*=\s*"torch"\s*\nversion\s*=\s*"(?P<bound>[^"\n]*)\"""", re.MULTILINE),
+    re.compile(r""""torch":\s*\{[^{}]*"version":\s*"(?P<bound>[^"\n]*)\""""),
+    re.compile(r"""^[ \t-]*name:\s*(?:py)?torch\s*\n\s*version:\s*["']?(?P<bound>[^\s"']*)""", re.MULTILINE),
+)
+_PYTHONS = (
+    re.compile(r"""^[ \t]*(?:requires-python|python)\s*=\s*["'](?P<bound>[^"'\n]*)["']""", re.MULTILINE),
+    re.compile(r"""\bpython_requires\s*=\s*["']?(?P<bound>[^"'\n]*)"""),
+)
+_CLAUSE = re.compile(r"\s*(?P<operator>===|==|>=|~=|\^|~|>|=|)\s*v?(?P<major>\d+)(?:\.(?P<minor>\d+))?")
+
+
+def torch_of(root: Path) -> str | None:
+    """The oldest torch that the project in a folder runs with, e.g. ``2.1``, where a file there says it."""
+    found = _first(root, _DECLARING, _REQUIREMENTS) or _first(root, _LOCKS, _LOCKED)
+    return f"{found[0]}.{found[1]}" if found else None
+
+
+def python_of(root: Path) -> str | None:
+    """The oldest Python that the project in a folder runs with, e.g. ``py310``, where a file there says it."""
+    found = _first(root, ("pyproject.toml", "setup.cfg", "setup.py"), _PYTHONS)
+    return f"py3{max(found[1], _OLDEST_MINOR)}" if found and found[0] == 3 else None
+
+
+def _first(root: Path, names: Iterable[str], patterns: Sequence[re.Pattern[str]]) -> _Version | None:
+    """The least bound that the first file with one gives."""
+    for name in names:
+        bounds = list(_bounds(_text(root / name), patterns))
+        if bounds:
+            return min(bounds)
+    return None
+
+
+def _text(path: Path) -> str:
+    """The text of a file without comment lines; empty where there is none that can be read."""
+    try:
+        text = path.read_bytes().decode("utf-8", "replace")
+    except OSError:
+        return ""
+    return re.sub(r"^[ \t]*#.*$", "", text, flags=re.MULTILINE)
+
+
+def _bounds(text: str, patterns: Iterable[re.Pattern[str]]) -> Iterator[_Version]:
+    for pattern in patterns:
+        for match in pattern.finditer(text):
+            lowest = _lowest(match["bound"])
+            if lowest:
+                yield lowest
+
+
+def _lowest(specifier: str) -> _Version | None:
+    """The lower bound of a version specifier such as ``>=2.1,<3``, ``^2.1``, ``2.1.*`` or ``^1.13 || ^2.0``."""
+    either = [_all_of(part) for part in specifier.split("||")]
+    known = [bound for bound in either if bound is not None]
+    return min(known) if len(known) == len(either) else None
+
+
+def _all_of(specifier: str) -> _Version | None:
+    bounds = []
+    for clause in re.split(r"[,\s](?=\s*[<>=!~^])", specifier):
+        match = _CLAUSE.match(clause)
+        if match:
+            bounds.append((int(match["major"]), int(match["minor"] or 0)))
+    return max(bounds, default=None)

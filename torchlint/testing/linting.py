@@ -1,0 +1,55 @@
+"""Linting one text in a folder of its own."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from torchlint.engine.result import Result
+from torchlint.engine.run import check
+from torchlint.rule import Finding
+from torchlint.settings.model import Settings
+
+_NAME = "fixture.py"
+
+
+def found(text: str, codes: Sequence[str], plugins: Sequence[str]) -> list[Finding]:
+    """What these rules find in a text.
+
+    Raises:
+        AssertionError: a rule failed, or a statement could not be read.
+    """
+    return _linted(text, codes, plugins).findings
+
+
+def fixed(text: str, codes: Sequence[str], plugins: Sequence[str], *, unsafe: bool) -> str:
+    """What the fixes of these rules make of a text.
+
+    Raises:
+        AssertionError: as ``found``.
+    """
+    result = _linted(text, codes, plugins, fix=True, unsafe_fixes=unsafe)
+    return result.fixed[_NAME].after.text if _NAME in result.fixed else text
+
+
+def _linted(
+    text: str, codes: Sequence[str], plugins: Sequence[str], fix: bool = False, unsafe_fixes: bool = False
+) -> Result:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        (folder / _NAME).write_text(text, encoding="utf-8")
+        settings = Settings(
+            root=folder,
+            isolated=True,
+            select=tuple(codes),
+            plugins=tuple(plugins),
+            fix=fix,
+            unsafe_fixes=unsafe_fixes,
+        )
+        result = check([folder], settings)
+    if result.problems:
+        raise AssertionError("; ".join(problem.message for problem in result.problems))
+    if result.unpaired:
+        raise AssertionError(f"{result.unpaired} statements could not be read")
+    return result
