@@ -20,9 +20,10 @@ from torchlint.facts.code.collect import collect
 from torchlint.facts.code.graph import CallGraph, call_graph
 from torchlint.facts.code.idle import Idle
 from torchlint.facts.code.importing import Importing
+from torchlint.facts.code.linking import module_name
 from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import FileFacts, decorators
-from torchlint.facts.code.project import Project, link, module_name
+from torchlint.facts.code.project import Project, link
 from torchlint.facts.code.readers import Readers
 from torchlint.facts.compiling.compiling import Compiling
 from torchlint.facts.flow.again import Again

@@ -79,6 +79,9 @@ KEYS: Mapping[str, Key] = MappingProxyType(
         "hot": Key("Functions that are hot although nothing shows it.", _FUNCTIONS, '["mylib.agent:Agent.plan"]'),
         "cold": Key("Functions that are not hot although it looks so.", _FUNCTIONS, '["mylib.debug:dump"]'),
         "device": Key("Where the code runs; auto: what it says itself.", _one_of(*DEVICES), '"cuda"'),
+        "jobs": Key(
+            "How many processes may work at once; not set: as many as pay.", {"type": "integer", "minimum": 1}, "4"
+        ),
         "target-torch": Key(
             "The oldest torch that the code has to run with; not set: what the project's dependencies or its lock file "
             "say, else 2.2.",
