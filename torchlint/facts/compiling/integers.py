@@ -10,6 +10,7 @@ from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, FileFacts, Scope, Store
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import walk
 from torchlint.facts.compiling.breaks import settled
 from torchlint.facts.compiling.inside import Inside
 from torchlint.facts.hotness.hotness import Heat
@@ -40,7 +41,7 @@ class Integers:
     def _read_in(self, scope: Scope) -> Iterator[tuple[ast.expr, Changing]]:
         facts = scope.file
         seen: set[str] = set()
-        for node in ast.walk(scope.node):
+        for node in walk(scope.node):
             if not isinstance(node, ast.Attribute) or not _is_read(facts, node) or node.attr in seen:
                 continue
             if facts.scope_of(node).function is not scope or self.inside.of(facts, node) is None:

@@ -11,6 +11,7 @@ from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import walk
 from torchlint.facts.compiling.compiled import Compilation, Compilations
 from torchlint.facts.hotness.roots import cold_file
 from torchlint.facts.values.values import Values
@@ -110,7 +111,7 @@ class Machines:
     def _behind(self, facts: FileFacts, node: ast.expr, depth: int) -> Iterator[str]:
         if depth >= 3:
             return
-        for part in ast.walk(node):
+        for part in walk(node):
             if isinstance(part, ast.Call):
                 for target in self.graph.callees.get(part, ()):
                     yield ast.unparse(target.node)
