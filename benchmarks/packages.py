@@ -120,9 +120,11 @@ def _training(notes: Notes) -> Iterator[str]:
         f"published, with smells, after safe fixes and after all fixes: {', '.join(alike)}."
     )
     speeds = {name.removeprefix("speed-"): note for name, note in notes.items() if name.startswith("speed-")}
-    if not speeds:
-        return
+    speeds = {name: note for name, note in speeds.items() if min(map(len, note["steps_per_cpu_second"].values())) > 1}
     yield ""
+    if not speeds:
+        yield "How fast they were was not measured: one round of each says nothing."
+        return
     yield (
         "Steps of the environment per second of processor time, in rounds that alternate between the versions; median, "
         "lowest and highest in brackets. Differences of a few percent mean nothing."
