@@ -14,8 +14,8 @@ _CASTS = frozenset({"float", "to", "type_as", "type", "double", "half", "bool", 
 _LOSSLESS = frozenset({"float", "detach"})
 
 _PICKED = (
-    "a table of zeros and ones is built, multiplied and summed only to pick what stands at an index; `gather` along that "
-    "dimension picks it"
+    "a table of zeros and ones is built, multiplied and summed only to pick what stands at an index; `gather` along "
+    "that dimension picks it"
 )
 _EMBEDDED = (
     "a linear layer multiplies its weights with a table of zeros and ones; `F.embedding(index, weight.T) + bias` or "
