@@ -184,9 +184,10 @@ def pairs(step: int) -> Iterator[tuple[tuple[type[Rule], Example], tuple[type[Ru
     return zip(EXAMPLES, [*EXAMPLES[step:], *EXAMPLES[:step]], strict=True)
 
 
-# Rules that look at the whole project, where another program changes the answer: a limit of threads, a permuted image,
+# Rules that look at the whole project, where another program changes the answer: a layer that draws numbers, a limit of
+# threads, a permuted image,
 # a name that is `main` no more. And comments, which are lost when two programs become one.
-WHOLE_PROJECT = frozenset({"TL803", "TL904", "TL906", "TL907", "TL909"})
+WHOLE_PROJECT = frozenset({"TL614", "TL618", "TL803", "TL904", "TL906", "TL907", "TL909"})
 
 
 def beside_cases() -> Iterator[object]:
