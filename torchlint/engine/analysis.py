@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from torchlint.engine.limits import too_many_bytes, too_much
+from torchlint.engine.limits import too_long_to_parse, too_much
 from torchlint.facts.autograd.attention import Attention
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.autograd.averages import Averages
@@ -20,9 +20,10 @@ from torchlint.facts.code.collect import collect
 from torchlint.facts.code.graph import CallGraph, call_graph
 from torchlint.facts.code.idle import Idle
 from torchlint.facts.code.importing import Importing
+from torchlint.facts.code.linking import module_name
 from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import FileFacts, decorators
-from torchlint.facts.code.project import Project, link, module_name
+from torchlint.facts.code.project import Project, link
 from torchlint.facts.code.readers import Readers
 from torchlint.facts.compiling.compiling import Compiling
 from torchlint.facts.flow.again import Again
@@ -223,7 +224,7 @@ def parse(sources: Mapping[str, Source]) -> tuple[list[FileFacts], dict[str, Unp
 
 def _read(source: Source, name: str) -> FileFacts | Unparsed | None:
     """The facts of one file, ``None`` of a test."""
-    reason = too_many_bytes(len(source.utf8))
+    reason = too_long_to_parse(source.utf8)
     if reason:
         return Unparsed(reason, too_much=True)
     try:
