@@ -185,8 +185,7 @@ def pairs(step: int) -> Iterator[tuple[tuple[type[Rule], Example], tuple[type[Ru
 
 
 # Rules that look at the whole project, where another program changes the answer: a layer that draws numbers, a limit of
-# threads, a permuted image,
-# a name that is `main` no more. And comments, which are lost when two programs become one.
+# threads, a permuted image, a name that is `main` no more. And comments, which are lost when two programs become one.
 WHOLE_PROJECT = frozenset({"TL614", "TL618", "TL803", "TL904", "TL906", "TL907", "TL909"})
 
 
