@@ -62,6 +62,27 @@ NOT_FOUND = {
         ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
         "follows a compiled module from the assignment that holds the call of compile",
     ),
+    "TL613": dict.fromkeys(
+        ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
+        "follows the weights from the assignment that unpacks the call",
+    ),
+    "TL614": dict.fromkeys(
+        ("in_lambda", "in_closure"), "one of the two runs is called by a function made between them"
+    ),
+    "TL615": {"in_closure": "the network is called by a function made before the choice"},
+    "TL617": dict.fromkeys(
+        ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
+        "follows a result from the assignment that holds the call",
+    ),
+    "TL618": {"in_closure": "the network is called by a function that the loop makes anew"},
+    "TL709": dict.fromkeys(
+        ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
+        "follows an array from the assignment that holds the call",
+    ),
+    "TL806": dict.fromkeys(
+        ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
+        "takes the difference of two readings where the later one is not called in place",
+    ),
     "TL803": {"neutral_names": "nobody is known to call a function that is not called main"},
     "TL807": {"neutral_names": "a writer's method of another name is another method"},
     "TL903": {"neutral_names": "another attribute of a backend is another setting"},
@@ -169,9 +190,9 @@ def pairs(step: int) -> Iterator[tuple[tuple[type[Rule], Example], tuple[type[Ru
     return zip(EXAMPLES, [*EXAMPLES[step:], *EXAMPLES[:step]], strict=True)
 
 
-# Rules that look at the whole project, where another program changes the answer: a limit of threads, a permuted image,
-# a name that is `main` no more. And comments, which are lost when two programs become one.
-WHOLE_PROJECT = frozenset({"TL803", "TL904", "TL906", "TL907", "TL909"})
+# Rules that look at the whole project, where another program changes the answer: a layer that draws numbers, a limit of
+# threads, a permuted image, a name that is `main` no more. And comments, which are lost when two programs become one.
+WHOLE_PROJECT = frozenset({"TL614", "TL618", "TL803", "TL904", "TL906", "TL907", "TL909"})
 
 
 def beside_cases() -> Iterator[object]:
