@@ -49,6 +49,8 @@ FLAGS = {
     "--respect-gitignore": {"respect_gitignore": True},
     "--no-respect-gitignore": {"respect_gitignore": False},
     "--isolated": {"isolated": True},
+    "--jobs 3": {"jobs": 3},
+    "-j 3": {"jobs": 3},
     "--config preview=true": {"preview": True},
     "--config other.toml": {"fail_level": "never"},
     "--fail-level note": {"fail_level": "note"},
@@ -66,7 +68,7 @@ def test_flags_become_settings(engine, flags):
     expected = FLAGS[flags]
     assert {name: getattr(engine.settings, name) for name in expected} == expected
     plain = Settings(engine.settings.root)
-    others = [name for name in Settings.__slots__ if name not in (*expected, "file")]
+    others = [name for name in Settings.__slots__ if name not in (*expected, "file", "files")]
     assert {name: getattr(engine.settings, name) for name in others} == {name: getattr(plain, name) for name in others}
 
 
@@ -276,7 +278,8 @@ def test_the_help_lists_every_option_of_check_under_a_heading(engine, capsys):
     lines = capsys.readouterr().out.splitlines()
     headings = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
     assert headings == [
-        "Fixes:", "Rules:", "Known findings:", "Files:", "Settings:", "Output:", "Exit code:", "Other options:"
+        "Fixes:", "Rules:", "Known findings:", "Files:", "Settings:", "Speed:", "Output:", "Exit code:",
+        "Other options:",
     ]  # fmt: skip
     assert [line.strip() for line in lines[lines.index("Other options:") + 1 :]] == [
         "-h, --help  Show this message and exit."

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from torchlint.cli import FAILED, OK
-from torchlint.cli.check import settings_of, start_of
+from torchlint.cli.checking import settings_of, start_of
 from torchlint.cli.output import complain, write, write_file
 from torchlint.cli.printing import Volume
 from torchlint.cli.run import Run

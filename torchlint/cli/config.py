@@ -9,7 +9,8 @@ import click
 
 from torchlint.cli import OK
 from torchlint.cli.nearest import choice_option
-from torchlint.cli.output import look_of, write
+from torchlint.cli.output import write
+from torchlint.cli.terminal import look_of
 from torchlint.settings.check import nearest
 from torchlint.settings.describe import KEYS, Key, default_of, schema_text, toml_value
 

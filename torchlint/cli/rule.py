@@ -10,8 +10,9 @@ import click
 
 from torchlint.cli import OK
 from torchlint.cli.nearest import choice_option
-from torchlint.cli.output import look_of, own_costs, write
+from torchlint.cli.output import own_costs, write
 from torchlint.cli.rulebook import plugins_here, rules_here
+from torchlint.cli.terminal import look_of
 from torchlint.settings.check import nearest
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-import click
-
+from torchlint.cli.failure import Failure
 from torchlint.cli.output import complain, write
 from torchlint.cli.printing import Volume
 from torchlint.settings.check import SettingsError
@@ -51,7 +50,7 @@ def watch(run: Run, anew: Callable[[], Run]) -> NoReturn:
             write(sys.stdout, _CLEAR)
         try:
             run = anew()
-        except (click.ClickException, SettingsError) as error:
+        except (Failure, SettingsError) as error:
             _tell(error)
             seen = _state(run.settings)
         else:
@@ -71,15 +70,15 @@ def _turn(run: Run) -> State:
     before = _state(run.settings)
     try:
         run.check()
-    except (click.ClickException, SettingsError) as error:
+    except (Failure, SettingsError) as error:
         _tell(error)
     if run.volume >= Volume.NORMAL:
         complain(f"{time.monotonic() - start:.1f} s; watching for changes, Ctrl-C ends")
     return _state(run.settings) if run.settings.fix else before
 
 
-def _tell(error: click.ClickException | SettingsError) -> None:
-    complain(f"error: {error.format_message() if isinstance(error, click.ClickException) else described(error)}")
+def _tell(error: Failure | SettingsError) -> None:
+    complain(f"error: {error if isinstance(error, Failure) else described(error)}")
 
 
 def _state(settings: Settings) -> State:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from torchlint.engine.lint import Linter
 from torchlint.engine.result import Problem
-from torchlint.engine.rules import costs_of, load_rules
+from torchlint.engine.rules import costs_of, listed_rules
 from torchlint.rule import Cost, Finding, PlainFix, Rule
 from torchlint.rule.versions import Target, Version
 from torchlint.settings.model import Settings
@@ -134,7 +134,7 @@ class Scopes:
         if known is None:
             run, linter = self.run, self.run.linter
             alike = settings.plugins == run.settings.plugins
-            available = run.available if alike else load_rules(settings.plugins)
+            available = run.available if alike else listed_rules(settings.plugins)
             costs = linter.costs if alike else costs_of(settings.plugins)
             known = Scope.of(settings, available, costs, linter.problems)
             self._known[id(settings)] = known
@@ -149,13 +149,3 @@ class Scopes:
     def plugins(self) -> tuple[str, ...]:
         """The rule packages of all scopes so far, besides the built-in one."""
         return tuple(sorted({package for scope in self._known.values() for package in scope.settings.plugins}))
-
-    @property
-    def unpaired(self) -> int:
-        """How many statements no rule could look at."""
-        return sum(scope.linter.unpaired for scope in self._known.values())
-
-    @property
-    def problems(self) -> Sequence[Problem]:
-        """What went wrong in rules; the linters of all scopes write into one list."""
-        return self.run.linter.problems

@@ -102,6 +102,14 @@ def _flag(value: object) -> bool:
     return value
 
 
+def _count(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise _wrong_type("an integer", value)
+    if value < 1:
+        raise WrongKeyError(f"expected at least 1, not {value}")
+    return value
+
+
 def _string(value: object) -> str:
     if not isinstance(value, str):
         raise _wrong_type("a string", value)
@@ -214,6 +222,7 @@ _KEYS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "hot": _functions,
         "cold": _functions,
         "device": _one_of(DEVICES),
+        "jobs": _count,
         "target-torch": torch_version,
         "target-version": _one_of(PYTHONS),
         "plugins": _packages,

@@ -79,7 +79,8 @@ def load_settings(
         fields.setdefault("target_torch", torch_of(root))
         fields.setdefault("target_version", python_of(root))
     file = found.path if found else None
-    return dataclasses.replace(Settings(root=root, isolated=isolated, file=file), **fields, **run_only)
+    read = tuple(each.path for each in _with_parents(found)) if found else ()
+    return dataclasses.replace(Settings(root=root, isolated=isolated, file=file, files=read), **fields, **run_only)
 
 
 def described(error: SettingsError) -> str:
@@ -134,6 +135,11 @@ class Nested:
         if known is None:
             known = self._by_folder[folder] = self._of(folder)
         return known
+
+    @property
+    def files(self) -> Sequence[Path]:
+        """The settings files that were read for single files."""
+        return [file for settings in self._by_file.values() for file in settings.files]
 
     def _of(self, folder: Path) -> Settings:
         file = _closest(folder)
