@@ -137,6 +137,8 @@ def test_a_strangers_rule_is_benchmarked(torchlint_there):
 def test_a_strangers_code_completes(torchlint_there, tmp_path_factory):
     env = {"_TORCHLINT_COMPLETE": "bash_complete", "COMP_WORDS": "torchlint check --select STR", "COMP_CWORD": "3"}
     assert "STR101" in torchlint_there(env=env).stdout
+    env_of_rule = {**env, "COMP_WORDS": "torchlint rule STR", "COMP_CWORD": "2"}
+    assert "STR101" in torchlint_there(env=env_of_rule).stdout
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     assert "STR101" not in torchlint_there(env=env, cwd=elsewhere).stdout
 
