@@ -199,7 +199,7 @@ def test_a_baseline_hides_what_is_known_and_shows_what_is_new(torchlint, project
     (entry,) = map(json.loads, file.read_text().splitlines())
     assert (entry["path"], entry["code"], set(entry)) == ("agent.py", "TL102", {"path", "code", "fingerprint"})
     clean = torchlint("check", "--baseline", file.name, cwd=project)
-    assert (clean.returncode, clean.stdout) == (0, "")
+    assert (clean.returncode, clean.stdout, clean.stderr) == (0, "", "Nothing new found in 1 file\n")
     (project / "pyproject.toml").write_text('[tool.torchlint]\nbaseline = "torchlint-baseline.jsonl"\n')
     # Lines move, and a new finding comes.
     moved = "# moved\n\n" + AGENT.replace(OLD, f"{OLD}\n        more = torch.ones(1, 6).to(self.device)")
@@ -614,7 +614,11 @@ def test_the_schema_refuses_what_torchlint_refuses(torchlint, project, text):
 
 def test_the_schema_is_a_schema_and_the_shipped_one_is_current(torchlint, project, root):
     done = torchlint("config", "--schema", cwd=project)
-    Draft7Validator.check_schema(json.loads(done.stdout))
+    schema = json.loads(done.stdout)
+    Draft7Validator.check_schema(schema)
+    Draft7Validator(schema).validate(
+        {k: known["default"] for k, known in schema["properties"].items() if "default" in known}
+    )
     assert (root / "torchlint.schema.json").read_text() == done.stdout
 
 

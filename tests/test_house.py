@@ -150,7 +150,7 @@ def test_readme_lists_every_rule(root: Path) -> None:
         for text in (path.read_text(encoding="utf-8") for path in (root / "rules").rglob("*.py"))
     }
     rules = {f"{code[1]} {name[1]}" for code, name in stated if code and name}
-    assert set(re.findall(r"^\| (TL\d+ [a-z-]+) \|", (root / "README.md").read_text(), re.MULTILINE)) == rules
+    assert set(re.findall(r"^\| (TL\d+ [a-z0-9-]+) \|", (root / "README.md").read_text(), re.MULTILINE)) == rules
 
 
 def test_links_between_documents_lead_somewhere(root: Path) -> None:
@@ -164,14 +164,14 @@ def test_links_between_documents_lead_somewhere(root: Path) -> None:
 
 
 def test_the_comparison_names_tests_that_exist(root: Path) -> None:
-    """Each cell of torchlint in the comparison links to a file that defines the test it names, or says not yet."""
+    """Each cell of torchlint in the comparison links to files that define the tests it names, or says no or not yet."""
     page = root / "docs" / "comparison.md"
     rows = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("| ")][1:]
     assert rows
     for row in rows:
         cell = row.strip("| ").split(" | ")[-1]
         links = re.findall(r"\[(test_\w+)\]\(([^)]+)\)", cell)
-        assert links or cell == "not yet", row
+        assert links or cell in ("n", "not yet"), row
         for name, target in links:
             assert f"def {name}(" in (page.parent / target).read_text(encoding="utf-8"), name
 

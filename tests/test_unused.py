@@ -88,7 +88,7 @@ def test_settings_for_files_and_known_findings_count(torchlint, project: Path) -
     (project / "pyproject.toml").write_text('[tool.torchlint]\nextend-select = ["TL909"]\n')
     assert torchlint("baseline", cwd=project).stdout.startswith("1 known finding")
     done = torchlint("check", "--baseline", "torchlint-baseline.jsonl", cwd=project)
-    assert (done.stdout, done.stderr) == ("", "Nothing slow found in 1 file\n")
+    assert (done.stdout, done.stderr) == ("", "Nothing new found in 1 file\n")
 
 
 def test_files_in_which_no_rule_looks(torchlint, project: Path) -> None:

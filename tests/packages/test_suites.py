@@ -1,4 +1,4 @@
-"""The tests that packages ship pass with smells and after their fixes as they did before, and run lines that are fixed."""
+"""Tests that packages ship pass with smells and after their fixes as before, and run lines that are fixed."""
 
 from __future__ import annotations
 

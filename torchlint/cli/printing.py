@@ -140,6 +140,7 @@ class Printer:
             Context.of(result, self.settings.root),
             unsafe_fixes=self.settings.unsafe_fixes,
             accept=self.settings.accept,
+            partial=self.settings.baseline is not None or self.settings.since is not None,
             diff=self.settings.diff,
             color=look.color,
             terminal=look.terminal,

@@ -19,6 +19,8 @@ _FLAG = MappingProxyType({"type": "boolean"})
 _FUNCTIONS = MappingProxyType({"type": "array", "items": {"type": "string", "pattern": r"^\w+(\.\w+)*:\w+(\.\w+)*$"}})
 
 
+# A table in TOML and pairs in Settings, so that an empty one has to be told from an empty list.
+_TABLE = "per-file-ignores"
 _ASSUMED = MappingProxyType(
     {
         "target-torch": ".".join(map(str, OLDEST_TORCH)),
@@ -133,8 +135,8 @@ def _default(key: str) -> dict[str, object]:
 
 def default_of(key: str) -> object:
     """The value that holds where no file says anything, as JSON has it; ``None``: there is none."""
-    value = getattr(Settings(Path()), key.replace("-", "_"), None)
-    return _plain(value)
+    value = _plain(getattr(Settings(Path()), key.replace("-", "_"), None))
+    return {} if key == _TABLE and not value else value
 
 
 def _plain(value: object) -> object:
@@ -155,7 +157,7 @@ def as_toml(settings: Settings) -> str:
     known = {field.name.replace("_", "-") for field in fields(settings)}
     for key in sorted(known & KEYS.keys()):
         value = _plain(getattr(settings, key.replace("-", "_")))
-        if key == "per-file-ignores" and not value:
+        if key == _TABLE and not value:
             value = {}
         assumed = f", so {_ASSUMED[key]} holds" if key in _ASSUMED else ""
         lines.append(f"# {key} is not set{assumed}" if value is None else f"{key} = {toml_value(value)}")
