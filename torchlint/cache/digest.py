@@ -4,7 +4,7 @@ from __future__ import annotations
 
 try:  # ``hashlib`` itself takes 3 ms to load, and OpenSSL behind it longer
     from _blake2 import blake2b
-    from _sha1 import sha1
+    from _sha1 import sha1  # type: ignore[import-not-found]
 except ImportError:
     from hashlib import blake2b, sha1
 
