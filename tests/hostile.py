@@ -25,6 +25,8 @@ def train(env, agent, obs):
         obs, reward, done, info = env.step(agent.act(obs))
 """
 SMELL = "torch.FloatTensor(obs)"
+NEIGHBOUR = AGENT.replace("act", "choose").replace("Agent", "Other").replace("train", "learn")
+"""An agent for another file, which nothing in the hostile one may touch."""
 
 Text = Callable[[int], str]
 
@@ -95,7 +97,7 @@ NESTED: dict[str, Text] = {
     "joined strings": _chain("''", " 'a'"),
     "joined f-strings": _chain("f''", " f'{y}'"),
     "f-strings": lambda deep: "x = " + "f'{" * deep + "1" + "}'" * deep + "\n",
-    "await": lambda deep: "async def f():\n    " + "await " * deep + "g()\n",
+    "await": lambda deep: "async def f():\n    " + "await (" * deep + "g()" + ")" * deep + "\n",
     "yield": lambda deep: "def f():\n    " + "(yield " * deep + "1" + ")" * deep + "\n",
     "targets": lambda deep: "x = " * deep + "1\n",
     "unpacked": lambda deep: "(" * deep + "x" + ",)" * deep + " = 1\n",
@@ -140,6 +142,9 @@ NESTED: dict[str, Text] = {
 }
 """Nesting, and chains that are nested in the tree, of one statement."""
 
+_TORCH = "import torch\n"
+_GYM = "import torch, gym\nenv = gym.make('x')\n"
+
 LONG: dict[str, Text] = {
     "bound by the one before": _hot("x{n} = x{m} + 1"),
     "rebound": _hot("x0 = x0 + 1"),
@@ -149,44 +154,71 @@ LONG: dict[str, Text] = {
     "attributes of attributes": _hot("env.x{n} = env.x{m}"),
     "appends": _hot("x0.append(x0)"),
     "unpacked": _hot("x{n}, y = x{m}, x0"),
-    "loops one after the other": _rows("for x in x:\n    env.step(x)\n", "import torch, gym\nenv = gym.make('x')\n"),
-    "functions that call the next": _rows(
-        "def f{n}(x):\n    return f{m}(x)\n", "import torch\ndef f0(x): return torch.relu(x)\n"
-    ),
-    "functions that call the next in a loop": _rows(
-        "def f{n}(x):\n    while True:\n        env.step(f{m}(x))\n    return x\n",
-        "import torch, gym\nenv = gym.make('x')\ndef f0(x): return x\n",
-    ),
-    "functions that hand themselves around": _rows(
-        "def f{n}(f):\n    return f{m}(f{n})\n", "import torch\ndef f0(f): return f(f)\n"
-    ),
-    "classes that inherit the one before": _rows(
-        "class A{n}(A{m}):\n    def act(self, obs): return super().act(obs)\n", "import torch\nclass A0: ...\n"
-    ),
-    "classes that hold the one before": _rows(
-        "class A{n}:\n    def __init__(self):\n        self.x = A{m}()\n    def act(self, x): return self.x.act(x)\n",
-        "import torch\nclass A0: ...\n",
-    ),
-    "methods of one class": _rows(
-        "    def f{n}(self, x):\n        self.x{n} = self.f{m}(self.x{m})\n        return self.x{n}\n",
-        "import torch\nclass A:\n    def f0(self, x): return x\n",
-    ),
-    "aliases": _rows("f{n} = f{m}\n", "import torch\nf0 = torch.relu\n"),
-    "lambdas": _rows("f{n} = lambda x: f{m}(x)\n", "import torch\nf0 = torch.relu\n"),
-    "imports": _rows("import m{n}\nfrom m{n} import f{n}\n", "import torch\n"),
-    "parameters": lambda deep: (
-        "def f("
-        + ", ".join(f"x{n}=1" for n in range(deep))
-        + "):\n    return f("
-        + ", ".join(f"x{n}" for n in range(deep))
-        + ")\n"
-    ),
-    "globals": _rows("def f{n}():\n    global x\n    x = f{m}()\n", "import torch\ndef f0(): return x\n"),
     "smells": _hot("y = torch.FloatTensor([x0, x{n}])"),
     "syncs": _hot("print(x0.item(), x0.cpu().numpy())"),
     "creations": _hot("y{n} = torch.zeros(3).to('cuda')"),
-    "comments": _rows("# noqa: TL101 {n}\n", "import torch\n"),
+    "loops one after the other": _rows("for x in x:\n    env.step(x)\n", _GYM),
+    "functions that call the one before": _rows("def f{n}(x):\n    return f{m}(x)\n", _TORCH),
+    "functions that call the one before in a loop": _rows(
+        "def f{n}(x):\n    while True:\n        env.step(f{m}(x))\n    return x\n", _GYM
+    ),
+    "functions that hand themselves around": _rows("def f{n}(f):\n    return f{m}(f{n})\n", _TORCH),
+    "lambdas": _rows("f{n} = lambda x: f{m}(x)\n", _TORCH),
+    "aliases": _rows("f{n} = f{m}\n", _TORCH + "f0 = torch.relu\n"),
+    "globals": _rows("def f{n}():\n    global x\n    x = f{m}()\n", _TORCH),
+    "classes that inherit the one before": _rows(
+        "class A{n}(A{m}):\n    def go(self, x): return super().go(x)\n", _TORCH + "class A0: ...\n"
+    ),
+    "classes that hold the one before": _rows(
+        "class A{n}:\n    def __init__(self): self.x = A{m}()\n    def go(self, x): return self.x.go(x)\n", _TORCH
+    ),
+    "methods of one class": _rows(
+        "    def f{n}(self, x):\n        self.x{n} = self.f{m}(self.x{m})\n        return self.x{n}\n",
+        _TORCH + "class A:\n",
+    ),
+    "imports": _rows("import m{n}\nfrom m{n} import f{n}\n", _TORCH),
+    "parameters": lambda deep: "def f({}):\n    return f({})\n".format(
+        ", ".join(f"x{n}=1" for n in range(deep)), ", ".join(f"x{n}" for n in range(deep))
+    ),
+    "keys": _rows("    'k{n}': x['k{m}'],\n", _TORCH + "x = {\n", "}\n"),
+    "comments": _rows("# noqa: TL101 {n}\n", _TORCH),
     "blank rows": lambda deep: "\n" * deep,
-    "keys": _rows("    'k{n}': x['k{m}'],\n", "import torch\nx = {\n", "}\n"),
 }
 """Many statements that depend on each other."""
+
+
+def _of_calls(rows: int) -> str:
+    return _TORCH + "".join(f"x{n} = torch.tensor([{n}]).to('cuda')\n" for n in range(rows))
+
+
+def _of_functions(rows: int) -> str:
+    return _TORCH + "".join(f"def f{n}(x):\n    return torch.FloatTensor(x)\n" for n in range(rows // 2))
+
+
+HUGE: dict[str, Callable[[], str]] = {
+    "60,000 calls": lambda: _of_calls(60_000),
+    "60,000 rows of functions": lambda: _of_functions(60_000),
+    "60,000 rows in one loop": lambda: LONG["syncs"](60_000),
+    "60,000 blank rows": lambda: "\n" * 60_000,
+    "60,000 comments": lambda: "# torch noqa: TL101 torchlint: ignore[TL101]\n" * 60_000,
+    "60,000 rows of one string": lambda: 'x = """' + "torch # noqa\n" * 60_000 + '"""\n',
+    "60,000 rows of one dict": lambda: "x = {" + "".join(f"{n}: [{n}],\n" for n in range(60_000)) + "}\n",
+    "60,000 times else if": lambda: "if x:\n    pass\n" + "elif x:\n    pass\n" * 60_000,
+    "a million elements in a row": lambda: "x = [" + "0," * 1_000_000 + "]\n",
+    "a million statements in a row": lambda: "x;" * 1_000_000 + "\n",
+    "a million brackets": lambda: "x = " + "(" * 1_000_000 + ")" * 1_000_000 + "\n",
+    "a million sums": lambda: "x = 1" + "+1" * 1_000_000 + "\n",
+    "a million strings": lambda: "x = " + "''" * 900_000 + "\n",
+    "a million backslashes": lambda: "x = 1 +" + "\\\n" * 600_000 + "1\n",
+    "a million spaces": lambda: "import torch" + " " * 1_000_000 + "\n",
+    "a million times import": lambda: "import (" * 240_000 + "\n",
+    "a million times noqa": lambda: "# noqa: TL101" * 150_000 + "\n",
+    "a million times ignore": lambda: "# torchlint: ignore[" * 90_000 + "\n",
+    "a million dots": lambda: "from " + "." * 1_000_000 + " import x\n",
+    "a long name": lambda: "x" * 1_900_000 + " = 1\n",
+    "a long number": lambda: "x = " + "9" * 1_900_000 + "\n",
+    "a string of megabytes": lambda: "x = '" + "torch" * 380_000 + "'\n",
+    "a comment of megabytes": lambda: "# " + "torch " * 310_000 + "\n",
+    "more than is parsed": lambda: "x = 1  # torch\n" * 400_000,
+}
+"""Texts whose size is the problem."""

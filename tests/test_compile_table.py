@@ -65,6 +65,40 @@ def test_what_is_traced(tmp_path: Path) -> None:
     assert [sample for sample, breaks_it in whole if breaks_it] == []
 
 
+ATTRIBUTE = """
+import torch
+
+class Held({base}):
+    def __init__(self):
+        super().__init__()
+        self.step = 0
+
+    def forward(self, x):
+        return x * (self.step + 1)
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("base", "kind", "most"), [("torch.nn.Module", int, 8), ("torch.nn.Module", float, 2), ("object", int, 2)]
+)
+def test_how_often_a_changing_attribute_is_compiled(tmp_path: Path, base: str, kind: type, most: int) -> None:
+    """Integers of modules are compiled for each value, up to the limit of 8 graphs; others become symbols."""
+    import torch
+    from torch._dynamo.testing import CompileCounter
+
+    names: dict[str, object] = {"__name__": "held"}
+    exec(ATTRIBUTE.format(base=base), names)
+    held = names["Held"]()
+    counter = CompileCounter()
+    torch._dynamo.reset()
+    compiled = torch.compile(held.forward, backend=counter)
+    for value in range(13):
+        held.step = kind(value)
+        compiled(torch.ones(3))
+    assert counter.frame_count == most
+
+
 def test_every_name_exists() -> None:
     modules = {
         "builtins": __builtins__,

@@ -1,5 +1,6 @@
 """Rule packages of others: a stranger's package from ``pip install`` to every command, and what goes wrong with one."""
 
+import asyncio
 import json
 import os
 import re
@@ -138,6 +139,23 @@ def test_a_strangers_code_completes(torchlint_there, tmp_path_factory):
     assert "STR101" in torchlint_there(env=env).stdout
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     assert "STR101" not in torchlint_there(env=env, cwd=elsewhere).stdout
+
+
+def test_a_strangers_rule_works_in_the_editor(python, project):
+    pytest.importorskip("pygls")
+    from speaking import client_of
+
+    async def talk():
+        env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        async with client_of(project, python=python, env=env) as client:
+            uri = client.open(project / "train.py", SMELL)
+            (found,) = await client.diagnostics(uri, 1)
+            assert (found.code, found.range.start.line) == ("STR101", 7)
+            fix, *_ = await client.actions(uri, 7)
+            assert fix.title == "Detach first (STR101)"
+            assert "# clone-before-detach (STR101)" in (await client.hover(uri, 7, 20)).contents.value
+
+    asyncio.run(talk())
 
 
 def test_a_nested_project_may_name_a_package_of_its_own(torchlint_there, project):

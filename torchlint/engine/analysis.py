@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from torchlint.engine.limits import too_many_bytes, too_much
+from torchlint.engine.limits import too_long_to_parse, too_much
 from torchlint.facts.autograd.attention import Attention
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.autograd.averages import Averages
@@ -35,6 +35,7 @@ from torchlint.facts.hotness.roots import is_test
 from torchlint.facts.hotness.switches import Switches
 from torchlint.facts.loops.batching import Batching
 from torchlint.facts.loops.elements import Elements
+from torchlint.facts.loops.filling import Filling
 from torchlint.facts.loops.growth import Growth
 from torchlint.facts.loops.indexing import Indexing
 from torchlint.facts.loops.loops import Loops
@@ -114,6 +115,7 @@ class Analysis:
     again: Again
     narrowing: Narrowing
     enumerating: Enumerating
+    filling: Filling
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
     _cuda: dict[frozenset[str], bool] = field(default_factory=dict)
@@ -222,7 +224,7 @@ def parse(sources: Mapping[str, Source]) -> tuple[list[FileFacts], dict[str, Unp
 
 def _read(source: Source, name: str) -> FileFacts | Unparsed | None:
     """The facts of one file, ``None`` of a test."""
-    reason = too_many_bytes(len(source.utf8))
+    reason = too_long_to_parse(source.utf8)
     if reason:
         return Unparsed(reason, too_much=True)
     try:
@@ -285,6 +287,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         again=Again(autograd, sides, mentions),
         narrowing=Narrowing(values),
         enumerating=Enumerating(values, graph),
+        filling=Filling(values),
         importing=Importing(project, graph),
         idle=Idle(mentions),
         covering=Covering(found),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.engine.place import Place
 from torchlint.facts.compiling.calling import refused
-from torchlint.rule import Break, Bypass, CallSite, Taken
+from torchlint.rule import Break, Bypass, CallSite, Changing, Taken
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -43,3 +43,13 @@ class Compilation(Place):
         """Whether the function raises for some values of an expression."""
         twin = self._expr(node)
         return twin is not None and refused(self.facts, twin)
+
+    def recompiles(self) -> Changing | None:
+        """The changing integer that the node reads in compiled code."""
+        twin = self.twin
+        return self.analysis.compiling.integers.of(self.facts).get(twin) if isinstance(twin, ast.expr) else None
+
+    def compiles_anywhere(self, node: cst.CSTNode) -> bool:
+        """Whether an expression compiles on every machine."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.compiling.machines.unguarded(twin)

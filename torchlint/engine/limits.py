@@ -13,6 +13,7 @@ from torchlint.facts.code.model import FileFacts
 
 MOST_BYTES = 2_000_000
 MOST_NOTEBOOK_BYTES = 100_000_000
+MOST_ROWS = 30_000
 MOST_NODES = 100_000
 MOST_FUNCTIONS = 1_000
 MOST_STATEMENTS = 1_000
@@ -20,7 +21,7 @@ MOST_DEPTH = 200
 
 
 def too_many_bytes(size: int, most: int = MOST_BYTES) -> str:
-    """Why a text of so many bytes is not even parsed, empty if it is."""
+    """Why so many bytes are not looked at, empty if they are."""
     return f"{size:,} bytes are more than {most:,}" if size > most else ""
 
 
@@ -31,6 +32,12 @@ def too_large(path: Path) -> str:
         OSError: its size cannot be told.
     """
     return too_many_bytes(path.stat().st_size, MOST_NOTEBOOK_BYTES if path.suffix == ".ipynb" else MOST_BYTES)
+
+
+def too_long_to_parse(utf8: bytes) -> str:
+    """Why a text is not even parsed, empty if it is."""
+    rows = utf8.count(b"\n") + 1
+    return too_many_bytes(len(utf8)) or (f"{rows:,} rows are more than {MOST_ROWS:,}" if rows > MOST_ROWS else "")
 
 
 def too_much(facts: FileFacts) -> str:

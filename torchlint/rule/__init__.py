@@ -1,7 +1,7 @@
 """The floor that rules stand on: everything a rule module may import besides ``torchlint.cst``."""
 
 from torchlint.rule.base import Example, Fix, Input, Report, Rule, RuleSet, Trigger
-from torchlint.rule.compiling import Break, Bypass, Splits, Taken, Way
+from torchlint.rule.compiling import Break, Bypass, Changing, Splits, Taken, Way
 from torchlint.rule.finding import (
     Applicability,
     Change,
@@ -30,6 +30,7 @@ __all__ = [
     "Bypass",
     "CallSite",
     "Change",
+    "Changing",
     "Cost",
     "Device",
     "Edit",

@@ -61,3 +61,12 @@ class Break:
 
     why: Splits
     compiled: Hop
+
+
+@dataclass(frozen=True, slots=True)
+class Changing:
+    """An integer of a module that compiled code reads: as source, where hot code changes it, where it is compiled."""
+
+    name: str
+    changed: Hop
+    compiled: Hop

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import libcst as cst
 
-    from torchlint.rule.compiling import Break, Bypass, Taken
+    from torchlint.rule.compiling import Break, Bypass, Changing, Taken
     from torchlint.rule.flow import Average, Network, Run, Use
     from torchlint.rule.frequency import Frequency, Hop, Hotness
     from torchlint.rule.loop import Loop, Picked, Row
@@ -139,6 +139,15 @@ class Site(Protocol):
 
     def breaks_graph(self) -> Break | None:
         """Of a call or a test, whether it breaks the graph of code that the project compiles, and how."""
+
+    def compiles_anywhere(self, node: cst.CSTNode) -> bool:
+        """Whether a ``torch.compile`` runs on every machine, in a project that also runs without CUDA.
+
+        No condition guards it, or one that only asks whether torch has ``compile``. The first in a function counts.
+        """
+
+    def recompiles(self) -> Changing | None:
+        """Of an attribute, whether compiled code reads it as an integer of a module that hot code changes."""
 
     def uses(self, node: cst.CSTNode) -> frozenset[Use]:
         """Where the value of an expression goes: all ends it comes to; empty where nobody uses it.
@@ -463,3 +472,6 @@ class Site(Protocol):
 
     def listed(self, call: cst.Call) -> str:
         """Of a random draw, as source the growing collection of the object that is listed for it anew; else empty."""
+
+    def filled(self) -> str:
+        """Of a ``for``, the tensor of one dimension that it fills with numbers one by one; else empty."""

@@ -14,6 +14,7 @@ _CREATORS = frozenset(
         *("zeros_like", "ones_like", "full_like", "empty_like"),
     )
 )
+_METHODS = frozenset({"get", "pop", "setdefault"})
 _CONVERSIONS = frozenset({"to", "float", "long", "bool", "cuda", "expand", "repeat", "unsqueeze"})
 
 _MESSAGE = "the default is made on every call, also when `{key}` is there; look for the key first"
@@ -91,7 +92,7 @@ class EagerDefaultTensor(Rule):
     summary = "a tensor is made as a default although the key is there"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(calls=frozenset({"builtins.getattr"}), methods=frozenset({"get", "pop", "setdefault"}))
+    trigger = Trigger(calls=frozenset({"builtins.getattr"}), methods=_METHODS)
     least = Frequency.UPDATE
     examples = (
         Example(
@@ -118,14 +119,21 @@ class EagerDefaultTensor(Rule):
         call = site.node
         if not isinstance(call, cst.Call) or not site.plain(call):
             return
-        place = 2 if site.name(call.func) == "builtins.getattr" else 1
-        if place == 1 and not isinstance(call.func, cst.Attribute):
+        place = _place(site, call)
+        if not place:
             return
         key = site.argument(call, place - 1, "key")
         default = site.argument(call, place, "default")
         if key is not None and default is not None and _makes_tensor(site, default):
             known = site.value(key).literal
             yield Report(call, _MESSAGE.format(key=known if isinstance(known, str) else "the key"))
+
+
+def _place(site: Site, call: cst.Call) -> int:
+    """The place of the default among the arguments, 0 where a call takes none."""
+    if site.name(call.func) == "builtins.getattr":
+        return 2
+    return 1 if isinstance(call.func, cst.Attribute) and call.func.attr.value in _METHODS else 0
 
 
 def _makes_tensor(site: Site, node: cst.BaseExpression) -> bool:

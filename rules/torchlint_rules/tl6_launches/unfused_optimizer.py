@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule.build import source
 
 _OPTIMIZERS = frozenset({"torch.optim.Adam", "torch.optim.AdamW", "torch.optim.SGD"})
+_NUMBER = re.compile(r"alpha|temperature", re.IGNORECASE)
+"""What a module is called that holds a single number, the weight of the entropy."""
 _CHOICES = frozenset({"fused", "foreach", "capturable", "differentiable"})
 _MESSAGE = (
     "no implementation is chosen for the optimizer; `fused=True` takes its step in one kernel for all parameters "
@@ -107,8 +111,8 @@ class UnfusedOptimizer(Rule):
 def _are_many(node: cst.BaseExpression) -> bool:
     """Whether an expression spells the parameters of a network, or several of them."""
     match node:
-        case cst.Call(func=cst.Attribute(attr=cst.Name(value="parameters"))):
-            return True
+        case cst.Call(func=cst.Attribute(value=network, attr=cst.Name(value="parameters"))):
+            return not _NUMBER.search(source(network))
         case cst.Call(args=[first, *others]):
             return any(_are_many(argument.value) for argument in (first, *others))
         case cst.BinaryOperation(left=left, right=right):

@@ -10,11 +10,26 @@ from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, RuleSe
 # Methods of tensors and distributions that do nothing but compute.
 _PURE = frozenset(
     {
-        *("entropy", "log_prob", "mean", "sum", "std", "var", "norm", "softmax", "log_softmax", "sigmoid", "tanh"),
+        *(
+            "entropy",
+            "log_prob",
+            "log_probs",
+            "mean",
+            "sum",
+            "std",
+            "var",
+            "norm",
+            "softmax",
+            "log_softmax",
+            "sigmoid",
+            "tanh",
+        ),
         *("exp", "log", "sqrt", "pow", "square", "abs", "max", "min", "argmax", "cumsum", "gather", "matmul", "clamp"),
         *("squeeze", "unsqueeze", "view", "reshape", "detach", "clone", "float", "item", "numpy", "cpu"),
     }
 )
+
+_OF_DISTRIBUTIONS = frozenset({"entropy", "log_prob", "log_probs"})
 
 _MESSAGE = "nobody reads `{name}`: leave the computation out"
 
@@ -114,5 +129,9 @@ def _computes(site: Site, call: cst.Call) -> bool:
     """Whether a call is a method of a tensor or distribution that only computes."""
     match call.func:
         case cst.Attribute(value=base, attr=cst.Name(value=method)) if method in _PURE:
-            return site.value(base).kind in (Kind.TENSOR, Kind.DISTRIBUTION) and not isinstance(base, cst.Name)
+            if method in _OF_DISTRIBUTIONS:
+                return site.value(base).kind in (Kind.DISTRIBUTION, Kind.UNKNOWN, Kind.INSTANCE)
+            if isinstance(base, cst.Call) and _computes(site, base):
+                return True
+            return site.value(base).kind is Kind.TENSOR and not isinstance(base, cst.Name)
     return False

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypedDict
 
-from torchlint.facts.code.mentions import Mentions
+from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.compiling.inside import Inside
@@ -52,7 +52,7 @@ class Breaks:
 
     project: Project
     values: Values
-    mentions: Mentions
+    graph: CallGraph
     inside: Inside
     _known: dict[str, dict[ast.expr, Break]] = field(default_factory=dict)
 
@@ -72,7 +72,7 @@ class Breaks:
             why = self._of_call(facts, node) if isinstance(node, ast.Call) else None
             if why is None and node in facts.tests and self._tests_tensor(facts, node):
                 why = Splits.TEST
-            if why is not None and not self._allowed(facts, why):
+            if why is not None and not settled(self.project, self.graph.groups[facts.path], why.value):
                 place = compilation.place
                 yield node, Break(why, Hop(compilation.facts.path, place.lineno, ""))
 
@@ -94,11 +94,11 @@ class Breaks:
         searched = isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn))
         return not searched and self.values.of(facts, node).kind is Kind.TENSOR and _jumps(facts, node)
 
-    def _allowed(self, facts: FileFacts, why: Splits) -> bool:
-        """Whether the project tells torch to trace it all the same."""
-        words = _table()["unless"].get(why.value, ())
-        group = self.mentions.graph.groups[facts.path]
-        return any(word.encode() in self.project.files[path].source.utf8 for path in group for word in words)
+
+def settled(project: Project, group: frozenset[str], what: str) -> bool:
+    """Whether files of a project set the option with which torch traces something, or not each value, all the same."""
+    words = [word.encode() for word in _table()["unless"].get(what, ())]
+    return any(word in project.files[path].source.utf8 for path in group for word in words)
 
 
 def _jumps(facts: FileFacts, node: ast.expr) -> bool:

@@ -82,7 +82,10 @@ class Bypasses:
                 return not (isinstance(call, ast.Call) and self.graph.callees.get(call))
             case ast.Attribute(attr=name):
                 return name in ("forward", "__call__", "module")
-            case ast.List() | ast.Tuple() | ast.Dict() | ast.Set() | ast.Starred() | ast.Subscript() | ast.Lambda():
+            case ast.Lambda():
+                call = facts.parent.get(above)
+                return not (isinstance(call, ast.Call) and call.func is above)
+            case ast.List() | ast.Tuple() | ast.Dict() | ast.Set() | ast.Starred() | ast.Subscript():
                 return True
             case ast.Return():
                 function = facts.scope_of(above).function

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import walk
 from torchlint.facts.compiling.compiled import Compilation, Compilations
 from torchlint.facts.compiling.holders import Holders
 from torchlint.facts.hotness.guards import raises
@@ -81,12 +82,12 @@ class Calling:
 def refused(facts: FileFacts, node: ast.expr) -> bool:
     """Whether the function around an expression raises for some of the values that a name or attribute may have."""
     text = ast.unparse(node)
-    tests = [part for part in ast.walk(facts.scope_of(node).function.node) if isinstance(part, ast.If)]
+    tests = [part for part in walk(facts.scope_of(node).function.node) if isinstance(part, ast.If)]
     return any(raises(part.body) and text in map(ast.unparse, _parts(part.test)) for part in tests)
 
 
 def _parts(test: ast.expr) -> Iterator[ast.expr]:
-    return (part for part in ast.walk(test) if isinstance(part, (ast.Name, ast.Attribute)))
+    return (part for part in walk(test) if isinstance(part, (ast.Name, ast.Attribute)))
 
 
 def _inputs(call: ast.Call) -> list[ast.expr]:

@@ -13,6 +13,8 @@ from torchlint.facts.compiling.calling import Calling
 from torchlint.facts.compiling.compiled import Compilations
 from torchlint.facts.compiling.holders import Holders
 from torchlint.facts.compiling.inside import Inside
+from torchlint.facts.compiling.integers import Integers
+from torchlint.facts.compiling.machines import Machines
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.values.values import Values
 
@@ -25,6 +27,8 @@ class Compiling:
     breaks: Breaks
     calling: Calling
     bypasses: Bypasses
+    integers: Integers
+    machines: Machines
 
     @classmethod
     def of(cls, project: Project, graph: CallGraph, values: Values, heat: Heat, mentions: Mentions) -> Compiling:
@@ -34,7 +38,9 @@ class Compiling:
         inside = Inside(project, graph, compilations)
         return cls(
             inside=inside,
-            breaks=Breaks(project, values, mentions, inside),
+            breaks=Breaks(project, values, graph, inside),
+            integers=Integers(project, graph, values, heat, inside),
+            machines=Machines(project, graph, values, compilations),
             calling=Calling(project, heat, compilations, holders),
             bypasses=Bypasses(project, graph, values, heat, compilations, holders),
         )

@@ -70,6 +70,9 @@ class Holders:
                 yield from self._given_to(facts.scope_of(above).function)
             case ast.Lambda(body=body) if body is node:
                 yield from self._given_to(facts.scope_of(node).function)
+                call = facts.parent.get(above)
+                if isinstance(call, ast.Call) and call.func is above:
+                    yield facts, call
             case ast.Attribute(attr=attr) if attr in SAME:
                 call = facts.parent.get(above)
                 if isinstance(call, ast.Call) and call.func is above:

@@ -21,6 +21,7 @@ from torchlint.rule import Kind
 
 _ONE = re.compile(r"(train_|training_)?env(ironment)?$")
 _MANY = re.compile(r"(vec|vector|envs|async|parallel|sync|batch|pool)", re.IGNORECASE)
+_SEVERAL = re.compile(r"(^|_|\.)actions$")
 _DEPTH = 4
 
 
@@ -38,7 +39,7 @@ class Pacing:
         loop = next(iter(around(facts, step)), None)
         if loop is None or not isinstance(step.func, ast.Attribute) or not step.args:
             return False
-        if not self._is_one(facts, step.func.value):
+        if not self._is_one(facts, step.func.value) or _SEVERAL.search(dotted(step.args[0])):
             return False
         body = set(nodes_of(inside(loop)))
         acting = list(self._made_by(facts, step.args[0], body))

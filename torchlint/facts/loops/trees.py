@@ -25,7 +25,7 @@ def walks(facts: FileFacts, node: ast.AST) -> bool:
         moved = {name for name, value in _assigned(node.body) if _steps(value)}
         renamed = {name for name, value in _assigned(node.body) if isinstance(value, ast.Name) and value.id in moved}
         return _is_carried(body, moved | renamed) and _indexes(body, moved | renamed)
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+    if isinstance(node, ast.FunctionDef):
         scope = facts.scope_of(node.body[0])
         parts = list(nodes_of(node.body))
         calls = [part for part in parts if isinstance(part, ast.Call) and _name(part.func) == scope.name]
@@ -89,12 +89,15 @@ def _is_carried(body: Iterable[ast.AST], names: set[str]) -> bool:
 
 
 def _indexes(body: Iterable[ast.AST], names: set[str]) -> bool:
-    """Whether one of some names is, or is part of, an index."""
-    return any(
-        isinstance(part, ast.Subscript)
+    """Whether one of some names is, or is part of, an index of numbers: no attribute of an element is read."""
+    parts = list(nodes_of(body))
+    indexed = [
+        part
+        for part in parts
+        if isinstance(part, ast.Subscript)
         and any(isinstance(inner, ast.Name) and inner.id in names for inner in walk(part.slice))
-        for part in nodes_of(body)
-    )
+    ]
+    return bool(indexed) and not any(isinstance(part, ast.Attribute) and part.value in indexed for part in parts)
 
 
 def _name(func: ast.expr) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from torchlint.facts.code.callers import methods
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.tree import walk
 from torchlint.facts.state.effects import code_of
 from torchlint.facts.values.values import Values
 
@@ -90,7 +91,7 @@ class Enumerating:
     def _appended(self, scope: Scope, name: str, depth: int) -> str:
         """The collection that a loop goes over which appends to a list."""
         for loop in (part for part in code_of(scope) if isinstance(part, ast.For)):
-            calls = (part for stmt in loop.body for part in ast.walk(stmt) if isinstance(part, ast.Call))
+            calls = (part for stmt in loop.body for part in walk(stmt) if isinstance(part, ast.Call))
             if any(_appends(call, name) for call in calls):
                 return self._whole(scope.file, loop.iter, listed=True, depth=depth + 1)
         return ""
@@ -116,7 +117,7 @@ class Enumerating:
 
 
 def _uses(method: Scope, name: str) -> Iterator[ast.Attribute]:
-    for part in ast.walk(method.node):
+    for part in walk(method.node):
         if isinstance(part, ast.Attribute) and part.attr == name and isinstance(part.value, ast.Name):
             if part.value.id == method.self_name:
                 yield part

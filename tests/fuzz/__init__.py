@@ -1,0 +1,1 @@
+"""Random programs, and what must hold of each of them when it is linted and fixed."""

@@ -1,0 +1,134 @@
+"""What must hold of every program. None of it is checked with the code that torchlint checks itself with."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import io
+import tokenize
+import warnings
+from collections import Counter
+from pathlib import Path
+
+from torchlint.engine.result import FixedFile, Result
+from torchlint.engine.run import check
+from torchlint.settings.model import Settings
+from torchlint.sources.decode import UndecodableError, decode
+
+_ROOT = Path("/nowhere")
+_NAME = "program.py"
+_SETTINGS = Settings(root=_ROOT, isolated=True, fix=True, no_context=True)
+
+
+def complaints(text: str, unsafe: bool) -> list[str]:
+    """What is wrong with how a program is linted and fixed; empty when nothing is."""
+    result = linted(text, unsafe)
+    wrong = [problem.message for problem in result.problems]
+    broken = tree_of(text) is None
+    if broken != ([finding.code for finding in result.findings] == ["TL000"]):
+        wrong.append("Python reads it, torchlint does not" if not broken else "torchlint reads what Python does not")
+    fixed = result.fixed.get(_NAME)
+    return wrong if fixed is None else [*wrong, *wrong_with(text, fixed, unsafe)]
+
+
+def linted(text: str, unsafe: bool) -> Result:
+    """What the engine makes of a program, all of it in memory."""
+    settings = Settings(**{name: getattr(_SETTINGS, name) for name in ("root", "isolated", "fix", "no_context")}, unsafe_fixes=unsafe)
+    try:
+        return check([], settings, decode(text.encode(), _ROOT / _NAME, _NAME))
+    except UndecodableError as error:
+        raise AssertionError(f"a text of characters cannot be read: {error}") from error
+
+
+def wrong_with(text: str, fixed: FixedFile, unsafe: bool) -> list[str]:
+    """What is wrong with a fixed program."""
+    after = fixed.after.text
+    before_tree, after_tree = tree_of(text), tree_of(after)
+    if before_tree is None or after_tree is None:
+        return ["the fixed program does not parse"]
+    wrong = []
+    lost = comments(text) - comments(after)
+    if lost:
+        wrong.append(f"comments lost: {sorted(lost)}")
+    undefined = loose_names(after_tree) - loose_names(before_tree)
+    if undefined:
+        wrong.append(f"new undefined names: {sorted(undefined)}")
+    if not _is_edited(text, fixed):
+        wrong.append("more than the edits changed")
+    again = linted(after, unsafe)
+    if again.fixed:
+        wrong.append("a second run changes it again")
+    return [*wrong, *(f"second run: {problem.message}" for problem in again.problems)]
+
+
+def tree_of(text: str) -> ast.Module | None:
+    """The program, ``None`` when it is none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return ast.parse(text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+
+
+def comments(text: str) -> Counter[str]:
+    """The comments of a program and how often each stands there."""
+    rows = io.StringIO(text, newline=None)
+    tokens = tokenize.generate_tokens(rows.readline)
+    return Counter(token.string.rstrip() for token in tokens if token.type == tokenize.COMMENT)
+
+
+def loose_names(tree: ast.Module) -> frozenset[str]:
+    """Names that are read somewhere and bound nowhere in the file."""
+    bound, read = set(dir(builtins)) | {"__file__"}, set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            (read if isinstance(node.ctx, ast.Load) else bound).add(node.id)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            bound.add(node.name)
+        elif isinstance(node, ast.arg):
+            bound.add(node.arg)
+        elif isinstance(node, ast.alias):
+            bound.add(node.asname or node.name.partition(".")[0])
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            bound.add(node.name)
+        elif isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name:
+            bound.add(node.name)
+        elif isinstance(node, ast.MatchMapping) and node.rest:
+            bound.add(node.rest)
+    return frozenset(read - bound)
+
+
+def _is_edited(text: str, fixed: FixedFile) -> bool:
+    """Whether the fixed text is the old one with the edits of the fixes made, less some imports.
+
+    Told of files that one round settled: edits of a later round point into a text that nobody has any more.
+    """
+    raw = text.encode()
+    edits = sorted({edit for finding in fixed.applied if finding.fix for edit in finding.fix.edits})
+    if any(one.end > other.start for one, other in zip(edits, edits[1:], strict=False)) or any(
+        edit.end > len(raw) for edit in edits
+    ):
+        return True
+    if [finding.order for finding in fixed.applied] != sorted(finding.order for finding in fixed.applied):
+        return True
+    pieces, done = [], 0
+    for edit in edits:
+        pieces += [raw[done : edit.start], edit.text.encode()]
+        done = edit.end
+    rows = _rows(b"".join([*pieces, raw[done:]]))
+    after = _rows(fixed.after.utf8)
+    missing = list((Counter(rows) - Counter(after)).elements())
+    added = list((Counter(after) - Counter(rows)).elements())
+    return all(b"import" in row for row in (*missing, *added)) or _many_rounds(fixed, raw)
+
+
+def _many_rounds(fixed: FixedFile, raw: bytes) -> bool:
+    """Whether some finding speaks of a text that an earlier round made."""
+    rows = raw.splitlines()
+    places = [finding.start.row for finding in fixed.applied]
+    return any(row > len(rows) for row in places) or places != sorted(places) or len(set(places)) < len(places)
+
+
+def _rows(raw: bytes) -> list[bytes]:
+    return raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
