@@ -64,10 +64,6 @@ def _items(words: Iterable[str]) -> list[CompletionItem]:
     return [CompletionItem(word) for word in words]
 
 
-def _from_environment(ctx: click.Context, name: str) -> bool:
-    return ctx.get_parameter_source(name) is click.core.ParameterSource.ENVIRONMENT
-
-
 Ignores = tuple[tuple[str, tuple[str, ...]], ...]
 
 
@@ -89,8 +85,6 @@ class OneOf(_Word):
         if value in self.choices:
             return value
         message = f"{value!r} is none of {', '.join(self.choices)}{nearest(value, self.choices)}"
-        if ctx is not None and param is not None and param.name and _from_environment(ctx, param.name):
-            raise click.UsageError(f"environment variable {param.envvar}: {message}", ctx)
         self.fail(message, param, ctx)
 
 
