@@ -176,7 +176,16 @@ COMPOUND = (
     "for i, (a, b) in enumerate(zip({L}, {L})):",
 )
 
-ENDS = ("return {T}", "return {N}", "return {T}, {A}", "return", "yield {T}", "raise ValueError({N})", "pass", "continue")
+ENDS = (
+    "return {T}",
+    "return {N}",
+    "return {T}, {A}",
+    "return",
+    "yield {T}",
+    "raise ValueError({N})",
+    "pass",
+    "continue",
+)
 
 HEADERS = (
     "import torch\nimport numpy as np\nimport torch.nn as nn\nimport torch.nn.functional as F\n",

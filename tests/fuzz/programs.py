@@ -78,7 +78,11 @@ class Writer:
             text = self.expression(hole[1], depth)
             return f"({text})" if self.random.random() < 0.04 or " if " in text else text
 
-        return _HOLE.sub(fill, template.replace("{{{N}", "{{ {N}").replace("{{{T}", "{{ {T}")).replace("{{", "{").replace("}}", "}")
+        return (
+            _HOLE.sub(fill, template.replace("{{{N}", "{{ {N}").replace("{{{T}", "{{ {T}"))
+            .replace("{{", "{")
+            .replace("}}", "}")
+        )
 
     def block(self, level: int, most: int) -> Iterator[str]:
         """The rows of a block of statements."""

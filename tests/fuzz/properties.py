@@ -33,7 +33,9 @@ def complaints(text: str, unsafe: bool) -> list[str]:
 
 def linted(text: str, unsafe: bool) -> Result:
     """What the engine makes of a program, all of it in memory."""
-    settings = Settings(**{name: getattr(_SETTINGS, name) for name in ("root", "isolated", "fix", "no_context")}, unsafe_fixes=unsafe)
+    settings = Settings(
+        **{name: getattr(_SETTINGS, name) for name in ("root", "isolated", "fix", "no_context")}, unsafe_fixes=unsafe
+    )
     try:
         return check([], settings, decode(text.encode(), _ROOT / _NAME, _NAME))
     except UndecodableError as error:
