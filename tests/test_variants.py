@@ -45,6 +45,12 @@ NOT_FOUND = {
         ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
         "reports loops that do nothing but compute with elements, and this one also makes or calls something else",
     ),
+    "TL609": dict.fromkeys(
+        ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
+        "follows the weights from the softmax itself to the product that reads them",
+    ),
+    "TL701": dict.fromkeys(("in_lambda", "in_closure"), "a function inside the loop steps the environment"),
+    "TL707": dict.fromkeys(("in_lambda", "in_closure"), "a function inside the loop steps the environment"),
     "TL407": dict.fromkeys(("in_lambda", "in_closure"), "a function inside the method appends"),
     "TL705": dict.fromkeys(("in_lambda", "in_closure"), "the test that bounds the list stands outside"),
     "TL501": dict.fromkeys(
