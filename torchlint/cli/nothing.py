@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# Every rule wants this word or one that a file with it holds, too; a test holds the rules to it.
+# Without it a file is of no interest to any rule of the default set; a test holds the rules to it.
 WORD = b"torch"
 _MOST_FILES = 200
 _CHANGING_NOTHING = frozenset({"paths", "isolated", "quiet", "silent", "no_cache", "cache_dir", "jobs"})

@@ -22,13 +22,8 @@ def passing(texts: Mapping[str, bytes], words: Iterable[bytes] = GATE_WORDS) -> 
     the agent imports says what a batch is, so the gate widens along imports until nothing is added.
     """
     words = tuple(words)
-    speaking = {name for name, text in texts.items() if speaks(text, words)}
+    speaking = {name for name, text in texts.items() if any(word in text for word in words)}
     return spread(speaking, {name: imported(text) for name, text in texts.items()})
-
-
-def speaks(text: bytes, words: Iterable[bytes]) -> bool:
-    """Whether a text holds one of the words."""
-    return any(word in text for word in words)
 
 
 def spread(speaking: Iterable[str], imports: Mapping[str, Iterable[str]]) -> frozenset[str]:

@@ -194,13 +194,15 @@ class Run:
         wanted = _wanted(found.files, paths, self.settings, self.scopes)
         asked = {**wanted, **{name: source.path for name, source in self.given.items()}}
         project = {**self._project(asked, found), **wanted}
-        reader = Reader(sorted({word.encode() for rule in self.scopes.available for word in rule.gate}), self.memory)
+        if self.memory is not None:
+            self.memory.look_for(self.scopes.words)
+        reader = Reader(self.scopes.words, self.memory)
         files, problems, skipped = reader.read_all(project)
         self.result_.problems.extend(Problem(name, told) for name, told in problems.items() if name in wanted)
         self.result_.skipped.extend(Skipped(name, told) for name, told in skipped.items() if name in wanted)
         files.update((name, reader.given(source)) for name, source in self.given.items())
         self.result_.files = len(asked)
-        self.files = {name: files[name] for name in sorted(passing(files.values()))}
+        self.files = {name: files[name] for name in sorted(passing(files.values(), self.scopes.selected_words))}
         self.wanted = frozenset(asked)
         self.result_.context = len(self.files.keys() - asked.keys())
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 import sys
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -32,6 +31,8 @@ def replace_file(source_before: Source, source_after: Source) -> None:
     target = Path(os.path.realpath(source_before.path))
     raw = _encoded(source_before, source_after)
     _check_unchanged(target, source_before)
+    import tempfile
+
     handle, name = tempfile.mkstemp(prefix=".torchlint-", dir=target.parent)
     temporary = Path(name)
     try:
