@@ -670,6 +670,7 @@ def test_clean_removes_the_cache_and_nothing_else(torchlint, project):
         ("torchlint check --output-format gi", "gitlab"),
         ("torchlint check --accept rounding,va", "rounding,validation"),
         ("torchlint check --select TL1,TL50", "TL1,TL501"),
+        ("torchlint rule tl50", "TL501"),
     ],
 )
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
