@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from torchlint.cache.place import common
 from torchlint.cli.failure import Failure
@@ -20,7 +21,7 @@ _ON_LINE = re.compile(r"(.+):([1-9][0-9]*)", re.DOTALL)
 _IN_CELL = re.compile(r"(.+\.ipynb):(?:cell )?([1-9][0-9]*):([1-9][0-9]*)", re.DOTALL)
 
 
-def perform(
+def perform(  # long: a parameter for each option that is no setting
     paths: tuple[str, ...],
     *,
     config: tuple[str, ...],
@@ -48,9 +49,9 @@ def perform(
         SettingsError: a settings file or a flag is wrong.
         Failure: options contradict each other, or something cannot be read or written.
     """
-    flags = {"watch": watch, "show_files": show_files, "show_settings": show_settings}
-    flags |= {"quiet": quiet, "silent": silent, "verbose": verbose}
-    flags |= {"explain_hot": explain_hot is not None, "add_noqa": add_noqa is not None}
+    flags = {"watch": watch, "show_files": show_files, "show_settings": show_settings, "quiet": quiet}
+    flags |= {"silent": silent, "verbose": verbose, "explain_hot": explain_hot is not None}
+    flags["add_noqa"] = add_noqa is not None
     _check_combination(paths, {**flags, **{name: bool(overrides.get(name)) for name in ("fix", "diff")}})
     if explain_hot is not None:
         path, cell, row = _place(explain_hot)
@@ -77,11 +78,13 @@ def perform(
         return run.check_stdin(stdin_filename)
     if add_noqa is not None:
         return run.add_noqa(add_noqa)
-    if watch:
-        from torchlint.cli.watch import watch as lint_and_watch
+    return _watched(run, prepare) if watch else run.check()
 
-        lint_and_watch(run, prepare)
-    return run.check()
+
+def _watched(run: Run, prepare: Callable[[], Run]) -> NoReturn:
+    from torchlint.cli.watch import watch
+
+    watch(run, prepare)
 
 
 # Options of which at most one makes sense.

@@ -25,14 +25,14 @@ class Known:
 
     Attributes:
         stamp: what the file system said of it before it was read. digest: of its bytes.
-        speaks: whether it holds a word of the gate. words: what it may import, as the gate reads it.
+        spoken: the words of the gate that it holds. words: what it may import, as the gate reads it.
         links: what it imports; ``None``: it was never parsed.
         broken: why it has no facts: the message, row and column, and whether it is only too large.
     """
 
     stamp: str
     digest: str
-    speaks: bool
+    spoken: tuple[str, ...]
     words: tuple[str, ...]
     links: tuple[str, ...] | None = None
     broken: tuple[str, int, int, bool] | None = None
@@ -45,6 +45,7 @@ class Memory:
     Attributes:
         tool: stands for the code of torchlint and its rules. started: when this run began to read, in nanoseconds.
         files: by name, what earlier runs know. met: the same for the files that this run met.
+        gate: the words that files were searched for.
         units: by digest, findings by file as JSON. used: the digests of those that this run met or added.
         seen: what this run read, as entries of a world with stamps and digests.
         whole: whether this run met all files of the project, so that others are gone.
@@ -54,6 +55,7 @@ class Memory:
     started: int
     files: dict[str, Known] = field(default_factory=dict)
     met: dict[str, Known] = field(default_factory=dict)
+    gate: str = ""
     units: dict[str, bytes] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
     seen: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -67,7 +69,8 @@ class Memory:
             parts = unpack(data)
             if not parts or parts[0].decode("utf-8", "replace") != tool:
                 return memory
-            _, listed, *units = parts
+            _, gate, listed, *units = parts
+            memory.gate = gate.decode()
             table = json.loads(listed)
             memory.files = {str(name): _known(row) for name, row in table.items()}
             memory.units = {key.decode("ascii"): rows for key, rows in zip(units[::2], units[1::2], strict=True)}
@@ -75,13 +78,19 @@ class Memory:
             return cls(tool, started)
         return memory
 
+    def look_for(self, words: Iterable[str]) -> None:
+        """Forget what files hold of other words than these."""
+        gate = " ".join(words)
+        if gate != self.gate:
+            self.gate, self.files = gate, {}
+
     def to_bytes(self) -> bytes:
         """What is to be kept: the files met, their units, and some older ones."""
         files = {
-            name: [each.stamp, each.digest, each.speaks, " ".join(each.words), each.links, each.broken]
+            name: [each.stamp, each.digest, " ".join(each.spoken), " ".join(each.words), each.links, each.broken]
             for name, each in (self.met if self.whole else {**self.files, **self.met}).items()
         }
-        parts = [self.tool.encode(), json.dumps(files, separators=(",", ":")).encode()]
+        parts = [self.tool.encode(), self.gate.encode(), json.dumps(files, separators=(",", ":")).encode()]
         room = _SPARE
         for key, rows in self.units.items():
             if key not in self.used:
@@ -125,13 +134,15 @@ def key_of(*parts: str) -> str:
 def _known(row: object) -> Known:
     if not isinstance(row, list):
         raise ValueError("no file")
-    stamp, content, speaks, words, links, broken = row
-    strings = [stamp, content, words, *(links or ())]
-    if not isinstance(speaks, bool) or not all(isinstance(text, str) for text in strings):
+    stamp, content, spoken, words, links, broken = row
+    strings = [stamp, content, spoken, words, *(links or ())]
+    if not all(isinstance(text, str) for text in strings):
         raise ValueError("no file")
     if broken is not None:
         message, line, column, large = broken
         if [type(part) for part in broken] != [str, int, int, bool]:
             raise ValueError("no place")
         broken = message, line, column, large
-    return Known(stamp, content, speaks, tuple(words.split()), None if links is None else tuple(links), broken)
+    return Known(
+        stamp, content, tuple(spoken.split()), tuple(words.split()), None if links is None else tuple(links), broken
+    )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from torchlint.cache.digest import digest
 from torchlint.cache.world import ABSENT, DIRTY, stamp
 from torchlint.cache.world import content as content_of
-from torchlint.engine.gate import imported, speaks, spread
+from torchlint.engine.gate import imported, spread
 from torchlint.engine.limits import too_large
 from torchlint.engine.memory import Known, Memory
 from torchlint.engine.notebooks import notebook_code
@@ -51,7 +51,7 @@ class File:
 class Reader:
     """Reads files as the gate needs them; what ``memory`` knows of a file is not found out again."""
 
-    words: Sequence[bytes]
+    words: Sequence[str]
     memory: Memory | None
 
     def read_all(self, paths: Mapping[str, Path]) -> tuple[dict[str, File], dict[str, str], dict[str, str]]:
@@ -107,11 +107,12 @@ class Reader:
 
     def _look(self, name: str, path: Path, raw: bytes, mark: str, content: str) -> Known:
         code = notebook_code(raw, path, name)
-        return Known(mark, content, speaks(code, self.words), tuple(sorted(imported(code))))
+        spoken = tuple(word for word in self.words if word.encode() in code)
+        return Known(mark, content, spoken, tuple(sorted(imported(code))))
 
 
-def passing(files: Iterable[File]) -> frozenset[str]:
-    """The names of the files that pass the gate."""
+def passing(files: Iterable[File], words: Set[str]) -> frozenset[str]:
+    """The names of the files that pass the gate of these words."""
     listed = list(files)
-    words: Mapping[str, Iterable[str]] = {file.name: file.known.words for file in listed}
-    return spread([file.name for file in listed if file.known.speaks], words)
+    imports: Mapping[str, Iterable[str]] = {file.name: file.known.words for file in listed}
+    return spread([file.name for file in listed if not words.isdisjoint(file.known.spoken)], imports)

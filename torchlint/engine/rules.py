@@ -124,8 +124,15 @@ def home_of(rule: type[Rule]) -> str | None:
 
 
 def _index() -> tuple[type[Rule], ...]:
-    file = _folder(BUILT_IN) / _INDEX
-    return tuple(_listed(row) for row in json.loads(file.read_text(encoding="utf-8")))
+    """The built-in rules by their index; themselves where a module came or went since it was written."""
+    folder = _folder(BUILT_IN)
+    rows = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
+    modules = {
+        f"{BUILT_IN}.{path.parent.name}.{path.stem}" for path in folder.glob("*/*.py") if path.stem != "__init__"
+    }
+    if modules != {row["module"] for row in rows}:
+        return _rules_of(BUILT_IN)
+    return tuple(map(_listed, rows))
 
 
 def _listed(row: Mapping[str, Any]) -> type[Rule]:

@@ -141,9 +141,15 @@ class Scopes:
         return known
 
     @property
-    def available(self) -> frozenset[type[Rule]]:
-        """The rules of all scopes so far, selected or not."""
-        return frozenset(rule for scope in self._known.values() for rule in scope.available)
+    def words(self) -> tuple[str, ...]:
+        """The words of which a file must hold one to be of interest to any rule of any scope so far."""
+        return tuple(sorted({word for scope in self._known.values() for rule in scope.available for word in rule.gate}))
+
+    @property
+    def selected_words(self) -> frozenset[str]:
+        """Of these words those that matter to selected rules."""
+        rules = (rule for scope in self._known.values() for rule in scope.linter.rules)
+        return frozenset(word for rule in rules for word in rule.gate)
 
     @property
     def plugins(self) -> tuple[str, ...]:
