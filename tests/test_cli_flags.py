@@ -564,6 +564,32 @@ def test_settings_inside_a_project_do_not_cut_it_off(torchlint, project):
 # config, clean, completion --------------------------------------------------------------------------------------------
 
 
+# Options that say what one run does, and keys that only a project has.
+FOR_ONE_RUN = {
+    *("add-noqa", "cache-dir", "config", "diff", "exit-non-zero-on-fix", "exit-zero", "explain-hot", "help"),
+    *("ignore-noqa", "isolated", "no-cache", "no-context", "output-file", "paths", "quiet", "show-files"),
+    *("show-settings", "silent", "since", "statistics", "stdin-filename", "verbose", "watch"),
+}
+FOR_A_PROJECT = {"cold", "extend", "hot", "plugins", "rules"}
+
+
+def test_keys_mirror_the_flags():
+    from torchlint.cli.check import check
+
+    options = {str(param.name).replace("_", "-") for param in check.params}
+    assert options - FOR_ONE_RUN == set(KEYS) - FOR_A_PROJECT
+    assert set(KEYS) == set(_KEYS)
+
+
+def test_what_costs_nothing_on_the_cpu_is_silent_there(torchlint, project):
+    text = AGENT.replace(f"mask = {OLD}", "mask = obs[obs > 0].sum()").replace("self, obs)", "self, obs: torch.Tensor)")
+    (project / "agent.py").write_text(text)
+    flags = ("check", "--select", "TL202", "--fail-level", "note")
+    assert torchlint(*flags, "--device", "cuda", cwd=project).returncode == 1
+    assert torchlint(*flags, "--device", "cpu", cwd=project).returncode == 0
+    assert torchlint(*flags, "--config", "device = 'cpu'", cwd=project).returncode == 0
+
+
 def test_config_lists_and_explains_every_key(torchlint, project):
     done = torchlint("config", cwd=project)
     lines = done.stdout.splitlines()
@@ -644,6 +670,7 @@ def test_clean_removes_the_cache_and_nothing_else(torchlint, project):
         ("torchlint check --output-format gi", "gitlab"),
         ("torchlint check --accept rounding,va", "rounding,validation"),
         ("torchlint check --select TL1,TL50", "TL1,TL501"),
+        ("torchlint rule tl50", "TL501"),
     ],
 )
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

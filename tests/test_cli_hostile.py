@@ -67,6 +67,15 @@ def test_no_format_passes_on_what_a_terminal_or_a_service_would_obey(torchlint, 
         assert commands == []
 
 
+def test_nor_do_errors_and_explanations(torchlint, folder: Path) -> None:
+    for words in (["--explain-hot", "::error::x.py:12"], ["--explain-hot", "##[group]x.py:12"], ["::error::gone.py"]):
+        done = torchlint("check", *words, cwd=folder)
+        assert done.returncode in (0, 2)
+        assert "x.py:12 runs once per" in done.stdout or "gone.py" in done.stderr
+        lines = [*done.stdout.splitlines(), *done.stderr.splitlines()]
+        assert [line for line in lines if re.match(r"\s*::", line) or "##[" in line] == []
+
+
 def test_programs_get_the_names_back(torchlint, folder: Path) -> None:
     def run(name: str) -> str:
         return torchlint("check", "--output-format", name, cwd=folder).stdout

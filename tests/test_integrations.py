@@ -73,6 +73,9 @@ def test_the_hooks_are_hooks():
     for hook in hooks.values():
         assert hook["types_or"] == ["python", "jupyter"]
         assert hook["require_serial"] is True
+        assert (hook["language"], hook["minimum_pre_commit_version"]) == ("python", "2.9.2")
+    assert hooks["torchlint"]["entry"] == "torchlint check --force-exclude"
+    assert hooks["torchlint-fix"]["entry"] == "torchlint check --force-exclude --fix --exit-non-zero-on-fix"
 
 
 # pre-commit -----------------------------------------------------------------------------------------------------------

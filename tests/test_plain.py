@@ -7,7 +7,7 @@ import click
 import pytest
 from plain_flags import LEFT_TO_CLICK, kind_of, table
 
-from torchlint.cli import flags
+from torchlint.cli import flags, main
 from torchlint.cli.check import check
 from torchlint.cli.plain import read
 
@@ -133,10 +133,12 @@ def test_both_read_the_environment_alike(monkeypatch, name, value, line):
 @pytest.mark.parametrize(
     ("name", "value"), [("TORCHLINT_OUTPUT_FORMAT", "x"), ("TORCHLINT_JOBS", "x"), ("TORCHLINT_NO_CACHE", "maybe")]
 )
-def test_click_tells_what_is_wrong_in_the_environment(monkeypatch, name, value):
+def test_click_tells_what_is_wrong_in_the_environment(monkeypatch, capsys, name, value):
     monkeypatch.setenv(name, value)
     assert read(["check"]) is None
     assert by_click([]) is None
+    assert main(["check"]) == 2
+    assert capsys.readouterr().err.startswith(f"torchlint: error: environment variable {name}: '{value}' is ")
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads everything")

@@ -87,7 +87,11 @@ class _Check(Sectioned):
     }
 
 
-@click.command(cls=_Check, short_help="Lint Python files and folders, and fix them.")
+@click.command(
+    cls=_Check,
+    short_help="Lint Python files and folders, and fix them.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.argument("paths", nargs=-1, type=click.Path())
 @_flag("--fix", text="Apply the fixes that change nothing but the time, and those accepted.")
 @_flag("--unsafe-fixes", text="Take every fix, whatever it may change.")

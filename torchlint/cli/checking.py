@@ -21,7 +21,7 @@ _ON_LINE = re.compile(r"(.+):([1-9][0-9]*)", re.DOTALL)
 _IN_CELL = re.compile(r"(.+\.ipynb):(?:cell )?([1-9][0-9]*):([1-9][0-9]*)", re.DOTALL)
 
 
-def perform(
+def perform(  # long: a parameter for each option that is no setting
     paths: tuple[str, ...],
     *,
     config: tuple[str, ...],

@@ -24,6 +24,8 @@ def clicked(args: list[str]) -> int:
         code = application.main(args, prog_name="torchlint", standalone_mode=False)
     except click.NoSuchOption as error:
         complain(f"error: no such option: {error.option_name}{nearest(error.option_name, _options(error))}")
+    except click.BadParameter as error:
+        complain(f"error: {_variable(error) or error.format_message()}")
     except click.ClickException as error:
         complain(f"error: {error.format_message()}")
     except SystemExit:
@@ -42,6 +44,15 @@ def clicked(args: list[str]) -> int:
     else:
         return code if isinstance(code, int) else OK
     return FAILED
+
+
+def _variable(error: click.BadParameter) -> str:
+    """What is wrong with an environment variable; empty: the value was typed."""
+    if error.param is None or error.param.name is None or error.ctx is None:
+        return ""
+    if error.ctx.get_parameter_source(error.param.name) is not click.core.ParameterSource.ENVIRONMENT:
+        return ""
+    return f"environment variable {error.param.envvar}: {error.message}"
 
 
 def _options(error: click.NoSuchOption) -> list[str]:

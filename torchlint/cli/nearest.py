@@ -64,10 +64,6 @@ def _items(words: Iterable[str]) -> list[CompletionItem]:
     return [CompletionItem(word) for word in words]
 
 
-def _from_environment(ctx: click.Context, name: str) -> bool:
-    return ctx.get_parameter_source(name) is click.core.ParameterSource.ENVIRONMENT
-
-
 Ignores = tuple[tuple[str, tuple[str, ...]], ...]
 
 
@@ -89,8 +85,6 @@ class OneOf(_Word):
         if value in self.choices:
             return value
         message = f"{value!r} is none of {', '.join(self.choices)}{nearest(value, self.choices)}"
-        if ctx is not None and param is not None and param.name and _from_environment(ctx, param.name):
-            raise click.UsageError(f"environment variable {param.envvar}: {message}", ctx)
         self.fail(message, param, ctx)
 
 
@@ -104,6 +98,23 @@ def choice_option(
     return click.option(*names, type=OneOf(choices), metavar=metavar, default=default, envvar=envvar, help=text)
 
 
+def _codes() -> Sequence[str]:
+    """The codes of all rules, those of rule packages included."""
+    from torchlint.cli.rulebook import rules_here
+    from torchlint.engine.rules import load_rules
+    from torchlint.settings.check import SettingsError
+
+    try:
+        return [rule.code for rule in rules_here()]
+    except SettingsError:  # whoever completes a word is told nothing of the settings
+        return [rule.code for rule in load_rules()]
+
+
+def complete_code(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The codes of rules that begin like what is typed."""
+    return _items(code for code in _codes() if code.startswith(incomplete.upper()))
+
+
 class Words(_WordList):
     """Words separated by commas, each one of ``choices`` where there are some."""
 
@@ -115,21 +126,9 @@ class Words(_WordList):
     def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """What the last of the words may be."""
         before, comma, last = incomplete.rpartition(",")
-        known = self._one_of.choices if self._one_of else self._known()
+        codes = _codes() if self.name == SELECTORS else ()
+        known = self._one_of.choices if self._one_of else codes
         return _items(f"{before}{comma}{word}" for word in known if word.startswith(last))
-
-    def _known(self) -> Sequence[str]:
-        """Codes of rules, where the words are selectors."""
-        if self.name != SELECTORS:
-            return ()
-        from torchlint.cli.rulebook import rules_here
-        from torchlint.engine.rules import load_rules
-        from torchlint.settings.check import SettingsError
-
-        try:
-            return [rule.code for rule in rules_here()]
-        except SettingsError:  # whoever completes a word is told nothing of the settings
-            return [rule.code for rule in load_rules()]
 
     def convert(
         self, value: str | tuple[str, ...], param: click.Parameter | None, ctx: click.Context | None

@@ -10,7 +10,7 @@ from typing import TextIO
 
 from torchlint.cli.failure import Failure
 from torchlint.cli.terminal import write_bytes
-from torchlint.report.escape import visible
+from torchlint.report.escape import defused, visible
 from torchlint.rule import Cost
 
 
@@ -50,7 +50,7 @@ def _replace(path: Path, text: str) -> None:
 
 def complain(message: str) -> None:
     """One line on standard error; nothing in it can break the line."""
-    write(sys.stderr, f"torchlint: {visible(message)}\n")
+    write(sys.stderr, defused(f"torchlint: {visible(message)}\n"))
 
 
 def own_costs() -> Mapping[str, tuple[Cost, ...]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from torchlint.cli import OK
-from torchlint.cli.nearest import choice_option
+from torchlint.cli.nearest import choice_option, complete_code
 from torchlint.cli.output import own_costs, write
 from torchlint.cli.rulebook import plugins_here, rules_here
 from torchlint.cli.terminal import look_of
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Explain a rule.")
-@click.argument("code", required=False)
+@click.argument("code", required=False, shell_complete=complete_code)
 @click.option("--all", "all_rules", is_flag=True, help="Explain all rules.")
 @choice_option("--output-format", choices=("text", "json", "markdown"), default="text", text="How to print.")
 def rule(code: str | None, all_rules: bool, output_format: str) -> int:

@@ -203,7 +203,8 @@ def describe_hotness(path: Path, cell: int | None, row: int, settings: Settings)
             why = explain_hot(path, row, settings, cell=cell)
     except NoCodeError as error:
         raise Failure(f"--explain-hot: {error}") from error
-    write(sys.stdout, render(name, why, color=look.color, unicode=look.unicode, width=look.width))
+    text = render(name, why, color=look.color, unicode=look.unicode, width=look.width)
+    write(sys.stdout, text if look.terminal else defused(text))
     return OK
 
 

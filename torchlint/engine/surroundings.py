@@ -143,6 +143,11 @@ class Surroundings(Place):
         twin = self._expr(node)
         return twin is not None and self.analysis.idle.calls(self.facts, twin, name)
 
+    def called_later(self, node: cst.CSTNode) -> bool:
+        """Whether what an expression is assigned to is called."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.idle.called(self.facts, twin)
+
     def tried_uncalled(self, node: cst.CSTNode) -> bool:
         """Whether an expression stands in a ``try`` whose body does not use what it is assigned to."""
         twin = self._expr(node)

@@ -371,6 +371,9 @@ class Site(Protocol):
     def calls_method(self, node: cst.CSTNode, name: str) -> bool:
         """Whether a method of what an expression is assigned or entered to is known to be called."""
 
+    def called_later(self, node: cst.CSTNode) -> bool:
+        """Whether what an expression is assigned to is known to be called itself."""
+
     def tried_uncalled(self, node: cst.CSTNode) -> bool:
         """Whether an expression stands in a ``try`` whose body neither calls nor passes on what it is assigned to.
 

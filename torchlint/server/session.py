@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from torchlint.engine.result import Result, UnusableError
@@ -88,11 +87,12 @@ class Session:
         return {rule.code: rule for rule in load_rules(plugins)}, figures(plugins)
 
     def _check(self, root: Path, sources: Sequence[Source], *, fix: bool) -> Result:
-        settings = load_settings(root, overrides={}, root=root)
+        # One process: a server with threads must not fork, and waits for the next keystroke anyway.
+        settings = replace(load_settings(root, overrides={}, root=root), fix=fix, diff=False, jobs=1)
         own = Nested(settings, {})
         opened = [source for source in sources if _is_linted(source, own(source.path))]
         parsed = self._parsed.setdefault(root, {})
-        return check((), dataclasses.replace(settings, fix=fix, diff=False), own=own, opened=opened, parsed=parsed)
+        return check((), settings, own=own, opened=opened, parsed=parsed)
 
 
 def _is_linted(source: Source, settings: Settings) -> bool:

@@ -22,21 +22,25 @@ _SOURCE = """\
 import torch
 from torch import nn
 
-net = nn.Sequential(nn.Linear(17, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 6))
-optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
 
+class Learner:
+    def __init__(self, width=64):
+        layers = [nn.Linear(17, width), nn.Tanh(), nn.Linear(width, width), nn.Tanh(), nn.Linear(width, 6)]
+        self.net = nn.Sequential(*layers)
+        self.optimizer = torch.optim.Adam(self.net.parameters(), lr=1e-3)
 
-def update(obs, goal):
-    loss = (net(obs) - goal).square().mean()
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-    return loss.detach()
+    def update(self, obs, goal):
+        loss = (self.net(obs) - goal).square().mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        return loss.detach()
 
 
 def train(replay, updates):
+    learner = Learner()
     for _ in range(updates):
-        update(*replay.sample(256))
+        learner.update(*replay.sample(256))
 """
 
 
@@ -87,8 +91,8 @@ class UnfusedOptimizer(Rule):
             name="step-mlp64-b256",
             source=_SOURCE,
             fixed=_SOURCE.replace("lr=1e-3)", "lr=1e-3, fused=True)"),
-            setup="for part in net.parameters():\n    nn.init.constant_(part, 0.01)",
-            workload="update(obs, goal)",
+            setup="torch.manual_seed(0)\nlearner = Learner()",
+            workload="learner.update(obs, goal)",
             inputs=(Input("obs", Kind.TENSOR, (256, 17)), Input("goal", Kind.TENSOR, (256, 6))),
             by_hand=True,
         ),

@@ -130,7 +130,10 @@ def _computes(site: Site, call: cst.Call) -> bool:
     match call.func:
         case cst.Attribute(value=base, attr=cst.Name(value=method)) if method in _PURE:
             if method in _OF_DISTRIBUTIONS:
-                return site.value(base).kind in (Kind.DISTRIBUTION, Kind.UNKNOWN, Kind.INSTANCE)
+                kind = site.value(base).kind
+                return kind is Kind.DISTRIBUTION or (
+                    kind in (Kind.UNKNOWN, Kind.INSTANCE) and site.file_mentions("torch")
+                )
             if isinstance(base, cst.Call) and _computes(site, base):
                 return True
             return site.value(base).kind is Kind.TENSOR and not isinstance(base, cst.Name)

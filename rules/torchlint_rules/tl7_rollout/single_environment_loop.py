@@ -101,6 +101,6 @@ class SingleEnvironmentLoop(Rule):
 
     def check(self, site: Site) -> Iterator[Report]:
         """Report the step of one environment with an action that a network chose for it alone."""
-        call = site.node
-        if isinstance(call, cst.Call) and site.steps_one(call):
-            yield Report(call, _MESSAGE)
+        match site.node:
+            case cst.Call(func=cst.Attribute(attr=cst.Name(value="step"))) as call if site.steps_one(call):
+                yield Report(call, _MESSAGE)

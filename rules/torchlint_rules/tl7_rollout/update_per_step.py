@@ -22,6 +22,10 @@ class Agent:
         self.q = nn.Linear(17, 6)
         self.optimizer = torch.optim.Adam(self.q.parameters())
 
+    @torch.no_grad()
+    def act(self, obs):
+        return self.q(torch.as_tensor(obs)).argmax().item()
+
     def update(self, replay):
         obs, goal = replay.sample(64)
         loss = (self.q(obs) - goal).square().mean()
@@ -33,7 +37,7 @@ class Agent:
 def train(agent: Agent, env, replay, steps):
     obs = env.reset()
     for step in range(steps):
-        action = agent.q(obs).argmax().item()
+        action = agent.act(obs)
         next_obs, reward, done, _ = env.step(action)
         replay.add(obs, action, reward, done)
         obs = env.reset() if done else next_obs
@@ -103,7 +107,8 @@ class UpdatePerStep(Rule):
 
     def check(self, site: Site) -> Iterator[Report]:
         """Report a step that is followed by an update in every round."""
-        call = site.node
-        row = site.updated_each_step(call) if isinstance(call, cst.Call) and call.args else 0
-        if row:
-            yield Report(call, _MESSAGE.format(row=row))
+        match site.node:
+            case cst.Call(func=cst.Attribute(attr=cst.Name(value="step")), args=[_, *_]) as call:
+                row = site.updated_each_step(call)
+                if row:
+                    yield Report(call, _MESSAGE.format(row=row))

@@ -98,7 +98,7 @@ class Batching:
                 yield _text(node)
             elif isinstance(node, ast.Call) and node is not call and (call not in nodes or call in walk(node)):
                 yield from self.sides.call(facts, node).writes
-                if isinstance(node.func, ast.Attribute) and isinstance(stmt, ast.Expr):
+                if isinstance(node.func, ast.Attribute) and isinstance(stmt, ast.Expr) and node is stmt.value:
                     yield _text(node.func.value)
 
     # ensembles ------------------------------------------------------------------------------------------------------

@@ -102,7 +102,8 @@ class Enumerating:
         owner = function.owner
         if owner is None or not isinstance(node.value, ast.Name) or node.value.id != function.self_name:
             return False
-        for cls in self.values.project.family(owner.dotted):
+        project = self.values.project
+        for cls in [*project.family(owner.dotted), *project.descendants(owner.dotted)]:
             for method in methods(cls):
                 if method.name != "__init__" and any(self._adds(cls.file, use) for use in _uses(method, node.attr)):
                     return True
