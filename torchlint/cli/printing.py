@@ -16,7 +16,7 @@ from torchlint import __version__
 from torchlint.cli.output import Look, append_file, complain, look_of, own_costs, write, write_bytes, write_file
 from torchlint.engine.result import Problem, Result
 from torchlint.report.context import Context
-from torchlint.report.escape import visible
+from torchlint.report.escape import visible_path
 from torchlint.report.formats import FOR_PEOPLE, renderer
 from torchlint.report.summary import count, summary
 from torchlint.rule.versions import OLDEST_PYTHON, OLDEST_TORCH
@@ -174,7 +174,7 @@ def _fixes(result: Result) -> str:
     """What was fixed, file by file and rule by rule."""
     lines = []
     for name, file in sorted(result.fixed.items()):
-        lines.append(f"{visible(name)}:")
+        lines.append(f"{visible_path(name)}:")
         counts = Counter((finding.code, finding.name) for finding in file.applied)
         lines += [f"  {number} x {code} {rule}" for (code, rule), number in sorted(counts.items())]
     return "".join(f"{line}\n" for line in lines)

@@ -16,7 +16,7 @@ from torchlint.cli.output import complain, look_of, write, write_bytes
 from torchlint.cli.printing import Printer, Volume
 from torchlint.cli.progress import waiting
 from torchlint.engine.result import NoCodeError, Result, UnusableError
-from torchlint.report.escape import visible
+from torchlint.report.escape import visible_path
 from torchlint.rule import Level
 from torchlint.settings.model import Settings
 from torchlint.sources.globs import Globs
@@ -105,7 +105,7 @@ class Run:
         result = linted_files(self.paths, self.settings, self.own)
         for problem in result.problems:
             complain(f"error: {problem.path}: {problem.message}")
-        write(sys.stdout, "".join(f"{visible(name)}\n" for name in result.names))
+        write(sys.stdout, "".join(f"{visible_path(name)}\n" for name in result.names))
         self.warn_of_nothing(result)
         return FAILED if result.problems else OK
 

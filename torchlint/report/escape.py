@@ -7,6 +7,7 @@ import unicodedata
 # Controls, invisible format characters (bidirectional overrides, zero-width joiners), lone surrogates, and the two
 # Unicode line separators: each of them can move the cursor, end a line for some reader, or hide what is really there.
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_COMMANDS = ("::", "##")
 
 
 def visible(text: str, keep: str = "") -> str:
@@ -14,6 +15,11 @@ def visible(text: str, keep: str = "") -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(_show(char) if char not in keep else char for char in text)
+
+
+def visible_path(path: str) -> str:
+    """The name of a file for the start of a line, where services that run builds look for commands (``::error::``)."""
+    return visible(f"./{path}" if path.lstrip().startswith(_COMMANDS) else path)
 
 
 def _show(char: str) -> str:
