@@ -3,7 +3,7 @@ PYTHON ?= python3
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test test-long test-packages demo docs bench-peers accuracy format clean
+.PHONY: help test test-long test-packages fuzz demo docs bench-peers accuracy format clean
 
 SOURCES := $(shell find torchlint rules -name '*.py' -o -name '*.json')
 CONSTRAINTS := requirements/constraints.txt
@@ -20,6 +20,9 @@ test-long: .venv/made ## the tests that take minutes
 
 test-packages: .venv/made ## fix Stable-Baselines3, train with it and run its own tests, before and after
 	.venv/bin/python -m pytest tests/packages -rP
+
+fuzz: .venv/made ## a million random programs or an hour, 200 killed runs: make fuzz ARGS="--seconds 600 --seed 1"
+	PYTHONPATH=.:rules:tests .venv/bin/python -m fuzz $(ARGS)
 
 demo: .venv-demo/made ## lint and fix a copy of the agent in examples/
 	@sh examples/demo.sh .venv-demo/bin/python

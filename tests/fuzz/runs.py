@@ -41,7 +41,7 @@ def program(seed: str, kind: str, number: int) -> str:
 
 
 def failures(seed: str, kind: str, numbers: Iterable[int]) -> Iterator[Failure]:
-    """The programs that something is wrong with; every second one is fixed with all fixes, the others with safe ones."""
+    """The programs that something is wrong with; every second one gets all fixes, the others the safe ones."""
     for number in numbers:
         text = program(seed, kind, number)
         try:
