@@ -1,17 +1,26 @@
-"""Cold runs of torchlint and of other linters over packages of the package index, by CPU time.
+"""The speed of torchlint beside other linters, over packages of the package index, by CPU time.
 
-    peers.py [--packages NAME==VERSION,...] [--more] [--peers torchfix,fixit,flake8,ruff] [--rounds 3] [--cache FOLDER]
+    peers.py [--cases cold,warm,...] [--peers torchfix,fixit,flake8,ruff-all,ruff-some] [--rounds 3] [--cache FOLDER]
 
 Each linter lives in a virtual environment of its own under the cache folder, torchlint too (installed from this tree,
 as a user has it). Runs are interleaved: every round runs each linter once, in turn. Counted is the CPU time, user and
-system, of the whole process tree; the wall clock of a shared machine is noise. No linter may use a cache of results.
-Writes docs/benchmarks/peers.json and prints a table. ``slower`` is the median over rounds of a linter's time divided by
-torchlint's in the same round.
+system, of the whole process tree; the wall clock of a shared machine is noise. Ratios are medians over rounds of a
+linter's time divided by torchlint's in the same round. Writes docs/benchmarks/peers.json and the table in
+docs/performance.md.
+
+The cases:
+  cold     all packages in one folder, no cache
+  warm     the same a second time: who has a cache uses it
+  changed  one file of them was changed since the last run
+  plain    one file without torch, alone in its folder
+  found    one file with findings, alone in its folder, no cache
+  large    the installed torch package, no cache
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import platform
@@ -22,42 +31,69 @@ import sys
 import tarfile
 import tempfile
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "docs" / "benchmarks" / "peers.json"
-PACKAGES = ("stable-baselines3==2.9.2",)
-MORE = ("pfrl==0.4.0", "tianshou==2.0.1")
+PAGE = ROOT / "docs" / "performance.md"
+BEGIN, END = "<!-- peers: begin -->\n", "<!-- peers: end -->\n"
+PACKAGES = ("stable-baselines3==2.9.2", "pfrl==0.4.0", "tianshou==2.0.1")
+CHANGED = "stable-baselines3==2.9.2/stable_baselines3/common/utils.py"
+FOUND = "pfrl==0.4.0/pfrl/agents/trpo.py"
+PLAIN = "pfrl==0.4.0/pfrl/experiments/evaluation_hooks.py"
 OURS = "torchlint"
+# Times of modification must have settled before anybody trusts them.
+SETTLED = 2.5
 
 
 @dataclass(frozen=True)
 class Linter:
-    """What to install, what to run (the folder is appended) and the exit states of a run that was not cut short."""
+    """What to install and to run, the arguments that keep it from using a cache, and the states of a whole run."""
 
     name: str
     requirement: str
     arguments: tuple[str, ...]
+    cold: tuple[str, ...] = ()
     states: tuple[int, ...] = (0, 1)
+    slow: bool = False
+
+    @property
+    def caches(self) -> bool:
+        """Whether it has a cache."""
+        return bool(self.cold)
 
 
+RUFF = ("ruff", "check", "--isolated", "--select")
 LINTERS = (
-    Linter(OURS, str(ROOT), ("torchlint", "check", "--isolated")),
-    Linter("torchfix", "torchfix==0.7.0", ("torchfix", "--select", "ALL")),
-    Linter("fixit", "fixit==2.2.1", ("fixit", "lint")),
+    Linter(OURS, str(ROOT), ("torchlint", "check", "--isolated"), ("--no-cache",)),
+    Linter("torchfix", "torchfix==0.7.0", ("torchfix", "--select", "ALL"), slow=True),
+    Linter("fixit", "fixit==2.2.1", ("fixit", "lint"), slow=True),
     Linter("flake8", "flake8==7.5.0", ("flake8", "--isolated")),
-    Linter("ruff", "ruff==0.17.5", ("ruff", "check", "--isolated", "--select", "ALL", "--no-cache")),
+    Linter("ruff-all", "ruff==0.17.5", (*RUFF, "ALL"), ("--no-cache",)),
+    Linter("ruff-some", "ruff==0.17.5", (*RUFF, "F,PERF,NPY"), ("--no-cache",)),
 )
+SHOWN = {
+    "torchfix": "TorchFix 0.7.0",
+    "fixit": "Fixit 2.2.1",
+    "flake8": "flake8 7.5.0",
+    "ruff-all": "ruff 0.17.5, ALL",
+    "ruff-some": "ruff 0.17.5, F,PERF,NPY",
+}
 
 
-@dataclass
-class Runs:
-    """What the runs of one linter over one package took, in seconds, and how many lines the last one printed."""
+@dataclass(frozen=True)
+class Case:
+    """What is measured: the folder, whether caches are used, what is done before each run, who takes part."""
 
-    cpu: list[float] = field(default_factory=list)
-    wall: list[float] = field(default_factory=list)
-    printed: int = 0
+    name: str
+    title: str
+    folder: Path
+    warm: bool = False
+    before: Callable[[], None] = lambda: None
+    slow: bool = True
+    peers: tuple[str, ...] = tuple(SHOWN)
 
 
 def call(*command: str | Path) -> str:
@@ -102,94 +138,136 @@ def source(requirement: str, cache: Path) -> Path:
     return place
 
 
-def measure(linter: Linter, binaries: Path, folder: Path, runs: Runs) -> None:
-    """Run a linter once over a folder and note CPU and wall seconds of its process tree."""
-    command = [str(binaries / linter.arguments[0]), *linter.arguments[1:], "."]
-    variables = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV"))}
+def measure(linter: Linter, binaries: Path, folder: Path, cold: bool) -> tuple[float, int]:
+    """Run a linter once over a folder: CPU seconds of its process tree, and how many lines it printed."""
+    command = [str(binaries / linter.arguments[0]), *linter.arguments[1:], *(linter.cold if cold else ()), "."]
+    variables = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV", "TORCHLINT"))}
     with tempfile.TemporaryFile() as output:
-        start = time.perf_counter()
         process = subprocess.Popen(command, cwd=folder, env=variables, stdout=output, stderr=subprocess.STDOUT)
         # wait4 gives the resources of this child and of all it waited for, unlike getrusage over all our children.
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-        runs.wall.append(time.perf_counter() - start)
         output.seek(0)
         text = output.read()
     if process.returncode not in linter.states:
         sys.exit(f"{linter.name} ended with status {process.returncode}:\n{text.decode(errors='replace')[-2000:]}")
-    runs.cpu.append(usage.ru_utime + usage.ru_stime)
-    runs.printed = text.count(b"\n")
+    return usage.ru_utime + usage.ru_stime, text.count(b"\n")
 
 
-def compare(package: str, linters: list[Linter], rounds: int, cache: Path, work: Path) -> dict[str, object]:
-    """All rounds over a copy of one package in a work folder, as the data that is written."""
-    folder = Path(shutil.copytree(source(package, cache), work / package))
-    texts = [path.read_bytes() for path in sorted(folder.rglob("*.py"))]  # also warms the page cache
-    lines = sum(text.count(b"\n") for text in texts)
-    places = {linter.name: environment(linter, cache) for linter in linters}
-    runs = {linter.name: Runs() for linter in linters}
-    for number in range(rounds):
-        for linter in linters:
-            print(f"{package}: round {number + 1} of {rounds}, {linter.name}", file=sys.stderr)
-            measure(linter, places[linter.name], folder, runs[linter.name])
-    ours = runs[OURS].cpu
+def run_case(case: Case, linters: Iterable[Linter], places: dict[str, Path], rounds: int) -> dict[str, object]:
+    """All rounds of a case, as the data that is written."""
+    chosen = [
+        each for each in linters if each.name == OURS or (each.name in case.peers and (case.slow or not each.slow))
+    ]
+    times: dict[str, list[float]] = {linter.name: [] for linter in chosen}
+    printed: dict[str, int] = {}
+    for number in range(-2 if case.warm else 0, rounds):
+        for linter in chosen:
+            if number < 0 and not linter.caches:
+                continue
+            print(f"{case.name}: round {number + 1} of {rounds}, {linter.name}", file=sys.stderr)
+            case.before()
+            seconds, lines = measure(linter, places[linter.name], case.folder, not case.warm)
+            if number >= 0:
+                times[linter.name].append(seconds)
+                printed[linter.name] = lines
+    ours = times[OURS]
+    texts = [path.read_bytes() for path in sorted(case.folder.rglob("*.py"))]
     rows = [
         {
             "linter": linter.name,
-            "requirement": linter.requirement if linter.name != OURS else OURS,
-            "command": " ".join((*linter.arguments, ".")),
-            "cpu_s": [round(seconds, 3) for seconds in run.cpu],
-            "median_cpu_s": round(statistics.median(run.cpu), 3),
-            "median_wall_s": round(statistics.median(run.wall), 3),
-            "slower": round(statistics.median(theirs / own for theirs, own in zip(run.cpu, ours, strict=True)), 2),
-            "printed_lines": run.printed,
+            "command": " ".join((*linter.arguments, *(() if case.warm else linter.cold), ".")),
+            "cpu_s": [round(seconds, 4) for seconds in times[linter.name]],
+            "median_cpu_s": round(statistics.median(times[linter.name]), 4),
+            "ratio": round(statistics.median(a / b for a, b in zip(times[linter.name], ours, strict=True)), 3),
+            "printed_lines": printed[linter.name],
         }
-        for linter, run in ((linter, runs[linter.name]) for linter in linters)
+        for linter in chosen
     ]
-    return {"package": package, "files": len(texts), "lines": lines, "runs": rows}
+    lines = sum(text.count(b"\n") for text in texts)
+    return {"case": case.name, "title": case.title, "files": len(texts), "lines": lines, "runs": rows}
 
 
-def show(results: list[dict[str, object]]) -> None:
-    """Print the results as tables."""
+def cases(names: list[str], cache: Path, work: Path) -> list[Case]:
+    """The cases asked for, each with its folder."""
+    made: list[Case] = []
+    tree = work / "tree"
+    for package in PACKAGES:
+        shutil.copytree(source(package, cache), tree / package)
+    for name, file in (("plain", PLAIN), ("found", FOUND)):
+        (work / name).mkdir()
+        shutil.copy(tree / file, work / name)
+    counter = iter(range(1000000))
+
+    def change() -> None:
+        with (tree / CHANGED).open("a") as stream:
+            stream.write(f"# {next(counter)}\n")
+
+    made += [
+        Case("cold", "cold tree", tree),
+        Case("warm", "warm tree, nothing changed", tree, warm=True),
+        Case("changed", "one file changed in a warm tree", tree, True, change, peers=("ruff-all", "ruff-some")),
+        Case("plain", "one file without torch", work / "plain"),
+        Case("found", "one file with findings, cold", work / "found"),
+    ]
+    spec = importlib.util.find_spec("torch")
+    if "large" in names and spec is not None and spec.submodule_search_locations:
+        folder = Path(spec.submodule_search_locations[0])
+        only_python = shutil.ignore_patterns("*.so*", "*.h", "*.cuh", "*.a", "lib", "include", "bin", "__pycache__")
+        shutil.copytree(folder, work / "large" / "torch", ignore=only_python)
+        made.append(
+            Case("large", "the torch package, cold", work / "large", slow=False, peers=("ruff-all", "ruff-some"))
+        )
+    return [case for case in made if case.name in names]
+
+
+def ratio(row: dict[str, object]) -> str:
+    """How a linter compares: ``12x faster`` is torchlint, ``2.5x its time`` is the other."""
+    value = float(str(row["ratio"]))
+    return f"{value:.3g}x faster" if value >= 1 else f"{1 / value:.3g}x its time"
+
+
+def table(results: list[dict[str, object]]) -> str:
+    """The results as a table in Markdown."""
+    lines = [f"| case | torchlint | {' | '.join(SHOWN.values())} |", f"|---|---|{'---|' * len(SHOWN)}"]
     for result in results:
-        print(f"\n{result['package']}: {result['files']} files, {result['lines']} lines")
-        print(f"{'linter':12}{'CPU s':>10}{'wall s':>10}{'slower':>10}{'printed':>10}")
-        for row in result["runs"]:
-            print(
-                f"{row['linter']:12}{row['median_cpu_s']:>10.3f}{row['median_wall_s']:>10.3f}"
-                f"{row['slower']:>9.2f}x{row['printed_lines']:>10}"
-            )
-
-
-def chosen(names: str) -> list[Linter]:
-    """torchlint and the named peers. Exits with the known names for an unknown one."""
-    wanted = {name.strip() for name in names.split(",") if name.strip()}
-    unknown = wanted - {linter.name for linter in LINTERS}
-    if unknown:
-        sys.exit(f"unknown peer {', '.join(sorted(unknown))}; known: {', '.join(item.name for item in LINTERS[1:])}")
-    return [linter for linter in LINTERS if linter.name in wanted | {OURS}]
+        rows = {row["linter"]: row for row in result["runs"]}
+        what = f"{result['title']} ({result['files']} files, {result['lines']:,} lines)"
+        own = f"{1000 * rows[OURS]['median_cpu_s']:.0f} ms"
+        others = [ratio(rows[name]) if name in rows else "-" for name in SHOWN]
+        lines.append(f"| {what} | {own} | {' | '.join(others)} |")
+    return "\n".join(lines) + "\n"
 
 
 def main() -> None:
     """Read the arguments, run, write and show."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--packages", default=",".join(PACKAGES), help="pinned packages that ship their source")
-    parser.add_argument("--more", action="store_true", help=f"also {' and '.join(MORE)}")
-    parser.add_argument("--peers", default=",".join(linter.name for linter in LINTERS[1:]))
+    parser.add_argument("--cases", default="cold,warm,changed,plain,found,large")
+    parser.add_argument("--peers", default=",".join(SHOWN))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--cache", type=Path, default=ROOT / ".cache" / "peers")
     parser.add_argument("--output", type=Path, default=RESULT)
     options = parser.parse_args()
-    packages = [*options.packages.split(","), *(MORE if options.more else ())]
-    linters = chosen(options.peers)
+    names, peers = options.cases.split(","), options.peers.split(",")
+    if unknown := set(peers) - set(SHOWN):
+        sys.exit(f"unknown peer {', '.join(sorted(unknown))}; known: {', '.join(SHOWN)}")
+    linters = [linter for linter in LINTERS if linter.name in (OURS, *peers)]
     cache = options.cache.resolve()
+    places = {linter.name: environment(linter, cache) for linter in linters}
     # A copy elsewhere: the cache lies below a .gitignore that names it, which some linters would heed.
     with tempfile.TemporaryDirectory() as work:
-        results = [compare(package, linters, options.rounds, cache, Path(work)) for package in packages]
+        chosen = cases(names, cache, Path(work))
+        time.sleep(SETTLED)
+        results = [run_case(case, linters, places, options.rounds) for case in chosen]
     machine = {"python": platform.python_version(), "system": platform.system(), "cores": os.cpu_count()}
     options.output.parent.mkdir(parents=True, exist_ok=True)
     options.output.write_text(json.dumps({"machine": machine, "results": results}, indent=1) + "\n")
-    show(results)
+    text = table(results)
+    print(text)
+    page = PAGE.read_text(encoding="utf-8")
+    if options.output == RESULT and BEGIN in page:
+        head, _, rest = page.partition(BEGIN)
+        PAGE.write_text(f"{head}{BEGIN}{text}{END}{rest.partition(END)[2]}", encoding="utf-8")
 
 
 if __name__ == "__main__":

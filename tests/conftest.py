@@ -20,6 +20,9 @@ CommandLine = Callable[..., subprocess.CompletedProcess[str]]
 # What the person at this machine measured must not show in what tests expect.
 os.environ["TORCHLINT_DATA_DIR"] = str(ROOT / ".no-results-of-anybody")
 
+# Tests that are not about the cache neither read nor leave one.
+os.environ["TORCHLINT_NO_CACHE"] = "1"
+
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 

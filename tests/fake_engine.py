@@ -49,7 +49,7 @@ class Engine:
     asked: tuple = ()
     own: object = None
 
-    def check(self, paths, settings, stdin=None, own=None):
+    def check(self, paths, settings, stdin=None, own=None, memory=None):
         self.paths, self.settings, self.stdin, self.own = tuple(paths), settings, stdin, own
         if self.error:
             raise self.error

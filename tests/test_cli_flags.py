@@ -79,6 +79,40 @@ def test_a_selector_that_fits_no_rule_names_the_nearest(torchlint, project, flag
     assert done.stderr.startswith(f"torchlint: error: {flag.strip('-')}: no rule fits 'TL1O2'; did you mean 'TL102'?")
 
 
+@pytest.mark.parametrize(
+    ("settings", "place"),
+    [
+        (
+            '[tool.torchlint]\nselect = [\n  "TL1O2"]\n',
+            "pyproject.toml:2: select: no rule fits 'TL1O2'; did you mean 'TL102'?",
+        ),
+        (
+            "[tool.torchlint]\n\nunfixable = ['cpu-then-mov']\n",
+            "pyproject.toml:3: unfixable: no rule fits 'cpu-then-mov'",
+        ),
+        (
+            "[tool.torchlint.per-file-ignores]\n'a' = ['TLX']\n",
+            "pyproject.toml:1: per-file-ignores: no rule fits 'TLX'",
+        ),
+        ("[tool.torchlint.rules.TL404]\nsize = 3\n", "pyproject.toml:2: rules: TL404 has no option 'size'"),
+        (
+            "[tool.torchlint.rules.TL4O4]\nsize = 3\n",
+            "pyproject.toml:1: rules: no rule fits 'TL4O4'; did you mean 'TL404'?",
+        ),
+        ("[tool.torchlint]\nextend = 'base.toml'\n", "base.toml:2: ignore: no rule fits 'TL77'"),
+    ],
+)
+def test_a_wrong_word_in_the_settings_is_found_where_it_stands(torchlint, project, settings, place):
+    (project / "base.toml").write_text('preview = true\nignore = ["TL77"]\n')
+    (project / "pyproject.toml").write_text(settings)
+    done = torchlint("check", cwd=project)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith(f"torchlint: error: {project}/{place}")
+    # What the command line says is no fault of the file.
+    done = torchlint("check", "--select", "TL9X", "--isolated", cwd=project)
+    assert done.stderr.startswith("torchlint: error: select: no rule fits 'TL9X'; did you mean ")
+
+
 # fixing ---------------------------------------------------------------------------------------------------------------
 
 
@@ -97,6 +131,45 @@ def test_fixable_and_unfixable(torchlint, project, flags, fixed):
     assert ("TL102 [*]" in marked) is fixed
     assert torchlint("check", "--fix", *flags, cwd=project).returncode == (0 if fixed else 1)
     assert ((project / "agent.py").read_text() == AGENT.replace(OLD, NEW)) is fixed
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--select", "TL2"],
+        ["--ignore", "TL102"],
+        ["--per-file-ignores", "agent.py:TL102"],
+        ["--exclude", "agent.py"],
+        ["--since", "HEAD"],
+        ["--baseline", "torchlint-baseline.jsonl"],
+        ["--config", "cold = ['agent:Agent.act']"],
+    ],
+)
+def test_only_what_is_shown_is_fixed(torchlint, project, flags):
+    torchlint("baseline", cwd=project)
+    git(project, "init", "-q", "-b", "main")
+    git(project, "add", ".")
+    git(project, "commit", "-qm", "first")
+    assert torchlint("check", *flags, cwd=project).stdout == ""
+    assert torchlint("check", "--diff", *flags, cwd=project).returncode == 0
+    assert torchlint("check", "--fix", *flags, cwd=project).returncode == 0
+    assert (project / "agent.py").read_text() == AGENT
+
+
+def test_fixes_that_are_accepted_and_all_of_them(torchlint, project):
+    check = "        if torch.isnan(obs).any():\n            raise ValueError\n"
+    text = AGENT.replace("        mask", f"{check}        mask").replace(
+        "def act(self, obs)", "def act(self, obs: torch.Tensor)"
+    )
+    for flags in (["--accept", "validation"], ["--unsafe-fixes"], ["--config", "accept = ['validation']"]):
+        (project / "agent.py").write_text(text)
+        torchlint("check", "--fix", "--select", "TL201", cwd=project)
+        assert (project / "agent.py").read_text() == text
+        torchlint("check", "--fix", "--select", "TL201", *flags, cwd=project)
+        assert "if __debug__" in (project / "agent.py").read_text() or "DEBUG" in (project / "agent.py").read_text()
+    (project / "agent.py").write_text(text)
+    torchlint("check", "--fix", "--select", "TL201", "--accept", "rounding", cwd=project)
+    assert (project / "agent.py").read_text() == text
 
 
 def test_fix_only_reports_nothing_else(torchlint, project):
@@ -126,7 +199,7 @@ def test_a_baseline_hides_what_is_known_and_shows_what_is_new(torchlint, project
     (entry,) = map(json.loads, file.read_text().splitlines())
     assert (entry["path"], entry["code"], set(entry)) == ("agent.py", "TL102", {"path", "code", "fingerprint"})
     clean = torchlint("check", "--baseline", file.name, cwd=project)
-    assert (clean.returncode, clean.stdout) == (0, "")
+    assert (clean.returncode, clean.stdout, clean.stderr) == (0, "", "Nothing new found in 1 file\n")
     (project / "pyproject.toml").write_text('[tool.torchlint]\nbaseline = "torchlint-baseline.jsonl"\n')
     # Lines move, and a new finding comes.
     moved = "# moved\n\n" + AGENT.replace(OLD, f"{OLD}\n        more = torch.ones(1, 6).to(self.device)")
@@ -491,6 +564,32 @@ def test_settings_inside_a_project_do_not_cut_it_off(torchlint, project):
 # config, clean, completion --------------------------------------------------------------------------------------------
 
 
+# Options that say what one run does, and keys that only a project has.
+FOR_ONE_RUN = {
+    *("add-noqa", "cache-dir", "config", "diff", "exit-non-zero-on-fix", "exit-zero", "explain-hot", "help"),
+    *("ignore-noqa", "isolated", "no-cache", "no-context", "output-file", "paths", "quiet", "show-files"),
+    *("show-settings", "silent", "since", "statistics", "stdin-filename", "verbose", "watch"),
+}
+FOR_A_PROJECT = {"cold", "extend", "hot", "plugins", "rules"}
+
+
+def test_keys_mirror_the_flags():
+    from torchlint.cli.check import check
+
+    options = {str(param.name).replace("_", "-") for param in check.params}
+    assert options - FOR_ONE_RUN == set(KEYS) - FOR_A_PROJECT
+    assert set(KEYS) == set(_KEYS)
+
+
+def test_what_costs_nothing_on_the_cpu_is_silent_there(torchlint, project):
+    text = AGENT.replace(f"mask = {OLD}", "mask = obs[obs > 0].sum()").replace("self, obs)", "self, obs: torch.Tensor)")
+    (project / "agent.py").write_text(text)
+    flags = ("check", "--select", "TL202", "--fail-level", "note")
+    assert torchlint(*flags, "--device", "cuda", cwd=project).returncode == 1
+    assert torchlint(*flags, "--device", "cpu", cwd=project).returncode == 0
+    assert torchlint(*flags, "--config", "device = 'cpu'", cwd=project).returncode == 0
+
+
 def test_config_lists_and_explains_every_key(torchlint, project):
     done = torchlint("config", cwd=project)
     lines = done.stdout.splitlines()
@@ -541,7 +640,11 @@ def test_the_schema_refuses_what_torchlint_refuses(torchlint, project, text):
 
 def test_the_schema_is_a_schema_and_the_shipped_one_is_current(torchlint, project, root):
     done = torchlint("config", "--schema", cwd=project)
-    Draft7Validator.check_schema(json.loads(done.stdout))
+    schema = json.loads(done.stdout)
+    Draft7Validator.check_schema(schema)
+    Draft7Validator(schema).validate(
+        {k: known["default"] for k, known in schema["properties"].items() if "default" in known}
+    )
     assert (root / "torchlint.schema.json").read_text() == done.stdout
 
 
@@ -567,6 +670,7 @@ def test_clean_removes_the_cache_and_nothing_else(torchlint, project):
         ("torchlint check --output-format gi", "gitlab"),
         ("torchlint check --accept rounding,va", "rounding,validation"),
         ("torchlint check --select TL1,TL50", "TL1,TL501"),
+        ("torchlint rule tl50", "TL501"),
     ],
 )
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -15,6 +15,7 @@ from sarif_pydantic import Sarif
 from test_cli_flags import git
 from test_cli_whole import AGENT, NEW, OLD
 from test_house import SHIPPED
+from test_notebooks import text_of
 
 BIN = Path(sys.executable).parent
 HEAD, TRAIN = AGENT.split("def train")
@@ -72,6 +73,9 @@ def test_the_hooks_are_hooks():
     for hook in hooks.values():
         assert hook["types_or"] == ["python", "jupyter"]
         assert hook["require_serial"] is True
+        assert (hook["language"], hook["minimum_pre_commit_version"]) == ("python", "2.9.2")
+    assert hooks["torchlint"]["entry"] == "torchlint check --force-exclude"
+    assert hooks["torchlint-fix"]["entry"] == "torchlint check --force-exclude --fix --exit-non-zero-on-fix"
 
 
 # pre-commit -----------------------------------------------------------------------------------------------------------
@@ -132,6 +136,17 @@ def test_the_fixing_hook_fixes_and_fails_once(commit, project):
     git(project, "add", "agent.py")
     again = commit("torchlint-fix")
     assert again.returncode == 0, again.stdout
+
+
+@pytest.mark.packages
+def test_the_hooks_take_notebooks(commit, project):
+    text = text_of(HEAD.strip("\n"), f"def train{TRAIN}".strip("\n"))
+    (project / "nb.ipynb").write_text(text)
+    git(project, "add", "nb.ipynb")
+    done = commit("torchlint")
+    assert (done.returncode, "nb.ipynb:cell 1:12:16: TL102 [*] " in done.stdout) == (1, True), done.stdout
+    assert commit("torchlint-fix").returncode == 1
+    assert (project / "nb.ipynb").read_text() == text.replace(OLD, NEW)
 
 
 # the action -----------------------------------------------------------------------------------------------------------

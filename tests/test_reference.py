@@ -1,7 +1,11 @@
-"""The fast way finds what the slow and plain way finds: gate, triggers and cut-out statements only save time."""
+"""The fast way finds what the slow and plain way finds: gate, triggers, cut-out statements, units, processes and memory
+only save time."""
 
 from __future__ import annotations
 
+import shutil
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,15 +13,18 @@ from conftest import ROOT
 from test_packages import download
 
 from torchlint.engine.lint import Linter
+from torchlint.engine.memory import Memory
 from torchlint.engine.reference import slow_findings
 from torchlint.engine.rules import load_rules
 from torchlint.engine.run import check
+from torchlint.engine.units import Unit
 from torchlint.rule import Finding
 from torchlint.settings.model import Settings
 from torchlint.sources.decode import decode
 from torchlint.sources.walk import python_files
 
 FIXTURES = sorted(path for path in (ROOT / "tests" / "fixtures").iterdir() if path.is_dir())
+PACKAGES = ("cleanrl==0.4.8", "pfrl==0.4.0", "sb3-contrib==2.9.2", "tianshou==2.0.1")
 
 
 def facts_of(finding: Finding) -> tuple[object, ...]:
@@ -25,28 +32,74 @@ def facts_of(finding: Finding) -> tuple[object, ...]:
     return (*finding.order, finding.end, finding.rows, finding.hot, finding.fix, finding.fingerprint, finding.level)
 
 
-def both_ways(folder: Path) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:
-    """What all rules find in a folder, the fast way and the slow way."""
-    settings = Settings(root=folder, isolated=True, select=tuple(rule.code for rule in load_rules()))
-    fast = check([folder], settings)
+def found(folder: Path, jobs: int = 1, memory: Memory | None = None) -> list[tuple[object, ...]]:
+    """What all rules find in a folder, the fast way."""
+    fast = check([folder], all_rules(folder, jobs), memory=memory)
     assert fast.problems == []
+    return [facts_of(finding) for finding in fast.findings]
+
+
+def all_rules(folder: Path, jobs: int = 1) -> Settings:
+    return Settings(root=folder, isolated=True, jobs=jobs, select=tuple(rule.code for rule in load_rules()))
+
+
+def slowly(folder: Path) -> list[tuple[object, ...]]:
+    """What all rules find in a folder, the slow way."""
+    settings = all_rules(folder)
     texts = {path.relative_to(folder).as_posix(): path for path in python_files(folder, settings)}
     sources = {name: decode(path.read_bytes(), path, name) for name, path in texts.items()}
     linter = Linter([rule() for rule in load_rules()])
     slow = slow_findings(sources, settings, linter)
     assert linter.problems == []
-    return [facts_of(finding) for finding in fast.findings], [facts_of(finding) for finding in slow]
+    return [facts_of(finding) for finding in slow]
+
+
+def empty() -> Memory:
+    return Memory("tests", time.time_ns())
+
+
+def kept(memory: Memory) -> Memory:
+    """The memory of the next run."""
+    return Memory.of(memory.tool, time.time_ns(), memory.to_bytes())
+
+
+def in_all_ways(folder: Path, copy: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[object, ...]]]:
+    """What is found by one process and by several, with a cache that is cold, warm, and half warm."""
+    yield from (found(folder, jobs) for jobs in (1, 2, 8))
+    cold = empty()
+    yield found(folder, memory=cold)
+    with monkeypatch.context() as patch:
+        patch.setattr(Unit, "lint", lambda _, name: pytest.fail(f"{name} is linted again"))
+        yield found(folder, memory=kept(cold))
+    # A tree in which the first file that matters is another, and then is what it was.
+    shutil.copytree(folder, copy)
+    path = copy / next(iter(cold.met))
+    before = path.read_bytes()
+    path.write_bytes(before + b"\n\ndef one_more():\n    pass\n")
+    half = empty()
+    found(copy, memory=half)
+    path.write_bytes(before)
+    yield found(copy, jobs=2, memory=kept(half))
 
 
 @pytest.mark.parametrize("folder", [*FIXTURES, ROOT / "examples" / "agent"], ids=lambda folder: folder.name)
-def test_the_slow_way_finds_the_same(folder: Path) -> None:
-    fast, slow = both_ways(folder)
-    assert fast == slow
-    assert fast
+def test_the_slow_way_finds_the_same(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = slowly(folder)
+    assert slow
+    for fast in in_all_ways(folder, tmp_path / "copy", monkeypatch):
+        assert fast == slow
 
 
 @pytest.mark.packages
-def test_the_slow_way_finds_the_same_in_a_package() -> None:
-    fast, slow = both_ways(download("stable-baselines3==2.9.2"))
-    assert fast == slow
-    assert fast
+@pytest.mark.parametrize(
+    "requirement",
+    ["stable-baselines3==2.9.2", *(pytest.param(name, marks=pytest.mark.long) for name in PACKAGES)],
+)
+def test_the_slow_way_finds_the_same_in_a_package(
+    requirement: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = download(requirement)
+    slow = slowly(folder)
+    assert slow
+    for fast in in_all_ways(folder, tmp_path / "copy", monkeypatch):
+        assert fast == slow

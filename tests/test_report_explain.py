@@ -1,8 +1,11 @@
 import json
+import re
 
+import pytest
 from reporting import COST
 from rich.cells import cell_len
 
+from torchlint.engine.rules import load_rules
 from torchlint.report.explain import as_json, as_markdown, as_text, explain
 from torchlint.rule import Change, Level, Rule, RuleSet, Trigger
 
@@ -58,6 +61,14 @@ def test_text_fits_and_reads_well():
     assert "  17-dim observations        3.6 us   3.1x                 2.3-3.1x  CPU" in lines
     assert all(cell_len(line) <= 80 and line == line.rstrip() for line in lines)
     assert "\n\n\n" not in text
+
+
+@pytest.mark.parametrize("rule", load_rules(), ids=lambda rule: rule.code)
+def test_no_word_of_a_rule_is_lost_where_lines_are_narrow(rule):
+    text = "".join(as_text([explain(rule, ())], color=False, unicode=True, width=60).split())
+    for _, body in explain(rule, ()).sections:
+        for code in re.findall(r"```python\n(.*?)```", body, re.DOTALL):
+            assert "".join(code.split()) in text
     assert as_text([EXPLAINED], color=False, unicode=False, width=80).isascii()
 
 

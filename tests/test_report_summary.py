@@ -71,6 +71,7 @@ def test_a_diff_fixes_nothing_yet():
 
 def test_nothing_found():
     assert summary(context_of(TEXT, files=12)) == "Nothing slow found in 12 files"
+    assert summary(context_of(TEXT, files=12, partial=True)) == "Nothing new found in 12 files"
     assert summary(context_of(TEXT, files=0)) == ""
     assert summary(context_of(TEXT, files=0, problems=(Problem("a.py", "gone"),))) == "1 file could not be checked"
 

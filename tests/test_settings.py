@@ -217,7 +217,7 @@ def test_isolated_reads_no_file(tmp_path):
     [
         ("preview = true\nselct = []\n", "/torchlint.toml:2: unknown key 'selct'; did you mean 'select'?"),
         ("extend_select = []\n", "/torchlint.toml:1: unknown key 'extend_select'; did you mean 'extend-select'?"),
-        ("# a\n\nzzzzzz = 1\n", "/torchlint.toml:3: unknown key 'zzzzzz'; did you mean 'unsafe-fixes'?"),
+        ("# a\n\nzzzzzz = 1\n", "/torchlint.toml:3: unknown key 'zzzzzz'; did you mean 'accept'?"),
         ("select = 'TL1'\n", "/torchlint.toml:1: select: expected a list of strings, not a string"),
         (
             "select = [\n  'TL1',\n  2,\n]\n",

@@ -202,8 +202,8 @@ class NewPython(Rule):
 
 def test_a_fix_for_a_newer_python_is_not_offered(run, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     others = tuple(rule for rule in load_rules() if rule.code != "TL102")
-    for module in ("run", "rules"):
-        monkeypatch.setattr(f"torchlint.engine.{module}.load_rules", lambda: (NewPython, *others))
+    for name in ("run.listed_rules", "scope.listed_rules", "rules.load_rules"):
+        monkeypatch.setattr(f"torchlint.engine.{name}", lambda *_: (NewPython, *others))
     (project / "learner.py").write_text(AGENT)
     assert "TL102 slow" in run().stdout
     assert "TL102 slow" in run("--target-version", "py311").stdout

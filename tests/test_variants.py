@@ -45,15 +45,43 @@ NOT_FOUND = {
         ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
         "reports loops that do nothing but compute with elements, and this one also makes or calls something else",
     ),
+    "TL609": dict.fromkeys(
+        ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
+        "follows the weights from the softmax itself to the product that reads them",
+    ),
+    "TL701": dict.fromkeys(("in_lambda", "in_closure"), "a function inside the loop steps the environment"),
+    "TL707": dict.fromkeys(("in_lambda", "in_closure"), "a function inside the loop steps the environment"),
     "TL407": dict.fromkeys(("in_lambda", "in_closure"), "a function inside the method appends"),
     "TL705": dict.fromkeys(("in_lambda", "in_closure"), "the test that bounds the list stands outside"),
     "TL501": dict.fromkeys(
         ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
         "follows a compiled module from the assignment that holds the call of compile",
     ),
+    "TL504": {"as_keyword": "what the function hands back is a number in one call and a tensor in the other"},
     "TL507": dict.fromkeys(
         ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
         "follows a compiled module from the assignment that holds the call of compile",
+    ),
+    "TL613": dict.fromkeys(
+        ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
+        "follows the weights from the assignment that unpacks the call",
+    ),
+    "TL614": dict.fromkeys(
+        ("in_lambda", "in_closure"), "one of the two runs is called by a function made between them"
+    ),
+    "TL615": {"in_closure": "the network is called by a function made before the choice"},
+    "TL617": dict.fromkeys(
+        ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
+        "follows a result from the assignment that holds the call",
+    ),
+    "TL618": {"in_closure": "the network is called by a function that the loop makes anew"},
+    "TL709": dict.fromkeys(
+        ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
+        "follows an array from the assignment that holds the call",
+    ),
+    "TL806": dict.fromkeys(
+        ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
+        "takes the difference of two readings where the later one is not called in place",
     ),
     "TL803": {"neutral_names": "nobody is known to call a function that is not called main"},
     "TL807": {"neutral_names": "a writer's method of another name is another method"},
@@ -162,9 +190,9 @@ def pairs(step: int) -> Iterator[tuple[tuple[type[Rule], Example], tuple[type[Ru
     return zip(EXAMPLES, [*EXAMPLES[step:], *EXAMPLES[:step]], strict=True)
 
 
-# Rules that look at the whole project, where another program changes the answer: a limit of threads, a permuted image,
-# a name that is `main` no more. And comments, which are lost when two programs become one.
-WHOLE_PROJECT = frozenset({"TL803", "TL904", "TL906", "TL907", "TL909"})
+# Rules that look at the whole project, where another program changes the answer: a layer that draws numbers, a limit of
+# threads, a permuted image, a name that is `main` no more. And comments, which are lost when two programs become one.
+WHOLE_PROJECT = frozenset({"TL614", "TL618", "TL803", "TL904", "TL906", "TL907", "TL909"})
 
 
 def beside_cases() -> Iterator[object]:

@@ -80,10 +80,14 @@ def test_codes_in_running_text_become_links():
 
 def test_links_out_of_the_documents_lead_to_pages_of_files(tmp_path: Path):
     (tmp_path / "tests").mkdir()
-    (tmp_path / "tests" / "a.py").write_text("")
+    (tmp_path / "tests" / "a.py").write_text("import os\n\n\n@cache\ndef test_d():\n    pass\n")
     links = Links(tmp_path, frozenset({"b.md"}))
     text = "[a](../tests/a.py) [b](b.md) [c](../tests/none.py) [test_d](../tests/a.py)"
     assert links.outside(text, "x.md") == {"tests/a.py"}
+    lines = "[1](../tests/a.py#L1) [2](../tests/a.py#L4) [3](../tests/a.py#L6-L7)"
+    assert links.rewritten(lines, "x.md") == (
+        "[1](source/tests/a.py.md) [2](source/tests/a.py.md#test_d) [3](source/tests/a.py.md#test_d)"
+    )
     assert links.rewritten(text, "x.md") == (
         "[a](source/tests/a.py.md) [b](b.md) [c](../tests/none.py) [test_d](source/tests/a.py.md#test_d)"
     )

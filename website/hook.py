@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _RULES = "RULES"
 # Pages with tables that need the room of the menus beside them.
-_WIDE = ("comparison.md", "accuracy.md")
+_WIDE = ("comparison.md",)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:

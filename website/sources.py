@@ -37,9 +37,19 @@ class Links:
         name = self._target(match["target"], page)
         if name is None:
             return match[0]
-        anchor = match["anchor"] or (f"#{match['text']}" if match["text"].startswith("test_") else "")
+        anchor = self._anchor(name, match["text"], match["anchor"] or "")
         address = posixpath.relpath(source_address(name), posixpath.dirname(page) or ".")
         return f"{match['before']}{address}{anchor})"
+
+    def _anchor(self, name: str, text: str, anchor: str) -> str:
+        """The heading to go to: that of the test that the link names, or of the function that holds the line."""
+        if not anchor:
+            return f"#{text}" if text.startswith("test_") else ""
+        line = re.fullmatch(r"#L(\d+)(?:-L\d+)?", anchor)
+        if line is None or not name.endswith(".py"):
+            return "" if line else anchor
+        above = [title for start, title in _starts((self.root / name).read_text("utf-8")) if start <= int(line[1])]
+        return f"#{above[-1]}" if above[-1] else ""
 
     def _target(self, target: str, page: str) -> str | None:
         """The file outside of ``docs`` that a link names, relative to the root; ``None``: it leads elsewhere."""
@@ -67,12 +77,18 @@ def source_page(root: Path, name: str) -> str:
     return "\n".join([head, *_functions(text)]) + "\n"
 
 
-def _functions(text: str) -> Iterator[str]:
-    lines = text.splitlines()
-    starts: list[tuple[int, str]] = [(1, "")]
+def _starts(text: str) -> list[tuple[int, str]]:
+    """The first lines of a Python file's parts and their names: what stands before, each function, each class."""
+    starts = [(1, "")]
     for node in ast.parse(text).body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             starts.append((min([node.lineno, *(each.lineno for each in node.decorator_list)]), node.name))
+    return starts
+
+
+def _functions(text: str) -> Iterator[str]:
+    lines = text.splitlines()
+    starts = _starts(text)
     ends = [start for start, _ in starts[1:]]
     for (start, name), end in zip(starts, [*ends, len(lines) + 1], strict=True):
         part = "\n".join(lines[start - 1 : end - 1]).strip("\n")

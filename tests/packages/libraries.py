@@ -25,6 +25,8 @@ PACKAGES = {
     "sb3_contrib": "sb3-contrib==2.9.2",
     "pfrl": "pfrl==0.4.0",
 }
+# What is put on the path with a package: SB3-Contrib builds on Stable-Baselines3.
+_WITH = {"sb3_contrib": ("stable_baselines3",)}
 # As it came; with smells; what ``--fix`` makes of those; and what ``--unsafe-fixes`` makes of them.
 VERSIONS = ("original", "injected", "safe", "unsafe")
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
@@ -97,11 +99,11 @@ def left(package: str, name: str) -> list[dict[str, object]]:
 
 
 def run(name: str, package: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run Python with one version of all packages first on the path, in the package's folder, on one thread.
+    """Run Python with a version of a package first on the path, in the package's folder, on one thread.
 
-    ``variables`` are added to the environment.
+    What it builds on is as it came. ``variables`` are added to the environment.
     """
-    folders = [version(package, name) for package in PACKAGES]
+    folders = [version(package, name), *(version(other, "original") for other in _WITH.get(package, ()))]
     path = os.pathsep.join(map(str, (*folders, Path(__file__).parent, site())))
     environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", **variables}
     return subprocess.run(
@@ -115,7 +117,7 @@ def run(name: str, package: str, *arguments: str, **variables: str) -> subproces
 
 
 def ran(package: str, place: Path) -> list[Smell]:
-    """The smells of a package on rows that ran, as ``executed.py`` noted them in a file; kept for the page."""
+    """The smells of a package on rows that ran, as ``executed.py`` noted them in a file."""
     rows = {file: set(found) for file, found in json.loads(place.read_text(encoding="utf-8")).items()}
     return [smell for smell in smells(package) if smell.ran(rows)]
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from torchlint.bench.host import processor
 from torchlint.bench.result import BrokenResultsError, Results, Row, Status, from_json, to_json
+from torchlint.cache.key import data_folder
 from torchlint.rule import Cost
 
 DEVICES = ("cpu", "cuda")
@@ -18,11 +18,7 @@ LOCAL = "local"
 
 def folder() -> Path:
     """Where results are kept: ``$TORCHLINT_DATA_DIR``, else where programs of this system keep a user's data."""
-    if own := os.environ.get("TORCHLINT_DATA_DIR"):
-        return Path(own)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "torchlint"
-    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "torchlint"
+    return Path(data_folder())
 
 
 def path_of(device: str) -> Path:

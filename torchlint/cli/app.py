@@ -21,10 +21,10 @@ def application(context: click.Context) -> None:
 
     \b
     Examples:
-      torchlint check              lint the project in this folder
-      torchlint check src --fix    and apply the fixes that change nothing but the time
-      torchlint rule TL101         explain a rule
-      torchlint bench              run every fix on this machine: same results, less time
+      torchlint check             lint the project in this folder
+      torchlint check src --fix   and apply the fixes that change only the time
+      torchlint rule TL101        explain a rule
+      torchlint bench             prove the fixes here: same results, less time
     """
     if context.invoked_subcommand is None:
         write(sys.stderr, f"{context.get_help()}\n")

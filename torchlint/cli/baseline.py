@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from torchlint.cli import FAILED, OK
-from torchlint.cli.check import settings_of, start_of
+from torchlint.cli.checking import settings_of, start_of
 from torchlint.cli.output import complain, write, write_file
 from torchlint.cli.printing import Volume
 from torchlint.cli.run import Run
@@ -31,14 +31,18 @@ _NAME = "torchlint-baseline.jsonl"
 def baseline(paths: tuple[str, ...], file: Path | None, config: tuple[str, ...], isolated: bool) -> int:
     """Write what is found now to a file, so that check shows only what is new, or refresh that file.
 
+    The file is torchlint-baseline.jsonl, or what the settings name.
+
     \b
     Examples:
-      torchlint baseline                       write torchlint-baseline.jsonl, or what the settings name
-      torchlint baseline src                   refresh the entries of the files below src alone
+      torchlint baseline        take all that is found as known
+      torchlint baseline src    refresh the entries of the files below src alone
       torchlint check --baseline torchlint-baseline.jsonl
 
-    Entries hold no line numbers, so they stay when code moves. Name the file in the settings to have every run use it:
-    baseline = "torchlint-baseline.jsonl".
+    Entries hold no line numbers, so they stay when code moves. Named in the settings, the file counts in every run:
+
+    \b
+      baseline = "torchlint-baseline.jsonl"
     """
     overrides: dict[str, object] = {"baseline": file}
     settings = settings_of(start_of(paths, None), config, isolated, overrides)

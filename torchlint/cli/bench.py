@@ -15,8 +15,9 @@ import click
 from torchlint import __version__
 from torchlint.cli import FOUND, INTERRUPTED, OK
 from torchlint.cli.nearest import SELECTORS, Words, choice_option
-from torchlint.cli.output import complain, look_of, write, write_bytes, write_file
+from torchlint.cli.output import complain, write, write_file
 from torchlint.cli.rulebook import plugins_here, rules_here
+from torchlint.cli.terminal import look_of, write_bytes
 from torchlint.settings.select import matching
 
 if TYPE_CHECKING:

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import click
 
+from torchlint.cli.checking import perform
 from torchlint.cli.help import Sectioned
 from torchlint.cli.nearest import SELECTORS, FilePatterns, Words, choice_option
-from torchlint.cli.printing import Volume
-from torchlint.cli.run import Run, describe_hotness
 from torchlint.rule import Change
 from torchlint.settings.check import DEVICES, FAIL_LEVELS, OUTPUT_FORMATS, PYTHONS, WrongKeyError, torch_version
-from torchlint.settings.load import Nested, load_settings
-from torchlint.settings.model import Settings
 
 if TYPE_CHECKING:
     from click.decorators import FC
 
 _Item = TypeVar("_Item")
-_STDIN = "-"
-_ON_LINE = re.compile(r"(.+):([1-9][0-9]*)", re.DOTALL)
-_IN_CELL = re.compile(r"(.+\.ipynb):(?:cell )?([1-9][0-9]*):([1-9][0-9]*)", re.DOTALL)
 _SELECTOR = Words(SELECTORS)
 _PATTERN = Words("patterns")
 _CHANGE = Words("changes", [change.value for change in Change])
@@ -78,6 +70,7 @@ class _Check(Sectioned):
         "Known findings": ("baseline", "since", "add_noqa", "ignore_noqa"),
         "Files": ("exclude", "extend_exclude", "force_exclude", "respect_gitignore", "stdin_filename", "no_context"),
         "Settings": ("config", "isolated", "device", "target_torch", "target_version"),
+        "Speed": ("jobs", "cache_dir", "no_cache"),
         "Output": (
             "output_format",
             "output_file",
@@ -94,7 +87,11 @@ class _Check(Sectioned):
     }
 
 
-@click.command(cls=_Check, short_help="Lint Python files and folders, and fix them.")
+@click.command(
+    cls=_Check,
+    short_help="Lint Python files and folders, and fix them.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.argument("paths", nargs=-1, type=click.Path())
 @_flag("--fix", text="Apply the fixes that change nothing but the time, and those accepted.")
 @_flag("--unsafe-fixes", text="Take every fix, whatever it may change.")
@@ -135,6 +132,21 @@ class _Check(Sectioned):
 @click.option("--explain-hot", metavar="FILE:LINE", help="Say how often a line runs, and why.")
 @choice_option("--device", choices=DEVICES, text="Where the code runs; auto: what it says itself.")
 @click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    envvar="TORCHLINT_JOBS",
+    help="Lint with so many processes at most (default: as many as pay).",
+)
+@click.option(
+    "--cache-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    envvar="TORCHLINT_CACHE_DIR",
+    help="Where to keep results (default: .torchlint_cache in the project).",
+)
+@click.option("--no-cache", is_flag=True, envvar="TORCHLINT_NO_CACHE", help="Neither read nor keep results.")
+@click.option(
     "--target-torch",
     metavar="VERSION",
     callback=_torch,
@@ -150,130 +162,22 @@ class _Check(Sectioned):
 @click.option("-q", "--quiet", is_flag=True, help="Print findings and nothing else.")
 @click.option("-s", "--silent", is_flag=True, help="Print nothing but errors; the exit code tells.")
 @click.option("-v", "--verbose", is_flag=True, help="Say which settings, rules and files were read.")
-def check(  # long: a parameter for each option that is no setting, and their help
-    paths: tuple[str, ...],
-    *,
-    config: tuple[str, ...],
-    isolated: bool,
-    stdin_filename: Path | None,
-    explain_hot: str | None,
-    add_noqa: str | None,
-    statistics: bool,
-    watch: bool,
-    show_files: bool,
-    show_settings: bool,
-    quiet: bool,
-    silent: bool,
-    verbose: bool,
-    **overrides: object,
-) -> int:
+def check(**given: Any) -> int:
     """Lint Python files and folders (default: this folder; - is standard input).
 
     \b
     Examples:
-      torchlint check                           lint the project in this folder
-      torchlint check src train.py --fix        lint and fix
-      torchlint check --fix --accept rounding   take fixes that may round otherwise, too
-      torchlint check --diff > fixes.patch      keep the fixes for later
+      torchlint check                          lint the project in this folder
+      torchlint check src train.py --fix       lint and fix
+      torchlint check --fix --accept rounding  also where results may round
+      torchlint check --diff > fixes.patch     keep the fixes for later
       torchlint check --select TL1,legacy-tensor-constructor
-      torchlint check --since origin/main       only what this branch changed
+      torchlint check --since origin/main      only what this branch changed
       torchlint check --explain-hot agent.py:88
-      torchlint check @files.txt                arguments from a file, one a line
+      torchlint check @files.txt               arguments from a file, one a line
       torchlint check - --stdin-filename agent.py < agent.py
 
-    The exit code is 0 when nothing was found, 1 when something was, and 2 when something went wrong.
+    The exit code is 0 when nothing is left, or only notes; 1 when there are findings of the level that fails
+    (--fail-level, else warning); and 2 when something went wrong.
     """
-    _check_combination(click.get_current_context().params)
-    if explain_hot is not None:
-        path, cell, row = _place(explain_hot)
-        return describe_hotness(path, cell, row, settings_of(path, config, isolated, overrides))
-    start = start_of(paths, stdin_filename)
-
-    def prepare() -> Run:
-        given = tuple(map(Path, paths)) or (Path(),)
-        settings = settings_of(start, config, isolated, overrides)
-        own = Nested(settings, overrides, config)
-        return Run(given, settings, own, Volume.of(quiet, silent, verbose), statistics)
-
-    run = prepare()
-    if show_settings:
-        return run.show_settings()
-    if show_files:
-        return run.show_files()
-    if _STDIN in paths:
-        return run.check_stdin(stdin_filename)
-    if add_noqa is not None:
-        return run.add_noqa(add_noqa)
-    if watch:
-        from torchlint.cli.watch import watch as lint_and_watch
-
-        lint_and_watch(run, prepare)
-    return run.check()
-
-
-# Options of which at most one makes sense.
-_ONE_OF = (
-    ("watch", "show_files", "show_settings", "explain_hot", "add_noqa"),
-    ("add_noqa", "fix"),
-    ("add_noqa", "diff"),
-    ("quiet", "silent", "verbose"),
-)
-
-
-def _check_combination(given: Mapping[str, object]) -> None:
-    """Raise if options are given that exclude each other."""
-    names = {name for name, value in given.items() if value or (name in ("add_noqa", "explain_hot") and value == "")}
-    for group in _ONE_OF:
-        both = [f"--{name.replace('_', '-')}" for name in group if name in names]
-        if len(both) > 1:
-            raise click.UsageError(f"{both[0]} and {both[1]} cannot be given together")
-    paths = given["paths"]
-    if isinstance(paths, tuple) and _STDIN in paths:
-        for name in ("watch", "add_noqa", "show_files"):
-            if name in names:
-                raise click.UsageError(f"- (standard input) and --{name.replace('_', '-')} cannot be given together")
-
-
-def start_of(paths: Sequence[str], stdin_filename: Path | None) -> Path:
-    """Where the settings of a run are looked for."""
-    if _STDIN in paths:
-        if len(paths) > 1:
-            raise click.UsageError("- (standard input) cannot be given together with other paths")
-        return stdin_filename or Path()
-    if stdin_filename is not None:
-        raise click.UsageError("--stdin-filename is for standard input: give - as the path")
-    return _common([Path(path) for path in paths] or [Path()])
-
-
-def _place(text: str) -> tuple[Path, int | None, int]:
-    """The file, cell and line of ``agent.py:88`` or ``nb.ipynb:cell 3:12``."""
-    match = _IN_CELL.fullmatch(text) or _ON_LINE.fullmatch(text)
-    if match is None:
-        raise click.UsageError(f"--explain-hot takes FILE:LINE, e.g. agent.py:88, not {text!r}")
-    path, *cell, row = match.groups()
-    if not Path(path).is_file():
-        raise click.UsageError(f"--explain-hot: no such file: {path}")
-    if path.endswith(".ipynb") and not cell:
-        raise click.UsageError(f"--explain-hot: in a notebook give the cell, too: '{path}:cell 3:{row}'")
-    return Path(os.path.abspath(path)), int(cell[0]) if cell else None, int(row)
-
-
-def _common(paths: Sequence[Path]) -> Path:
-    """The closest folder that holds all paths; of one path, itself."""
-    absolute = [os.path.abspath(path) for path in paths]
-    try:
-        return Path(os.path.commonpath(absolute))
-    except ValueError:
-        # Paths on different drives have nothing in common.
-        return Path(absolute[0])
-
-
-def settings_of(start: Path, config: Sequence[str], isolated: bool, overrides: dict[str, object]) -> Settings:
-    """The settings of a run.
-
-    Raises:
-        SettingsError: a settings file or a flag is wrong.
-    """
-    settings = load_settings(start, config=config, isolated=isolated, overrides=overrides)
-    # What is only shown is not written, and who wants nothing but fixes wants them.
-    return dataclasses.replace(settings, fix=(settings.fix or settings.fix_only) and not settings.diff)
+    return perform(**given)

@@ -8,8 +8,10 @@ import sys
 import click
 
 from torchlint.cli import OK
-from torchlint.cli.nearest import choice_option, did_you_mean
-from torchlint.cli.output import look_of, write
+from torchlint.cli.nearest import choice_option
+from torchlint.cli.output import write
+from torchlint.cli.terminal import look_of
+from torchlint.settings.check import nearest
 from torchlint.settings.describe import KEYS, Key, default_of, schema_text, toml_value
 
 
@@ -32,7 +34,7 @@ def config(key: str | None, output_format: str, schema: bool) -> int:
         write(sys.stdout, schema_text())
         return OK
     if key is not None and key not in KEYS:
-        raise click.UsageError(f"no such setting: {key}{did_you_mean(key, KEYS)}")
+        raise click.UsageError(f"no such setting: {key}{nearest(key, KEYS)}")
     chosen = KEYS if key is None else {key: KEYS[key]}
     if output_format == "json":
         write(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from torchlint.cli.output import write
 _CODE = re.compile(r"[A-Z]{2,}\d{3}")
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _BUILT_IN = Path("rules", "torchlint_rules")
+_INDEXER = Path("tests", "rule_index.py")
+_ROW = re.compile(r"\| TL\d{3} ")
 _MARK = "TORCHLINT_API"
 
 
@@ -36,7 +39,7 @@ def dev() -> None:
     help="A checkout of torchlint, or the folder of a package, which is made if it is not there (default: here).",
 )
 def new_rule(code: str, name: str, into: Path) -> int:
-    """Write a rule that works, its fixtures, and tests that pass. What is there already is never changed.
+    """Write a rule that works, its fixtures, and tests that pass. Nothing that is there already is overwritten.
 
     \b
     Examples:
@@ -57,6 +60,8 @@ def new_rule(code: str, name: str, into: Path) -> int:
         raise click.UsageError(f"{here if built_in else elsewhere}: {code}")
     files = rule.built_in(into) if built_in else rule.in_package(into)
     _write(files)
+    if built_in:
+        _list(rule, into)
     write(sys.stdout, "".join(f"{Path(os.path.relpath(path))}\n" for path in files))
     write(sys.stderr, f"Next: {_next(code, into, built_in)}\n")
     return OK
@@ -70,7 +75,7 @@ class _NewRule:
     name: str
 
     def built_in(self, root: Path) -> dict[Path, str]:
-        """The files of a built-in rule; the list of rules in the README is told in words afterwards.
+        """The files of a built-in rule.
 
         Raises:
             click.UsageError: there is no such family of rules.
@@ -138,7 +143,28 @@ def _write(files: Mapping[Path, str]) -> None:
         raise click.ClickException(f"cannot write {error.filename}: {error.strerror}") from error
 
 
+def _list(rule: _NewRule, root: Path) -> None:
+    """Put a built-in rule into the table of the README and into the index.
+
+    Raises:
+        click.ClickException: the index cannot be made.
+    """
+    readme = root / "README.md"
+    lines = readme.read_text(encoding="utf-8").splitlines(keepends=True)
+    before = [number for number, line in enumerate(lines) if _ROW.match(line) and line[2:7] < rule.code]
+    if before:
+        lines.insert(before[-1] + 1, skeleton.README.substitute(code=rule.code, name=rule.name))
+        readme.write_text("".join(lines), encoding="utf-8")
+    path = os.pathsep.join(str((root / name).resolve()) for name in ("", "rules"))
+    command = [sys.executable, str(_INDEXER)]
+    done = subprocess.run(
+        command, cwd=root, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise click.ClickException(f"the rule is written, but its index is not: {' '.join(done.stderr.split())[-300:]}")
+
+
 def _next(code: str, into: Path, built_in: bool) -> str:
     if built_in:
-        return f"add {code} to the list in README.md, then: pytest -k {code}"
+        return f"pytest -k {code}"
     return f"pip install -e {into} pytest, then in {into}: pytest"

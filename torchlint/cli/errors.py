@@ -4,50 +4,44 @@ from __future__ import annotations
 
 import sys
 from types import TracebackType
+from typing import Any
 
-import click
-
-from torchlint.cli import FAILED, INTERRUPTED, OK
-from torchlint.cli.app import application
-from torchlint.cli.nearest import did_you_mean
-from torchlint.cli.output import complain, forget
+from torchlint.cli import FAILED, INTERRUPTED
+from torchlint.cli.failure import Failure
+from torchlint.cli.output import complain
 from torchlint.settings.check import SettingsError
+from torchlint.settings.load import described
 
 
-def guarded(args: list[str]) -> int:
-    """Run the application; every exception becomes an exit code."""
+def guarded(args: list[str], given: dict[str, Any] | None, wanted: str) -> int:
+    """Run the application; every exception becomes an exit code.
+
+    ``given`` are the parameters of a plain ``torchlint check``, ``wanted`` stands for it in the cache.
+    """
     crash = _Crash()
     with crash:
-        return _run(args)
+        return _run(args, given, wanted)
     return FAILED
 
 
-def _run(args: list[str]) -> int:
+def _run(args: list[str], given: dict[str, Any] | None, wanted: str) -> int:
     try:
-        code = application.main(args, prog_name="torchlint", standalone_mode=False)
-    except click.NoSuchOption as error:
-        complain(f"error: no such option: {error.option_name}{did_you_mean(error.option_name, _options(error))}")
-    except click.ClickException as error:
-        complain(f"error: {error.format_message()}")
-    except SettingsError as error:
+        if given is None:
+            from torchlint.cli.clicked import clicked
+
+            return clicked(args)
+        from torchlint.cli.checking import perform
+
+        return perform(**given, wanted=wanted)
+    except Failure as error:
         complain(f"error: {error}")
-    except SystemExit:
-        # Click's answer to a pipe that nobody reads any more: whoever read our help has seen enough.
-        forget(sys.stdout)
-        return OK
-    except (click.Abort, KeyboardInterrupt):
+        return FAILED
+    except SettingsError as error:
+        complain(f"error: {described(error)}")
+        return FAILED
+    except KeyboardInterrupt:
         complain("interrupted")
         return INTERRUPTED
-    else:
-        return code if isinstance(code, int) else OK
-    return FAILED
-
-
-def _options(error: click.NoSuchOption) -> list[str]:
-    """The options of the command that was called."""
-    if error.ctx is None:
-        return []
-    return [name for param in error.ctx.command.get_params(error.ctx) for name in (*param.opts, *param.secondary_opts)]
 
 
 class _Crash:

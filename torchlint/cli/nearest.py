@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import click
+
+from torchlint.settings.check import nearest
 
 if TYPE_CHECKING:
     from click.decorators import FC
@@ -25,14 +26,6 @@ else:
 SELECTORS = "selectors"
 # Longer lists of words would leave no room for the text beside them.
 _WIDE = 40
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of a message: ``; did you mean '--select'?`` with the nearest word, empty when none is known."""
-    candidates = {name.lower(): name for name in known}
-    # However far off, the nearest is named: the list to choose from is one of ours.
-    close = difflib.get_close_matches(word.lower(), list(candidates), n=1, cutoff=0.0)
-    return f"; did you mean {candidates[close[0]]!r}?" if close else ""
 
 
 class Group(click.Group):
@@ -61,7 +54,7 @@ class Group(click.Group):
         """Find the command, or fail with the one that may have been meant."""
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-") and not ctx.resilient_parsing:
-            raise click.UsageError(f"no such command: {name}{did_you_mean(name, self.list_commands(ctx))}", ctx)
+            raise click.UsageError(f"no such command: {name}{nearest(name, self.list_commands(ctx))}", ctx)
         return super().resolve_command(ctx, args)
 
 
@@ -69,10 +62,6 @@ def _items(words: Iterable[str]) -> list[CompletionItem]:
     from click.shell_completion import CompletionItem
 
     return [CompletionItem(word) for word in words]
-
-
-def _from_environment(ctx: click.Context, name: str) -> bool:
-    return ctx.get_parameter_source(name) is click.core.ParameterSource.ENVIRONMENT
 
 
 Ignores = tuple[tuple[str, tuple[str, ...]], ...]
@@ -95,9 +84,7 @@ class OneOf(_Word):
         """The word itself."""
         if value in self.choices:
             return value
-        message = f"{value!r} is none of {', '.join(self.choices)}{did_you_mean(value, self.choices)}"
-        if ctx is not None and param is not None and param.name and _from_environment(ctx, param.name):
-            raise click.UsageError(f"environment variable {param.envvar}: {message}", ctx)
+        message = f"{value!r} is none of {', '.join(self.choices)}{nearest(value, self.choices)}"
         self.fail(message, param, ctx)
 
 
@@ -111,6 +98,23 @@ def choice_option(
     return click.option(*names, type=OneOf(choices), metavar=metavar, default=default, envvar=envvar, help=text)
 
 
+def _codes() -> Sequence[str]:
+    """The codes of all rules, those of rule packages included."""
+    from torchlint.cli.rulebook import rules_here
+    from torchlint.engine.rules import load_rules
+    from torchlint.settings.check import SettingsError
+
+    try:
+        return [rule.code for rule in rules_here()]
+    except SettingsError:  # whoever completes a word is told nothing of the settings
+        return [rule.code for rule in load_rules()]
+
+
+def complete_code(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The codes of rules that begin like what is typed."""
+    return _items(code for code in _codes() if code.startswith(incomplete.upper()))
+
+
 class Words(_WordList):
     """Words separated by commas, each one of ``choices`` where there are some."""
 
@@ -122,21 +126,9 @@ class Words(_WordList):
     def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """What the last of the words may be."""
         before, comma, last = incomplete.rpartition(",")
-        known = self._one_of.choices if self._one_of else self._known()
+        codes = _codes() if self.name == SELECTORS else ()
+        known = self._one_of.choices if self._one_of else codes
         return _items(f"{before}{comma}{word}" for word in known if word.startswith(last))
-
-    def _known(self) -> Sequence[str]:
-        """Codes of rules, where the words are selectors."""
-        if self.name != SELECTORS:
-            return ()
-        from torchlint.cli.rulebook import rules_here
-        from torchlint.engine.rules import load_rules
-        from torchlint.settings.check import SettingsError
-
-        try:
-            return [rule.code for rule in rules_here()]
-        except SettingsError:  # whoever completes a word is told nothing of the settings
-            return [rule.code for rule in load_rules()]
 
     def convert(
         self, value: str | tuple[str, ...], param: click.Parameter | None, ctx: click.Context | None

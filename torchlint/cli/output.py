@@ -1,50 +1,17 @@
-"""Where text goes: standard output, a file, standard error; and what the other end can show."""
+"""Where text goes: standard output, a file, standard error."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-import click
-
-from torchlint.report.escape import visible
+from torchlint.cli.failure import Failure
+from torchlint.cli.terminal import write_bytes
+from torchlint.report.escape import defused, visible
 from torchlint.rule import Cost
-
-# Wider lines than this are hard to read, however wide the terminal is.
-_WIDEST = 120
-_NARROWEST = 40
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What a stream can show: whether it is a terminal, ANSI colours, line drawing, and the width in cells."""
-
-    terminal: bool
-    color: bool
-    unicode: bool
-    width: int
-
-
-def look_of(stream: TextIO) -> Look:
-    """Judge a stream; ``NO_COLOR`` takes colours away, ``FORCE_COLOR`` brings them where there is no terminal."""
-    terminal = stream.isatty()
-    forced = os.environ.get("FORCE_COLOR", "") not in ("", "0")
-    color = not os.environ.get("NO_COLOR") and (forced or (terminal and os.environ.get("TERM") != "dumb"))
-    width = shutil.get_terminal_size((80, 24)).columns
-    return Look(terminal, color, _draws(stream.encoding), min(max(width, _NARROWEST), _WIDEST))
-
-
-def _draws(encoding: str | None) -> bool:
-    try:
-        "─│╵━⋮…→✓".encode(encoding or "ascii")
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True
 
 
 def write(stream: TextIO, text: str) -> None:
@@ -53,21 +20,11 @@ def write(stream: TextIO, text: str) -> None:
     write_bytes(stream, text.encode(encoding, "backslashreplace"))
 
 
-def write_bytes(stream: TextIO, data: bytes) -> None:
-    """Write bytes as they are; nothing happens when nobody reads any more."""
-    try:
-        stream.flush()
-        stream.buffer.write(data)
-        stream.buffer.flush()
-    except BrokenPipeError:
-        forget(stream)
-
-
 def write_file(path: Path, text: str) -> None:
     """Write a file whole or not at all; what is no regular file (a pipe, a device) is written to directly.
 
     Raises:
-        click.ClickException: it cannot be written.
+        Failure: it cannot be written.
     """
     try:
         if path.exists() and not path.is_file():
@@ -75,10 +32,12 @@ def write_file(path: Path, text: str) -> None:
         else:
             _replace(Path(os.path.realpath(path)), text)
     except OSError as error:
-        raise click.ClickException(f"cannot write {path}: {error.strerror or error}") from error
+        raise Failure(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def _replace(path: Path, text: str) -> None:
+    import shutil
+
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         temporary.write_text(text, encoding="utf-8", newline="", errors="backslashreplace")
@@ -91,7 +50,7 @@ def _replace(path: Path, text: str) -> None:
 
 def complain(message: str) -> None:
     """One line on standard error; nothing in it can break the line."""
-    write(sys.stderr, f"torchlint: {visible(message)}\n")
+    write(sys.stderr, defused(f"torchlint: {visible(message)}\n"))
 
 
 def own_costs() -> Mapping[str, tuple[Cost, ...]]:
@@ -104,21 +63,14 @@ def own_costs() -> Mapping[str, tuple[Cost, ...]]:
     return found.costs
 
 
-def forget(stream: TextIO) -> None:
-    """Drop what could not be written, so that the interpreter does not try again at its end."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
-
-
 def append_file(path: Path, text: str) -> None:
     """Append to a file.
 
     Raises:
-        click.ClickException: it cannot be written.
+        Failure: it cannot be written.
     """
     try:
         with path.open("a", encoding="utf-8", newline="") as stream:
             stream.write(text)
     except OSError as error:
-        raise click.ClickException(f"cannot write {path}: {error.strerror or error}") from error
+        raise Failure(f"cannot write {path}: {error.strerror or error}") from error

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import TextIO
 
 from torchlint import __version__
-from torchlint.cli.output import Look, append_file, complain, look_of, own_costs, write, write_bytes, write_file
+from torchlint.cli.output import append_file, complain, own_costs, write, write_file
+from torchlint.cli.terminal import Look, look_of, write_bytes
 from torchlint.engine.result import Problem, Result
 from torchlint.report.context import Context
-from torchlint.report.escape import visible_path
-from torchlint.report.formats import FOR_PEOPLE, renderer
+from torchlint.report.escape import defused, visible
+from torchlint.report.formats import DESCRIBE_RULES, FOR_PEOPLE, renderer
 from torchlint.report.summary import count, summary
 from torchlint.rule.versions import OLDEST_PYTHON, OLDEST_TORCH
 from torchlint.settings.model import Settings
@@ -57,7 +58,7 @@ class Printer:
         """Problems and remarks go to standard error, the findings to the stream or the file.
 
         Raises:
-            click.ClickException: the output file cannot be written.
+            Failure: the output file cannot be written.
         """
         for problem in result.problems:
             kind = "internal error" if problem.internal else "error"
@@ -101,7 +102,7 @@ class Printer:
             complain(f"project: {self.settings.root}: {read}")
             complain(f"written for: {_target(self.settings)}")
         if self.settings.show_fixes:
-            write(sys.stderr, _fixes(result))
+            write(sys.stderr, defused(_fixes(result)))
 
     def _print(self, result: Result) -> None:
         look = _FILE if self.settings.output_file else look_of(self.stream)
@@ -109,7 +110,13 @@ class Printer:
         context = self._context(result, look)
         if format_name == "full" and not self.settings.isolated:
             context = dataclasses.replace(context, own=own_costs())
+        if format_name in DESCRIBE_RULES:
+            from torchlint.engine.rules import load_rules
+
+            context = dataclasses.replace(context, rules={rule.code: rule for rule in load_rules(result.plugins)})
         text = renderer(format_name)(context)
+        if format_name in FOR_PEOPLE and not look.terminal:
+            text = defused(text)
         if self.settings.output_file:
             write_file(self.settings.output_file, text)
         elif format_name not in FOR_PEOPLE and not look.terminal:
@@ -129,12 +136,11 @@ class Printer:
         return self.settings.output_format or ("full" if look.terminal else "concise")
 
     def _context(self, result: Result, look: Look) -> Context:
-        from torchlint.engine.rules import load_rules
-
         return dataclasses.replace(
             Context.of(result, self.settings.root),
             unsafe_fixes=self.settings.unsafe_fixes,
             accept=self.settings.accept,
+            partial=self.settings.baseline is not None or self.settings.since is not None,
             diff=self.settings.diff,
             color=look.color,
             terminal=look.terminal,
@@ -142,7 +148,6 @@ class Printer:
             width=look.width,
             quiet=self.volume < Volume.NORMAL,
             fail_level=self.settings.fail_level,
-            rules={rule.code: rule for rule in load_rules(result.plugins)},
             version=__version__,
             repository=_repository(self.settings.root),
         )
@@ -174,7 +179,7 @@ def _fixes(result: Result) -> str:
     """What was fixed, file by file and rule by rule."""
     lines = []
     for name, file in sorted(result.fixed.items()):
-        lines.append(f"{visible_path(name)}:")
+        lines.append(f"{visible(name)}:")
         counts = Counter((finding.code, finding.name) for finding in file.applied)
         lines += [f"  {number} x {code} {rule}" for (code, rule), number in sorted(counts.items())]
     return "".join(f"{line}\n" for line in lines)

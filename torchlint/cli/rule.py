@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING
 import click
 
 from torchlint.cli import OK
-from torchlint.cli.nearest import choice_option, did_you_mean
-from torchlint.cli.output import look_of, own_costs, write
+from torchlint.cli.nearest import choice_option, complete_code
+from torchlint.cli.output import own_costs, write
 from torchlint.cli.rulebook import plugins_here, rules_here
+from torchlint.cli.terminal import look_of
+from torchlint.settings.check import nearest
 
 if TYPE_CHECKING:
     from torchlint.rule import Rule
 
 
 @click.command(short_help="Explain a rule.")
-@click.argument("code", required=False)
+@click.argument("code", required=False, shell_complete=complete_code)
 @click.option("--all", "all_rules", is_flag=True, help="Explain all rules.")
 @choice_option("--output-format", choices=("text", "json", "markdown"), default="text", text="How to print.")
 def rule(code: str | None, all_rules: bool, output_format: str) -> int:
@@ -62,4 +64,4 @@ def _find(wanted: str, rules: Sequence[type[Rule]]) -> type[Rule]:
         if wanted.lower() in (rule_type.code.lower(), rule_type.name.lower()):
             return rule_type
     known = [word for rule_type in rules for word in (rule_type.code, rule_type.name)]
-    raise click.UsageError(f"no such rule: {wanted}{did_you_mean(wanted, known)}")
+    raise click.UsageError(f"no such rule: {wanted}{nearest(wanted, known)}")

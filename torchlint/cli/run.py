@@ -5,24 +5,40 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from torchlint.cli import FAILED, FOUND, OK
-from torchlint.cli.output import complain, look_of, write, write_bytes
+from torchlint.cli.failure import Failure
+from torchlint.cli.output import complain, write
 from torchlint.cli.printing import Printer, Volume
 from torchlint.cli.progress import waiting
+from torchlint.cli.terminal import look_of, write_bytes
 from torchlint.engine.result import NoCodeError, Result, UnusableError
-from torchlint.report.escape import visible_path
+from torchlint.report.escape import defused, visible
 from torchlint.rule import Level
 from torchlint.settings.model import Settings
 from torchlint.sources.globs import Globs
 
 if TYPE_CHECKING:
+    from torchlint.cli.keeping import Cache
+    from torchlint.engine.memory import Memory
     from torchlint.settings.load import Nested
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """Whether results are kept, and where, in place of a folder in the project.
+
+    ``config`` is what ``--config`` gave; ``wanted`` stands for the run as a whole, empty where it is not to be repeated
+    from the cache.
+    """
+
+    keeps: bool = False
+    folder: Path | None = None
+    config: Sequence[str] = ()
+    wanted: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +48,7 @@ class Run:
     Attributes:
         paths: what to lint. settings: of the run. own: gives the settings of each file.
         volume: how much to say. statistics: counts in the place of findings.
+        keeping: what is kept of the run.
     """
 
     paths: Sequence[Path]
@@ -39,20 +56,58 @@ class Run:
     own: Nested
     volume: Volume
     statistics: bool = False
+    keeping: Keeping = field(default_factory=Keeping)
 
     def check(self) -> int:
         """Lint files and folders, print what was found, and return the exit code.
 
         Raises:
             SettingsError: a selector fits no rule, or the settings of a file are wrong.
-            click.ClickException: the output file cannot be written, or what the settings name cannot be read.
+            Failure: the output file cannot be written, or what the settings name cannot be read.
         """
-        result = self.lint()
+        cache = self._cache()
+        if cache is None:
+            return self._checked(self.lint())
+        with cache.listening():
+            result = self.lint(memory=cache.memory)
+            code = self._checked(result)
+        self._keep(cache, result, code)
+        return code
+
+    def _checked(self, result: Result) -> int:
+        """Print a result, and judge it."""
         Printer(self.settings, sys.stdout, self.volume, self.statistics).show(result)
         self.warn_of_nothing(result)
         return exit_code(result, self.settings)
 
-    def lint(self, settings: Settings | None = None) -> Result:
+    def _cache(self) -> Cache | None:
+        """The cache, where one is of use and can be kept."""
+        if not self.keeping.keeps or self.settings.fix or self.settings.diff:
+            return None
+        from torchlint.cli.keeping import Cache, warn
+
+        try:
+            return Cache.open(self.settings.root, self.keeping.folder, self.settings.plugins)
+        except OSError as error:
+            if self.volume >= Volume.NORMAL:
+                warn(error)
+            return None
+
+    def _keep(self, cache: Cache, result: Result, code: int) -> None:
+        from torchlint.cli.keeping import entries_of, warn
+
+        others = set(result.plugins) - set(self.settings.plugins)
+        once = self.settings.since or self.settings.output_file or self.settings.fix_only
+        wanted = "" if others or result.problems or once else self.keeping.wanted
+        read = (*self.settings.files, *self.own.files)
+        entries = entries_of(self.settings, read, self.keeping.config, cache.memory)
+        try:
+            cache.keep(wanted, code, entries)
+        except OSError as error:
+            if self.volume >= Volume.NORMAL:
+                warn(error)
+
+    def lint(self, settings: Settings | None = None, memory: Memory | None = None) -> Result:
         """Lint files and folders, with other settings than those of the run where they are given.
 
         Raises: as ``check``.
@@ -61,9 +116,9 @@ class Run:
 
         try:
             with waiting("torchlint: reading the project"):
-                return check(self.paths, settings or self.settings, own=self.own)
+                return check(self.paths, settings or self.settings, own=self.own, memory=memory)
         except UnusableError as error:
-            raise click.ClickException(str(error)) from error
+            raise Failure(str(error)) from error
 
     def warn_of_nothing(self, result: Result) -> None:
         """Say so when there was nothing to lint."""
@@ -87,7 +142,7 @@ class Run:
             complain(f"error: {name}:{error.row}:{error.column}: {error.message}")
             return FAILED
         except UnusableError as error:
-            raise click.ClickException(str(error)) from error
+            raise Failure(str(error)) from error
         if settings.fix:
             fixed = result.fixed.get(name)
             write_bytes(sys.stdout, to_bytes(fixed.after if fixed else source))
@@ -105,7 +160,7 @@ class Run:
         result = linted_files(self.paths, self.settings, self.own)
         for problem in result.problems:
             complain(f"error: {problem.path}: {problem.message}")
-        write(sys.stdout, "".join(f"{visible_path(name)}\n" for name in result.names))
+        write(sys.stdout, defused("".join(f"{visible(name)}\n" for name in result.names)))
         self.warn_of_nothing(result)
         return FAILED if result.problems else OK
 
@@ -136,7 +191,7 @@ def describe_hotness(path: Path, cell: int | None, row: int, settings: Settings)
     """Print how often a line of a file, or of a cell of a notebook, runs, and every path of calls that makes it so.
 
     Raises:
-        click.UsageError: there is no code on that line.
+        Failure: there is no code on that line.
     """
     from torchlint.engine.run import explain_hot
     from torchlint.report.hotness import render
@@ -147,8 +202,9 @@ def describe_hotness(path: Path, cell: int | None, row: int, settings: Settings)
         with waiting("torchlint: reading the project"):
             why = explain_hot(path, row, settings, cell=cell)
     except NoCodeError as error:
-        raise click.UsageError(f"--explain-hot: {error}") from error
-    write(sys.stdout, render(name, why, color=look.color, unicode=look.unicode, width=look.width))
+        raise Failure(f"--explain-hot: {error}") from error
+    text = render(name, why, color=look.color, unicode=look.unicode, width=look.width)
+    write(sys.stdout, text if look.terminal else defused(text))
     return OK
 
 

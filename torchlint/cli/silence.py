@@ -6,9 +6,8 @@ import dataclasses
 import sys
 from typing import TYPE_CHECKING
 
-import click
-
 from torchlint.cli import FAILED, OK
+from torchlint.cli.failure import Failure
 from torchlint.cli.output import complain, write
 from torchlint.cli.printing import Volume
 from torchlint.report.summary import count
@@ -26,11 +25,11 @@ def silence(run: Run, reason: str) -> int:
     """Write comments behind the findings; 2 when a finding could not be silenced or a file not be read.
 
     Raises:
-        click.UsageError: the reason would end the comment.
-        click.ClickException: as a run raises it.
+        Failure: the reason would end the comment.
+        Failure: as a run raises it.
     """
     if not reason.isprintable() or "#" in reason:
-        raise click.UsageError("--add-noqa: a reason is one line without #")
+        raise Failure("--add-noqa: a reason is one line without #")
     settings = dataclasses.replace(run.settings, fix=False, diff=False)
     result = run.lint(settings)
     tried: set[tuple[str, int, str]] = set()

@@ -197,6 +197,8 @@ def fixtures(code: str) -> dict[str, str]:
     }
 
 
+README = Template("| $code $name | a call of torch.neg in hot code | note, preview | nothing |\n")
+
 PACKAGE = f'"""Rules for torchlint."""\n\nTORCHLINT_API = {API_VERSION}\n'
 
 PYPROJECT = Template("""\

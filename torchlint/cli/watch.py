@@ -9,12 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-import click
-
+from torchlint.cli.failure import Failure
 from torchlint.cli.output import complain, write
 from torchlint.cli.printing import Volume
 from torchlint.settings.check import SettingsError
+from torchlint.settings.load import described
 from torchlint.settings.model import Settings
+from torchlint.settings.target import DECLARING
 from torchlint.sources.walk import python_files
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def watch(run: Run, anew: Callable[[], Run]) -> NoReturn:
             write(sys.stdout, _CLEAR)
         try:
             run = anew()
-        except (click.ClickException, SettingsError) as error:
+        except (Failure, SettingsError) as error:
             _tell(error)
             seen = _state(run.settings)
         else:
@@ -70,15 +71,15 @@ def _turn(run: Run) -> State:
     before = _state(run.settings)
     try:
         run.check()
-    except (click.ClickException, SettingsError) as error:
+    except (Failure, SettingsError) as error:
         _tell(error)
     if run.volume >= Volume.NORMAL:
         complain(f"{time.monotonic() - start:.1f} s; watching for changes, Ctrl-C ends")
     return _state(run.settings) if run.settings.fix else before
 
 
-def _tell(error: click.ClickException | SettingsError) -> None:
-    complain(f"error: {error.format_message() if isinstance(error, click.ClickException) else error}")
+def _tell(error: Failure | SettingsError) -> None:
+    complain(f"error: {error if isinstance(error, Failure) else described(error)}")
 
 
 def _state(settings: Settings) -> State:
@@ -86,6 +87,7 @@ def _state(settings: Settings) -> State:
     files = python_files(settings.root, settings)
     folders = {settings.root, *(file.parent for file in files)}
     steering = [folder / name for folder in folders for name in _STEERING]
+    steering += [settings.root / name for name in DECLARING]
     named = [path for path in (settings.file, settings.baseline) if path is not None]
     return {str(path): state for path in (*files, *steering, *named) if (state := _of_file(path))}
 

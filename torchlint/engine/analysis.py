@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torchlint.engine.limits import too_long_to_parse, too_much
+from torchlint.facts.autograd.attention import Attention
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.autograd.averages import Averages
 from torchlint.facts.autograd.backward import Backwards
@@ -19,9 +20,10 @@ from torchlint.facts.code.collect import collect
 from torchlint.facts.code.graph import CallGraph, call_graph
 from torchlint.facts.code.idle import Idle
 from torchlint.facts.code.importing import Importing
+from torchlint.facts.code.linking import module_name
 from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import FileFacts, decorators
-from torchlint.facts.code.project import Project, link, module_name
+from torchlint.facts.code.project import Project, link
 from torchlint.facts.code.readers import Readers
 from torchlint.facts.compiling.compiling import Compiling
 from torchlint.facts.flow.again import Again
@@ -33,14 +35,17 @@ from torchlint.facts.hotness.roots import is_test
 from torchlint.facts.hotness.switches import Switches
 from torchlint.facts.loops.batching import Batching
 from torchlint.facts.loops.elements import Elements
+from torchlint.facts.loops.filling import Filling
 from torchlint.facts.loops.growth import Growth
 from torchlint.facts.loops.indexing import Indexing
 from torchlint.facts.loops.loops import Loops
+from torchlint.facts.loops.pacing import Pacing
 from torchlint.facts.loops.regrowth import Regrowth
 from torchlint.facts.loops.rows import Rows
 from torchlint.facts.loops.waiting import Waiting
 from torchlint.facts.state.constant import Constants
 from torchlint.facts.state.effects import Sides
+from torchlint.facts.state.enumerating import Enumerating
 from torchlint.facts.state.escape import Escapes
 from torchlint.facts.state.hoards import Hoards
 from torchlint.facts.state.narrowing import Narrowing
@@ -102,11 +107,15 @@ class Analysis:
     batching: Batching
     elements: Elements
     rows: Rows
+    pacing: Pacing
+    attention: Attention
     makers: Makers
     compiling: Compiling
     clocks: Clocks
     again: Again
     narrowing: Narrowing
+    enumerating: Enumerating
+    filling: Filling
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
     _cuda: dict[frozenset[str], bool] = field(default_factory=dict)
@@ -277,11 +286,15 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         clocks=Clocks(autograd, switches),
         again=Again(autograd, sides, mentions),
         narrowing=Narrowing(values),
+        enumerating=Enumerating(values, graph),
+        filling=Filling(values),
         importing=Importing(project, graph),
         idle=Idle(mentions),
         covering=Covering(found),
         elements=elements,
         rows=Rows(project, values, elements),
+        pacing=Pacing(project, graph, values, autograd),
+        attention=Attention(project, values),
         batching=Batching(project, values, sides),
         averages=Averages(project, values, networks.tracer),
         makers=Makers(project, graph, values),

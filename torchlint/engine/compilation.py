@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from torchlint.engine.place import Place
-from torchlint.rule import CallSite
+from torchlint.facts.compiling.calling import refused
+from torchlint.rule import Break, Bypass, CallSite, Changing, Taken
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -21,3 +23,33 @@ class Compilation(Place):
         """All places that call what an expression compiles."""
         twin = self._expr(node)
         return self.analysis.compiling.calling.of(self.facts, twin) if twin is not None else []
+
+    def bypassed(self, call: cst.Call) -> Bypass | None:
+        """How runs get past what a call compiles."""
+        twin = self._expr(call)
+        return self.analysis.compiling.bypasses.of(twin) if twin is not None else None
+
+    def takes_uncompiled(self, call: cst.Call) -> Taken | None:
+        """What a call takes before it is compiled."""
+        twin = self._expr(call)
+        return self.analysis.compiling.bypasses.takers(self.facts).get(twin) if isinstance(twin, ast.Call) else None
+
+    def breaks_graph(self) -> Break | None:
+        """How the node breaks the graph of compiled code."""
+        twin = self.twin
+        return self.analysis.compiling.breaks.of(self.facts).get(twin) if isinstance(twin, ast.expr) else None
+
+    def refused(self, node: cst.CSTNode) -> bool:
+        """Whether the function raises for some values of an expression."""
+        twin = self._expr(node)
+        return twin is not None and refused(self.facts, twin)
+
+    def recompiles(self) -> Changing | None:
+        """The changing integer that the node reads in compiled code."""
+        twin = self.twin
+        return self.analysis.compiling.integers.of(self.facts).get(twin) if isinstance(twin, ast.expr) else None
+
+    def compiles_anywhere(self, node: cst.CSTNode) -> bool:
+        """Whether an expression compiles on every machine."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.compiling.machines.unguarded(twin)

@@ -25,10 +25,15 @@ def passing(texts: Mapping[str, bytes], words: Iterable[bytes] = GATE_WORDS) -> 
     the agent imports says what a batch is, so the gate widens along imports until nothing is added.
     """
     words = tuple(words)
-    inside = {name for name, text in texts.items() if text.startswith(_WIDE) or any(word in text for word in words)}
-    imports = {name: _imported(text) for name, text in texts.items()}
+    speaking = {name for name, text in texts.items() if text.startswith(_WIDE) or any(word in text for word in words)}
+    return spread(speaking, {name: imported(text) for name, text in texts.items()})
+
+
+def spread(speaking: Iterable[str], imports: Mapping[str, Iterable[str]]) -> frozenset[str]:
+    """The names of files that speak of torch, and of all that are linked with them by what they may import."""
+    inside = set(speaking)
     stems: dict[str, set[str]] = {}
-    for name in texts:
+    for name in imports:
         stems.setdefault(_stem(name), set()).add(name)
     todo = list(inside)
     users: dict[str, set[str]] = {}
@@ -52,7 +57,7 @@ def _stem(name: str) -> str:
     return path.parent.name if path.stem == "__init__" else path.stem
 
 
-def _imported(text: bytes) -> set[str]:
+def imported(text: bytes) -> set[str]:
     """Components of all modules and names that a text imports, and perhaps some other words."""
     found: set[str] = set()
     for match in _IMPORT.finditer(text):

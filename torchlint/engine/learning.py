@@ -111,3 +111,8 @@ class Learning(Place):
         """Whether a function given as a value may run one of these."""
         function = self.analysis.project.functions.get(self.value(node).name)
         return function is not None and self.analysis.autograd.reaches(function, names)
+
+    def weighs_values(self, call: cst.Call, scores: cst.BaseExpression) -> bool:
+        """Whether a softmax belongs to attention that is written out."""
+        twin, inner = self._expr(call), self._expr(scores)
+        return isinstance(twin, ast.Call) and inner is not None and self.analysis.attention.of(self.facts, twin, inner)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from torchlint.cache.digest import fingerprint
 from torchlint.engine.analysis import Analysis
 from torchlint.engine.insertion import with_lines
 from torchlint.engine.mishap import kept_going, mishap
@@ -187,17 +188,13 @@ def _winners(drafts: Sequence[Draft]) -> list[Draft]:
 
 def fingerprinted(findings: Sequence[Finding], source: Source) -> list[Finding]:
     """Fingerprints from rule, path, normalised code of the row and occurrence: stable under moved lines."""
-    import hashlib
-
     rows = source.utf8.splitlines()
     seen: dict[str, int] = {}
     result = []
     for finding in findings:
         code = b" ".join(rows[finding.start.row - 1].split()) if finding.start.row <= len(rows) else b""
-        key = hashlib.sha1(
-            b"\0".join([finding.code.encode(), finding.path.encode("utf-8", "surrogateescape"), code]),
-            usedforsecurity=False,
-        ).hexdigest()[:16]
+        path = finding.path.encode("utf-8", "surrogateescape")
+        key = fingerprint(b"\0".join([finding.code.encode(), path, code]))[:16]
         occurrence = seen.get(key, 0)
         seen[key] = occurrence + 1
         result.append(replace(finding, fingerprint=f"{key}{occurrence:x}" if occurrence else key))

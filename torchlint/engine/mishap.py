@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
@@ -22,6 +21,8 @@ def kept_going(tell: Callable[[Exception], None]) -> Iterator[None]:
 
 def mishap(path: str, doing: str, error: Exception, code: str = "", fixing: bool = False) -> Problem:
     """The problem that an exception is: ``doing`` says in words what failed, ``code`` is that of a rule."""
+    import traceback
+
     row = row_of(error)
     place = f"{path}:{row}" if row else path
     reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

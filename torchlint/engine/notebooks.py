@@ -19,16 +19,14 @@ _SUFFIX = ".ipynb"
 _PLACE = re.compile(r"(\S+\.ipynb\.ipynb)(?::(\d+))?")
 
 
-def notebook_codes(texts: Mapping[str, bytes], paths: Mapping[str, Path]) -> dict[str, bytes]:
-    """The code of all notebooks that may matter, by name: in their JSON no import stands at the start of a line."""
-    found = {}
-    for name, raw in texts.items():
-        if name in paths and name.endswith(_SUFFIX) and b"import" in raw:
-            try:
-                found[name] = read_any(raw, paths[name], name).utf8
-            except UndecodableError:
-                continue  # told when it is read for good
-    return found
+def notebook_code(raw: bytes, path: Path, name: str) -> bytes:
+    """The code of a file: of a notebook that of its cells, for in its JSON no import stands at the start of a line."""
+    if not name.endswith(_SUFFIX) or b"import" not in raw:
+        return raw
+    try:
+        return read_any(raw, path, name).utf8
+    except UndecodableError:
+        return raw  # told when it is read for good
 
 
 def inner_name(name: str) -> str:

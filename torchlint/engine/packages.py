@@ -49,6 +49,12 @@ def import_installed(package: str) -> ModuleType:
     return module
 
 
+def installed_folders(package: str) -> Sequence[str]:
+    """The folders of the topmost package above an installed one; nothing is imported."""
+    spec = _spec(package.partition(".")[0], None)
+    return list(spec.submodule_search_locations or ()) if spec is not None else []
+
+
 def import_below(package: str, name: str) -> ModuleType:
     """Import a module of a package that is imported already.
 

@@ -1,6 +1,6 @@
 """The slow and plain way to lint: every file is parsed, by LibCST too, and every rule looks at every node.
 
-No gate, no trigger, no cut-out statement, no memory between runs. Tests compare the fast way with it.
+No gate, no trigger, no cut-out statement, no memory between runs, one process. Tests compare the fast way with it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from torchlint.engine.pair import Pairs, pair
 from torchlint.engine.site import PairedSite
 from torchlint.engine.sites import hot_enough
 from torchlint.engine.unused import unused
+from torchlint.facts.code.linking import connected
 from torchlint.facts.code.model import FileFacts
 from torchlint.rule import Finding
 from torchlint.settings.model import Settings
@@ -41,13 +42,15 @@ def slow_findings(sources: Mapping[str, Source], settings: Settings, linter: Lin
         PairingError: the trees of a file do not say the same.
     """
     files, _ = parse(sources)
-    analysis = analyse(files, settings)
     found: list[Finding] = []
-    for facts in files:
-        silenced = suppressions(facts.source)
-        drafts = [draft for draft in _drafts(analysis, facts, linter) if not silenced.covers(draft.finding)]
-        found.extend(finish(drafts, facts))
-        found.extend(unused(facts.source, linter, linter, analysis, facts))
+    for group in connected({facts.path: facts.links for facts in files}):
+        unit = [facts for facts in files if facts.path in group]
+        analysis = analyse(unit, settings)
+        for facts in unit:
+            silenced = suppressions(facts.source)
+            drafts = [draft for draft in _drafts(analysis, facts, linter) if not silenced.covers(draft.finding)]
+            found.extend(finish(drafts, facts))
+            found.extend(unused(facts.source, linter, linter, analysis, facts))
     return sorted(found, key=lambda finding: finding.order)
 
 

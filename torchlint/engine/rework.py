@@ -52,3 +52,12 @@ class Rework(Place):
         """The row where rows of a kept array become float32."""
         twin = self._expr(call)
         return self.analysis.narrowing.cast(self.facts, twin) if isinstance(twin, ast.Call) else 0
+
+    def listed(self, call: cst.Call) -> str:
+        """The collection that is listed for a random draw."""
+        twin = self._expr(call)
+        return self.analysis.enumerating.listed(self.facts, twin) if isinstance(twin, ast.Call) else ""
+
+    def filled(self) -> str:
+        """The tensor that a loop fills with numbers."""
+        return self.analysis.filling.filled(self.facts, self.twin) if isinstance(self.twin, ast.For) else ""

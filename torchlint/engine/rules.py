@@ -6,15 +6,17 @@ import json
 import pkgutil
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from torchlint.engine.packages import RulePackageError, import_below, import_installed
-from torchlint.rule import API_VERSION, Cost, Rule
+from torchlint.rule import API_VERSION, Cost, Frequency, Level, Report, Rule, RuleSet, Site, Trigger
 
 BUILT_IN = "torchlint_rules"
+_INDEX = "index.json"
 
 _API = "TORCHLINT_API"
 _CODE = re.compile(r"[A-Z]{2,}\d{3}")
@@ -31,9 +33,22 @@ def load_rules(plugins: Sequence[str] = ()) -> tuple[type[Rule], ...]:
     return _together(tuple(dict.fromkeys((BUILT_IN, *plugins))))
 
 
+def listed_rules(plugins: Sequence[str] = ()) -> tuple[type[Rule], ...]:
+    """The same rules with what the engine needs of them before there is a site.
+
+    The module of a rule that stands in the index of the built-in package is imported when it is asked to look at one.
+
+    Raises:
+        RulePackageError: as ``load_rules``.
+    """
+    return _together(tuple(dict.fromkeys((BUILT_IN, *plugins))), listed=True)
+
+
 @cache
-def _together(packages: tuple[str, ...]) -> tuple[type[Rule], ...]:
-    found = [rule for package in packages for rule in _rules_of(package)]
+def _together(packages: tuple[str, ...], listed: bool = False) -> tuple[type[Rule], ...]:
+    found = [
+        rule for package in packages for rule in (_index() if listed and package == BUILT_IN else _rules_of(package))
+    ]
     owners: dict[str, type[Rule]] = {}
     for rule in found:
         for word in (rule.code, rule.name):
@@ -108,6 +123,49 @@ def home_of(rule: type[Rule]) -> str | None:
     return None
 
 
+def _index() -> tuple[type[Rule], ...]:
+    """The built-in rules by their index; themselves where a module came or went since it was written."""
+    folder = _folder(BUILT_IN)
+    rows = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
+    modules = {
+        f"{BUILT_IN}.{path.parent.name}.{path.stem}" for path in folder.glob("*/*.py") if path.stem != "__init__"
+    }
+    if modules != {row["module"] for row in rows}:
+        return _rules_of(BUILT_IN)
+    return tuple(map(_listed, rows))
+
+
+def _listed(row: Mapping[str, Any]) -> type[Rule]:
+    """A rule that becomes the real one when it looks at a site."""
+
+    def check(_: Rule, site: Site) -> Iterator[Report]:
+        real: type[Rule] = getattr(import_below(BUILT_IN, row["module"]), row["class"])
+        return real().check(site)
+
+    trigger: dict[str, Any] = {
+        name: frozenset(value) if isinstance(value, list) else value for name, value in row["trigger"].items()
+    }
+    fields = {
+        "code": row["code"],
+        "name": row["name"],
+        "level": Level(row["level"]),
+        "set": RuleSet(row["set"]),
+        "least": Frequency(row["least"]),
+        "trigger": Trigger(**trigger),
+        "yields_to": tuple(row["yields_to"]),
+        "cuda_only": row["cuda_only"],
+        "gate": tuple(row["gate"]),
+        "torch": tuple(row["torch"]),
+        "check": check,
+    }
+    return type(row["class"], (Rule,), fields)
+
+
+def _folder(package: str) -> Path:
+    """The folder of a package."""
+    return Path(next(iter(_root(package).__path__)))
+
+
 @cache
 def _measured(package: str) -> tuple[tuple[str, str, Cost], ...]:
     """Code, name of the example and figure of every row of the package's ``figures.json``, in its order.
@@ -115,7 +173,7 @@ def _measured(package: str) -> tuple[tuple[str, str, Cost], ...]:
     Raises:
         RulePackageError: the file holds something else.
     """
-    path = Path(next(iter(_root(package).__path__))) / "figures.json"
+    path = _folder(package) / "figures.json"
     if not path.is_file():
         return ()
     names = ("saves_us", "ratio", "low", "high", "size", "device")

@@ -4,63 +4,90 @@ from __future__ import annotations
 
 import ast
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from torchlint.engine.analysis import Analysis, Unparsed, parse
-from torchlint.engine.gate import passing
+from torchlint.cache.world import look
+from torchlint.engine.analysis import Unparsed, parse
+from torchlint.engine.broken import SYNTAX_ERROR, syntax_error
 from torchlint.engine.known import Known
-from torchlint.engine.limits import too_large
-from torchlint.engine.linking import linked
-from torchlint.engine.mishap import kept_going, mishap
-from torchlint.engine.notebooks import by_cells, inner_name, notebook_codes, outer_name, outside, row_of_cell
+from torchlint.engine.memory import Memory
+from torchlint.engine.notebooks import by_cells, inner_name, row_of_cell
+from torchlint.engine.processes import Done, lint_all
+from torchlint.engine.reading import ChangedWhileReadError, File, Reader, passing
+from torchlint.engine.recall import Recall
 from torchlint.engine.result import FixedFile, NoCodeError, Problem, Result, Skipped
-from torchlint.engine.rules import costs_of, load_rules
+from torchlint.engine.rules import costs_of, listed_rules
 from torchlint.engine.scope import Scope, Scopes, SettingsOf
-from torchlint.engine.unused import unused
+from torchlint.engine.units import Target, Unit, together
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.hotness.roots import is_test
 from torchlint.facts.hotness.why import explain, shortened
-from torchlint.rule import Finding, Level, PlainFix, Position
+from torchlint.rule import Finding, PlainFix
 from torchlint.rule.frequency import Why
-from torchlint.rule.versions import Target
 from torchlint.settings.model import Settings
 from torchlint.settings.root import is_root
-from torchlint.sources.decode import UndecodableError, read_any
+from torchlint.sources.decode import UndecodableError
 from torchlint.sources.suppress import Suppressions, suppressions
 from torchlint.sources.text import Source
-from torchlint.sources.walk import python_files, walk
+from torchlint.sources.walk import Walk, walk
 from torchlint.sources.write import ChangedMeanwhileError, UnencodableError, remove_strays, replace_file
 
-SYNTAX_ERROR = "TL000"
+Parsed = dict[tuple[str, bytes], FileFacts | Unparsed | None]
+"""Facts of texts, by the name and the bytes of each."""
 
 
 def check(
-    paths: Sequence[Path], settings: Settings, stdin: Source | None = None, own: SettingsOf | None = None
+    paths: Sequence[Path],
+    settings: Settings,
+    stdin: Source | None = None,
+    own: SettingsOf | None = None,
+    opened: Sequence[Source] = (),
+    parsed: Parsed | None = None,
+    memory: Memory | None = None,
 ) -> Result:
     """Lint files and folders; with ``settings.fix`` also write what the fixes make of them.
 
-    ``stdin`` is linted in place of the file of its name, and its fixed text is only returned. Facts come from the whole
-    project, findings only for what was asked. ``own`` gives the settings of each file: which rules look at it, and
-    which fixes are taken.
+    ``stdin`` and the texts that are ``opened`` in an editor are linted in place of the files of their names, and their
+    fixed texts are only returned. Facts come from the whole project, findings only for what was asked. ``parsed`` is
+    what earlier runs parsed, and is kept up to date. ``own`` gives the settings of each file: which rules look at it,
+    and which fixes are taken. ``memory`` is what earlier runs know of files, and takes up what this one finds out; runs
+    that fix, or that are given texts, make no use of it.
 
     Raises:
         SettingsError: a selector fits no rule, or the settings of a file are wrong.
         UnusableError: the baseline cannot be read, or git does not know the revision.
     """
-    run = _Run.prepare(paths, settings, stdin, own)
-    if settings.fix or settings.diff:
+    given = {source.name: source for source in (stdin, *opened) if source is not None}
+    fixing = settings.fix or settings.diff
+    if memory is not None and not fixing and not given:
+        try:
+            run = Run.prepare(paths, settings, given, own, memory)
+            return run.result(Recall(run, memory).findings())
+        except ChangedWhileReadError:
+            memory.seen.clear()  # what this run saw is no world that ever was
+    run = Run.prepare(paths, settings, given, own)
+    run.parsed = parsed if parsed is not None else {}
+    if fixing:
         return run.fixed()
     findings = run.lint(run.sources)
+    if parsed is not None:
+        _forget(parsed, {**run.context, **run.sources})
     return run.result(findings)
+
+
+def _forget(parsed: Parsed, sources: Mapping[str, Source]) -> None:
+    """Keep what was parsed of these texts alone, so that a long session does not grow with every change."""
+    current = {(name, source.utf8) for name, source in sources.items()}
+    for key in parsed.keys() - current:
+        del parsed[key]
 
 
 def linted_files(paths: Sequence[Path], settings: Settings, own: SettingsOf | None = None) -> Result:
     """The files that would be linted, by name in ``Result.names``; nothing is read."""
-    scopes = Scopes(Scope.of(settings, load_rules(settings.plugins), {}, []), own)
+    scopes = Scopes(Scope.of(settings, listed_rules(settings.plugins), {}, []), own)
     found = walk(paths, settings)
     names = _wanted(found.files, paths, settings, scopes)
     problems = [Problem(path, message) for path, message in found.problems]
@@ -75,14 +102,15 @@ def explain_hot(path: Path, row: int, settings: Settings, *, cell: int | None = 
     Raises:
         NoCodeError: no statement stands on that row, or the file cannot be read.
     """
-    run = _Run.prepare([path], replace(settings, baseline=None, since=None), None, None)
+    run = Run.prepare([path], replace(settings, baseline=None, since=None), {})
     name = _name(path.absolute(), settings.root)
     _readable(run, path, name)
-    analysis, broken = run.analysed({**run.context, **run.sources})
+    units, broken = run.units({each: source for each, source in run.sources.items() if each == name})
     if name in broken:
         raise NoCodeError(f"{name}:{broken[name].row}: {broken[name].message}")
-    facts = analysis.project.files.get(inner_name(name))
-    if facts is None:
+    analysis = units[0].analysis() if units else None
+    facts = analysis.project.files.get(inner_name(name)) if analysis is not None else None
+    if analysis is None or facts is None:
         return Why(reasons=(_unread(name),))
     if cell is not None:
         row = row_of_cell(facts.source, name, cell, row)
@@ -100,14 +128,13 @@ def explain_hot(path: Path, row: int, settings: Settings, *, cell: int | None = 
     return by_cells(why, {name: facts.source for name, facts in analysis.project.files.items()})
 
 
-def _readable(run: _Run, path: Path, name: str) -> None:
+def _readable(run: Run, path: Path, name: str) -> None:
     """Raise if a file that is to be explained could not be read."""
     for problem in run.result_.problems:
         if problem.path in (name, str(path)):
             raise NoCodeError(f"{name}: {problem.message}")
-    for finding in run.result_.findings:
-        if finding.path == name:
-            raise NoCodeError(f"{name}:{finding.start.row}: {finding.message}")
+    if name in run.unreadable:
+        raise NoCodeError(f"{name}:{run.unreadable[name].row}: {run.unreadable[name].message}")
 
 
 def _unread(name: str) -> str:
@@ -126,130 +153,175 @@ def _rows(stmt: ast.stmt) -> range:
 
 
 @dataclass(eq=False, slots=True)
-class _Run:
+class Run:
     """The files of one run: those to report on, and those that are only read for their facts."""
 
     settings: Settings
     scopes: Scopes
     known: Known
-    sources: dict[str, Source]
-    context: dict[str, Source]
-    stdin: str
-    result_: Result
-    parsed: dict[tuple[str, bytes], FileFacts | Unparsed | None] = field(default_factory=dict)
+    given: Mapping[str, Source]
+    memory: Memory | None = None
+    files: dict[str, File] = field(default_factory=dict)
+    wanted: frozenset[str] = frozenset()
+    sources: dict[str, Source] = field(default_factory=dict)
+    context: dict[str, Source] = field(default_factory=dict)
+    unreadable: dict[str, Unparsed] = field(default_factory=dict)
+    result_: Result = field(default_factory=Result)
+    parsed: Parsed = field(default_factory=dict)
 
     @classmethod
-    def prepare(cls, paths: Sequence[Path], settings: Settings, stdin: Source | None, own: SettingsOf | None) -> _Run:
-        """Select the rules and read the files."""
-        scopes = Scopes(Scope.of(settings, load_rules(settings.plugins), costs_of(settings.plugins), []), own)
-        run = cls(settings, scopes, Known.of(settings), {}, {}, stdin.name if stdin else "", Result())
-        run._read(paths, stdin)
+    def prepare(
+        cls,
+        paths: Sequence[Path],
+        settings: Settings,
+        given: Mapping[str, Source],
+        own: SettingsOf | None = None,
+        memory: Memory | None = None,
+    ) -> Run:
+        """Select the rules and find the files; without memory they are all read."""
+        plugins = settings.plugins
+        scopes = Scopes(Scope.of(settings, listed_rules(plugins), costs_of(plugins), []), own)
+        run = cls(settings, scopes, Known.of(settings), given, memory)
+        run._find(paths)
+        if memory is None:
+            run.load(sorted(run.files))
         return run
 
-    def _read(self, paths: Sequence[Path], stdin: Source | None) -> None:
+    def _find(self, paths: Sequence[Path]) -> None:
+        """Find the files that pass the gate."""
         found = walk(paths, self.settings)
         self.result_.problems.extend(Problem(path, message) for path, message in found.problems)
         wanted = _wanted(found.files, paths, self.settings, self.scopes)
-        texts: dict[str, bytes] = {}
-        broken: dict[str, Path] = {}
-        given = {**wanted, **({stdin.name: stdin.path} if stdin is not None else {})}
-        for name, path in {**self._project(given), **wanted}.items():
-            try:
-                reason = too_large(path)
-                if not reason:
-                    texts[name] = path.read_bytes()
-            except OSError as error:
-                if name in wanted:
-                    reason = error.strerror or type(error).__name__
-                    self.result_.problems.append(Problem(name, f"cannot be read: {reason}"))
-                continue
-            if reason and name in wanted:
-                self.result_.skipped.append(Skipped(name, reason))
-            broken[name] = path
-        if stdin is not None:
-            texts[stdin.name] = stdin.utf8
-        self.result_.files = len(wanted) + (stdin is not None)
-        gate = {word.encode() for rule in self.scopes.available for word in rule.gate}
-        for name in sorted(passing({**texts, **notebook_codes(texts, broken)}, gate)):
-            target = self.sources if name in wanted or name == self.stdin else self.context
-            if stdin is not None and name == stdin.name:
-                target[name] = stdin
-                continue
-            try:
-                target[name] = read_any(texts[name], broken[name], name)
-            except UndecodableError as error:
-                if name in wanted:
-                    unparsed = Unparsed(str(error), error.row, error.column)
-                    self.result_.findings.append(_syntax_error(name, unparsed, self.scopes.run.linter.target))
+        asked = {**wanted, **{name: source.path for name, source in self.given.items()}}
+        project = {**self._project(asked, found), **wanted}
+        if self.memory is not None:
+            self.memory.look_for(self.scopes.words)
+        reader = Reader(self.scopes.words, self.memory)
+        files, problems, skipped = reader.read_all(project)
+        self.result_.problems.extend(Problem(name, told) for name, told in problems.items() if name in wanted)
+        self.result_.skipped.extend(Skipped(name, told) for name, told in skipped.items() if name in wanted)
+        files.update((name, reader.given(source)) for name, source in self.given.items())
+        self.result_.files = len(asked)
+        self.files = {name: files[name] for name in sorted(passing(files.values(), self.scopes.selected_words))}
+        self.wanted = frozenset(asked)
+        self.result_.context = len(self.files.keys() - asked.keys())
 
-    def _project(self, wanted: Mapping[str, Path]) -> dict[str, Path]:
+    def _project(self, wanted: Mapping[str, Path], found: Walk) -> dict[str, Path]:
         """All files of the project, for their facts."""
         root = self.settings.root
-        if self.settings.no_context:
-            return {}
-        if not is_root(root):  # no project in sight: the folders of the files, not everything below the root
-            folders = {path.parent for path in wanted.values()}
-            return {_name(p, root): p for folder in sorted(folders) for p in sorted(folder.glob("*.py")) if p.is_file()}
-        return {_name(path, root): path for path in python_files(root, self.settings)}
+        seen = dict(found.folders)
+        files: dict[str, Path] = {}
+        if not self.settings.no_context and is_root(root):
+            walked = walk([root], self.settings)
+            seen.update(walked.folders)
+            files = {_name(path, root): path for path in walked.files}
+        elif not self.settings.no_context:
+            # No project in sight: the folders of the files, not everything below the root.
+            folders = sorted({path.parent for path in wanted.values()})
+            seen.update({str(folder): look(str(folder)) for folder in folders if str(folder) not in seen})
+            files = {
+                _name(path, root): path for each in folders for path in sorted(each.glob("*.py")) if path.is_file()
+            }
+        if self.memory is not None:
+            self.memory.seen.update({f"d{folder}": told for folder, told in seen.items()})
+            self.memory.whole = not self.settings.no_context and is_root(root)
+        return files
+
+    def load(self, names: Iterable[str]) -> None:
+        """Read the texts of files, as far as they are texts.
+
+        Raises:
+            ChangedWhileReadError: a file that memory knows is no longer what it was.
+        """
+        for name in names:
+            if name in self.sources or name in self.context:
+                continue
+            target = self.sources if name in self.wanted else self.context
+            if name in self.given:
+                target[name] = self.given[name]
+                continue
+            try:
+                target[name] = self.files[name].source()
+            except UndecodableError as error:
+                self.unreadable[name] = Unparsed(str(error), error.row, error.column)
 
     # linting --------------------------------------------------------------------------------------------------------
 
-    def analysed(self, sources: Mapping[str, Source]) -> tuple[Analysis, dict[str, Unparsed]]:
-        """Facts of the given texts and of the rest of the project; unchanged files are parsed once per run."""
-        files: list[FileFacts] = []
-        broken: dict[str, Unparsed] = {}
+    def facts(self, source: Source) -> FileFacts | Unparsed | None:
+        """The facts of a text, or why there are none; ``None`` for a test. The same text is parsed once per run."""
+        key = source.name, source.utf8
+        if key not in self.parsed:
+            inner = inner_name(source.name)
+            good, bad = parse({inner: replace(source, name=inner)})
+            self.parsed[key] = good[0] if good else bad.get(inner)
+        return self.parsed[key]
+
+    def units(self, sources: Mapping[str, Source]) -> tuple[list[Unit], dict[str, Unparsed]]:
+        """What hangs together of the given texts and the rest of the project, and what cannot be parsed, by name.
+
+        Where none of the given texts is among the files of a unit, it is left out.
+        """
         everything = {**self.context, **sources}
-        for name in sorted(everything):
-            source = everything[name]
-            key = name, source.utf8
-            if key not in self.parsed:
-                inner = inner_name(name)
-                good, bad = parse({inner: replace(source, name=inner)})
-                self.parsed[key] = good[0] if good else bad.get(inner)
-            facts = self.parsed[key]
+        known = {name: self.facts(everything[name]) for name in sorted(everything)}
+        broken = {name: facts for name, facts in known.items() if isinstance(facts, Unparsed)}
+        groups = together({name: facts.links for name, facts in known.items() if isinstance(facts, FileFacts)})
+        # What has no facts, as tests have none, may still hold comments that a rule looks at.
+        groups += [[name] for name in sources if known[name] is None]
+        units = (self.unit(group, known, sources) for group in groups if not sources.keys().isdisjoint(group))
+        return list(units), broken
+
+    def unit(
+        self,
+        names: Iterable[str],
+        known: Mapping[str, FileFacts | Unparsed | None],
+        sources: Mapping[str, Source],
+    ) -> Unit:
+        """A unit of files, of which those among ``sources`` are reported on."""
+        files: list[FileFacts] = []
+        targets: dict[str, Target] = {}
+        for name in names:
+            facts = known[name]
             if isinstance(facts, FileFacts):
                 files.append(facts)
-            elif facts is not None:
-                broken[name] = facts
-        analysis, problems = linked(files, self.settings)
-        self._tell(*(replace(problem, path=outer_name(problem.path)) for problem in problems))
-        return analysis, broken
+            if name in sources:
+                scope = self.scopes.of(sources[name].path)
+                heed = not self.settings.ignore_noqa
+                targets[name] = Target(sources[name], scope, self._shown(sources[name], scope), heed)
+        return Unit(files, targets, self.settings)
 
     def lint(self, sources: Mapping[str, Source]) -> dict[str, list[Finding]]:
         """Findings of all files to report on, by name, without the suppressed ones."""
-        analysis, broken = self.analysed(sources)
-        found: dict[str, list[Finding]] = {}
-        for name, source in sources.items():
-            scope = self.scopes.of(source.path)
-            if name in broken:
-                broke = broken[name]
-                found[name] = [] if broke.too_much else [_syntax_error(name, broke, scope.linter.target)]
-                continue
-            facts = analysis.project.files.get(inner_name(name))
-            drafts: list[Finding] = []
-            with kept_going(lambda error, name=name: self._tell(mishap(name, "linting", error))):  # type: ignore[misc]
-                drafts += self._drafts(analysis, facts, source, scope)
-            found[name] = [scope.offered(finding) for finding in self.known.unknown(drafts, source)]
-        self.result_.skipped += [
-            skipped
-            for name in sources
-            if name in broken and broken[name].too_much
-            if (skipped := Skipped(name, broken[name].message)) not in self.result_.skipped
-        ]
-        return found
+        units, broken = self.units(sources)
+        drafts = {done.name: done.findings for done in self.done(units)}
+        return {
+            name: self.broken(name, broken[name]) if name in broken else self.offered(source, drafts.get(name, ()))
+            for name, source in sources.items()
+        }
 
-    def _drafts(self, analysis: Analysis, facts: FileFacts | None, source: Source, scope: Scope) -> Iterator[Finding]:
-        """What the rules say of a file, and which of its comments silence nothing."""
-        if facts is not None:
-            yield from map(outside, scope.linter.lint(analysis, facts, self._shown(source, scope)))
-        heed = not self.settings.ignore_noqa
-        idle = unused(source, scope.linter, scope.every, analysis, facts, heed=heed)
-        yield from (finding for finding in idle if finding.code not in scope.ignored(source.path))
+    def broken(self, name: str, why: Unparsed) -> list[Finding]:
+        """The finding for a file that has no facts; of one that is too large it is only noted."""
+        if not why.too_much:
+            return [syntax_error(name, why, self.scopes.of(self.files[name].path).linter.target)]
+        skipped = Skipped(name, why.message)
+        self.result_.skipped += [skipped] if skipped not in self.result_.skipped else []
+        return []
+
+    def done(self, units: Sequence[Unit]) -> Iterator[Done]:
+        """Lint units; what goes wrong is noted."""
+        for done in lint_all(units, self.settings.jobs):
+            self.result_.unpaired += done.unpaired
+            self._tell(*done.problems)
+            yield done
 
     def _tell(self, *problems: Problem) -> None:
         """Note problems, of those that say the same the first."""
         told = {(problem.path, problem.message) for problem in self.result_.problems}
         self.result_.problems += [problem for problem in problems if (problem.path, problem.message) not in told]
+
+    def offered(self, source: Source, drafts: Iterable[Finding]) -> list[Finding]:
+        """What is to be shown of the findings of a file: nothing known, and fixes only where they are wanted."""
+        scope = self.scopes.of(source.path)
+        return [scope.offered(finding) for finding in self.known.unknown(drafts, source)]
 
     def _shown(self, source: Source, scope: Scope) -> Callable[[Finding], bool]:
         """Whether a finding of a file is to be shown: no comment and no setting for the file silences it."""
@@ -269,14 +341,15 @@ class _Run:
         """The findings of all files in order, with the texts they point into."""
         result = self.result_
         result.findings.extend(finding for name in findings for finding in findings[name])
+        unreadable = ((name, why) for name, why in self.unreadable.items() if name in self.wanted - findings.keys())
+        result.findings.extend(finding for name, why in unreadable for finding in self.broken(name, why))
         result.findings.sort(key=lambda finding: finding.order)
         result.sources = {**result.sources, **self.sources}
-        result.problems.extend(self.scopes.problems)
-        result.unpaired = self.scopes.unpaired
-        result.context = len(self.context)
         result.plugins = self.scopes.plugins
-        result.stale = self.known.stale({name: self.scopes.of(source.path) for name, source in self.sources.items()})
-        result.accepts = {name: self.scopes.of(source.path).accepts for name, source in self.sources.items()}
+        broken = {finding.path for finding in result.findings if finding.code == SYNTAX_ERROR}
+        scopes = {name: self.scopes.of(self.files[name].path) for name in self.files.keys() & self.wanted}
+        result.stale = self.known.stale({name: scope for name, scope in scopes.items() if name not in broken})
+        result.accepts = {name: scope.accepts for name, scope in scopes.items()}
         result.problems.sort(key=lambda problem: (problem.path, problem.message))
         return result
 
@@ -291,12 +364,12 @@ class _Run:
         remaining = dict(outcome.remaining)
         unwritten = []
         if self.settings.fix and not self.settings.diff:
-            named = [source.path for name, source in self.sources.items() if name != self.stdin]
+            named = [source.path for name, source in self.sources.items() if name not in self.given]
             for folder in sorted({Path(os.path.realpath(path)).parent for path in named}):
                 remove_strays(folder)
         for name, applied in outcome.applied.items():
             before, after = self.sources[name], outcome.sources[name]
-            if self.settings.fix and not self.settings.diff and name != self.stdin:
+            if self.settings.fix and not self.settings.diff and name not in self.given:
                 try:
                     replace_file(before, after)
                 except (ChangedMeanwhileError, UnencodableError, OSError) as error:
@@ -330,22 +403,3 @@ def _name(path: Path, root: Path) -> str:
         return path.relative_to(root).as_posix()
     except ValueError:
         return Path(os.path.relpath(path, root)).as_posix()
-
-
-def _syntax_error(name: str, unparsed: Unparsed, target: Target) -> Finding:
-    """The finding for a file that Python cannot read; one that is for a newer Python may well be in order."""
-    python = sys.version_info[:2]
-    newer = target.python is not None and target.python > python
-    doubt = f"; torchlint runs on Python {python[0]}.{python[1]}, and the project is for a newer one" if newer else ""
-    start = Position(unparsed.row, max(1, unparsed.column))
-    finding = Finding(
-        code=SYNTAX_ERROR,
-        name="syntax-error",
-        message=f"{unparsed.message}{doubt}",
-        level=Level.ERROR,
-        path=name,
-        start=start,
-        end=replace(start, column=start.column + 1),
-        rows=(unparsed.row, unparsed.row),
-    )
-    return replace(finding, fingerprint=f"{SYNTAX_ERROR}:{name}")

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from torchlint.engine.lint import Linter
 from torchlint.engine.result import Problem
-from torchlint.engine.rules import costs_of, load_rules
+from torchlint.engine.rules import costs_of, listed_rules
 from torchlint.rule import Cost, Finding, PlainFix, Rule
 from torchlint.rule.versions import Target, Version
 from torchlint.settings.model import Settings
-from torchlint.settings.select import check_options, matching, resolve
+from torchlint.settings.select import UnknownWordError, check_options, matching, resolve
 from torchlint.sources.globs import Globs
 
 SettingsOf = Callable[[Path], Settings]
@@ -36,11 +36,19 @@ class Scope:
         costs: Costs,
         problems: list[Problem],
     ) -> Scope:
-        """Select the rules.
+        """Select the rules, and check every word in the settings that stands for rules.
 
         Raises:
             SettingsError: a selector fits no rule, or a rule has no such option.
         """
+        try:
+            return cls._of(settings, available, costs, problems)
+        except UnknownWordError as error:
+            error.file = settings.file
+            raise
+
+    @classmethod
+    def _of(cls, settings: Settings, available: Sequence[type[Rule]], costs: Costs, problems: list[Problem]) -> Scope:
         codes = resolve(
             available,
             select=settings.select,
@@ -53,6 +61,8 @@ class Scope:
         target = Target(_version(settings.target_torch), _version(settings.target_version))
         scope = cls(settings, Linter(rules, costs, available, problems, target=target), available)
         scope.unfixable  # noqa: B018  a wrong selector is told before anything is read
+        for _, selectors in settings.per_file_ignores:
+            matching(selectors, available, "per-file-ignores")
         return scope
 
     @cached_property
@@ -124,28 +134,24 @@ class Scopes:
         if known is None:
             run, linter = self.run, self.run.linter
             alike = settings.plugins == run.settings.plugins
-            available = run.available if alike else load_rules(settings.plugins)
+            available = run.available if alike else listed_rules(settings.plugins)
             costs = linter.costs if alike else costs_of(settings.plugins)
             known = Scope.of(settings, available, costs, linter.problems)
             self._known[id(settings)] = known
         return known
 
     @property
-    def available(self) -> frozenset[type[Rule]]:
-        """The rules of all scopes so far, selected or not."""
-        return frozenset(rule for scope in self._known.values() for rule in scope.available)
+    def words(self) -> tuple[str, ...]:
+        """The words of which a file must hold one to be of interest to any rule of any scope so far."""
+        return tuple(sorted({word for scope in self._known.values() for rule in scope.available for word in rule.gate}))
+
+    @property
+    def selected_words(self) -> frozenset[str]:
+        """Of these words those that matter to selected rules."""
+        rules = (rule for scope in self._known.values() for rule in scope.linter.rules)
+        return frozenset(word for rule in rules for word in rule.gate)
 
     @property
     def plugins(self) -> tuple[str, ...]:
         """The rule packages of all scopes so far, besides the built-in one."""
         return tuple(sorted({package for scope in self._known.values() for package in scope.settings.plugins}))
-
-    @property
-    def unpaired(self) -> int:
-        """How many statements no rule could look at."""
-        return sum(scope.linter.unpaired for scope in self._known.values())
-
-    @property
-    def problems(self) -> Sequence[Problem]:
-        """What went wrong in rules; the linters of all scopes write into one list."""
-        return self.run.linter.problems

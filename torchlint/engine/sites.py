@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from torchlint.engine.analysis import Analysis
@@ -34,6 +34,9 @@ class Triggers:
     stored: list[Rule] = field(default_factory=list)
     ensembles: list[Rule] = field(default_factory=list)
     assigned: dict[str, list[Rule]] = field(default_factory=dict)
+    takers: list[Rule] = field(default_factory=list)
+    breaks: list[Rule] = field(default_factory=list)
+    integers: list[Rule] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for rule in self.rules:
@@ -59,6 +62,12 @@ class Triggers:
                 self.ensembles.append(rule)
             if rule.trigger.grown:
                 self.grown.append(rule)
+            if rule.trigger.takers:
+                self.takers.append(rule)
+            if rule.trigger.breaks:
+                self.breaks.append(rule)
+            if rule.trigger.integers:
+                self.integers.append(rule)
             if rule.trigger.imports:
                 self.imports.append(rule)
             if rule.trigger.stored:
@@ -84,9 +93,23 @@ class Triggers:
             rules = [rule for rule in self.grown if hot_enough(analysis, facts, node, rule)]
             if rules:
                 yield node, rules
+        yield from self._compiled(analysis, facts)
         yield from self._imports(facts)
         yield from self._stored(analysis, facts)
         yield from self._assigned(analysis, facts)
+
+    def _compiled(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
+        compiling = analysis.compiling
+        wanted: list[tuple[list[Rule], Iterable[ast.expr]]] = [
+            (self.takers, compiling.bypasses.takers(facts) if self.takers else ()),
+            (self.breaks, compiling.breaks.of(facts) if self.breaks else ()),
+            (self.integers, compiling.integers.of(facts) if self.integers else ()),
+        ]
+        for rules, nodes in wanted:
+            for node in nodes:
+                hot = [rule for rule in rules if hot_enough(analysis, facts, node, rule)]
+                if hot:
+                    yield node, hot
 
     def _assigned(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
         for name, wanted in self.assigned.items():

@@ -143,6 +143,11 @@ class Surroundings(Place):
         twin = self._expr(node)
         return twin is not None and self.analysis.idle.calls(self.facts, twin, name)
 
+    def called_later(self, node: cst.CSTNode) -> bool:
+        """Whether what an expression is assigned to is called."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.idle.called(self.facts, twin)
+
     def tried_uncalled(self, node: cst.CSTNode) -> bool:
         """Whether an expression stands in a ``try`` whose body does not use what it is assigned to."""
         twin = self._expr(node)
@@ -183,6 +188,17 @@ class Surroundings(Place):
     def polls(self) -> bool:
         """Whether a ``while`` only asks whether something has happened."""
         return isinstance(self.twin, ast.While) and self.analysis.waiting.polls(self.facts, self.twin)
+
+    def steps_one(self, call: cst.Call) -> bool:
+        """Whether a call in a loop steps one environment with a network's action."""
+        twin = self._expr(call)
+        return isinstance(twin, ast.Call) and self.analysis.pacing.alone(self.facts, twin)
+
+    def updated_each_step(self, call: cst.Call) -> int:
+        """The row of a call that runs a gradient update for each step."""
+        twin = self._expr(call)
+        update = self.analysis.pacing.updated(self.facts, twin) if isinstance(twin, ast.Call) else None
+        return update.lineno if update is not None else 0
 
     def only_indexes(self, node: cst.CSTNode) -> bool:
         """Whether the elements that a ``for`` goes over only index tensors and arrays."""

@@ -54,11 +54,17 @@ def _of_rule(
     silencing: Suppressions,
 ) -> list[Finding]:
     table = LineTable(source.utf8)
+    own = frozenset({rule.code, rule.name})
     found = []
-    for each in unused_marks(marks, findings, lambda word: is_selector(word, known), (rule.code, rule.name)):
+    for each in unused_marks(marks, findings, lambda word: is_selector(word, known), own):
         finding = _finding(source, table, each, rule)
-        # A comment for everything does not silence what is said of itself.
-        if all(mark is each.mark and rule.code not in (mark.selectors or ()) for mark in silencing.covering(finding)):
+        # What is said of a comment it does not silence itself, unless it names this rule.
+        heeded = [
+            mark
+            for mark in silencing.covering(finding)
+            if mark is not each.mark or own.intersection(mark.selectors or ())
+        ]
+        if not heeded:
             found.append(finding)
     return fingerprinted(found, source)
 

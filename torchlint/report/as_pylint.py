@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from torchlint.report.context import Context
-from torchlint.report.escape import visible, visible_path
+from torchlint.report.escape import visible
 from torchlint.report.words import with_reasons
 
 
 def render(context: Context) -> str:
     """One line for each finding, in order."""
     return "".join(
-        f"{visible_path(finding.path)}:{finding.start.row}: [{finding.code}] {visible(with_reasons(finding))}\n"
+        f"{visible(finding.path)}:{finding.start.row}: [{finding.code}] {visible(with_reasons(finding))}\n"
         for finding in context.findings
     )

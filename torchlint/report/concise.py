@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchlint.report.context import Context
-from torchlint.report.escape import visible, visible_path
+from torchlint.report.escape import visible
 from torchlint.rule import Finding, Level
 
 _STYLES = {Level.ERROR: "1;31", Level.WARNING: "1;33", Level.NOTE: "1;36"}
@@ -25,6 +25,6 @@ def marked_code(context: Context, finding: Finding) -> str:
 
 
 def _line(context: Context, finding: Finding) -> str:
-    place = f"{visible_path(finding.path)}:{finding.start.row}:{finding.start.column}:"
+    place = f"{visible(finding.path)}:{finding.start.row}:{finding.start.column}:"
     why = f"; hot: {finding.hot.describe()}" if finding.hot.path else ""
     return f"{place} {marked_code(context, finding)} {visible(finding.message + why)}"

@@ -27,6 +27,7 @@ class Context:
         files: how many files were looked at.
         unsafe_fixes, accept: what the user takes besides the safe fixes; ``accepts``: by name, where files differ.
         own: what the user measured, by code of the rule; for people, never for programs.
+        partial: what a baseline knows, or what stands on unchanged lines, is left out.
         diff: fixes are only shown, not written.
         color: write ANSI colours. terminal: the text goes to one, so control characters must not get there.
         unicode: box drawing and arrows can be written. width: of the lines, in terminal cells.
@@ -48,6 +49,7 @@ class Context:
     accept: frozenset[Change] = frozenset()
     accepts: Mapping[str, Accepts] = field(default_factory=dict)
     own: Mapping[str, tuple[Cost, ...]] = field(default_factory=dict)
+    partial: bool = False
     diff: bool = False
     color: bool = False
     terminal: bool = False

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 # Controls, invisible format characters (bidirectional overrides, zero-width joiners), lone surrogates, and the two
 # Unicode line separators: each of them can move the cursor, end a line for some reader, or hide what is really there.
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-_COMMANDS = ("::", "##")
+_COLONS = re.compile(r"^([ \t]*):(?=:)", re.MULTILINE)
+_NUMBER_SIGNS = re.compile(r"##(?=\[|vso\[)", re.IGNORECASE)
 
 
 def visible(text: str, keep: str = "") -> str:
@@ -17,15 +19,19 @@ def visible(text: str, keep: str = "") -> str:
     return "".join(_show(char) if char not in keep else char for char in text)
 
 
-def visible_path(path: str) -> str:
-    """The name of a file for the start of a line, where services that run builds look for commands (``::error::``)."""
-    return visible(f"./{path}" if path.lstrip().startswith(_COMMANDS) else path)
-
-
 def _show(char: str) -> str:
     if unicodedata.category(char) not in _UNSAFE:
         return char
     return char.encode("unicode_escape").decode("ascii")
+
+
+def defused(text: str) -> str:
+    r"""Lines for people, which a service that runs torchlint may read for commands: none of them is one.
+
+    GitHub takes a line that begins with ``::`` for a command, and it and Azure one with ``##[`` or ``##vso[`` anywhere;
+    a file may be called so.
+    """
+    return _NUMBER_SIGNS.sub(r"#\\x23", _COLONS.sub(r"\1\\x3a", text))
 
 
 def encodable(text: str) -> str:

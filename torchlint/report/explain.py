@@ -154,7 +154,8 @@ def _body(body: str, pen: Pen) -> Iterator[str]:
             yield ""
         if index % 2:
             code = part.removeprefix("python\n")
-            yield from pen.lines(Syntax(code, "python", theme="ansi_dark", background_color="default"), indent=4)
+            drawn = Syntax(code, "python", theme="ansi_dark", background_color="default", word_wrap=True)
+            yield from pen.lines(drawn, indent=4)
         else:
             yield from pen.lines(Markdown(part), indent=2)
 

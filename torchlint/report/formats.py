@@ -32,6 +32,8 @@ FORMATS: Mapping[str, str] = MappingProxyType(
 )
 # For people, in the encoding of their terminal; the others are for programs, which read UTF-8 whatever the locale says.
 FOR_PEOPLE = frozenset({"full", "concise", "grouped", "pylint", "statistics"})
+# These say what each rule is about, which only its own module knows.
+DESCRIBE_RULES = frozenset({"sarif"})
 _BY_CELL = frozenset({"full", "concise", "grouped", "pylint", "json", "json-lines", "markdown"})
 IN_PLACE_OF_FINDINGS = frozenset({"diff", "statistics", "statistics-json"})
 

@@ -6,7 +6,7 @@ from itertools import groupby
 
 from torchlint.report.concise import marked_code
 from torchlint.report.context import Context
-from torchlint.report.escape import visible, visible_path
+from torchlint.report.escape import visible
 from torchlint.rule import Finding
 
 
@@ -17,7 +17,7 @@ def render(context: Context) -> str:
 
 
 def _group(context: Context, path: str, findings: list[Finding]) -> str:
-    name = visible_path(path)
+    name = visible(path)
     title = f"\x1b[1m{name}\x1b[0m" if context.color else name
     places = [f"{finding.start.row}:{finding.start.column}" for finding in findings]
     width = max(map(len, places))

@@ -70,7 +70,7 @@ def _rule(finding: Finding, rule: type[Rule] | None) -> dict[str, object]:
     text = as_markdown([explanation]).partition("\n")[2].strip()
     return {
         **described,
-        "fullDescription": {"text": explanation.introduction},
+        "fullDescription": {"text": explanation.introduction.replace("`", "")},
         "help": {"text": text, "markdown": text},
     }
 

@@ -39,7 +39,8 @@ def _remaining(context: Context) -> str:
 
 
 def _nothing(context: Context, where: str) -> str:
-    return f"Nothing slow found in {where}" if context.files and not context.diff else ""
+    what = "Nothing new" if context.partial else "Nothing slow"
+    return f"{what} found in {where}" if context.files and not context.diff else ""
 
 
 def _fixable(context: Context) -> str:

@@ -1,6 +1,7 @@
 """The floor that rules stand on: everything a rule module may import besides ``torchlint.cst``."""
 
 from torchlint.rule.base import Example, Fix, Input, Report, Rule, RuleSet, Trigger
+from torchlint.rule.compiling import Break, Bypass, Changing, Splits, Taken, Way
 from torchlint.rule.finding import (
     Applicability,
     Change,
@@ -25,8 +26,11 @@ __all__ = [
     "UNKNOWN",
     "Applicability",
     "Average",
+    "Break",
+    "Bypass",
     "CallSite",
     "Change",
+    "Changing",
     "Cost",
     "Device",
     "Edit",
@@ -51,7 +55,10 @@ __all__ = [
     "RuleSet",
     "Run",
     "Site",
+    "Splits",
+    "Taken",
     "Trigger",
     "Use",
     "Value",
+    "Way",
 ]

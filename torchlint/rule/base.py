@@ -57,6 +57,9 @@ class Trigger:
             ``os.environ["KEY"] = x``, ``torch.backends`` of ``torch.backends.cudnn.benchmark = x``; the site's node is
             the target.
         ensembles: calls in loops that run one of several networks built alike (see ``Site.ensemble``).
+        takers: calls that keep a module which the same function compiles later.
+        breaks: calls and tests that break the graph of compiled code (see ``Site.breaks_graph``).
+        integers: attributes that compiled code reads and hot code changes (see ``Site.recompiles``).
         assigned: attributes; the site's node is the value that is assigned to one of an object other than ``self``.
         suppressions: comments that silence findings but silence none. They are no nodes: what there is to say is said
             under the rule's name without a call of ``check``.
@@ -80,6 +83,9 @@ class Trigger:
     ensembles: bool = False
     assigned: frozenset[str] = frozenset()
     suppressions: bool = False
+    takers: bool = False
+    breaks: bool = False
+    integers: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,10 +59,12 @@ class Picked:
     Attributes:
         carried: each round computes with the result of the one before: a recurrence, such as a discounted sum.
         single: the elements are single numbers as far as is known, not rows of several environments.
+        prepared: something that it reads was computed from several tensors at once, before the loop.
     """
 
     carried: bool = False
     single: bool = False
+    prepared: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import libcst as cst
 
+    from torchlint.rule.compiling import Break, Bypass, Changing, Taken
     from torchlint.rule.flow import Average, Network, Run, Use
     from torchlint.rule.frequency import Frequency, Hop, Hotness
     from torchlint.rule.loop import Loop, Picked, Row
@@ -123,6 +124,30 @@ class Site(Protocol):
 
     def calls_of(self, node: cst.CSTNode) -> Sequence[CallSite]:
         """All places known to call the object that the expression is assigned to, e.g. a compiled module."""
+
+    def refused(self, node: cst.CSTNode) -> bool:
+        """Whether the function that holds the node raises for some of the values that a name or attribute may have."""
+
+    def bypassed(self, call: cst.Call) -> Bypass | None:
+        """How runs get past what a ``torch.compile`` gives, ``None`` where they are not known to.
+
+        Nobody keeps it; or only methods besides ``forward`` are called on it, which run uncompiled.
+        """
+
+    def takes_uncompiled(self, call: cst.Call) -> Taken | None:
+        """Of a call that keeps modules which the same function compiles later, what runs uncompiled because of it."""
+
+    def breaks_graph(self) -> Break | None:
+        """Of a call or a test, whether it breaks the graph of code that the project compiles, and how."""
+
+    def compiles_anywhere(self, node: cst.CSTNode) -> bool:
+        """Whether a ``torch.compile`` runs on every machine, in a project that also runs without CUDA.
+
+        No condition guards it, or one that only asks whether torch has ``compile``. The first in a function counts.
+        """
+
+    def recompiles(self) -> Changing | None:
+        """Of an attribute, whether compiled code reads it as an integer of a module that hot code changes."""
 
     def uses(self, node: cst.CSTNode) -> frozenset[Use]:
         """Where the value of an expression goes: all ends it comes to; empty where nobody uses it.
@@ -346,6 +371,9 @@ class Site(Protocol):
     def calls_method(self, node: cst.CSTNode, name: str) -> bool:
         """Whether a method of what an expression is assigned or entered to is known to be called."""
 
+    def called_later(self, node: cst.CSTNode) -> bool:
+        """Whether what an expression is assigned to is known to be called itself."""
+
     def tried_uncalled(self, node: cst.CSTNode) -> bool:
         """Whether an expression stands in a ``try`` whose body neither calls nor passes on what it is assigned to.
 
@@ -432,3 +460,21 @@ class Site(Protocol):
 
     def narrowed(self, call: cst.Call) -> int:
         """Of an array that an object keeps and fills, the row where rows of it become a float32 tensor; 0: none."""
+
+    def weighs_values(self, call: cst.Call, scores: cst.BaseExpression) -> bool:
+        """Of a softmax of ``scores`` whether it is attention: ``softmax(q @ k.T / scale) @ v``, its weights unused."""
+
+    def steps_one(self, call: cst.Call) -> bool:
+        """Whether a call in a loop steps one environment with an action that a network chose in the same round."""
+
+    def updated_each_step(self, call: cst.Call) -> int:
+        """Of a step of an environment in a loop, the row of a call there that runs a gradient update in each round.
+
+        0 where updates are due at intervals or come in runs of several, and where they learn from the step just made.
+        """
+
+    def listed(self, call: cst.Call) -> str:
+        """Of a random draw, as source the growing collection of the object that is listed for it anew; else empty."""
+
+    def filled(self) -> str:
+        """Of a ``for``, the tensor of one dimension that it fills with numbers one by one; else empty."""

@@ -72,11 +72,19 @@ def check_keys(table: Mapping[str, object]) -> dict[str, object]:
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """The end of a message that names the known word nearest to a wrong one; empty for an empty word."""
-    import difflib
+    from difflib import SequenceMatcher
 
-    candidates = {name.lower(): name for name in known}
-    close = difflib.get_close_matches(word.lower().replace("_", "-"), list(candidates), n=1, cutoff=0.0)
-    return f"; did you mean {candidates[close[0]]!r}?" if word and close else ""
+    meant = word.lower().replace("_", "-")
+    matcher = SequenceMatcher(b=meant)
+
+    def closeness(name: str) -> tuple[float, int]:
+        """How much is alike, and in how many places: ``TL101`` is nearer to ``TL1O1`` than ``TL611`` is."""
+        matcher.set_seq1(name.lower())
+        return matcher.ratio(), sum(map(str.__eq__, name.lower(), meant))
+
+    names = sorted(known)
+    # However far off, the nearest is named: the list to choose from is one of ours.
+    return f"; did you mean {max(names, key=closeness)!r}?" if word and names else ""
 
 
 def _described(value: object) -> str:
@@ -91,6 +99,14 @@ def _wrong_type(expected: str, value: object) -> WrongKeyError:
 def _flag(value: object) -> bool:
     if not isinstance(value, bool):
         raise _wrong_type("true or false", value)
+    return value
+
+
+def _count(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise _wrong_type("an integer", value)
+    if value < 1:
+        raise WrongKeyError(f"expected at least 1, not {value}")
     return value
 
 
@@ -206,6 +222,7 @@ _KEYS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "hot": _functions,
         "cold": _functions,
         "device": _one_of(DEVICES),
+        "jobs": _count,
         "target-torch": torch_version,
         "target-version": _one_of(PYTHONS),
         "plugins": _packages,

@@ -19,6 +19,8 @@ _FLAG = MappingProxyType({"type": "boolean"})
 _FUNCTIONS = MappingProxyType({"type": "array", "items": {"type": "string", "pattern": r"^\w+(\.\w+)*:\w+(\.\w+)*$"}})
 
 
+# A table in TOML and pairs in Settings, so that an empty one has to be told from an empty list.
+_TABLE = "per-file-ignores"
 _ASSUMED = MappingProxyType(
     {
         "target-torch": ".".join(map(str, OLDEST_TORCH)),
@@ -77,6 +79,9 @@ KEYS: Mapping[str, Key] = MappingProxyType(
         "hot": Key("Functions that are hot although nothing shows it.", _FUNCTIONS, '["mylib.agent:Agent.plan"]'),
         "cold": Key("Functions that are not hot although it looks so.", _FUNCTIONS, '["mylib.debug:dump"]'),
         "device": Key("Where the code runs; auto: what it says itself.", _one_of(*DEVICES), '"cuda"'),
+        "jobs": Key(
+            "How many processes may work at once; not set: as many as pay.", {"type": "integer", "minimum": 1}, "4"
+        ),
         "target-torch": Key(
             "The oldest torch that the code has to run with; not set: what the project's dependencies or its lock file "
             "say, else 2.2.",
@@ -130,8 +135,8 @@ def _default(key: str) -> dict[str, object]:
 
 def default_of(key: str) -> object:
     """The value that holds where no file says anything, as JSON has it; ``None``: there is none."""
-    value = getattr(Settings(Path()), key.replace("-", "_"), None)
-    return _plain(value)
+    value = _plain(getattr(Settings(Path()), key.replace("-", "_"), None))
+    return {} if key == _TABLE and not value else value
 
 
 def _plain(value: object) -> object:
@@ -152,7 +157,7 @@ def as_toml(settings: Settings) -> str:
     known = {field.name.replace("_", "-") for field in fields(settings)}
     for key in sorted(known & KEYS.keys()):
         value = _plain(getattr(settings, key.replace("-", "_")))
-        if key == "per-file-ignores" and not value:
+        if key == _TABLE and not value:
             value = {}
         assumed = f", so {_ASSUMED[key]} holds" if key in _ASSUMED else ""
         lines.append(f"# {key} is not set{assumed}" if value is None else f"{key} = {toml_value(value)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from torchlint.settings.check import SettingsError, WrongKeyError, check_keys
 from torchlint.settings.model import Settings
 from torchlint.settings.root import project_root
+from torchlint.settings.select import UnknownWordError
 from torchlint.settings.target import python_of, torch_of
 from torchlint.settings.toml import line_of, read_toml
 
@@ -78,7 +79,28 @@ def load_settings(
         fields.setdefault("target_torch", torch_of(root))
         fields.setdefault("target_version", python_of(root))
     file = found.path if found else None
-    return dataclasses.replace(Settings(root=root, isolated=isolated, file=file), **fields, **run_only)
+    read = tuple(each.path for each in _with_parents(found)) if found else ()
+    return dataclasses.replace(Settings(root=root, isolated=isolated, file=file, files=read), **fields, **run_only)
+
+
+def described(error: SettingsError) -> str:
+    """What is wrong, with the file and line where the wrong word stands if a settings file holds it."""
+    if not isinstance(error, UnknownWordError) or error.file is None:
+        return str(error)
+    for file in _with_parents(_read_named(error.file)):
+        value: object = file.table
+        for name in error.path:
+            value = value.get(name) if isinstance(value, Mapping) else None
+        if _holds(value, error.word):
+            return f"{_place(file, (*error.path, error.word))}: {error}"
+    return str(error)
+
+
+def _holds(value: object, word: str) -> bool:
+    """Whether a word stands in a list, in one of the lists of a table, or as the name of one of its keys."""
+    if isinstance(value, Mapping):
+        return word in value or any(_holds(inner, word) for inner in value.values())
+    return isinstance(value, list) and word in value
 
 
 def _is_inline(item: Path | str) -> bool:
@@ -113,6 +135,11 @@ class Nested:
         if known is None:
             known = self._by_folder[folder] = self._of(folder)
         return known
+
+    @property
+    def files(self) -> Sequence[Path]:
+        """The settings files that were read for single files."""
+        return [file for settings in self._by_file.values() for file in settings.files]
 
     def _of(self, folder: Path) -> Settings:
         file = _closest(folder)
@@ -182,22 +209,28 @@ def _layers(file: _File, root: Path, base: Path | None = None) -> list[dict[str,
     Their path patterns are relative to ``base``, else to the folder of each file.
     """
     layers: list[dict[str, object]] = []
-    seen = set()
-    current: _File | None = file
-    while current is not None:
-        seen.add(current.path.resolve())
+    for current in _with_parents(file):
         table = _checked(current)
-        parent = table.pop("extend", None)
+        table.pop("extend", None)
         layers.insert(0, _relative_to(root, base or current.path.parent, table))
-        if not isinstance(parent, str):
-            break
-        path = current.path.parent / Path(parent).expanduser()
-        if path.resolve() in seen:
-            raise SettingsError(f"{_place(current, ['extend'])}: {parent} extends this file in turn")
-        if not os.path.isfile(path):
-            raise SettingsError(f"{_place(current, ['extend'])}: there is no file {parent}")
-        current = _read_named(path)
     return layers
+
+
+def _with_parents(file: _File) -> Iterator[_File]:
+    """A settings file, the one that it extends, the one that this extends, and so on."""
+    seen = set()
+    while True:
+        yield file
+        seen.add(file.path.resolve())
+        parent = file.table.get("extend")
+        if not isinstance(parent, str):
+            return
+        path = file.path.parent / Path(parent).expanduser()
+        if path.resolve() in seen:
+            raise SettingsError(f"{_place(file, ['extend'])}: {parent} extends this file in turn")
+        if not os.path.isfile(path):
+            raise SettingsError(f"{_place(file, ['extend'])}: there is no file {parent}")
+        file = _read_named(path)
 
 
 def _checked(file: _File) -> dict[str, object]:

@@ -6,36 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from torchlint.rule import Change
-
-DEFAULT_EXCLUDE = (
-    ".bzr",
-    ".direnv",
-    ".eggs",
-    ".git",
-    ".git-rewrite",
-    ".hg",
-    ".ipynb_checkpoints",
-    ".mypy_cache",
-    ".nox",
-    ".pants.d",
-    ".pyenv",
-    ".pytest_cache",
-    ".pytype",
-    ".ruff_cache",
-    ".svn",
-    ".tox",
-    ".torchlint_cache",
-    ".venv",
-    ".vscode",
-    "__pypackages__",
-    "_build",
-    "buck-out",
-    "build",
-    "dist",
-    "node_modules",
-    "site-packages",
-    "venv",
-)
+from torchlint.settings.defaults import DEFAULT_EXCLUDE
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +30,12 @@ class Settings:
         output_file: where the findings go, ``None``: standard output.
         hot, cold: functions as ``package.module:function`` whose hotness is corrected.
         device: ``auto``, ``cpu`` or ``cuda``.
+        jobs: how many processes may work at once; ``None``: as many as pay.
         target_torch, target_version: the oldest torch and Python that linted code has to run with, e.g. ``2.2`` and
             ``py310``. ``None``: neither the settings nor the project says.
         plugins: installed packages whose rules are loaded beside the built-in ones.
         isolated: no settings file was read, and only shipped figures are quoted.
-        file: the settings file these come from, where there is one.
+        file: the settings file these come from, where there is one. files: all that were read.
     """
 
     root: Path
@@ -96,9 +68,11 @@ class Settings:
     hot: tuple[str, ...] = ()
     cold: tuple[str, ...] = ()
     device: str = "auto"
+    jobs: int | None = None
     target_torch: str | None = None
     target_version: str | None = None
     isolated: bool = False
     plugins: tuple[str, ...] = ()
     rules: dict[str, dict[str, object]] = field(default_factory=dict)
     file: Path | None = field(default=None, compare=False)
+    files: tuple[Path, ...] = field(default=(), compare=False)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
 from pathlib import Path
 
-_PROJECT = ("pyproject.toml", ".git")
-_SETTINGS = ("torchlint.toml", ".torchlint.toml")
+from torchlint.cache import place
 
 
 def project_root(path: Path) -> Path:
@@ -15,19 +12,9 @@ def project_root(path: Path) -> Path:
 
     A settings file of ours inside a project says how a part of it is linted; it does not cut the part off.
     """
-    path = Path(os.path.abspath(path))
-    folder = path if path.is_dir() else path.parent
-    for marks in (_PROJECT, _SETTINGS):
-        for place in (folder, *folder.parents):
-            if _holds(place, marks):
-                return place
-    return folder
+    return Path(place.project_root(str(path)))
 
 
 def is_root(folder: Path) -> bool:
     """Whether a folder holds a settings file or a repository."""
-    return _holds(folder, (*_PROJECT, *_SETTINGS))
-
-
-def _holds(folder: Path, marks: Sequence[str]) -> bool:
-    return any(os.path.exists(folder / mark) for mark in marks)
+    return place.holds(str(folder), (*place.PROJECT, *place.SETTINGS))

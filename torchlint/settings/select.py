@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from torchlint.rule import RuleSet
@@ -13,6 +14,24 @@ _ALL = "ALL"
 _BY_DEFAULT = 1
 _EVERYTHING = 2
 _EXACT = 1000
+
+
+class UnknownWordError(SettingsError):
+    """A word in the configuration that names no rule, or no option of a rule, before it is known who wrote it where.
+
+    Attributes:
+        path: the names of the key and the tables in it that lead to the word.
+        word: the word.
+        file: the settings file of the run or of the linted file, which may have been overruled by the command line.
+    """
+
+    file: Path | None = None
+
+    def __init__(self, message: str, word: str, *path: str) -> None:
+        """Say what is wrong, with which word, and below which key."""
+        super().__init__(message)
+        self.word = word
+        self.path = path
 
 
 class Selectable(Protocol):
@@ -85,7 +104,7 @@ def check_options(rules: Sequence[Selectable], tables: Mapping[str, Mapping[str,
     for selector, options in tables.items():
         matching([selector], rules, "rules")
         for option in options:
-            raise SettingsError(f"rules: {selector} has no option {option!r}")
+            raise UnknownWordError(f"rules: {selector} has no option {option!r}", option, "rules", selector)
 
 
 def _known(selectors: Iterable[str], key: str, rules: Sequence[Selectable]) -> tuple[str, ...]:
@@ -93,7 +112,7 @@ def _known(selectors: Iterable[str], key: str, rules: Sequence[Selectable]) -> t
     for selector in selectors:
         if not is_selector(selector, rules):
             names = [_ALL, *(rule.code for rule in rules), *(rule.name for rule in rules)]
-            raise SettingsError(f"{key}: no rule fits {selector!r}{nearest(selector, names)}")
+            raise UnknownWordError(f"{key}: no rule fits {selector!r}{nearest(selector, names)}", selector, key)
     return selectors
 
 

@@ -26,6 +26,9 @@ _DECLARING = (
 )
 _LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml", "Pipfile.lock", "pixi.lock", "conda-lock.yml")
 
+# All files that are asked.
+DECLARING = (*_DECLARING, *_LOCKS)
+
 _EXTRAS = r"\s*(?:\[[^\]\n]*\])?\s*"
 _REQUIREMENTS = (
     re.compile(rf"""(?<![\w.-])(["'])torch{_EXTRAS}\(?(?P<bound>[<>=!~][^"';#\n]*)"""),  # "torch>=2.1"

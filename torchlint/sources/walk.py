@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from torchlint.cache.world import listing, stamp
 from torchlint.settings.model import Settings
 from torchlint.sources.gitignore import Ignores, ignores_above, ignores_in
 from torchlint.sources.globs import Globs
@@ -15,10 +17,14 @@ from torchlint.sources.globs import Globs
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """The files found, absolute, sorted, none twice; and pairs of a path and what is wrong with it."""
+    """The files found, absolute, sorted, none twice; pairs of a path and what is wrong with it.
+
+    ``folders`` gives for each folder that was looked into its stamp and the digest of what is in it.
+    """
 
     files: tuple[Path, ...]
     problems: tuple[tuple[str, str], ...] = ()
+    folders: Mapping[str, tuple[str, str]] = field(default_factory=dict, compare=False)
 
 
 def walk(paths: Sequence[Path], settings: Settings) -> Walk:
@@ -44,11 +50,13 @@ class _Walker:
         self._settings = settings
         self._excluded = Globs((*settings.exclude, *settings.extend_exclude), settings.root)
         self._found: dict[str, str] = {}
+        self._folders: dict[str, tuple[str, str]] = {}
+        self._started = time.time_ns()
         self._problems: list[tuple[str, str]] = []
 
     def result(self) -> Walk:
         files = sorted((Path(path) for path in self._found.values()), key=lambda path: path.parts)
-        return Walk(tuple(files), tuple(sorted(set(self._problems))))
+        return Walk(tuple(files), tuple(sorted(set(self._problems))), self._folders)
 
     def add(self, given: Path) -> None:
         path = _absolute(given)
@@ -84,12 +92,14 @@ class _Walker:
         waiting: list[tuple[str, str, Ignores | None]] = [(str(start), os.path.realpath(start), above)]
         while waiting:
             folder, real, ignores = waiting.pop()
+            mark = stamp(f"d{folder}", self._started)
             try:
                 with os.scandir(folder) as scan:
                     entries = list(scan)
             except OSError as error:
                 self._cannot_read(folder, error)
                 continue
+            self._folders[folder] = mark, listing(entries)
             if self._settings.respect_gitignore and any(entry.name == ".gitignore" for entry in entries):
                 ignores = ignores_in(folder, ignores)
             for entry in entries:

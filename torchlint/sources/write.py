@@ -6,7 +6,6 @@ import os
 import re
 import stat
 import sys
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -39,6 +38,8 @@ def replace_file(source_before: Source, source_after: Source) -> None:
     target = Path(os.path.realpath(source_before.path))
     raw = _encoded(source_before, source_after)
     _check_unchanged(target, source_before)
+    import tempfile
+
     handle, name = tempfile.mkstemp(prefix=f"{_PREFIX}{os.getpid()}-", suffix=_SUFFIX, dir=target.parent)
     temporary = Path(name)
     try:

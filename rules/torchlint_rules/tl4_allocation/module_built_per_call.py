@@ -189,7 +189,7 @@ def _is_called(site: Site, call: cst.Call) -> bool:
         case cst.Call(func=func):
             return func is call
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name())]) | cst.AnnAssign(target=cst.Name()):
-            return bool(site.calls_of(call))
+            return site.called_later(call)
     return False
 
 

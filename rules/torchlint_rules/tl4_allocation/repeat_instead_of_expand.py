@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
 
-_BROADCASTING = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.Power)
-
 _SOURCE = """\
 import torch
 from torch import nn
@@ -105,7 +103,8 @@ class RepeatInsteadOfExpand(Rule):
                 others = [size for place, size in enumerate(sizes) if place != added]
                 ones = all(isinstance(size, cst.Integer) and size.value == "1" for size in others)
                 outer = site.parent(call)
-                if ones and isinstance(outer, cst.BinaryOperation) and isinstance(outer.operator, _BROADCASTING):
+                broadcasting = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.Power)
+                if ones and isinstance(outer, cst.BinaryOperation) and isinstance(outer.operator, broadcasting):
                     yield Report(
                         call, "`repeat` copies what arithmetic broadcasts by itself; leave it out, or `expand`"
                     )

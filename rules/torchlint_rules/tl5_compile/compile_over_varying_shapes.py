@@ -150,6 +150,8 @@ def _fixed_shape_option(site: Site, call: cst.Call) -> tuple[str, str, bool] | N
     if mode is None or not site.may_use_cuda() or site.value(mode).kind is Kind.NONE:
         return None
     name = site.value(mode).literal
+    if name is None and site.refused(mode):
+        return None
     if name is None:
         return "mode", "a `mode` from a setting, which may capture CUDA graphs,", False
     return ("mode", f'`mode="{name}"`', True) if name in _GRAPH_MODES else None

@@ -14,8 +14,8 @@ _CASTS = frozenset({"float", "to", "type_as", "type", "double", "half", "bool", 
 _LOSSLESS = frozenset({"float", "detach"})
 
 _PICKED = (
-    "a table of zeros and ones is built and multiplied only to pick one value of each row; "
-    "`{values}.gather({dim}, index.unsqueeze({dim}))` picks it"
+    "a table of zeros and ones is built, multiplied and summed only to pick what stands at an index; `gather` along "
+    "that dimension picks it"
 )
 _EMBEDDED = (
     "a linear layer multiplies its weights with a table of zeros and ones; `F.embedding(index, weight.T) + bias` or "
@@ -122,9 +122,8 @@ class OneHotSelection(Rule):
             return
         for values, table in ((product.left, product.right), (product.right, product.left)):
             if _is_table(site, table) and not _is_table(site, values) and _is_last(site, values, dim):
-                shown = cst.Module([]).code_for_node(values) if isinstance(values, cst.Name) else "values"
                 fix = None if kept or site.scripted() else _fix(site, call, values, table, dim)
-                yield Report(call, _PICKED.format(values=shown, dim=dim), fix)
+                yield Report(call, _PICKED, fix)
                 return
 
 

@@ -106,9 +106,10 @@ class PerSampleForward(Rule):
         loops = site.loops(call)
         if not loops or loops[0].few or not runs_module(site, call.func) or not same_in_all_rounds(site, call):
             return
-        rows = [row for argument in call.args if (row := _row(site, argument.value)) is not None]
-        changing = [argument for argument in call.args if _changes(site, argument.value)]
-        if not rows or len(rows) < len(changing) or not any(_is_sample(row) for row in rows):
+        rows = [(argument.value, _row(site, argument.value)) for argument in call.args]
+        if any(row is None and site.loops(node)[0].carried is not False for node, row in rows):
+            return
+        if not any(row is not None and _is_sample(row) for _, row in rows):
             return
         if site.run(call) is not None and not _takes_sequences(site, call.func) and site.batchable(call):
             yield Report(call, _MESSAGE)
@@ -118,12 +119,6 @@ def _row(site: Site, node: cst.BaseExpression) -> Row | None:
     """The item that an argument is, if it may be one of many alike."""
     row = site.row(node)
     return row if row is not None and (row.single or row.over.kind in _ARRAYS) else None
-
-
-def _changes(site: Site, node: cst.BaseExpression) -> bool:
-    """Whether an argument is not the same in every round."""
-    loop = site.loops(node)[0]
-    return loop.item or loop.carried is not False
 
 
 def _is_sample(row: Row) -> bool:

@@ -103,7 +103,8 @@ class PythonRecurrenceOverTensors(Rule):
 
     ## When to ignore it
     Where gradients have to flow through the recurrence. What may be rows of many environments is a note only: there a
-    round has more to compute, and only what stands before the recurrence can be pulled out.
+    round has more to compute, and only what stands before the recurrence can be pulled out. Where that was done, such
+    loops are not reported.
 
     ## Measured
     The figures below compute the advantages of a rollout.
@@ -146,5 +147,5 @@ class PythonRecurrenceOverTensors(Rule):
             yield Report(loop.iter, _ALONE)
         elif picked.single:
             yield Report(loop.iter, _SINGLE)
-        else:
+        elif not picked.prepared:
             yield Report(loop.iter, _ROWS, level=Level.NOTE)

@@ -40,7 +40,8 @@ class UnusedSuppression(Rule):
 
     ## Example
     ```python
-    obs_t = torch.as_tensor(obs, device=self.device)  # torchlint: ignore[TL101] measured, not worth it
+    # torchlint: ignore[TL101] measured, not worth it
+    obs_t = torch.as_tensor(obs, device=self.device)
     ```
 
     ## Use instead

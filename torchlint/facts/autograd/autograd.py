@@ -72,9 +72,9 @@ class Autograd:
         targets = self.graph.callees.get(call, ())
         if not targets or call in self.graph.weak or any(target.name == "__init__" for target in targets):
             return False
-        return bool(self.graphs.returned(targets) & (Graph.TRAINED | Graph.COPY)) and self._reach_module(targets)
+        return bool(self.graphs.returned(targets) & (Graph.TRAINED | Graph.COPY)) and self.reach_module(targets)
 
-    def _reach_module(self, functions: Iterable[Scope]) -> bool:
+    def reach_module(self, functions: Iterable[Scope]) -> bool:
         """Whether one of some functions runs a module with parameters, itself or through known callees."""
         todo = list(functions)
         seen = set(todo)

@@ -53,6 +53,16 @@ class Idle:
         above = [read[0].parent.get(read[1]) for read in reads if read is not None]
         return any(isinstance(part, ast.Attribute) and part.attr == name for part in above)
 
+    def called(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether an object that is assigned is itself called."""
+        stmt = facts.statement(node)
+        if not isinstance(stmt, (ast.Assign, ast.AnnAssign)) or stmt.value is not node:
+            return False
+        targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]
+        reads = [read for target in targets for read in self._reads(facts, stmt, target) if read is not None]
+        above = [(where.parent.get(read), read) for where, read in reads]
+        return any(isinstance(call, ast.Call) and call.func is read for call, read in above)
+
     def tried(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether the ``try`` around an expression ends before anything uses what it is assigned to."""
         stmt = facts.statement(node)

@@ -209,6 +209,11 @@ class FileFacts:
         return self.source.name
 
     @property
+    def links(self) -> tuple[str, ...]:
+        """Dotted names of all that the file imports."""
+        return (*self.imports, *self.star_imports)
+
+    @property
     def top(self) -> Scope:
         """The module's own scope."""
         return self.scopes[0]

@@ -4,31 +4,17 @@ from __future__ import annotations
 
 import ast
 import builtins
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 
+from torchlint.facts.code.linking import Modules, connected
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.code.reach import Reaching, reaching
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness import protocols
 
-# Packages that a file or folder of the same name in a package (``agents/torch/``) does not hide: ``import torch``.
-_LIBRARIES = frozenset(
-    ("torch", "numpy", "jax", "flax", "tensorflow", "keras", "gym", "gymnasium", "ray", "scipy", "pandas", "wandb")
-)
 # Functions that a command line or an installed script starts.
 _ENTRIES = frozenset({"main", "cli", "run", "train", "launch"})
-
-
-def module_name(path: str) -> tuple[str, bool]:
-    """Dotted name of a file by its path relative to the project root, unique there, and whether it is a package."""
-    parts = list(PurePosixPath(path).with_suffix("").parts)
-    package = parts[-1] == "__init__" and len(parts) > 1
-    if package:
-        parts.pop()
-    return ".".join(part.replace(".", "·") for part in parts), package
 
 
 @dataclass(eq=False, slots=True)
@@ -40,14 +26,12 @@ class Project:
     """
 
     files: dict[str, FileFacts]
-    modules: dict[str, FileFacts] = field(default_factory=dict)
-    by_suffix: dict[str, list[FileFacts]] = field(default_factory=dict)
+    names: Modules[FileFacts]
     classes: dict[str, Scope] = field(default_factory=dict)
     functions: dict[str, Scope] = field(default_factory=dict)
     methods: dict[str, list[Scope]] = field(default_factory=dict)
     children: dict[str, list[Scope]] = field(default_factory=dict)
     outside: dict[str, list[tuple[FileFacts, ast.expr, Store]]] = field(default_factory=dict)
-    _links: dict[tuple[str, str], FileFacts | None] = field(default_factory=dict)
     _canonical: dict[tuple[str, str], str] = field(default_factory=dict)
     _names: dict[ast.AST, str | None] = field(default_factory=dict)
     _mro: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -67,37 +51,12 @@ class Project:
 
     def module(self, facts: FileFacts, dotted: str) -> FileFacts | None:
         """The project file that an absolute import of ``dotted`` in a file means, if it is one of ours."""
-        key = (facts.path.rpartition("/")[0], dotted)
-        if key not in self._links:
-            self._links[key] = self._find_module(facts, dotted)
-        return self._links[key]
+        return self.names.imported(facts.path, dotted)
 
-    def _find_module(self, facts: FileFacts, dotted: str) -> FileFacts | None:
-        exact = self.modules.get(dotted)
-        if exact is not None and "." in dotted:
-            return exact
-        candidates = self.by_suffix.get(dotted, [])
-        here = PurePosixPath(facts.path).parent.parts
-        foreign = dotted in sys.stdlib_module_names or dotted.partition(".")[0] in _LIBRARIES
-        best: tuple[int, int, str] | None = None
-        found = None
-        for candidate in candidates:
-            parts = candidate.module.split(".")
-            above = tuple(parts[: len(parts) - len(dotted.split("."))])
-            common = 0
-            for mine, theirs in zip(here, above, strict=False):
-                if mine.replace(".", "·") != theirs:
-                    break
-                common += 1
-            outside = len(above) - common
-            if foreign and above:
-                continue
-            if outside and "." not in dotted:
-                continue  # a bare name is a sibling or lies in a folder above, else it is somebody else's package
-            rank = (-common, outside, candidate.path)
-            if best is None or rank < best:
-                best, found = rank, candidate
-        return found
+    @property
+    def modules(self) -> dict[str, FileFacts]:
+        """The files by dotted name."""
+        return self.names.by_name
 
     def qualified(self, facts: FileFacts, node: ast.AST) -> str | None:
         """Qualified name of a name or attribute chain: ``torch.zeros``, ``agents.sac.Agent``; ``None`` if unknown."""
@@ -313,13 +272,9 @@ def _is_none(binding: Binding) -> bool:
 
 def link(files: Iterable[FileFacts]) -> Project:
     """Index the facts of all files and link them."""
-    project = Project({file.path: file for file in files})
-    for file in project.files.values():
-        project.modules[file.module] = file
-        parts = file.module.split(".")
-        for start in range(len(parts)):
-            project.by_suffix.setdefault(".".join(parts[start:]), []).append(file)
-    for file in project.files.values():
+    known = {file.path: file for file in files}
+    project = Project(known, Modules.of(known.values()))
+    for file in known.values():
         for name, found in file.outside.items():
             project.outside.setdefault(name, []).extend((file, node, store) for node, store in found)
         for scope in file.scopes:
@@ -337,23 +292,8 @@ def link(files: Iterable[FileFacts]) -> Project:
 
 def components(project: Project) -> dict[str, frozenset[str]]:
     """For every file the files it is connected with by imports in either direction (itself included)."""
-    group = {path: path for path in project.files}
-
-    def root(path: str) -> str:
-        while group[path] != path:
-            group[path] = group[group[path]]
-            path = group[path]
-        return path
-
-    for file in project.files.values():
-        for dotted in [*file.imports, *file.star_imports]:
-            target = project.module(file, dotted)
-            if target is not None:
-                group[root(file.path)] = root(target.path)
-    members: dict[str, list[str]] = {}
-    for path in project.files:
-        members.setdefault(root(path), []).append(path)
-    return {path: frozenset(paths) for paths in members.values() for path in paths}
+    groups = connected({file.path: file.links for file in project.files.values()})
+    return {path: group for group in groups for path in group}
 
 
 def exported(project: Project, scope: Scope) -> bool:

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import walk
 from torchlint.facts.compiling.compiled import Compilation, Compilations
 from torchlint.facts.compiling.holders import Holders
+from torchlint.facts.hotness.guards import raises
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.rule import CallSite, Hop
 
@@ -75,6 +77,17 @@ class Calling:
                 if isinstance(index, ast.Constant) and index.value is None:
                     return "1"
         return ""
+
+
+def refused(facts: FileFacts, node: ast.expr) -> bool:
+    """Whether the function around an expression raises for some of the values that a name or attribute may have."""
+    text = ast.unparse(node)
+    tests = [part for part in walk(facts.scope_of(node).function.node) if isinstance(part, ast.If)]
+    return any(raises(part.body) and text in map(ast.unparse, _parts(part.test)) for part in tests)
+
+
+def _parts(test: ast.expr) -> Iterator[ast.expr]:
+    return (part for part in walk(test) if isinstance(part, (ast.Name, ast.Attribute)))
 
 
 def _inputs(call: ast.Call) -> list[ast.expr]:

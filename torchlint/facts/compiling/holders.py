@@ -67,9 +67,12 @@ class Holders:
                 yield facts, above
                 yield from self._stored(facts, above, above.target)
             case ast.Return():
-                for caller in self.graph.callers.get(facts.scope_of(above).function, ()):
-                    if caller.call not in self.graph.weak:
-                        yield caller.facts, caller.call
+                yield from self._given_to(facts.scope_of(above).function)
+            case ast.Lambda(body=body) if body is node:
+                yield from self._given_to(facts.scope_of(node).function)
+                call = facts.parent.get(above)
+                if isinstance(call, ast.Call) and call.func is above:
+                    yield facts, call
             case ast.Attribute(attr=attr) if attr in SAME:
                 call = facts.parent.get(above)
                 if isinstance(call, ast.Call) and call.func is above:
@@ -80,6 +83,12 @@ class Holders:
                 call = facts.parent.get(above)
                 if isinstance(call, ast.Call):
                     yield from self._handed(call, node)
+
+    def _given_to(self, function: Scope) -> Iterator[Held]:
+        """The calls that get what a function returns."""
+        for caller in self.graph.callers.get(function, ()):
+            if caller.call not in self.graph.weak:
+                yield caller.facts, caller.call
 
     def _stored(self, facts: FileFacts, stmt: ast.AST, target: ast.expr) -> Iterator[Held]:
         """The places that read what was stored."""

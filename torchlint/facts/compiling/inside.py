@@ -69,7 +69,18 @@ class Inside:
             for call in _calls(scope):
                 if call in self.graph.weak or _asks(scope.file, call):
                     continue
-                todo.extend(found for found in self.graph.callees.get(call, ()) if self._is_traced(found))
+                targets = [found for found in self.graph.callees.get(call, ()) if self._is_traced(found)]
+                todo.extend(found for found in targets if self._is_given(call, found, reached))
+
+    def _is_given(self, call: ast.Call, target: Scope, reached: dict[Scope, Compilation]) -> bool:
+        """Of a call of a parameter, whether compiled code passes the function for it: it holds it, or calls with it."""
+        callers = self.graph.via.get((call, target))
+        if callers is None:
+            return True
+        holder = target.parent.function if target.parent is not None else None
+        if holder is not None and holder.kind == "function":
+            return holder in reached
+        return any(caller.facts.scope_of(caller.call).function in reached for caller in callers)
 
     def _is_traced(self, scope: Scope) -> bool:
         """Whether a function called by compiled code is traced too."""

@@ -38,7 +38,6 @@ _EVERY = re.compile(
     r"(^|_)(interval|freq|frequency|every|period)($|_)|(log|eval|save|print|render|test)\w*(interval|freq|every|period)"
 )
 _DUE = re.compile(r"(^|_)(maybe|try)_|_(if|when)_(necessary|needed|due|required|ready)$")
-_REPORTED = re.compile(r"(^|[_.])(eval\w*|log\w*|stat\w*|report\w*|record\w*|plot\w*|summar\w+)($|_)")
 _DEBUG_MODES = frozenset({"debug", "dev", "test", "verbose"})
 _NONFINITE = frozenset({"isnan", "isinf", "isneginf", "isposinf"})
 _FINITE = frozenset({"isfinite"})
@@ -349,7 +348,7 @@ def branch_limit(branch: Sequence[ast.stmt], test: ast.expr | None = None) -> Fr
         return Frequency.ONCE
     if _sets_up(branch, test):
         return Frequency.ONCE
-    return Frequency.EPISODE if _empties(branch, test) or _clears(branch, test) or _restarts(branch, test) else None
+    return Frequency.EPISODE if _empties(branch, test) or _restarts(branch, test) else None
 
 
 def _sets_up(block: Sequence[ast.stmt], test: ast.expr) -> bool:
@@ -424,18 +423,6 @@ def _empties(block: Sequence[ast.stmt], test: ast.expr) -> bool:
     return any(
         isinstance(f, ast.Attribute) and f.attr == "clear" and ast.unparse(f.value) in full for f in _calls(block)
     )
-
-
-def _clears(block: Sequence[ast.stmt], test: ast.expr) -> bool:
-    """``if self.need_eval:`` and in the branch ``self.need_eval = False``: a report that somebody asks for."""
-    if not isinstance(test, (ast.Name, ast.Attribute)) or not _REPORTED.search(ast.unparse(test)):
-        return False
-    flag = ast.unparse(test)
-    for stmt in block:
-        if isinstance(stmt, ast.Assign) and isinstance(stmt.value, ast.Constant) and stmt.value.value is False:
-            if any(ast.unparse(target) == flag for target in stmt.targets):
-                return True
-    return False
 
 
 def early_exits(block: Sequence[ast.stmt], index: int, facts: FileFacts) -> Iterator[tuple[ast.stmt, Frequency]]:

@@ -11,6 +11,7 @@ from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts
 from torchlint.facts.code.nesting import LoopNode, around, inside
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.reach import rounds
 from torchlint.facts.code.tree import children, walk
 from torchlint.facts.state.effects import Sides, nodes_of
 from torchlint.facts.state.provenance import looped
@@ -51,10 +52,17 @@ class Batching:
         return not any(self._feeds(facts, loop, other) for other in _alike(call, parts))
 
     def _feeds(self, facts: FileFacts, loop: LoopNode, call: ast.Call) -> bool:
-        """Whether what a call gives may reach what it is given."""
+        """Whether what a call gives may reach what it is given in a later round."""
         reached = self._reached(facts, loop, call)
-        given = [*call.args, *(keyword.value for keyword in call.keywords), call.func]
-        return any(text in reached for node in given for text in _texts(node))
+        given = {
+            text
+            for node in [*call.args, *(keyword.value for keyword in call.keywords), call.func]
+            for text in _texts(node)
+        }
+        own = set(_own_places(loop))
+        if given & reached <= own:  # what a place of the round holds may still come from what goes round
+            return bool(given & reached) and bool((reached - own) & set(_carried(facts, loop)))
+        return True
 
     def _is_live(self, facts: FileFacts, node: ast.AST, loop: LoopNode) -> bool:
         """Whether a call goes on with a backward pass, a process, or an environment that is not one of the round's."""
@@ -68,7 +76,6 @@ class Batching:
     def _reached(self, facts: FileFacts, loop: LoopNode, call: ast.Call) -> set[str]:
         """All names and attributes that what a call gives may reach in the loop."""
         statements = [part for part in nodes_of(inside(loop)) if isinstance(part, ast.stmt)]
-        own_places = set(_own_places(loop))
         reached: set[str] = set()
         while True:
             before = len(reached)
@@ -77,7 +84,6 @@ class Batching:
                 nodes = [node for part in own for node in walk(part)]
                 if call in nodes or any(text in reached for part in own for text in _texts(part)):
                     reached.update(self._set_by(facts, stmt, nodes, call))
-            reached -= own_places
             if len(reached) == before:
                 return reached
 
@@ -92,7 +98,7 @@ class Batching:
                 yield _text(node)
             elif isinstance(node, ast.Call) and node is not call and (call not in nodes or call in walk(node)):
                 yield from self.sides.call(facts, node).writes
-                if isinstance(node.func, ast.Attribute) and isinstance(stmt, ast.Expr):
+                if isinstance(node.func, ast.Attribute) and isinstance(stmt, ast.Expr) and node is stmt.value:
                     yield _text(node.func.value)
 
     # ensembles ------------------------------------------------------------------------------------------------------
@@ -173,6 +179,15 @@ def _own_places(loop: LoopNode) -> Iterator[str]:
         if isinstance(part, (ast.Name, ast.Attribute)) and part not in indexed:
             places.get(_text(part), []).append(False)
     return (text for text, own in places.items() if all(own))
+
+
+def _carried(facts: FileFacts, loop: LoopNode) -> Iterator[str]:
+    """The names that hand something on from one round of a loop to the next."""
+    if isinstance(loop, COMPREHENSIONS):
+        return
+    for part in nodes_of(inside(loop)):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and rounds(facts, part, loop).before:
+            yield part.id
 
 
 def _is_of_round(facts: FileFacts, loop: LoopNode, text: str) -> bool:

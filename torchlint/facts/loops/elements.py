@@ -106,7 +106,25 @@ class Elements:
         alone = not carried and any(self._is_filled(facts, stmt) and self._is_single(stmt) for stmt in loop.body)
         if not carried and not (alone and tensors):
             return None
-        return Picked(carried=carried, single=bool(tensors) and all(value.rank == 1 for value in tensors))
+        return Picked(
+            carried=carried,
+            single=bool(tensors) and all(value.rank == 1 for value in tensors),
+            prepared=any(self._is_prepared(facts, part) for part in reads if isinstance(part, ast.Subscript)),
+        )
+
+    def _is_prepared(self, facts: FileFacts, node: ast.Subscript) -> bool:
+        """Whether a tensor that a loop reads was computed from several others at once, before the loop."""
+        if not isinstance(node.value, ast.Name):
+            return False
+        bindings = self.project.reaching(facts, node.value).bindings
+        values = [binding.value for binding in bindings if isinstance(binding.value, ast.BinOp)]
+        return any(
+            len({part.id for part in walk(value) if isinstance(part, ast.Name) and self._is_tensor(facts, part)}) > 1
+            for value in values
+        )
+
+    def _is_tensor(self, facts: FileFacts, node: ast.Name) -> bool:
+        return self.values.of(facts, node).kind is Kind.TENSOR
 
     def _is_arithmetic(self, facts: FileFacts, call: ast.Call) -> bool:
         """Whether a call computes with elements or keeps them: it runs no network and no code of the project."""

@@ -18,7 +18,7 @@ from torchlint.rule import Row
 _SAME = frozenset(
     {
         *("to", "float", "double", "half", "long", "int", "cuda", "cpu", "detach", "contiguous", "clone", "numpy"),
-        *("astype", "copy", "type", "requires_grad_"),
+        *("astype", "copy", "type", "requires_grad_", "repeat", "expand"),
     }
 )
 _CONVERTING = frozenset(

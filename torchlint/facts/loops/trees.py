@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.tree import walk
 from torchlint.facts.state.effects import nodes_of
+
+# Decorators of functions that do not run as Python.
+_COMPILING = frozenset({"njit", "jit", "vectorize", "guvectorize", "cfunc", "pythran", "compile"})
 
 
 def walks(facts: FileFacts, node: ast.AST) -> bool:
@@ -15,12 +18,14 @@ def walks(facts: FileFacts, node: ast.AST) -> bool:
 
     The place in the tree is doubled (``2 * i + 1``) or halved (``(i - 1) // 2``) from round to round, and indexes.
     """
+    if _COMPILING & set(_function(facts, node).decorator_names):
+        return False
     if isinstance(node, ast.While):
         body: list[ast.AST] = [node.test, *node.body]
         moved = {name for name, value in _assigned(node.body) if _steps(value)}
         renamed = {name for name, value in _assigned(node.body) if isinstance(value, ast.Name) and value.id in moved}
         return _is_carried(body, moved | renamed) and _indexes(body, moved | renamed)
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+    if isinstance(node, ast.FunctionDef):
         scope = facts.scope_of(node.body[0])
         parts = list(nodes_of(node.body))
         calls = [part for part in parts if isinstance(part, ast.Call) and _name(part.func) == scope.name]
@@ -29,6 +34,12 @@ def walks(facts: FileFacts, node: ast.AST) -> bool:
         steps = any(_steps(value) or (isinstance(value, ast.Name) and value.id in moved) for value in given)
         return steps and _indexes(node.body, moved | set(scope.params))
     return False
+
+
+def _function(facts: FileFacts, node: ast.AST) -> Scope:
+    """The function that a node is, or that it stands in."""
+    inner = node.body[0] if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else node
+    return facts.scope_of(inner).function
 
 
 def _assigned(body: Iterable[ast.AST]) -> Iterator[tuple[str, ast.expr]]:
@@ -78,12 +89,15 @@ def _is_carried(body: Iterable[ast.AST], names: set[str]) -> bool:
 
 
 def _indexes(body: Iterable[ast.AST], names: set[str]) -> bool:
-    """Whether one of some names is, or is part of, an index."""
-    return any(
-        isinstance(part, ast.Subscript)
+    """Whether one of some names is, or is part of, an index of numbers: no attribute of an element is read."""
+    parts = list(nodes_of(body))
+    indexed = [
+        part
+        for part in parts
+        if isinstance(part, ast.Subscript)
         and any(isinstance(inner, ast.Name) and inner.id in names for inner in walk(part.slice))
-        for part in nodes_of(body)
-    )
+    ]
+    return bool(indexed) and not any(isinstance(part, ast.Attribute) and part.value in indexed for part in parts)
 
 
 def _name(func: ast.expr) -> str:

@@ -33,7 +33,9 @@ class Narrowing:
         owner = facts.scope_of(call).function.owner
         if kept is None or owner is None:
             return 0
-        uses = [use for cls in self.values.project.family(owner.dotted) for use in self._uses(cls, kept)]
+        project = self.values.project
+        related = [*project.family(owner.dotted), *project.descendants(owner.dotted)]
+        uses = [use for cls in related for use in self._uses(cls, kept)]
         if not any(_is_written(file, node) for file, node in uses):
             return 0
         return next((row for file, node in uses if (row := self._row(file, node))), 0)

@@ -22,7 +22,7 @@ def made(name: str, call: ast.Call, of: Of) -> Value | None:
     if last in ("make", "vector.make", "make_vec"):
         made_of = of(call.args[0]).literal if call.args and not isinstance(call.args[0], ast.Starred) else None
         space = _observed(str(made_of)) if last == "make" and isinstance(made_of, str) else UNKNOWN
-        return Value(Kind.ENV, name=head, items=(space,) if space.known else ())
+        return Value(Kind.ENV, name=head if last == "make" else f"{head}.vector", items=(space,) if space.known else ())
     kind = name.rpartition(".")[2]
     if ".spaces." in name and kind in table()["spaces"]["classes"]:
         return space_of(kind, call, of)
@@ -95,7 +95,7 @@ def env_method(env: Value, method: str, use: ast.AST | None) -> Value:
     observation = sample(env.items[0]) if env.items else NDARRAY
     if observation.kind is not Kind.NDARRAY:
         observation = NDARRAY
-    if env.name not in ("gym", "gymnasium"):
+    if env.name.partition(".")[0] not in ("gym", "gymnasium"):
         observation = replace(observation, rank=None)
     if method == "step":
         return tuple_of(observation, UNKNOWN, UNKNOWN, UNKNOWN, Value(Kind.DICT))

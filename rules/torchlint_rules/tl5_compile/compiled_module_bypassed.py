@@ -1,0 +1,131 @@
+"""TL505: runs get past what `torch.compile` gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint import cst
+from torchlint.rule import Bypass, Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger, Way
+
+_SOURCE = """\
+import torch
+from torch import nn
+
+
+class Policy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(17, 64), nn.Tanh(), nn.Linear(64, 6))
+
+    def best_action(self, obs):
+        return self.net(obs).argmax(dim=-1)
+
+    def forward(self, obs):
+        return self.net(obs).log_softmax(dim=-1)
+
+
+class Agent:
+    def __init__(self, backend="inductor"):
+        self.policy = torch.compile(Policy(), backend=backend)
+
+    @torch.no_grad()
+    def act(self, obs):
+        return self.policy.best_action(obs)
+
+
+def rollout(agent, env, steps):
+    obs, _ = env.reset()
+    for _ in range(steps):
+        obs, reward, terminated, truncated, _ = env.step(agent.act(obs))
+"""
+
+
+class CompiledModuleBypassed(Rule):
+    """What `torch.compile` gives is not what runs.
+
+    ## What it does
+    Finds a module that is compiled and then used only through methods besides `forward` (`policy.act(x)`), also where
+    its class has no `forward` at all; a `torch.compile(net)` whose result nobody keeps; and an object that is given
+    a module before the same function compiles it, and calls it.
+
+    ## Why is this slow
+    `torch.compile` returns a new object that compiles calls of itself. Its other methods are those of the old module,
+    and run uncompiled; so does everybody who holds the old module.
+
+    ## Example
+    ```python
+    self.policy = torch.compile(self.policy)
+    ...
+    action = self.policy.act(obs)
+    ```
+
+    ## Use instead
+    ```python
+    self.policy.act = torch.compile(self.policy.act)
+    ...
+    action = self.policy.act(obs)
+    ```
+    Or `self.policy.compile()`, which compiles the module itself, for references that were taken before.
+
+    ## What the fix may change
+    There is no automatic fix: which of the methods are worth compiling is not known.
+
+    ## When to ignore it
+    Where the method was left uncompiled on purpose.
+
+    ## Measured
+    Nothing: what is lost is what compiling would have gained, and a small network on the CPU gains nothing by it.
+
+    ## References
+    - PyTorch documentation, `torch.compile` and `torch.nn.Module.compile`.
+    """
+
+    code = "TL505"
+    name = "compiled-module-bypassed"
+    summary = "runs get past what torch.compile gives"
+    level = Level.WARNING
+    trigger = Trigger(calls=frozenset({"torch.compile"}), takers=True)
+    least = Frequency.ONCE
+    examples = (
+        Example(
+            name="method-besides-forward",
+            source=_SOURCE,
+            fixed=_SOURCE.replace(
+                "        self.policy = torch.compile(Policy(), backend=backend)\n",
+                "        self.policy = Policy()\n"
+                "        self.policy.best_action = torch.compile(self.policy.best_action, backend=backend)\n",
+            ),
+            setup='torch.manual_seed(0)\nagent = Agent(backend="eager")\nagent.act(obs)',
+            workload="agent.act(obs)",
+            inputs=(Input("obs", Kind.TENSOR, (256, 17)),),
+            by_hand=True,
+        ),
+    )
+
+    def check(self, site: Site) -> Iterator[Report]:
+        """Report a compiled module that is not what runs, and a call that takes a module before it is compiled."""
+        node = site.node
+        if not isinstance(node, cst.Call):
+            return
+        if site.name(node.func) == "torch.compile":
+            bypass = site.bypassed(node)
+            if bypass is not None:
+                yield Report(node, _message(bypass))
+            return
+        taken = site.takes_uncompiled(node)
+        if taken is not None:
+            names = ", ".join(taken.names)
+            yield Report(
+                node,
+                f"takes {names} before torch.compile ({taken.compiled.path}:{taken.compiled.row}), so what it calls "
+                f"({taken.place.path}:{taken.place.row}) runs uncompiled; compile first, or with .compile()",
+            )
+
+
+def _message(bypass: Bypass) -> str:
+    if bypass.way is Way.DROPPED or bypass.place is None:
+        return "torch.compile returns what runs compiled, and nobody keeps it; assign it, or use net.compile()"
+    place = f"{bypass.place.path}:{bypass.place.row}"
+    if bypass.way is Way.NO_FORWARD:
+        return f"{bypass.name} has no forward to compile: its methods ({place}) run uncompiled; compile these"
+    return f"compiled, but forward is never called: {bypass.name}() ({place}) runs uncompiled; compile that method"

@@ -1,0 +1,46 @@
+"""Writes ``rules/torchlint_rules/index.json``: what the engine needs of each rule before it has a site."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+from torchlint.engine.rules import BUILT_IN, load_rules
+from torchlint.rule import Rule, Trigger
+
+FILE = Path(__file__).resolve().parent.parent / "rules" / BUILT_IN / "index.json"
+
+
+def trigger_row(trigger: Trigger) -> dict[str, object]:
+    """The fields of a trigger that are not as they are by default."""
+    fields = {each.name: (getattr(trigger, each.name), each.default) for each in dataclasses.fields(trigger)}
+    changed = {name: value for name, (value, default) in fields.items() if value != default}
+    return {name: sorted(value) if isinstance(value, (frozenset, set)) else value for name, value in changed.items()}
+
+
+def row(rule: type[Rule]) -> dict[str, object]:
+    """One rule."""
+    return {
+        "code": rule.code,
+        "name": rule.name,
+        "module": rule.__module__,
+        "class": rule.__name__,
+        "level": rule.level.value,
+        "set": rule.set.value,
+        "least": int(rule.least),
+        "yields_to": rule.yields_to,
+        "cuda_only": rule.cuda_only,
+        "gate": rule.gate,
+        "torch": rule.torch,
+        "trigger": trigger_row(rule.trigger),
+    }
+
+
+def table() -> str:
+    """The text of the file: a rule a line."""
+    return "[\n" + ",\n".join(json.dumps(row(rule)) for rule in load_rules()) + "\n]\n"
+
+
+if __name__ == "__main__":
+    FILE.write_text(table(), encoding="utf-8")

@@ -1,0 +1,97 @@
+"""A client of the language server that knows nothing of it, and keeps what the server publishes."""
+
+import asyncio
+import os
+import sys
+from contextlib import asynccontextmanager
+
+from conftest import ROOT
+from lsprotocol import types
+from pygls import uris
+from pygls.lsp.client import LanguageClient
+
+ENV = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "rules")))}
+WAIT = 60
+
+
+class Client(LanguageClient):
+    def __init__(self):
+        super().__init__("tests", "1")
+        self.published = {}
+        self.messages = []
+        self.registered = []
+        self.news = asyncio.Condition()
+
+        @self.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+        async def publish(params):
+            async with self.news:
+                self.published[params.uri] = params
+                self.news.notify_all()
+
+        @self.feature(types.WINDOW_SHOW_MESSAGE)
+        async def show(params):
+            async with self.news:
+                self.messages.append(params.message)
+                self.news.notify_all()
+
+        @self.feature(types.CLIENT_REGISTER_CAPABILITY)
+        def register(params):
+            self.registered.extend(each.method for each in params.registrations)
+
+    async def until(self, wanted):
+        async with self.news:
+            await asyncio.wait_for(self.news.wait_for(wanted), WAIT)
+
+    async def diagnostics(self, uri, version):
+        """What was published for a version of a document."""
+        await self.until(lambda: uri in self.published and self.published[uri].version == version)
+        return list(self.published[uri].diagnostics)
+
+    def open(self, path, text, version=1):
+        uri = uris.from_fs_path(str(path))
+        document = types.TextDocumentItem(uri, "python", version, text)
+        self.text_document_did_open(types.DidOpenTextDocumentParams(document))
+        return uri
+
+    def change(self, uri, text, version):
+        document = types.VersionedTextDocumentIdentifier(version=version, uri=uri)
+        change = types.TextDocumentContentChangeWholeDocument(text)
+        self.text_document_did_change(types.DidChangeTextDocumentParams(document, [change]))
+
+    async def actions(self, uri, line, only=None, diagnostics=()):
+        place = types.Range(types.Position(line, 0), types.Position(line, 200))
+        context = types.CodeActionContext(list(diagnostics), only)
+        params = types.CodeActionParams(types.TextDocumentIdentifier(uri), place, context)
+        return list(await self.text_document_code_action_async(params) or ())
+
+    async def hover(self, uri, line, character):
+        params = types.HoverParams(types.TextDocumentIdentifier(uri), types.Position(line, character))
+        return await self.text_document_hover_async(params)
+
+
+@asynccontextmanager
+async def client_of(folder, *, resolve=True, units=None, python=sys.executable, env=ENV):
+    """A client whose server runs in a folder, started and shut down."""
+    client = Client()
+    await client.start_io(str(python), "-m", "torchlint", "server", env=env, cwd=str(folder))
+    action = types.CodeActionClientCapabilities(
+        resolve_support=types.ClientCodeActionResolveOptions(["edit"]) if resolve else None
+    )
+    watched = types.DidChangeWatchedFilesClientCapabilities(dynamic_registration=True)
+    capabilities = types.ClientCapabilities(
+        text_document=types.TextDocumentClientCapabilities(code_action=action),
+        workspace=types.WorkspaceClientCapabilities(did_change_watched_files=watched),
+        general=types.GeneralClientCapabilities(position_encodings=units),
+    )
+    uri = uris.from_fs_path(str(folder))
+    told = await client.initialize_async(
+        types.InitializeParams(capabilities, root_uri=uri, workspace_folders=[types.WorkspaceFolder(uri, "project")])
+    )
+    client.initialized(types.InitializedParams())
+    client.told = told.capabilities
+    try:
+        yield client
+    finally:
+        await client.shutdown_async(None)
+        client.exit(None)
+        await client.stop()

@@ -1,0 +1,47 @@
+"""The page on coverage: every rule that it names exists, and every line that it links to is one that the rule finds.
+
+A linked line bears the rule's mark, and its file is one of those of which ``test_fixtures`` checks that all marks hold.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from torchlint.engine.rules import load_rules
+from torchlint.testing import fixtures
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "coverage.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+TABLES = [line for line in TEXT.splitlines() if line.startswith("| ")]
+ROWS = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in TABLES]
+ROWS = [row for row in ROWS if row[0] not in ("recommendation", "smell", "---")]
+LINK = re.compile(r"(?P<code>TL\d{3}) \(\[line\]\((?P<path>\.\./tests/fixtures/TL\d{3}/\w+\.py)#L(?P<row>\d+)\)\)")
+LINKS = sorted({(link["code"], link["path"], int(link["row"])) for link in LINK.finditer(TEXT)})
+
+
+def test_every_recommendation_names_a_rule_or_a_reason() -> None:
+    assert len(ROWS) > 70
+    assert {len(row) for row in ROWS} == {3}
+    assert [row for row in ROWS if not (LINK.search(row[1]) or (row[1] == "no rule" and row[2]))] == []
+
+
+def test_each_of_the_five_reports_has_its_table() -> None:
+    assert len(re.findall(r"^## The \w+: ", TEXT, re.MULTILINE)) == 5
+    assert TABLES.count("| recommendation | found by | remark |") == 5
+
+
+def test_every_rule_that_is_named_exists() -> None:
+    assert set(re.findall(r"TL\d{3}", TEXT)) <= {rule.code for rule in load_rules()}
+
+
+@pytest.mark.parametrize(("code", "link", "row"), LINKS, ids=[f"{code}-{row}" for code, _, row in LINKS])
+def test_the_rule_finds_the_line_that_is_linked(code: str, link: str, row: int) -> None:
+    path = (PAGE.parent / link).resolve()
+    assert path in fixtures(ROOT / "tests" / "fixtures")
+    assert path.parent.name == code
+    mark = re.search(r"# expect: (.*)$", path.read_text(encoding="utf-8").splitlines()[row - 1])
+    assert mark is not None and code in mark[1]

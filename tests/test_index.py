@@ -1,0 +1,37 @@
+"""What stands in the index of the built-in rules is what the rules themselves say."""
+
+import dataclasses
+import json
+
+import pytest
+from rule_index import FILE, table
+
+from torchlint.engine.rules import BUILT_IN, listed_rules, load_rules
+from torchlint.rule import Rule, Trigger
+
+# What nobody asks of a rule before it has a site.
+LATER = {"summary", "about_memory", "fixable", "may_change", "exceptions", "examples"}
+ASKED = sorted({name for name in Rule.__annotations__ if name not in LATER})
+
+
+def test_the_index_is_current():
+    assert json.loads(FILE.read_text(encoding="utf-8")) == json.loads(table()), "run make index"
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_listed_rules_are_like_the_real_ones(name):
+    listed = {rule.code: getattr(rule, name) for rule in listed_rules()}
+    assert listed == {rule.code: getattr(rule, name) for rule in load_rules()}
+
+
+def test_every_part_of_a_trigger_is_listed():
+    rows = json.loads(FILE.read_text(encoding="utf-8"))
+    assert {name for row in rows for name in row["trigger"]} <= {each.name for each in dataclasses.fields(Trigger)}
+    assert all(row["module"].startswith(f"{BUILT_IN}.") for row in rows)
+
+
+def test_a_listed_rule_looks_at_a_site_as_the_real_one_does(tmp_path, monkeypatch):
+    (rule,) = (each for each in listed_rules() if each.code == "TL102")
+    (real,) = (each for each in load_rules() if each.code == "TL102")
+    monkeypatch.setattr(real, "check", lambda self, site: iter([type(self), site]))
+    assert list(rule().check("a site")) == [real, "a site"]

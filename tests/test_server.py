@@ -1,0 +1,318 @@
+"""The language server, spoken to by a client that knows nothing of it."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pygls")
+
+from lsprotocol import types
+from pygls import uris
+from speaking import ENV, client_of
+
+from torchlint.rule import Edit, Position
+from torchlint.server.changes import between
+from torchlint.server.positions import Positions
+from torchlint.sources.edits import apply_edits
+from torchlint.sources.text import Source
+
+AGENT = """\
+import torch
+
+
+class Agent:
+    def act(self, obs):
+        name = "𝒳"; x = torch.FloatTensor([obs])
+        return self.policy(x)
+"""
+TRAIN = """\
+from agent import Agent
+
+
+def train(agent: Agent, env, steps):
+    obs, _ = env.reset()
+    for _ in range(steps):
+        obs, *_ = env.step(agent.act(obs))
+"""
+FIXED = AGENT.replace("torch.FloatTensor([obs])", 'torch.as_tensor([obs], dtype=torch.float32, device="cpu")')
+LINE, START, END = 5, 25, 49  # of the call in UTF-16 units: the letter before it takes two
+
+
+@pytest.fixture
+def project(tmp_path):
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "pyproject.toml").write_text('[tool.torchlint]\nselect = ["TL101"]\n')
+    (folder / "agent.py").write_text("# not saved yet\n")
+    (folder / "train.py").write_text(TRAIN)
+    return folder
+
+
+def applied(text, edit):
+    """A text after the edits of a workspace edit, as an editor makes them: in UTF-16 units."""
+    (document,) = edit.document_changes
+    lines = text.splitlines(keepends=True)
+    starts = [sum(len(line.encode("utf-16-le")) for line in lines[:row]) for row in range(len(lines) + 1)]
+    data = text.encode("utf-16-le")
+    for each in sorted(document.edits, key=lambda each: (each.range.start.line, each.range.start.character))[::-1]:
+        start, end = (starts[place.line] + 2 * place.character for place in (each.range.start, each.range.end))
+        data = data[:start] + each.new_text.encode("utf-16-le") + data[end:]
+    return data.decode("utf-16-le")
+
+
+# what an editor sees --------------------------------------------------------------------------------------------------
+
+
+def test_diagnostics_of_a_text_that_is_not_saved_with_the_hot_path(project):
+    async def talk():
+        async with client_of(project) as client:
+            uri = client.open(project / "agent.py", AGENT)
+            (found,) = await client.diagnostics(uri, 1)
+            assert (found.code, found.source, found.severity) == (
+                "TL101",
+                "torchlint",
+                types.DiagnosticSeverity.Warning,
+            )
+            place = found.range
+            assert (place.start.line, place.start.character, place.end.character) == (LINE, START, END)
+            assert "once per environment step" in found.message
+            assert "measured on CPU" in found.message
+            hops = [(Path(uris.to_fs_path(each.location.uri)).name, each.message) for each in found.related_information]
+            assert hops == [("train.py", "hot here: loop"), ("agent.py", "→ Agent.act")]
+            assert found.related_information[0].location.range.start.line == 5
+            client.change(uri, FIXED, 2)
+            assert await client.diagnostics(uri, 2) == []
+            assert (project / "agent.py").read_text() == "# not saved yet\n"
+
+    asyncio.run(talk())
+
+
+def test_another_open_document_makes_a_line_hot_and_cold(project):
+    async def talk():
+        async with client_of(project) as client:
+            agent, train = client.open(project / "agent.py", AGENT), client.open(project / "train.py", TRAIN)
+            assert len(await client.diagnostics(agent, 1)) == 1
+            client.published.clear()
+            client.change(train, "# nothing calls it\n", 2)
+            assert await client.diagnostics(train, 2) == []
+            assert await client.diagnostics(agent, 1) == []
+            client.published.clear()
+            client.change(train, TRAIN, 3)
+            assert await client.diagnostics(train, 3) == []
+            assert len(await client.diagnostics(agent, 1)) == 1
+            client.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(agent)))
+            await client.until(lambda: not client.published[agent].diagnostics)
+
+    asyncio.run(talk())
+
+
+@pytest.mark.parametrize("resolve", [True, False])
+def test_fixes_are_code_actions(project, resolve):
+    async def talk():
+        async with client_of(project, resolve=resolve) as client:
+            uri = client.open(project / "agent.py", AGENT)
+            found = await client.diagnostics(uri, 1)
+            fix, ignore, everything = await client.actions(uri, LINE, diagnostics=found)
+            assert (fix.title, fix.kind, fix.is_preferred) == ("Use torch.as_tensor (TL101)", "quickfix", True)
+            assert fix.diagnostics[0].code == "TL101"
+            assert fix.edit.document_changes[0].text_document.version == 1
+            assert applied(AGENT, fix.edit) == FIXED
+            assert ignore.title == "Ignore TL101 on this line"
+            assert applied(AGENT, ignore.edit) == AGENT.replace("[obs])", "[obs])  # noqa: TL101")
+            assert everything.kind == "source.fixAll.torchlint"
+            assert (everything.edit is None) == resolve
+            if resolve:
+                everything = await client.code_action_resolve_async(everything)
+            assert applied(AGENT, everything.edit) == FIXED
+            assert await client.actions(uri, 0, only=["quickfix"]) == []
+            (alone,) = await client.actions(uri, 0, only=["source.fixAll"])
+            assert alone.kind == "source.fixAll.torchlint"
+            assert (project / "agent.py").read_text() == "# not saved yet\n"
+
+    asyncio.run(talk())
+
+
+def test_fix_all_takes_what_the_settings_accept_and_nothing_more(project):
+    unsafe = AGENT.replace("[obs]", "self.memory(obs)")
+
+    async def talk():
+        async with client_of(project) as client:
+            uri = client.open(project / "agent.py", unsafe)
+            await client.diagnostics(uri, 1)
+            fix, _, everything = await client.actions(uri, LINE)
+            assert "(TL101; right only if the argument is an array or a list" in fix.title
+            assert fix.is_preferred is False
+            assert (await client.code_action_resolve_async(everything)).edit is None
+            (project / "pyproject.toml").write_text('[tool.torchlint]\nselect = ["TL101"]\nunsafe-fixes = true\n')
+            edit = (await client.code_action_resolve_async(everything)).edit
+            assert "as_tensor" in applied(unsafe, edit)
+
+    asyncio.run(talk())
+
+
+def test_actions_are_for_the_text_as_it_is_now(project):
+    async def talk():
+        async with client_of(project) as client:
+            uri = client.open(project / "agent.py", AGENT)
+            await client.diagnostics(uri, 1)
+            text = AGENT.replace("import torch\n", "# one line more\nimport torch\n")
+            client.change(uri, text, 2)
+            fix, *_ = await client.actions(uri, LINE + 1)
+            assert applied(text, fix.edit) == text.replace(AGENT[13:], FIXED[13:])
+            assert fix.edit.document_changes[0].text_document.version == 2
+
+    asyncio.run(talk())
+
+
+def test_hover_shows_the_page_of_the_rule(project):
+    async def talk():
+        async with client_of(project) as client:
+            text = AGENT + "# see TL102\n"
+            uri = client.open(project / "agent.py", text)
+            hover = await client.hover(uri, LINE, START + 3)
+            assert hover.contents.kind == "markdown"
+            assert "# legacy-tensor-constructor (TL101)" in hover.contents.value
+            assert "train.py:6 loop → Agent.act" in hover.contents.value
+            assert "## Why is this slow" in hover.contents.value
+            assert (hover.range.start.character, hover.range.end.character) == (START, END)
+            hover = await client.hover(uri, len(text.splitlines()) - 1, 8)
+            assert "# cpu-then-move (TL102)" in hover.contents.value
+            assert hover.range.start.character == 6
+            assert await client.hover(uri, 0, 0) is None
+            assert await client.hover(uri, 1000, 0) is None
+
+    asyncio.run(talk())
+
+
+def test_columns_are_counted_as_the_editor_asks(project):
+    async def talk(units, start):
+        async with client_of(project, units=[units]) as client:
+            assert client.told.position_encoding == units
+            uri = client.open(project / "agent.py", AGENT)
+            (found,) = await client.diagnostics(uri, 1)
+            assert found.range.start.character == start
+
+    asyncio.run(talk("utf-8", START + 2))
+    asyncio.run(talk("utf-32", START - 1))
+
+
+def test_syntax_errors_and_new_files_and_other_documents(project):
+    async def talk():
+        async with client_of(project) as client:
+            broken = client.open(project / "broken.py", "import torch\nx = = 1\n")
+            (found,) = await client.diagnostics(broken, 1)
+            assert (found.code, found.severity) == ("TL000", types.DiagnosticSeverity.Error)
+            assert await client.actions(broken, 1, only=["quickfix"]) == []
+            alone = client.open(project / "new.py", TRAIN.replace("from agent import Agent\n", AGENT.strip() + "\n"))
+            assert [each.code for each in await client.diagnostics(alone, 1)] == ["TL101"]
+            assert client.open(project / "nul.py", "import torch\0\n")
+            notes = uris.from_fs_path(str(project / "notes.md"))
+            document = types.TextDocumentItem(notes, "markdown", 1, AGENT)
+            client.text_document_did_open(types.DidOpenTextDocumentParams(document))
+            client.change(alone, "", 2)
+            assert await client.diagnostics(alone, 2) == []
+            assert notes not in client.published
+            assert await client.actions(notes, 1) == []
+            assert await client.hover(notes, 0, 0) is None
+            assert client.registered == ["workspace/didChangeWatchedFiles"]
+
+    asyncio.run(talk())
+
+
+def test_excluded_documents_are_left_alone(project):
+    (project / "pyproject.toml").write_text('[tool.torchlint]\nextend-exclude = ["agent.py"]\n')
+
+    async def talk():
+        async with client_of(project) as client:
+            assert await client.diagnostics(client.open(project / "agent.py", AGENT), 1) == []
+
+    asyncio.run(talk())
+
+
+def test_wrong_settings_are_told_once_and_right_ones_are_taken_up(project):
+    settings = project / "pyproject.toml"
+    settings.write_text('[tool.torchlint]\nselct = ["TL101"]\n')
+
+    async def talk():
+        async with client_of(project) as client:
+            uri = client.open(project / "agent.py", AGENT)
+            assert await client.diagnostics(uri, 1) == []
+            await client.until(lambda: client.messages)
+            client.change(uri, AGENT + "#\n", 2)
+            assert await client.diagnostics(uri, 2) == []
+            assert await client.hover(uri, LINE, START) is None
+            (message,) = client.messages
+            assert "did you mean 'select'?" in message
+            settings.write_text('[tool.torchlint]\nselect = ["TL101"]\n')
+            client.published.clear()
+            change = types.FileEvent(uris.from_fs_path(str(settings)), types.FileChangeType.Changed)
+            client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([change]))
+            assert len(await client.diagnostics(uri, 2)) == 1
+
+    asyncio.run(talk())
+
+
+def test_a_saved_file_is_read_again(project):
+    async def talk():
+        async with client_of(project) as client:
+            uri = client.open(project / "agent.py", AGENT)
+            assert len(await client.diagnostics(uri, 1)) == 1
+            (project / "train.py").write_text("# nothing calls it\n")
+            client.published.clear()
+            client.text_document_did_save(types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(uri)))
+            assert await client.diagnostics(uri, 1) == []
+
+    asyncio.run(talk())
+
+
+def test_without_the_extra_there_is_one_clear_error(tmp_path):
+    (tmp_path / "pygls").mkdir()
+    (tmp_path / "pygls" / "__init__.py").write_text("raise ImportError('No module named pygls')\n")
+    env = {**ENV, "PYTHONPATH": os.pathsep.join((str(tmp_path), ENV["PYTHONPATH"]))}
+    command = [sys.executable, "-m", "torchlint", "server"]
+    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert "pip install 'torchlint[server]'" in done.stderr
+
+
+# its parts ------------------------------------------------------------------------------------------------------------
+
+
+def source(text):
+    return Source(Path("a.py").absolute(), "a.py", text, text.encode())
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("units", ["utf-8", "utf-16", "utf-32"])
+def test_places_go_there_and_back(newline, units):
+    text = newline.join(["a𝒳é", "", "\x0cb\u2028c", "d"])
+    positions = Positions(source(text), units)
+    rows = text.split(newline)
+    for row, line in enumerate(rows, 1):
+        for column in range(1, len(line) + 2):
+            position = Position(row, column)
+            assert positions.position(positions.place(position)) == position
+    assert positions.place(Position(3, 3)) == (2, 2)
+    assert positions.place(Position(1, 3))[1] == {"utf-8": 5, "utf-16": 3, "utf-32": 2}[units]
+    assert positions.place(Position(9, 1)) == (3, 1)
+    assert positions.position((0, 99)) == Position(1, 4)
+    assert positions.position((99, 0)) == Position(4, 2)
+    assert positions.line(3) == "\x0cb\u2028c"
+    assert positions.line(9) == ""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("a\nb\nc\n", "a\nx\nc\n"), ("", "a\n"), ("a", ""), ("a\r\nb", "a\r\nb\r\nc"), ("é\n𝒳\n", "𝒳\n"), ("a\n", "a\n")],
+)
+def test_edits_of_lines_make_one_text_of_the_other(before, after):
+    edits = between(source(before), source(after))
+    text = before.encode()
+    for edit in sorted(edits, reverse=True):
+        text = text[: edit.start] + edit.text.encode() + text[edit.end :]
+    assert text.decode() == after
+    assert apply_edits(source("a\n"), [Edit(0, 1, "b")]).text == "b\n"

@@ -1,0 +1,154 @@
+"""The cache of a run: opened before it, and written after it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from torchlint import __version__
+from torchlint.cache.key import data_folder, make_key
+from torchlint.cache.place import FOLDER
+from torchlint.cache.store import Said, packed_world, path_of, read_rest, read_runs, write
+from torchlint.cache.world import LOOKED_FOR, World, around, content
+from torchlint.cli.output import complain
+from torchlint.engine.memory import Memory, key_of
+from torchlint.engine.packages import installed_folders
+from torchlint.settings.target import DECLARING
+
+if TYPE_CHECKING:
+    from torchlint.settings.model import Settings
+
+# Packages of ours, and those of others whose release decides what is found or how it is shown.
+_OURS = ("torchlint", "torchlint_rules")
+_OTHERS = ("libcst", "pathspec", "rich")
+_SUFFIXES = (".py", ".json")
+# Nobody commits a cache.
+_IGNORE = "*\n"
+
+
+@dataclass(eq=False, slots=True)
+class Cache:
+    """The cache of a project: where it lies, and what the engine remembers by it."""
+
+    path: str
+    key: bytes
+    memory: Memory
+    tool: Sequence[str]
+    told: list[tuple[bytes, bytes]] = field(default_factory=list)
+
+    @classmethod
+    def open(cls, root: Path, folder: Path | None, plugins: Sequence[str]) -> Cache:
+        """Read what is there; a folder is made where there is none. ``plugins`` are rule packages besides our own.
+
+        Raises:
+            OSError: no cache can be kept.
+        """
+        place = os.path.abspath(folder) if folder is not None else os.path.join(root, FOLDER)
+        if not os.path.isdir(place):
+            os.makedirs(place)
+            with open(os.path.join(place, ".gitignore"), "w", encoding="utf-8") as stream:
+                stream.write(_IGNORE)
+        key = make_key()
+        path = path_of(place, str(root))
+        tool = list(_tool(plugins))
+        stands_for = key_of(__version__, sys.version, *tool, *(content(entry) or "" for entry in tool))
+        return cls(path, key, Memory.of(stands_for, time.time_ns(), read_rest(path, key)), tool)
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Note what is written to standard output and standard error."""
+        out, err = _Heard(sys.stdout, b"1", self.told), _Heard(sys.stderr, b"2", self.told)
+        with redirect_stdout(out.as_text()), redirect_stderr(err.as_text()):
+            yield
+
+    def keep(self, wanted: str, code: int, entries: Iterable[str]) -> None:
+        """Write the cache: what the engine remembers, and where ``wanted`` is not empty what the run said.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        runs = read_runs(self.path, self.key)
+        if wanted and self.memory.seen:
+            world = World.now([*entries, *self.tool, *self.memory.seen], self.memory.started, self.memory.seen)
+            if world is not None:
+                runs = [run for run in runs if run.key != wanted]
+                runs.insert(0, Said(wanted, code, self.told, packed_world(world)))
+        write(self.path, self.key, runs, self.memory.to_bytes())
+
+
+def entries_of(settings: Settings, read: Iterable[Path], config: Sequence[str], memory: Memory) -> list[str]:
+    """What a run depends on besides the files that it linted and the folders that it looked into."""
+    folders = {entry[1:] for entry in memory.seen if entry[0] == "d"}
+    files = [entry[1:] for entry in memory.seen if entry[0] == "f"]
+    tops = {folder for folder in folders if os.path.dirname(folder) not in folders}
+    tops |= {folder for folder in map(os.path.dirname, files) if folder not in folders}
+    entries = [entry for top in (*tops, str(settings.root)) for entry in around(top)]
+    paths = (os.path.join(folder, name) for folder in folders for name in LOOKED_FOR)
+    entries += [f"f{path}" for path in paths if os.path.lexists(path)]
+    entries += [f"f{os.path.abspath(path)}" for path in read]
+    entries += [f"e{os.path.abspath(item)}" for item in config]
+    entries += [f"f{os.path.join(settings.root, name)}" for name in DECLARING]
+    if settings.baseline is not None:
+        entries.append(f"f{os.path.abspath(settings.baseline)}")
+    if not settings.isolated:
+        entries += [f"f{os.path.join(data_folder(), f'bench-{device}.json')}" for device in ("cpu", "cuda")]
+    return entries
+
+
+def warn(error: OSError) -> None:
+    """Say that nothing is kept."""
+    complain(f"warning: no results are kept: {error.filename or 'the cache'}: {error.strerror or error}")
+
+
+def _tool(plugins: Sequence[str]) -> Iterator[str]:
+    """The code of torchlint and its rules, and what tells the releases of the packages that it stands on."""
+    folders = [folder for name in _OURS for folder in _folders(name)]
+    folders += [folder for name in plugins for folder in installed_folders(name)]
+    for folder in folders:
+        for below, _, names in os.walk(folder):
+            if not below.endswith("__pycache__"):
+                yield from (f"s{os.path.join(below, each)}" for each in names if each.endswith(_SUFFIXES))
+    for name in _OTHERS:
+        for folder in _folders(name):
+            # Beside a package lies a folder that has its release in its name.
+            yield f"s{os.path.dirname(folder)}"
+
+
+def _folders(package: str) -> Sequence[str]:
+    spec = find_spec(package)
+    return list(spec.submodule_search_locations or ()) if spec is not None else []
+
+
+class _Heard:
+    """A stream that passes on all it is given, and notes it."""
+
+    def __init__(self, stream: TextIO, name: bytes, told: list[tuple[bytes, bytes]]) -> None:
+        self._stream = stream
+        self._name = name
+        self._told = told
+
+    def as_text(self) -> Any:
+        """Itself, in the place of a text stream."""
+        return self
+
+    @property
+    def buffer(self) -> _Heard:
+        """Where bytes go."""
+        return self
+
+    def write(self, data: str | bytes) -> int:
+        """Pass on and note bytes; text, which only a sign of life is, is passed on alone."""
+        if isinstance(data, str):
+            return self._stream.write(data)
+        self._told.append((self._name, data))
+        return self._stream.buffer.write(data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)

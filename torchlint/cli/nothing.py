@@ -1,0 +1,126 @@
+"""Files that have nothing to do with torch: told without the engine, whose modules take longer to load than to say so.
+
+Only the simplest case is answered here, a few files without settings; every doubt is left to the engine.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from torchlint.cache.place import PROJECT, SETTINGS, common, folders_above, holds, project_root
+from torchlint.cache.world import LOOKED_FOR, SETTINGS_FILES, SUFFIXES
+from torchlint.cli.flags import START
+from torchlint.cli.terminal import write_bytes
+from torchlint.settings.defaults import DEFAULT_EXCLUDE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# Without it a file is of no interest to any rule of the default set; a test holds the rules to it.
+WORD = b"torch"
+# In UTF-16 and UTF-32 no word is found; that Python does not read them is for the engine to tell.
+WIDE = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
+_MOST_FILES = 200
+_CHANGING_NOTHING = frozenset({"paths", "isolated", "quiet", "silent", "no_cache", "cache_dir", "jobs"})
+
+
+class _DoubtError(Exception):
+    """Something that the engine is to decide."""
+
+
+def nothing_to_do(given: Mapping[str, object]) -> int | None:
+    """Say that nothing was found, if no file of the project speaks of torch; ``None``: the engine is to look."""
+    if any(value != START[name] for name, value in given.items() if name not in _CHANGING_NOTHING):
+        return None
+    paths = given["paths"]
+    assert isinstance(paths, tuple)
+    if sys.stdout.isatty() or "-" in paths:
+        return None
+    try:
+        files = _files(paths or (os.curdir,), bool(given["isolated"]))
+    except (_DoubtError, OSError):
+        return None
+    if not files:
+        return None
+    if not (given["quiet"] or given["silent"]):
+        told = f"Nothing slow found in {len(files)} file{'s' if len(files) > 1 else ''}\n"
+        write_bytes(sys.stderr, told.encode("ascii"))
+    return 0
+
+
+def _files(paths: tuple[str, ...], isolated: bool) -> set[str]:
+    """The files to lint, none of which, and none of whose project, speaks of torch.
+
+    Raises:
+        _DoubtError: one does, or it is not as simple as that.
+    """
+    root = project_root(common(paths))
+    wanted: set[str] = set()
+    for path in paths:
+        absolute = os.path.abspath(path)
+        if os.path.islink(path) or ".." in path.split(os.sep):
+            raise _DoubtError
+        _refuse_settings(absolute, isolated)
+        if os.path.isdir(path):
+            wanted |= _below(absolute)
+        else:
+            wanted.add(absolute)
+    project = _below(root) if holds(root, (*PROJECT, *SETTINGS)) else _beside(wanted)
+    for file in wanted | project:
+        with open(file, "rb") as stream:
+            text = stream.read()
+            if WORD in text or text.startswith(WIDE):
+                raise _DoubtError
+    return wanted
+
+
+def _refuse_settings(path: str, isolated: bool) -> None:
+    """Raise where settings or patterns of git may hold for a path."""
+    for folder in (path, *folders_above(path)):
+        if os.path.exists(os.path.join(folder, ".gitignore")):
+            raise _DoubtError
+        for name in () if isolated else SETTINGS_FILES:
+            file = os.path.join(folder, name)
+            if os.path.exists(file):
+                with open(file, "rb") as stream:
+                    if name != "pyproject.toml" or b"torchlint" in stream.read():
+                        raise _DoubtError
+
+
+def _below(folder: str) -> set[str]:
+    """All files below a folder that a run looks at."""
+    found: set[str] = set()
+    waiting = [folder]
+    while waiting:
+        with os.scandir(waiting.pop()) as scan:
+            for entry in scan:
+                if entry.name in DEFAULT_EXCLUDE:
+                    continue
+                if entry.name in LOOKED_FOR and entry.path != os.path.join(folder, "pyproject.toml"):
+                    raise _DoubtError
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif entry.name.endswith(SUFFIXES):
+                    found.add(_plain(entry))
+        if len(found) > _MOST_FILES:
+            raise _DoubtError
+    return found
+
+
+def _beside(files: set[str]) -> set[str]:
+    """The Python files in the folders of these files."""
+    found: set[str] = set()
+    for folder in {os.path.dirname(file) for file in files}:
+        with os.scandir(folder) as scan:
+            found |= {_plain(entry) for entry in scan if entry.name.endswith(".py") and not entry.is_dir()}
+        if len(found) > _MOST_FILES:
+            raise _DoubtError
+    return found
+
+
+def _plain(entry: os.DirEntry[str]) -> str:
+    if entry.is_symlink() or not entry.is_file():
+        raise _DoubtError
+    return entry.path

@@ -1,0 +1,38 @@
+"""``torchlint server``: the language server."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from contextlib import redirect_stdout
+from importlib import import_module
+
+import click
+
+from torchlint import __version__
+from torchlint.cli import OK
+
+
+@click.command(short_help="Run the language server for editors.")
+def server() -> int:
+    """Speak the language server protocol on standard input and output; editors start it.
+
+    \b
+    Examples:
+      torchlint server
+
+    It needs torchlint[server]. The documentation says how to set up VS Code, Neovim, Helix, Zed and Emacs.
+    """
+    try:
+        import_module("pygls.lsp.server")
+    except ImportError as error:
+        raise click.ClickException(
+            f"torchlint server speaks to editors and needs pygls ({error}): pip install 'torchlint[server]'"
+        ) from error
+    from torchlint.server.serve import serve
+
+    gc.enable()  # it runs as long as the editor does
+    stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
+    with redirect_stdout(sys.stderr):  # whatever a rule prints is no part of the protocol
+        serve(stdin, stdout, __version__)
+    return OK

@@ -1,0 +1,31 @@
+"""The finding for a file that Python cannot read."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+from torchlint.engine.analysis import Unparsed
+from torchlint.rule import Finding, Level, Position
+from torchlint.rule.versions import Target
+
+SYNTAX_ERROR = "TL000"
+
+
+def syntax_error(name: str, unparsed: Unparsed, target: Target) -> Finding:
+    """The finding for a file that Python cannot read; one that is for a newer Python may well be in order."""
+    python = sys.version_info[:2]
+    newer = target.python is not None and target.python > python
+    doubt = f"; torchlint runs on Python {python[0]}.{python[1]}, and the project is for a newer one" if newer else ""
+    start = Position(unparsed.row, max(1, unparsed.column))
+    finding = Finding(
+        code=SYNTAX_ERROR,
+        name="syntax-error",
+        message=f"{unparsed.message}{doubt}",
+        level=Level.ERROR,
+        path=name,
+        start=start,
+        end=replace(start, column=start.column + 1),
+        rows=(unparsed.row, unparsed.row),
+    )
+    return replace(finding, fingerprint=f"{SYNTAX_ERROR}:{name}")

@@ -1,0 +1,121 @@
+"""Findings as plain rows of JSON and back, for the cache and for what processes tell each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from torchlint.rule import Change, Cost, Edit, Finding, Frequency, Hop, Hotness, Level, PlainFix, Position
+
+_Item = TypeVar("_Item")
+Row = list[object]
+
+
+def to_row(finding: Finding) -> Row:
+    """A finding as lists, texts and numbers."""
+    fix, cost = finding.fix, finding.cost
+    return [
+        finding.code,
+        finding.name,
+        finding.message,
+        finding.level.value,
+        finding.path,
+        [finding.start.row, finding.start.column, finding.end.row, finding.end.column, *finding.rows],
+        [int(finding.hot.frequency), *([hop.path, hop.row, hop.name] for hop in finding.hot.path)],
+        None if cost is None else [cost.saves_us, cost.ratio, cost.low, cost.high, cost.size, cost.device, cost.source],
+        None
+        if fix is None
+        else [
+            fix.message,
+            [[edit.start, edit.end, edit.text] for edit in fix.edits],
+            [change.value for change in fix.may_change],
+            fix.assumes,
+            fix.loses_comment,
+            fix.removes,
+        ],
+        finding.cuda_only,
+        finding.fingerprint,
+    ]
+
+
+def from_row(row: object) -> Finding:
+    """The finding of a row.
+
+    Raises:
+        ValueError: the row is none of a finding.
+    """
+    code, name, message, level, path, place, hot, cost, fix, cuda_only, fingerprint = _parts(row, 11)
+    top, left, bottom, right, first, last = (_whole(number) for number in _parts(place, 6))
+    frequency, *hops = _list(hot)
+    return Finding(
+        code=_text(code),
+        name=_text(name),
+        message=_text(message),
+        level=Level(level),
+        path=_text(path),
+        start=Position(top, left),
+        end=Position(bottom, right),
+        rows=(first, last),
+        hot=Hotness(Frequency(_whole(frequency)), tuple(map(_hop, hops))),
+        cost=None if cost is None else _cost(cost),
+        fix=None if fix is None else _fix(fix),
+        cuda_only=_flag(cuda_only),
+        fingerprint=_text(fingerprint),
+    )
+
+
+def _hop(row: object) -> Hop:
+    path, number, name = _parts(row, 3)
+    return Hop(_text(path), _whole(number), _text(name))
+
+
+def _cost(row: object) -> Cost:
+    saves, ratio, low, high, size, device, source = _parts(row, 7)
+    return Cost(_number(saves), _number(ratio), _number(low), _number(high), _text(size), _text(device), _text(source))
+
+
+def _fix(row: object) -> PlainFix:
+    message, edits, changes, assumes, loses, removes = _parts(row, 6)
+    return PlainFix(
+        _text(message),
+        tuple(map(_edit, _list(edits))),
+        tuple(Change(change) for change in _list(changes)),
+        _text(assumes),
+        _flag(loses),
+        _text(removes),
+    )
+
+
+def _edit(row: object) -> Edit:
+    start, end, text = _parts(row, 3)
+    return Edit(_whole(start), _whole(end), _text(text))
+
+
+def _checked(kind: type[_Item]) -> Callable[[object], _Item]:
+    """A function that gives back a value of exactly this type, and raises ``ValueError`` for any other."""
+
+    def read(value: object) -> _Item:
+        if type(value) is not kind:
+            raise ValueError(f"no {kind.__name__}: {value!r}")
+        return value
+
+    return read
+
+
+_text = _checked(str)
+_flag = _checked(bool)
+_whole = _checked(int)
+_list: Callable[[object], Row] = _checked(list)
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ValueError(f"no number: {value!r}")
+    return value
+
+
+def _parts(row: object, count: int) -> Row:
+    parts = _list(row)
+    if len(parts) != count:
+        raise ValueError(f"{len(parts)} parts in the place of {count}")
+    return parts

@@ -1,0 +1,118 @@
+"""The files of a run: which there are, which pass the gate, and what is known of them without reading them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from torchlint.cache.digest import digest
+from torchlint.cache.world import ABSENT, DIRTY, stamp
+from torchlint.cache.world import content as content_of
+from torchlint.engine.gate import imported, spread
+from torchlint.engine.limits import too_large
+from torchlint.engine.memory import Known, Memory
+from torchlint.engine.notebooks import notebook_code
+from torchlint.sources.decode import read_any
+from torchlint.sources.text import Source
+
+
+class ChangedWhileReadError(Exception):
+    """A file is no longer what it was when this run first looked at it."""
+
+
+@dataclass(slots=True)
+class File:
+    """A file of the project: ``raw`` are its bytes, ``None`` if memory knows enough of it."""
+
+    name: str
+    path: Path
+    known: Known
+    raw: bytes | None
+
+    def source(self) -> Source:
+        """Its text.
+
+        Raises:
+            UndecodableError: its bytes are no text.
+            ChangedWhileReadError: it changed, or cannot be read any more.
+        """
+        if self.raw is None:
+            try:
+                self.raw = self.path.read_bytes()
+            except OSError as error:
+                raise ChangedWhileReadError(self.name) from error
+            if digest(self.raw) != self.known.digest:
+                raise ChangedWhileReadError(self.name)
+        return read_any(self.raw, self.path, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads files as the gate needs them; what ``memory`` knows of a file is not found out again."""
+
+    words: Sequence[str]
+    memory: Memory | None
+
+    def read_all(self, paths: Mapping[str, Path]) -> tuple[dict[str, File], dict[str, str], dict[str, str]]:
+        """All files that can be read, by name, why others cannot, and why others are not."""
+        files: dict[str, File] = {}
+        problems: dict[str, str] = {}
+        skipped: dict[str, str] = {}
+        for name, path in paths.items():
+            try:
+                reason = too_large(path)
+                if reason:
+                    skipped[name] = reason
+                    self._note_size(path)
+                else:
+                    files[name] = self.read(name, path)
+            except OSError as error:  # noqa: PERF203  each file may fail by itself
+                problems[name] = f"cannot be read: {error.strerror or type(error).__name__}"
+        return files, problems, skipped
+
+    def _note_size(self, path: Path) -> None:
+        """A file that is not read counts by its size."""
+        if self.memory is not None:
+            entry = f"s{path}"
+            self.memory.seen[entry] = stamp(entry, self.memory.started), content_of(entry) or ABSENT
+
+    def read(self, name: str, path: Path) -> File:
+        """One file.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        if self.memory is None:
+            raw = path.read_bytes()
+            return File(name, path, self._look(name, path, raw, "", ""), raw)
+        entry = f"f{path}"
+        mark = stamp(entry, self.memory.started)
+        old = self.memory.files.get(name)
+        raw_: bytes | None = None
+        if old is not None and old.stamp == mark and mark not in (DIRTY, ABSENT):
+            known = old
+        else:
+            raw_ = path.read_bytes()
+            content = digest(raw_)
+            same = old is not None and old.digest == content
+            known = replace(old, stamp=mark) if old and same else self._look(name, path, raw_, mark, content)
+        self.memory.met[name] = known
+        self.memory.seen[entry] = known.stamp, known.digest
+        return File(name, path, known, raw_)
+
+    def given(self, source: Source) -> File:
+        """A text that is not in a file."""
+        return File(source.name, source.path, self._look(source.name, source.path, source.utf8, "", ""), source.raw)
+
+    def _look(self, name: str, path: Path, raw: bytes, mark: str, content: str) -> Known:
+        code = notebook_code(raw, path, name)
+        spoken = tuple(word for word in self.words if word.encode() in code)
+        return Known(mark, content, spoken, tuple(sorted(imported(code))))
+
+
+def passing(files: Iterable[File], words: Set[str]) -> frozenset[str]:
+    """The names of the files that pass the gate of these words."""
+    listed = list(files)
+    imports: Mapping[str, Iterable[str]] = {file.name: file.known.words for file in listed}
+    return spread([file.name for file in listed if not words.isdisjoint(file.known.spoken)], imports)

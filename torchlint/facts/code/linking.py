@@ -1,0 +1,122 @@
+"""Which file an import means, from the names of the files alone, and which files hang together by imports."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Generic, Protocol, TypeVar
+
+# Packages that a file or folder of the same name in a package (``agents/torch/``) does not hide: ``import torch``.
+_LIBRARIES = frozenset(
+    ("torch", "numpy", "jax", "flax", "tensorflow", "keras", "gym", "gymnasium", "ray", "scipy", "pandas", "wandb")
+)
+
+
+class Named(Protocol):
+    """A file of the project: its path relative to the root, and its dotted name."""
+
+    @property
+    def path(self) -> str:
+        """With ``/``."""
+
+    @property
+    def module(self) -> str:
+        """Unique in the project."""
+
+
+_File = TypeVar("_File", bound=Named)
+
+
+def module_name(path: str) -> tuple[str, bool]:
+    """Dotted name of a file by its path relative to the project root, unique there, and whether it is a package."""
+    parts = list(PurePosixPath(path).with_suffix("").parts)
+    package = parts[-1] == "__init__" and len(parts) > 1
+    if package:
+        parts.pop()
+    return ".".join(part.replace(".", "·") for part in parts), package
+
+
+@dataclass(eq=False, slots=True)
+class Modules(Generic[_File]):
+    """The files of a project by dotted name, and by every end of it."""
+
+    by_name: dict[str, _File] = field(default_factory=dict)
+    _by_suffix: dict[str, list[_File]] = field(default_factory=dict)
+    _links: dict[tuple[str, str], _File | None] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, files: Iterable[_File]) -> Modules[_File]:
+        """Index files."""
+        found = cls()
+        for file in files:
+            found.by_name[file.module] = file
+            parts = file.module.split(".")
+            for start in range(len(parts)):
+                found._by_suffix.setdefault(".".join(parts[start:]), []).append(file)
+        return found
+
+    def imported(self, path: str, dotted: str) -> _File | None:
+        """The project file that an absolute import of ``dotted`` in a file means, if it is one of ours."""
+        key = (path.rpartition("/")[0], dotted)
+        if key not in self._links:
+            self._links[key] = self._find(path, dotted)
+        return self._links[key]
+
+    def _find(self, path: str, dotted: str) -> _File | None:
+        exact = self.by_name.get(dotted)
+        if exact is not None and "." in dotted:
+            return exact
+        candidates = self._by_suffix.get(dotted, [])
+        here = PurePosixPath(path).parent.parts
+        foreign = dotted in sys.stdlib_module_names or dotted.partition(".")[0] in _LIBRARIES
+        best: tuple[int, int, str] | None = None
+        found = None
+        for candidate in candidates:
+            parts = candidate.module.split(".")
+            above = tuple(parts[: len(parts) - len(dotted.split("."))])
+            common = 0
+            for mine, theirs in zip(here, above, strict=False):
+                if mine.replace(".", "·") != theirs:
+                    break
+                common += 1
+            outside = len(above) - common
+            if foreign and above:
+                continue
+            if outside and "." not in dotted:
+                continue  # a bare name is a sibling or lies in a folder above, else it is somebody else's package
+            rank = (-common, outside, candidate.path)
+            if best is None or rank < best:
+                best, found = rank, candidate
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Name:
+    """A file of which only the name is known."""
+
+    path: str
+    module: str
+
+
+def connected(imports: Mapping[str, Sequence[str]]) -> list[frozenset[str]]:
+    """The groups of files that hang together by imports in either direction, from what each imports, by path."""
+    modules = Modules.of([_Name(path, module_name(path)[0]) for path in imports])
+    group = {path: path for path in imports}
+
+    def root(path: str) -> str:
+        while group[path] != path:
+            group[path] = group[group[path]]
+            path = group[path]
+        return path
+
+    for path, names in imports.items():
+        for dotted in names:
+            target = modules.imported(path, dotted)
+            if target is not None:
+                group[root(path)] = root(target.path)
+    members: dict[str, list[str]] = {}
+    for path in imports:
+        members.setdefault(root(path), []).append(path)
+    return [frozenset(paths) for paths in members.values()]

@@ -1,0 +1,1 @@
+"""The language server: findings, fixes and explanations for the documents that are open in an editor."""

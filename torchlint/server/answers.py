@@ -1,0 +1,194 @@
+"""What the editor is told, in the terms of the protocol: diagnostics, code actions, hovers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from lsprotocol import types
+from pygls import uris
+
+from torchlint.report.cost import cost_of
+from torchlint.report.explain import as_markdown, explain
+from torchlint.rule import Applicability, Cost, Edit, Finding, Level, Position, Rule
+from torchlint.server.changes import as_in_file, between
+from torchlint.server.positions import Place, Positions
+from torchlint.server.session import Linted
+from torchlint.sources.noqa import with_noqa
+from torchlint.sources.text import Source
+
+SOURCE = "torchlint"
+FIX_ALL = "source.fixAll.torchlint"
+
+_SEVERITIES: Mapping[Level, types.DiagnosticSeverity] = MappingProxyType(
+    {
+        Level.NOTE: types.DiagnosticSeverity.Information,
+        Level.WARNING: types.DiagnosticSeverity.Warning,
+        Level.ERROR: types.DiagnosticSeverity.Error,
+    }
+)
+_CODE = re.compile(r"[A-Z]{2,}\d{3}")
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answers about one document.
+
+    Attributes:
+        uri: of the document, as the editor writes it. version: of its text, where the editor counts.
+        linted: what was found. units: in which the editor counts columns.
+    """
+
+    uri: str
+    version: int | None
+    linted: Linted
+    units: str
+
+    @property
+    def _positions(self) -> Positions:
+        return Positions(self.linted.source, self.units)
+
+    def diagnostics(self) -> list[types.Diagnostic]:
+        """One diagnostic for each finding, with the hot path as related information."""
+        return [self._diagnostic(finding) for finding in self.linted.findings]
+
+    def actions(self, wanted: types.Range, only: Sequence[str] | None) -> Iterator[types.CodeAction]:
+        """A quick fix for each finding that touches a range, and a comment that silences it."""
+        if not _asked(types.CodeActionKind.QuickFix, only):
+            return
+        for finding in self._touching(wanted):
+            fix = finding.fix
+            if fix is not None and fix.applicability is not Applicability.DISPLAY:
+                edits = as_in_file(self.linted.source, fix.edits)
+                yield self._action(_title(finding), finding, edits, preferred=fix.applicability is Applicability.SAFE)
+        for finding in self._touching(wanted):
+            after, left = with_noqa(self.linted.source, [finding], "")
+            if not left and finding.level is not Level.ERROR:
+                title = f"Ignore {finding.code} on this line"
+                yield self._action(title, finding, between(self.linted.source, after), preferred=False)
+
+    def fix_all(self, before: Source, after: Source) -> types.WorkspaceEdit:
+        """The edits that make one text of the document another."""
+        positions = Positions(before, self.units)
+        return self._changes([_text_edit(positions, edit) for edit in between(before, after)])
+
+    def hover(
+        self, place: types.Position, rules: Mapping[str, type[Rule]], figures: Mapping[str, Sequence[Cost]]
+    ) -> types.Hover | None:
+        """The page of the rule of the finding at a place, or of the code that stands there."""
+        position = self._positions.position((place.line, place.character))
+        for finding in self.linted.findings:
+            if finding.start <= position <= finding.end and finding.code in rules:
+                text = "\n\n".join([*_case(finding), "---", _page(rules[finding.code], figures)])
+                return _hover(text, self._range(finding.start, finding.end))
+        return self._hover_of_code(position, rules, figures)
+
+    def _hover_of_code(
+        self, position: Position, rules: Mapping[str, type[Rule]], figures: Mapping[str, Sequence[Cost]]
+    ) -> types.Hover | None:
+        for match in _CODE.finditer(self._positions.line(position.row)):
+            if match.start() < position.column <= match.end() + 1 and match[0] in rules:
+                start, end = (Position(position.row, edge + 1) for edge in match.span())
+                return _hover(_page(rules[match[0]], figures), self._range(start, end))
+        return None
+
+    def _diagnostic(self, finding: Finding) -> types.Diagnostic:
+        told = [finding.message]
+        if finding.hot.path:
+            told.append(f"hot: {finding.hot.frequency.phrase}")
+        if cost := cost_of(finding):
+            told.append(f"cost: {cost}")
+        return types.Diagnostic(
+            range=self._range(finding.start, finding.end),
+            message="\n".join(told),
+            severity=_SEVERITIES[finding.level],
+            code=finding.code,
+            source=SOURCE,
+            related_information=list(self._hot_path(finding)),
+            data={"fingerprint": finding.fingerprint},
+        )
+
+    def _hot_path(self, finding: Finding) -> Iterator[types.DiagnosticRelatedInformation]:
+        for number, hop in enumerate(finding.hot.path):
+            row = max(hop.row - 1, 0)
+            place = types.Range(types.Position(row, 0), types.Position(row + 1, 0))
+            path = self.linted.root / hop.path
+            # The document itself keeps the spelling that the editor gave it.
+            uri = self.uri if path == self.linted.source.path else uris.from_fs_path(str(path)) or self.uri
+            words = f"hot here: {hop.name}" if number == 0 else f"→ {hop.name}"
+            yield types.DiagnosticRelatedInformation(types.Location(uri, place), words)
+
+    def _touching(self, wanted: types.Range) -> Iterator[Finding]:
+        start, end = (_place(place) for place in (wanted.start, wanted.end))
+        for finding in self.linted.findings:
+            if self._positions.place(finding.start) <= end and start <= self._positions.place(finding.end):
+                yield finding
+
+    def _action(self, title: str, finding: Finding, edits: Iterable[Edit], *, preferred: bool) -> types.CodeAction:
+        positions = self._positions
+        return types.CodeAction(
+            title=title,
+            kind=types.CodeActionKind.QuickFix,
+            diagnostics=[self._diagnostic(finding)],
+            is_preferred=preferred,
+            edit=self._changes([_text_edit(positions, edit) for edit in edits]),
+        )
+
+    def _changes(self, edits: list[types.TextEdit]) -> types.WorkspaceEdit:
+        document = types.OptionalVersionedTextDocumentIdentifier(uri=self.uri, version=self.version)
+        changes: list[types.TextDocumentEdit | types.CreateFile | types.RenameFile | types.DeleteFile] = [
+            types.TextDocumentEdit(document, list(edits))
+        ]
+        return types.WorkspaceEdit(document_changes=changes)
+
+    def _range(self, start: Position, end: Position) -> types.Range:
+        return _range(self._positions.place(start), self._positions.place(end))
+
+
+def wants_fix_all(only: Sequence[str] | None) -> bool:
+    """Whether an editor that asks for these kinds of actions, or for all, asks for the one that fixes everything."""
+    return _asked(FIX_ALL, only)
+
+
+def _asked(kind: str, only: Sequence[str] | None) -> bool:
+    return only is None or any(kind == each or kind.startswith(f"{each}.") for each in only)
+
+
+def _title(finding: Finding) -> str:
+    """What a fix does, and what it may change where it is not safe."""
+    fix = finding.fix
+    assert fix is not None  # only findings with a fix have a title
+    if fix.assumes:
+        return f"{fix.message} ({finding.code}; right only if {fix.assumes})"
+    changes = ", ".join(change.value for change in fix.may_change)
+    return f"{fix.message} ({finding.code}; may change {changes})" if changes else f"{fix.message} ({finding.code})"
+
+
+def _case(finding: Finding) -> Iterator[str]:
+    yield f"**{finding.code}** {finding.message}"
+    if finding.hot.path:
+        yield f"hot: {finding.hot.describe()}"
+    if cost := cost_of(finding):
+        yield f"cost: {cost}"
+
+
+def _page(rule: type[Rule], figures: Mapping[str, Sequence[Cost]]) -> str:
+    return as_markdown([explain(rule, figures.get(rule.code, ()))])
+
+
+def _hover(text: str, where: types.Range) -> types.Hover:
+    return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), where)
+
+
+def _text_edit(positions: Positions, edit: Edit) -> types.TextEdit:
+    return types.TextEdit(_range(positions.at(edit.start), positions.at(edit.end)), edit.text)
+
+
+def _range(start: Place, end: Place) -> types.Range:
+    return types.Range(types.Position(*start), types.Position(*end))
+
+
+def _place(position: types.Position) -> Place:
+    return position.line, position.character

@@ -1,0 +1,40 @@
+"""From one text to another in edits of lines, so that an editor keeps its marks and folds elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+
+from torchlint.rule import Edit
+from torchlint.sources.edits import dominant_newline
+from torchlint.sources.text import Source
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_BARE_LF = re.compile(r"(?<!\r)\n")
+
+
+def between(before: Source, after: Source) -> list[Edit]:
+    """Edits of whole lines that make one text of the other."""
+    old, new = _LINE.findall(before.text), _LINE.findall(after.text)
+    starts = _starts(old)
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    return [
+        Edit(starts[first], starts[last], "".join(new[start:end]))
+        for kind, first, last, start, end in matcher.get_opcodes()
+        if kind != "equal"
+    ]
+
+
+def as_in_file(source: Source, edits: Sequence[Edit]) -> Iterator[Edit]:
+    """The edits of a fix with the newlines that the file uses."""
+    newline = dominant_newline(source.text)
+    for edit in sorted(set(edits)):
+        yield Edit(edit.start, edit.end, _BARE_LF.sub(newline, edit.text))
+
+
+def _starts(lines: Sequence[str]) -> list[int]:
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line.encode()))
+    return starts

@@ -1,0 +1,108 @@
+"""Linting the open documents: all of a project together, their texts in place of the files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from torchlint.engine.result import Result, UnusableError
+from torchlint.engine.rules import figures, load_rules
+from torchlint.engine.run import Parsed, check
+from torchlint.rule import Cost, Finding, Rule
+from torchlint.settings.check import SettingsError
+from torchlint.settings.load import Nested, load_settings
+from torchlint.settings.model import Settings
+from torchlint.settings.root import project_root
+from torchlint.sources.globs import Globs
+from torchlint.sources.text import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Linted:
+    """What was found in the text of one document; ``root`` is the folder that paths in findings start from."""
+
+    source: Source
+    root: Path
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of all documents, by path, and what there is to tell the user."""
+
+    linted: dict[Path, Linted] = field(default_factory=dict)
+    complaints: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Session:
+    """The work of one server; not for two threads at once."""
+
+    _parsed: dict[Path, Parsed] = field(default_factory=dict)
+
+    def lint(self, texts: Mapping[Path, str]) -> Outcome:
+        """Lint open documents by their absolute paths, whether there are such files or not."""
+        outcome = Outcome()
+        by_root: dict[Path, dict[Path, str]] = {}
+        for path, text in texts.items():
+            by_root.setdefault(project_root(path), {})[path] = text
+        for root in self._parsed.keys() - by_root.keys():
+            del self._parsed[root]
+        for root, mine in by_root.items():
+            sources = {path: _source(path, text, root) for path, text in mine.items()}
+            outcome.linted.update((path, Linted(source, root)) for path, source in sources.items())
+            try:
+                result = self._check(root, list(sources.values()), fix=False)
+            except (SettingsError, UnusableError) as error:
+                outcome.complaints.append(str(error))
+                continue
+            outcome.complaints.extend(f"{each.path}: {each.message}" for each in result.problems)
+            for path, source in sources.items():
+                own = tuple(finding for finding in result.findings if finding.path == source.name)
+                outcome.linted[path] = Linted(source, root, own)
+        return outcome
+
+    def fixed(self, path: Path, texts: Mapping[Path, str]) -> tuple[Source, Source] | None:
+        """A document before and after ``--fix``; ``None`` where that changes nothing.
+
+        Raises:
+            SettingsError: the settings are wrong, or a rule package cannot be used.
+            UnusableError: the baseline cannot be read.
+        """
+        root = project_root(path)
+        sources = [_source(each, text, root) for each, text in texts.items() if project_root(each) == root]
+        result = self._check(root, sources, fix=True)
+        file = next((file for file in result.fixed.values() if file.before.path == path), None)
+        return (file.before, file.after) if file is not None else None
+
+    def rules(self, path: Path) -> tuple[Mapping[str, type[Rule]], Mapping[str, tuple[Cost, ...]]]:
+        """All rules that a document's settings know and what was measured for them, by code.
+
+        Raises:
+            SettingsError: the settings are wrong, or a rule package cannot be used.
+        """
+        plugins = load_settings(path.parent, overrides={}).plugins
+        return {rule.code: rule for rule in load_rules(plugins)}, figures(plugins)
+
+    def _check(self, root: Path, sources: Sequence[Source], *, fix: bool) -> Result:
+        # One process: a server with threads must not fork, and waits for the next keystroke anyway.
+        settings = replace(load_settings(root, overrides={}, root=root), fix=fix, diff=False, jobs=1)
+        own = Nested(settings, {})
+        opened = [source for source in sources if _is_linted(source, own(source.path))]
+        parsed = self._parsed.setdefault(root, {})
+        return check((), settings, own=own, opened=opened, parsed=parsed)
+
+
+def _is_linted(source: Source, settings: Settings) -> bool:
+    """Whether Python could read a text, and the settings do not leave the document out."""
+    if "\0" in source.text:
+        return False
+    return not Globs((*settings.exclude, *settings.extend_exclude), settings.root).covers(source.path)
+
+
+def _source(path: Path, text: str, root: Path) -> Source:
+    name = Path(os.path.relpath(path, root)).as_posix()
+    utf8 = text.encode("utf-8", "replace")
+    return Source(path, name, utf8.decode(), utf8, raw=utf8)
