@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts.code.tree import walk
+
 Rename = tuple[int, int, str, str]
 
 
@@ -21,12 +23,10 @@ def renamed(text: str) -> str:
 
 def _torch_as_th(tree: ast.Module) -> Iterator[Rename]:
     """Row, column, old and new text of each mention of torch, where a plain ``import torch`` alone binds it."""
-    aliases = [
-        alias for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom)) for alias in node.names
-    ]
+    aliases = [alias for node in walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom)) for alias in node.names]
     binders = [alias for alias in aliases if (alias.asname or alias.name).split(".")[0] == "torch"]
-    parameters = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    mentions = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "torch"]
+    parameters = {node.arg for node in walk(tree) if isinstance(node, ast.arg)}
+    mentions = [node for node in walk(tree) if isinstance(node, ast.Name) and node.id == "torch"]
     if [alias.name for alias in binders] != ["torch"] or "torch" in parameters | _in_strings(tree):
         return
     for node in mentions:
@@ -36,9 +36,9 @@ def _torch_as_th(tree: ast.Module) -> Iterator[Rename]:
 
 def _renamed_locals(tree: ast.Module) -> Iterator[Rename]:
     """The same for names that functions assign, where nothing else in the file binds or reads a name like it."""
-    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    inner = {node for function in functions for node in ast.walk(function) if isinstance(node, ast.Name)}
-    outer = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node not in inner}
+    functions = [node for node in walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    inner = {node for function in functions for node in walk(function) if isinstance(node, ast.Name)}
+    outer = {node.id for node in walk(tree) if isinstance(node, ast.Name) and node not in inner}
     assigned = {node.id for node in inner if isinstance(node.ctx, ast.Store)}
     free = assigned - outer - _bound_by_statements(tree) - _in_strings(tree)
     for node in inner:
@@ -49,7 +49,7 @@ def _renamed_locals(tree: ast.Module) -> Iterator[Rename]:
 def _bound_by_statements(tree: ast.Module) -> set[str]:
     """Names that are bound without a name node of their own: parameters, imports, definitions, handlers."""
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 found.add(name)
@@ -64,5 +64,5 @@ def _bound_by_statements(tree: ast.Module) -> set[str]:
 
 def _in_strings(tree: ast.Module) -> set[str]:
     """Names inside f-strings, whose columns Python 3.11 and older do not tell."""
-    strings = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
-    return {node.id for string in strings for node in ast.walk(string) if isinstance(node, ast.Name)}
+    strings = [node for node in walk(tree) if isinstance(node, ast.JoinedStr)]
+    return {node.id for string in strings for node in walk(string) if isinstance(node, ast.Name)}
