@@ -55,7 +55,13 @@ ALLOWED = {
         "torchlint.report",
         "torchlint.settings",
     ),
-    "torchlint.testing": ("torchlint.rule", "torchlint.facts.code.tree", "torchlint.engine", "torchlint.bench", "torchlint.settings.model"),
+    "torchlint.testing": (
+        "torchlint.rule",
+        "torchlint.facts.code.tree",
+        "torchlint.engine",
+        "torchlint.bench",
+        "torchlint.settings.model",
+    ),
     "torchlint.cli": ("torchlint",),
     "torchlint_rules": ("torchlint.rule", "torchlint.cst"),
 }

@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 from conftest import CommandLine
 
+from torchlint.engine.rules import load_rules
+from torchlint.rule import RuleSet
 from website.pages import Site
 
 SHIPPED = (
@@ -151,6 +153,19 @@ def test_readme_lists_every_rule(root: Path) -> None:
     }
     rules = {f"{code[1]} {name[1]}" for code, name in stated if code and name}
     assert set(re.findall(r"^\| (TL\d+ [a-z0-9-]+) \|", (root / "README.md").read_text(), re.MULTILINE)) == rules
+
+
+def test_readme_counts_the_rules_of_each_family(root: Path) -> None:
+    """The table of families says how many rules there are, and how many of them run by default."""
+    stated = re.findall(r"^\| (TL\d) \|.+\| (\d+) \| (\d+) \|$", (root / "README.md").read_text(), re.MULTILINE)
+    rules = load_rules()
+    assert {family: (int(count), int(running)) for family, count, running in stated} == {
+        family: (
+            sum(rule.code.startswith(family) for rule in rules),
+            sum(rule.code.startswith(family) and rule.set is RuleSet.DEFAULT for rule in rules),
+        )
+        for family in {rule.code[:3] for rule in rules}
+    }
 
 
 def test_links_between_documents_lead_somewhere(root: Path) -> None:

@@ -77,7 +77,7 @@ def _write(rows: list[str], choice: random.Random, writer: Writer) -> None:
     """Put a random statement in."""
     row = _code_row(rows, choice)
     indent = rows[row][: len(rows[row]) - len(rows[row].lstrip())]
-    rows.insert(row, indent + writer.filled("x = {T}"))
+    rows.insert(row, indent + writer.filled("x = <T>"))
 
 
 def _break(rows: list[str], choice: random.Random, writer: Writer) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from fuzz.grammar import COMPOUND, ENDS, EXPRESSIONS, EXTRAS, HEADERS, LEAVES, SIMPLE
 
-_HOLE = re.compile(r"(?<!\{)\{([ATNLDBS])\}")
+_HOLE = re.compile(r"<([ATNLDBS])>")
 _INDENTS = ("    ", "    ", "    ", "  ", "\t", "   ")
 _DEEPEST = 3
 _CLASS = (
@@ -78,11 +78,7 @@ class Writer:
             text = self.expression(hole[1], depth)
             return f"({text})" if self.random.random() < 0.04 or " if " in text else text
 
-        return (
-            _HOLE.sub(fill, template.replace("{{{N}", "{{ {N}").replace("{{{T}", "{{ {T}"))
-            .replace("{{", "{")
-            .replace("}}", "}")
-        )
+        return _HOLE.sub(fill, template)
 
     def block(self, level: int, most: int) -> Iterator[str]:
         """The rows of a block of statements."""
@@ -105,7 +101,8 @@ class Writer:
     def comment(self) -> str:
         """A comment that no other place has."""
         self.comments += 1
-        return f"# {self.random.choice(('why', 'é速', 'TODO:', 'noqa: E501', 'type: ignore', 'fmt: off', '#'))} {self.comments}"
+        word = self.random.choice(("why", "é速", "TODO:", "noqa: E501", "type: ignore", "fmt: off", "#"))
+        return f"# {word} {self.comments}"
 
     def _row(self, level: int, text: str) -> str:
         row = self.indent * level + text
@@ -117,7 +114,8 @@ class Writer:
     def _compound(self, level: int) -> Iterator[str]:
         head = self.filled(self.random.choice(COMPOUND))
         if self.random.random() < 0.1:
-            yield f"{self.indent * level}{head if head != 'try:' else 'if done:'} {self.filled(self.random.choice(SIMPLE))}"
+            head = "if done:" if head == "try:" else head
+            yield f"{self.indent * level}{head} {self.filled(self.random.choice(SIMPLE))}"
             return
         yield self._row(level, head)
         yield from self.block(level + 1, 3)

@@ -8,6 +8,7 @@ import io
 import tokenize
 import warnings
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 from torchlint.engine.result import FixedFile, Result
@@ -92,9 +93,9 @@ def loose_names(tree: ast.Module) -> frozenset[str]:
             bound.add(node.arg)
         elif isinstance(node, ast.alias):
             bound.add(node.asname or node.name.partition(".")[0])
-        elif isinstance(node, ast.ExceptHandler) and node.name:
-            bound.add(node.name)
-        elif isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name:
+        elif (isinstance(node, ast.ExceptHandler) and node.name) or (
+            isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name
+        ):
             bound.add(node.name)
         elif isinstance(node, ast.MatchMapping) and node.rest:
             bound.add(node.rest)
@@ -108,9 +109,7 @@ def _is_edited(text: str, fixed: FixedFile) -> bool:
     """
     raw = text.encode()
     edits = sorted({edit for finding in fixed.applied if finding.fix for edit in finding.fix.edits})
-    if any(one.end > other.start for one, other in zip(edits, edits[1:], strict=False)) or any(
-        edit.end > len(raw) for edit in edits
-    ):
+    if any(one.end > other.start for one, other in pairwise(edits)) or any(edit.end > len(raw) for edit in edits):
         return True
     if [finding.order for finding in fixed.applied] != sorted(finding.order for finding in fixed.applied):
         return True
@@ -118,11 +117,10 @@ def _is_edited(text: str, fixed: FixedFile) -> bool:
     for edit in edits:
         pieces += [raw[done : edit.start], edit.text.encode()]
         done = edit.end
-    rows = _rows(b"".join([*pieces, raw[done:]]))
-    after = _rows(fixed.after.utf8)
-    missing = list((Counter(rows) - Counter(after)).elements())
-    added = list((Counter(after) - Counter(rows)).elements())
-    return all(b"import" in row for row in (*missing, *added)) or _many_rounds(fixed, raw)
+    expected = b"".join(map(_plain, [*pieces, raw[done:]])).split(b"\n")
+    found = _plain(fixed.after.utf8).split(b"\n")
+    without_imports = [[row for row in rows if b"import" not in row] for rows in (expected, found)]
+    return without_imports[0] == without_imports[1] or _many_rounds(fixed, raw)
 
 
 def _many_rounds(fixed: FixedFile, raw: bytes) -> bool:
@@ -132,5 +130,5 @@ def _many_rounds(fixed: FixedFile, raw: bytes) -> bool:
     return any(row > len(rows) for row in places) or places != sorted(places) or len(set(places)) < len(places)
 
 
-def _rows(raw: bytes) -> list[bytes]:
-    return raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+def _plain(raw: bytes) -> bytes:
+    return raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")

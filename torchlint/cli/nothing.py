@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # Without it a file is of no interest to any rule of the default set; a test holds the rules to it.
 WORD = b"torch"
+# In UTF-16 and UTF-32 no word is found; that Python does not read them is for the engine to tell.
+WIDE = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
 _MOST_FILES = 200
 _CHANGING_NOTHING = frozenset({"paths", "isolated", "quiet", "silent", "no_cache", "cache_dir", "jobs"})
 
@@ -68,7 +70,8 @@ def _files(paths: tuple[str, ...], isolated: bool) -> set[str]:
     project = _below(root) if holds(root, (*PROJECT, *SETTINGS)) else _beside(wanted)
     for file in wanted | project:
         with open(file, "rb") as stream:
-            if WORD in stream.read():
+            text = stream.read()
+            if WORD in text or text.startswith(WIDE):
                 raise _DoubtError
     return wanted
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
@@ -13,6 +14,8 @@ _IMPORT = re.compile(
     rb"(\((?:[^()#]|#[^\r\n]*[\r\n])*|(?:[^\\\r\n;#]|\\\r?\n)*)"
 )
 _WORD = re.compile(r"\w+")
+# No word can be found in UTF-16 or UTF-32; Python does not read them, and that is to be told.
+WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 
 
 def passing(texts: Mapping[str, bytes], words: Iterable[bytes] = GATE_WORDS) -> frozenset[str]:
@@ -22,7 +25,7 @@ def passing(texts: Mapping[str, bytes], words: Iterable[bytes] = GATE_WORDS) -> 
     the agent imports says what a batch is, so the gate widens along imports until nothing is added.
     """
     words = tuple(words)
-    speaking = {name for name, text in texts.items() if any(word in text for word in words)}
+    speaking = {name for name, text in texts.items() if text.startswith(WIDE) or any(word in text for word in words)}
     return spread(speaking, {name: imported(text) for name, text in texts.items()})
 
 

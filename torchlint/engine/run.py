@@ -33,7 +33,7 @@ from torchlint.sources.decode import UndecodableError
 from torchlint.sources.suppress import Suppressions, suppressions
 from torchlint.sources.text import Source
 from torchlint.sources.walk import Walk, walk
-from torchlint.sources.write import ChangedMeanwhileError, UnencodableError, replace_file
+from torchlint.sources.write import ChangedMeanwhileError, UnencodableError, remove_strays, replace_file
 
 Parsed = dict[tuple[str, bytes], FileFacts | Unparsed | None]
 """Facts of texts, by the name and the bytes of each."""
@@ -362,6 +362,11 @@ class Run:
         outcome = fix(self.sources, self.lint, self._accepts, others=tuple(self.context.values()))
         self.result_.problems.extend(outcome.problems)
         remaining = dict(outcome.remaining)
+        unwritten = []
+        if self.settings.fix and not self.settings.diff:
+            named = [source.path for name, source in self.sources.items() if name not in self.given]
+            for folder in sorted({Path(os.path.realpath(path)).parent for path in named}):
+                remove_strays(folder)
         for name, applied in outcome.applied.items():
             before, after = self.sources[name], outcome.sources[name]
             if self.settings.fix and not self.settings.diff and name not in self.given:
@@ -370,10 +375,12 @@ class Run:
                 except (ChangedMeanwhileError, UnencodableError, OSError) as error:
                     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
                     self.result_.problems.append(Problem(name, f"not fixed: {reason}"))
-                    remaining[name] = self.lint(self.sources).get(name, [])
+                    unwritten.append(name)
                     continue
             self.result_.fixed[name] = FixedFile(before, after, applied)
             self.sources[name] = after
+        findings = self.lint(self.sources) if unwritten else {}
+        remaining.update({name: findings[name] for name in unwritten})
         return self.result(remaining)
 
     def _accepts(self, name: str, fix: PlainFix) -> bool:

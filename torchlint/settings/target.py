@@ -47,7 +47,7 @@ _PYTHONS = (
     re.compile(r"""^[ \t]*(?:requires-python|python)\s*=\s*["'](?P<bound>[^"'\n]*)["']""", re.MULTILINE),
     re.compile(r"""\bpython_requires\s*=\s*["']?(?P<bound>[^"'\n]*)"""),
 )
-_CLAUSE = re.compile(r"\s*(?P<operator>===|==|>=|~=|\^|~|>|=|)\s*v?(?P<major>\d+)(?:\.(?P<minor>\d+))?")
+_CLAUSE = re.compile(r"\s*(?P<operator>===|==|>=|~=|\^|~|>|=|)\s*v?(?P<major>\d{1,9})(?:\.(?P<minor>\d{1,9}))?")
 
 
 def torch_of(root: Path) -> str | None:
@@ -73,6 +73,8 @@ def _first(root: Path, names: Iterable[str], patterns: Sequence[re.Pattern[str]]
 
 def _text(path: Path) -> str:
     """The text of a file without comment lines; empty where there is none that can be read."""
+    if not path.is_file():  # reading a pipe would wait for ever
+        return ""
     try:
         text = path.read_bytes().decode("utf-8", "replace")
     except OSError:

@@ -9,6 +9,7 @@ from importlib import import_module
 
 from torchlint.settings.check import SettingsError
 
+_LONGEST_ROW = 10_000
 _HEADER = re.compile(r"\s*\[\[?([^]]+)\]\]?\s*(#.*)?")
 _KEY = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[\w.\s-])+?)\s*=""")
 _NAME = re.compile(r"""\"([^"]*)\"|'([^']*)'|([\w-]+)""")
@@ -20,12 +21,16 @@ def read_toml(text: str, shown: str) -> dict[str, object]:
     Raises:
         SettingsError: it is no TOML; the message begins with ``shown``, the name of the file.
     """
+    if max(map(len, text.split("\n"))) > _LONGEST_ROW:  # the parser takes minutes for a key of many parts
+        raise SettingsError(f"{shown}: a line is longer than {_LONGEST_ROW:,} characters")
     # Loaded here, because most runs find no settings to read.
     parser = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     try:
         document: dict[str, object] = parser.loads(text)
     except ValueError as error:
         raise SettingsError(f"{shown}: not valid TOML: {error}") from error
+    except RecursionError as error:
+        raise SettingsError(f"{shown}: nested too deeply") from error
     return document
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import sys
 from contextlib import suppress
@@ -10,6 +11,10 @@ from pathlib import Path
 
 from torchlint.sources.decode import UndecodableError, read_any, to_bytes
 from torchlint.sources.text import Source
+
+_PREFIX = ".torchlint-"
+_SUFFIX = ".tmp"
+_STRAY = re.compile(rf"{re.escape(_PREFIX)}(\d{{1,10}})-\w+{re.escape(_SUFFIX)}")
 
 
 class ChangedMeanwhileError(Exception):
@@ -21,7 +26,9 @@ class UnencodableError(Exception):
 
 
 def replace_file(source_before: Source, source_after: Source) -> None:
-    """Write a changed text: atomically, with the file's mode, owner, encoding and byte order mark, through links.
+    """Write a changed text: atomically, with the file's mode, owner, extended attributes and encoding, through links.
+
+    A file that has several names (hard links) keeps them: its new text is put into it, which is not atomic.
 
     Raises:
         ChangedMeanwhileError: the bytes on disk are not ``source_before.raw``, or the file is gone.
@@ -33,20 +40,54 @@ def replace_file(source_before: Source, source_after: Source) -> None:
     _check_unchanged(target, source_before)
     import tempfile
 
-    handle, name = tempfile.mkstemp(prefix=".torchlint-", dir=target.parent)
+    handle, name = tempfile.mkstemp(prefix=f"{_PREFIX}{os.getpid()}-", suffix=_SUFFIX, dir=target.parent)
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(raw)
             stream.flush()
             os.fsync(stream.fileno())
-        _copy_owner_and_mode(target, temporary)
+        _copy_status(target, temporary)
         _check_unchanged(target, source_before)
-        temporary.replace(target)
+        if target.stat().st_nlink > 1:
+            _overwrite(target, raw)
+        else:
+            temporary.replace(target)
     finally:
         # After the replacement there is nothing left to remove.
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def remove_strays(folder: Path) -> None:
+    """Remove what runs left in a folder that were killed while they wrote there."""
+    with suppress(OSError), os.scandir(folder) as scan:
+        for entry in scan:
+            stray = _STRAY.fullmatch(entry.name)
+            if stray and entry.is_file(follow_symlinks=False) and not _is_running(int(stray[1])):
+                os.unlink(entry.path)
+
+
+def _is_running(process: int) -> bool:
+    if sys.platform == "win32":  # there a signal that asks would end the process
+        return True
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _overwrite(target: Path, raw: bytes) -> None:
+    """Put other bytes into a file: all that come at once, then the end."""
+    with target.open("r+b", buffering=0) as stream:
+        done = 0
+        while done < len(raw):
+            done += stream.write(raw[done:])
+        stream.truncate(len(raw))
+        os.fsync(stream.fileno())
 
 
 def _encoded(before: Source, after: Source) -> bytes:
@@ -83,10 +124,16 @@ def _check_unchanged(target: Path, before: Source) -> None:
         raise ChangedMeanwhileError(f"{before.name} was changed by someone else meanwhile and is left alone")
 
 
-def _copy_owner_and_mode(target: Path, temporary: Path) -> None:
+def _copy_status(target: Path, temporary: Path) -> None:
+    """Give the new file the owner, mode and extended attributes of the old one, as far as the system lets."""
     status = target.stat()
     if sys.platform != "win32":
         # Only the superuser may give a file away; a change of owner also clears mode bits, so the mode comes last.
         with suppress(OSError):
             os.chown(temporary, status.st_uid, status.st_gid)
+    if sys.platform == "linux":
+        with suppress(OSError):
+            for name in os.listxattr(target):
+                with suppress(OSError):
+                    os.setxattr(temporary, name, os.getxattr(target, name))
     temporary.chmod(stat.S_IMODE(status.st_mode))
