@@ -252,7 +252,7 @@ def test_odd_names(
         assert "\x1b" not in text and "\u202e" not in text and "Traceback" not in text
     assert "\n::error::" not in done.stdout
     if form == "json":
-        assert len({finding["path"] for finding in json.loads(done.stdout)}) == len(NAMES)
+        assert len({finding["filename"] for finding in json.loads(done.stdout)}) == len(NAMES)
 
 
 @posix
@@ -328,13 +328,13 @@ def test_one_pass_for_all_files_that_cannot_be_written(tmp_path: Path, monkeypat
     for number in range(5):
         (tmp_path / f"agent{number}.py").write_text(AGENT)
     rounds = []
-    lint = run._Run.lint
+    lint = run.Run.lint
 
     def refuse(before: object, after: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(run, "replace_file", refuse)
-    monkeypatch.setattr(run._Run, "lint", lambda self, sources: rounds.append(1) or lint(self, sources))
+    monkeypatch.setattr(run.Run, "lint", lambda self, sources: rounds.append(1) or lint(self, sources))
     result = fixed(tmp_path)
     assert (len(result.problems), len(rounds)) == (5, 3)
     assert {finding.path for finding in result.findings} == {f"agent{number}.py" for number in range(5)}

@@ -15,7 +15,7 @@ _IMPORT = re.compile(
 )
 _WORD = re.compile(r"\w+")
 # No word can be found in UTF-16 or UTF-32; Python does not read them, and that is to be told.
-_WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
+WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 
 
 def passing(texts: Mapping[str, bytes], words: Iterable[bytes] = GATE_WORDS) -> frozenset[str]:
@@ -25,7 +25,7 @@ def passing(texts: Mapping[str, bytes], words: Iterable[bytes] = GATE_WORDS) -> 
     the agent imports says what a batch is, so the gate widens along imports until nothing is added.
     """
     words = tuple(words)
-    speaking = {name for name, text in texts.items() if text.startswith(_WIDE) or any(word in text for word in words)}
+    speaking = {name for name, text in texts.items() if text.startswith(WIDE) or any(word in text for word in words)}
     return spread(speaking, {name: imported(text) for name, text in texts.items()})
 
 

@@ -252,8 +252,10 @@ class Run:
         key = source.name, source.utf8
         if key not in self.parsed:
             inner = inner_name(source.name)
-            good, bad = parse({inner: replace(source, name=inner)})
-            self.parsed[key] = good[0] if good else bad.get(inner)
+            self.parsed[key] = None
+            with kept_going(lambda error: self._tell(mishap(source.name, "reading", error))):
+                good, bad = parse({inner: replace(source, name=inner)})
+                self.parsed[key] = good[0] if good else bad.get(inner)
         return self.parsed[key]
 
     def units(self, sources: Mapping[str, Source]) -> tuple[list[Unit], dict[str, Unparsed]]:
