@@ -14,6 +14,7 @@ from torchlint.engine.analysis import Unparsed, parse
 from torchlint.engine.broken import SYNTAX_ERROR, syntax_error
 from torchlint.engine.known import Known
 from torchlint.engine.memory import Memory
+from torchlint.engine.mishap import kept_going, mishap
 from torchlint.engine.notebooks import by_cells, inner_name, row_of_cell
 from torchlint.engine.processes import Done, lint_all
 from torchlint.engine.reading import ChangedWhileReadError, File, Reader, passing
