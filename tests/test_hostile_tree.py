@@ -252,7 +252,7 @@ def test_odd_names(
         assert "\x1b" not in text and "\u202e" not in text and "Traceback" not in text
     assert "\n::error::" not in done.stdout
     if form == "json":
-        assert len({finding["path"] for finding in json.loads(done.stdout)}) == len(NAMES)
+        assert len({finding["filename"] for finding in json.loads(done.stdout)}) == len(NAMES)
 
 
 @posix

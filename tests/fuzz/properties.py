@@ -8,6 +8,7 @@ import io
 import tokenize
 import warnings
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -34,9 +35,7 @@ def complaints(text: str, unsafe: bool) -> list[str]:
 
 def linted(text: str, unsafe: bool) -> Result:
     """What the engine makes of a program, all of it in memory."""
-    settings = Settings(
-        **{name: getattr(_SETTINGS, name) for name in ("root", "isolated", "fix", "no_context")}, unsafe_fixes=unsafe
-    )
+    settings = replace(_SETTINGS, unsafe_fixes=unsafe)
     try:
         return check([], settings, decode(text.encode(), _ROOT / _NAME, _NAME))
     except UndecodableError as error:
@@ -120,14 +119,15 @@ def _is_edited(text: str, fixed: FixedFile) -> bool:
     expected = b"".join(map(_plain, [*pieces, raw[done:]])).split(b"\n")
     found = _plain(fixed.after.utf8).split(b"\n")
     without_imports = [[row for row in rows if b"import" not in row] for rows in (expected, found)]
-    return without_imports[0] == without_imports[1] or _many_rounds(fixed, raw)
+    return without_imports[0] == without_imports[1] or _many_rounds(fixed)
 
 
-def _many_rounds(fixed: FixedFile, raw: bytes) -> bool:
+def _many_rounds(fixed: FixedFile) -> bool:
     """Whether some finding speaks of a text that an earlier round made."""
-    rows = raw.splitlines()
-    places = [finding.start.row for finding in fixed.applied]
-    return any(row > len(rows) for row in places) or places != sorted(places) or len(set(places)) < len(places)
+    before = fixed.before
+    at_first = check([], replace(_SETTINGS, fix=False, unsafe_fixes=True), before).findings
+    known = {(finding.order, finding.fix) for finding in at_first}
+    return any((finding.order, finding.fix) not in known for finding in fixed.applied)
 
 
 def _plain(raw: bytes) -> bytes:

@@ -14,6 +14,7 @@ from torchlint.engine.analysis import Unparsed, parse
 from torchlint.engine.broken import SYNTAX_ERROR, syntax_error
 from torchlint.engine.known import Known
 from torchlint.engine.memory import Memory
+from torchlint.engine.mishap import kept_going, mishap
 from torchlint.engine.notebooks import by_cells, inner_name, row_of_cell
 from torchlint.engine.processes import Done, lint_all
 from torchlint.engine.reading import ChangedWhileReadError, File, Reader, passing
@@ -252,8 +253,10 @@ class Run:
         key = source.name, source.utf8
         if key not in self.parsed:
             inner = inner_name(source.name)
-            good, bad = parse({inner: replace(source, name=inner)})
-            self.parsed[key] = good[0] if good else bad.get(inner)
+            self.parsed[key] = None
+            with kept_going(lambda error: self._tell(mishap(source.name, "reading", error))):
+                good, bad = parse({inner: replace(source, name=inner)})
+                self.parsed[key] = good[0] if good else bad.get(inner)
         return self.parsed[key]
 
     def units(self, sources: Mapping[str, Source]) -> tuple[list[Unit], dict[str, Unparsed]]:

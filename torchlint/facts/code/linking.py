@@ -31,7 +31,7 @@ _File = TypeVar("_File", bound=Named)
 
 def module_name(path: str) -> tuple[str, bool]:
     """Dotted name of a file by its path relative to the project root, unique there, and whether it is a package."""
-    parts = list(PurePosixPath(path).with_suffix("").parts)
+    parts = path.removesuffix(".py").split("/")
     package = parts[-1] == "__init__" and len(parts) > 1
     if package:
         parts.pop()
