@@ -99,14 +99,14 @@ class Site:
     def _speeds(self) -> Iterator[str]:
         """The table of this linter's own speed against others on pinned packages."""
         document = json.loads((self.root / "docs" / "benchmarks" / "peers.json").read_text(encoding="utf-8"))
-        yield "| Package | Files, lines | Linter | CPU seconds | Times torchlint |"
+        yield "| Case | Files, lines | Linter | CPU seconds | Times torchlint |"
         yield "|---|---|---|---:|---:|"
         for result in document["results"]:
             for run in result["runs"]:
                 if run.get("median_cpu_s") is not None:
                     yield (
-                        f"| {result['package']} | {result['files']}, {result['lines']} | {run['requirement']} "
-                        f"| {run['median_cpu_s']:.2f} | {run['slower']:.1f} |"
+                        f"| {result['title']} | {result['files']}, {result['lines']} | {run['linter']} "
+                        f"| {run['median_cpu_s']:.3g} | {run['ratio']:.3g} |"
                     )
 
 
