@@ -3,7 +3,7 @@ PYTHON ?= python3
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test test-long test-packages demo docs bench-peers accuracy index format clean
+.PHONY: help test test-long test-packages fuzz demo docs bench-peers accuracy index format clean
 
 SOURCES := $(shell find torchlint rules -name '*.py' -o -name '*.json')
 CONSTRAINTS := requirements/constraints.txt
@@ -21,6 +21,9 @@ test-long: .venv/made ## the tests that take minutes
 test-packages: .venv/made ## put smells into RL packages, fix them, run their tests and train with them
 	.venv/bin/python -m pytest tests/packages -n 2 -rP
 	.venv/bin/python benchmarks/packages.py
+
+fuzz: .venv/made ## a million random programs or an hour, 200 killed runs: make fuzz ARGS="--seconds 600 --seed 1"
+	PYTHONPATH=.:rules:tests .venv/bin/python -m fuzz $(ARGS)
 
 demo: .venv-demo/made ## lint and fix a copy of the agent in examples/
 	@sh examples/demo.sh .venv-demo/bin/python
