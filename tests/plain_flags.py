@@ -61,7 +61,7 @@ def table() -> str:
             choices[option.name] = one_of.choices
         if option.envvar:
             environment[option.envvar] = (option.name, kind)
-    start = dict(sorted(check.make_context("check", []).params.items()))
+    start = dict(sorted(check.make_context("check", [], help_option_names=["-h", "--help"]).params.items()))
     return (
         HEAD
         + "\n".join(

@@ -39,7 +39,7 @@ def _folder(tmp_path, monkeypatch):
 def by_click(args):
     """What click makes of a line; ``None`` when it refuses."""
     try:
-        return check.make_context("check", list(args)).params
+        return check.make_context("check", list(args), help_option_names=["-h", "--help"]).params
     except click.ClickException:
         return None
 
