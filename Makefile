@@ -18,8 +18,9 @@ test: .venv/made ## style, types and tests, here and on the other Pythons of thi
 test-long: .venv/made ## the tests that take minutes
 	.venv/bin/python -m pytest -m long
 
-test-packages: .venv/made ## fix Stable-Baselines3, train with it and run its own tests, before and after
-	.venv/bin/python -m pytest tests/packages -rP
+test-packages: .venv/made ## put smells into RL packages, fix them, run their tests and train with them
+	.venv/bin/python -m pytest tests/packages -n 2 -rP
+	.venv/bin/python benchmarks/packages.py
 
 fuzz: .venv/made ## a million random programs or an hour, 200 killed runs: make fuzz ARGS="--seconds 600 --seed 1"
 	PYTHONPATH=.:rules:tests .venv/bin/python -m fuzz $(ARGS)

@@ -3,8 +3,8 @@
     python benchmarks/figures.py [CODES] [--rounds N] [--device cpu|cuda]
 
 The data go to ``docs/benchmarks/<machine>.json``; what messages and documentation quote of them, to the rules' own
-``figures.json``. With codes only their rows are replaced, which needs data of the same machine and the same torch. An
-example whose control strays is measured again, and left out after the last try.
+``figures.json``; ``docs/judgement.md`` is written anew. With codes only their rows are replaced, which needs data of
+the same machine and the same torch. An example whose control strays is measured again, and left out after the last try.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import argparse
 import dataclasses
 import json
 import re
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -58,6 +59,8 @@ def main(arguments: list[str] | None = None) -> int:
     results = dataclasses.replace(new, rows=together(kept, new.rows, rules))
     path.write_text(to_json(results), encoding="utf-8")
     FIGURES.write_text(quoted(FIGURES, results, rules), encoding="utf-8")
+    # In a process of its own: this one has read the figures before.
+    subprocess.run([sys.executable, str(ROOT / "benchmarks" / "judgement.py")], check=False)
     return int(any(row.status not in (Status.MEASURED, Status.SKIPPED) for row in rows))
 
 

@@ -515,3 +515,16 @@ def test_findings_need_neither_click_nor_rich(torchlint, project):
     assert code == 1
     assert "libcst" in modules
     assert modules & {"click", "rich"} == set()
+
+
+def test_what_is_known_of_units_outlives_a_new_checkout(torchlint, project, linted, tmp_path):
+    """Another copy of the same files in the same place, as the next job of a service has it."""
+    first = answer(torchlint("check", cwd=project))
+    texts = {path: path.read_bytes() for path in project.glob("*.*")}
+    for path in texts:
+        path.unlink()
+    for path, text in texts.items():
+        path.write_bytes(text)
+    linted.clear()
+    assert answer(torchlint("check", "-q", cwd=project))[1] == first[1]
+    assert linted == []

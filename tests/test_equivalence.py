@@ -63,6 +63,23 @@ def test_an_exception_is_real_and_stands_in_the_documentation(rule: type[Rule]) 
     assert seen == set(rule.exceptions)
 
 
+# The one place where a fix that may be safe does otherwise, by rule: what for is told in docs/architecture.md.
+OF_SAFE_FIXES = {"TL104": {"empty rows", "objects"}, "TL409": {"empty"}}
+
+
+def test_safe_fixes_have_no_other_exceptions() -> None:
+    from torchlint.bench.fixed import fixed
+
+    found = {
+        rule.code: set(rule.exceptions)
+        for rule in load_rules()
+        if rule.exceptions
+        for after in [fixed(rule, example) for example in rule.examples if not example.by_hand]
+        if not after.may_change and not after.assumes
+    }
+    assert found == OF_SAFE_FIXES
+
+
 class Sums(Rule):
     """A stand-in that owns no fixer: the tests say what its fix makes."""
 
@@ -101,6 +118,9 @@ PLANTED = [
     ("y = torch.tensor(x)\n    x[:1] = 0\n    return y", "ordinary: other inputs afterwards"),
     ("return torch.tensor(x[:1].repeat(4, 0)) if x.ndim else torch.tensor(x)", "ordinary: other results"),
     ("return torch.tensor(np.nan_to_num(x))", "x: nan and inf: changes nonfinite"),
+    ("return torch.tensor(x) + 0.0", "x: zeros and tiny numbers: changes nonfinite"),
+    ("return torch.nn.Parameter(torch.tensor(x), requires_grad=False)", "ordinary: other results"),
+    ("return torch.tensor(x if type(x) is np.ndarray else 0)", "x: an array of its own class: other results"),
     ("return torch.tensor(x.reshape(-1, 3))", "x: 0-d: raises ValueError"),
     ("return torch.tensor(x) if len(x) else torch.zeros(0)", "x: empty: other results"),
 ]
@@ -134,6 +154,14 @@ def test_rounding_and_inference_tensors_are_seen() -> None:
     )
     inference = "with torch.inference_mode():\n        return torch.tensor(x)"
     assert any(wrong.startswith("ordinary: other flags") for wrong in judged(after(inference)))
+
+
+def test_gradients_of_the_inputs_are_seen() -> None:
+    line = "x.requires_grad_().sum().backward()\n    return x.detach()"
+    given = Input("x", Kind.TENSOR, (4, 3))
+    assert judged(after(line), before=after(line), given=given) == judged(after(line), before=after(line), given=given)
+    wrong = judged(after(line.replace("sum()", "mean()")), before=after(line), given=given)
+    assert "ordinary: other inputs afterwards" in wrong
 
 
 def test_memory_that_nobody_wrote_to_is_compared_by_its_layout() -> None:

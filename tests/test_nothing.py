@@ -97,6 +97,12 @@ def test_links_and_settings_above_are_left_to_the_engine(torchlint, tmp_path, li
     assert light == [None, None, None, 0]
 
 
+def test_what_python_cannot_read_is_told_by_the_engine(torchlint, tmp_path, light):
+    (tmp_path / "a.py").write_bytes("import torch\n".encode("utf-16"))
+    assert torchlint("check", cwd=tmp_path).returncode == 1
+    assert light == [None]
+
+
 def test_many_files_are_left_to_the_engine(torchlint, tmp_path, light):
     for number in range(nothing._MOST_FILES + 1):
         (tmp_path / f"f{number}.py").touch()

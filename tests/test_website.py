@@ -53,6 +53,7 @@ def test_every_setting_and_every_command_has_a_heading():
     commands = [name for name in application.lazy if name != "dev"]
     assert {f"torchlint {name}" for name in (*commands, "check")} <= set(headings(PAGES["cli.md"]))
     assert "`--select SELECTORS`" in PAGES["cli.md"]
+    assert "| `TORCHLINT_OUTPUT_FORMAT` | stands for `--output-format` of `torchlint check` |" in PAGES["cli.md"]
 
 
 def test_all_pages_are_in_the_menu_or_meant_not_to_be():

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from website.terminal import shown
 
 _INCLUDED = {"readme.md": "README.md", "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
 _MEASURED = "<!-- plot of all rules -->"
-_PEERS = "<!-- table of speeds -->"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,6 @@ class Site:
         text = Links(self.root, self.addresses).rewritten(text, page)
         text = linked(text, page, {rule.code for rule in self.rules})
         text = text.replace(_MEASURED, self._all_measured()) if _MEASURED in text else text
-        text = text.replace(_PEERS, "\n".join(self._speeds())) if _PEERS in text else text
         return shown(text, self.root / "examples" / "agent") if run else text
 
     def navigation(self) -> list[dict[str, object]]:
@@ -95,19 +92,6 @@ class Site:
                 f'<figure class="tl-figure">\n{drawing}\n<figcaption>{machine}, one thread</figcaption>\n</figure>'
             )
         return "\n\n".join(parts)
-
-    def _speeds(self) -> Iterator[str]:
-        """The table of this linter's own speed against others on pinned packages."""
-        document = json.loads((self.root / "docs" / "benchmarks" / "peers.json").read_text(encoding="utf-8"))
-        yield "| Package | Files, lines | Linter | CPU seconds | Times torchlint |"
-        yield "|---|---|---|---:|---:|"
-        for result in document["results"]:
-            for run in result["runs"]:
-                if run.get("median_cpu_s") is not None:
-                    yield (
-                        f"| {result['package']} | {result['files']}, {result['lines']} | {run['requirement']} "
-                        f"| {run['median_cpu_s']:.2f} | {run['slower']:.1f} |"
-                    )
 
 
 def _included(path: Path) -> str:

@@ -74,9 +74,15 @@ def commands_page() -> str:
         parts += _command(path, command, context)
     parts += [
         "## Environment",
-        "| Variable | Does |\n|---|---|\n| `TORCHLINT_OUTPUT_FORMAT` | stands for `--output-format` |\n"
-        "| `TORCHLINT_DATA_DIR` | where `bench` keeps what it measured |\n"
-        "| `NO_COLOR`, `FORCE_COLOR` | no colours; colours even where the output is no terminal |",
+        "\n".join(
+            [
+                "| Variable | Does |",
+                "|---|---|",
+                *_variables(context),
+                "| `TORCHLINT_DATA_DIR` | where `bench` keeps what it measured |",
+                "| `NO_COLOR`, `FORCE_COLOR` | no colours; colours even where the output is no terminal |",
+            ]
+        ),
         "## Completion",
         'In `.bashrc`: `eval "$(_TORCHLINT_COMPLETE=bash_source torchlint)"`; in `.zshrc` the same with `zsh_source`; '
         "for fish `_TORCHLINT_COMPLETE=fish_source torchlint | source`. Codes of rules complete, too, those of rule "
@@ -95,6 +101,14 @@ def _commands(
             yield from _commands(command, context, (*path, name))
         elif command is not None:
             yield (*path, name), command
+
+
+def _variables(context: click.Context) -> Iterator[str]:
+    """The environment variables that stand for options, a row each."""
+    for path, command in _commands(application, context, ()):
+        for option in command.params:
+            if isinstance(option, click.Option) and isinstance(option.envvar, str):
+                yield f"| `{option.envvar}` | stands for `{option.opts[-1]}` of `torchlint {' '.join(path)}` |"
 
 
 def _command(path: tuple[str, ...], command: click.Command, parent: click.Context) -> Iterator[str]:

@@ -79,9 +79,10 @@ class File:
 
     def kind(self, node: cst.BaseExpression) -> Kind:
         """What torchlint proves a value to be."""
-        place = self.positions[node]
-        key = (place.start.line, place.start.column, place.end.line, place.end.column)
-        found = self.expressions.get(key)
+        place = self.positions.get(node)
+        if place is None:
+            return Kind.UNKNOWN
+        found = self.expressions.get((place.start.line, place.start.column, place.end.line, place.end.column))
         return Kind.UNKNOWN if found is None else self.analysis.values.of(self.facts, found).kind
 
 

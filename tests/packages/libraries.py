@@ -123,8 +123,8 @@ def ran(package: str, place: Path) -> list[Smell]:
 
 
 def note(name: str, value: object) -> None:
-    """Keep something that was measured, for the page that tells of it."""
-    place = made() / "notes" / f"{name}.json"
+    """Keep something that was found or measured, for the page that tells of it."""
+    place = CACHE / "notes" / f"{name}.json"
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(json.dumps(value, indent=1), encoding="utf-8")
 

@@ -12,11 +12,12 @@ _MOST = 0.02
 
 
 class Difference(enum.IntEnum):
-    """How far two results are apart: the same, the same but for rounding, or different."""
+    """How far two results are apart: the same, the same but for the sign of zeros or for rounding, or different."""
 
     NONE = 0
-    ROUNDING = 1
-    OTHER = 2
+    ZERO = 1
+    ROUNDING = 2
+    OTHER = 3
 
 
 def difference(before: object, after: object, *, layout_only: bool = False) -> Difference:
@@ -24,10 +25,10 @@ def difference(before: object, after: object, *, layout_only: bool = False) -> D
 
     ``layout_only``: of tensors and arrays only shape, dtype and strides count, not the values (``torch.empty``).
     """
-    if isinstance(before, torch.Tensor) and isinstance(after, torch.Tensor):
-        return _of_tensors(before, after, layout_only)
     if type(before) is not type(after):
         return Difference.OTHER
+    if isinstance(before, torch.Tensor) and isinstance(after, torch.Tensor):
+        return _of_tensors(before, after, layout_only)
     if isinstance(before, np.ndarray) and isinstance(after, np.ndarray):
         if layout_only:
             return _of_layouts(before, after)
@@ -79,7 +80,8 @@ def _of_arrays(before: np.ndarray, after: np.ndarray, eps: float = 0.0) -> Diffe
         return Difference.OTHER
     floating = np.issubdtype(before.dtype, np.floating)
     if np.array_equal(before, after, equal_nan=bool(floating)):
-        return Difference.NONE
+        signs = not floating or np.array_equal(np.signbit(before[before == 0]), np.signbit(after[after == 0]))
+        return Difference.NONE if signs else Difference.ZERO
     if not floating:
         return Difference.OTHER
     tolerance = min(100 * (eps or float(np.finfo(before.dtype).eps)), _MOST)

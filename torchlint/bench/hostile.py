@@ -5,7 +5,7 @@ One generator for all rules: a rule states the kind of its inputs and cannot cho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +16,9 @@ from torchlint.rule import Input, Kind
 
 _DTYPES = ("float64", "float32", "float16", "int64", "int32", "uint8", "bool")
 _NONFINITE = (float("nan"), float("inf"), float("-inf"))
+_SMALL = (0.0, -0.0, 1e-45, -1e-45)
+# What the change ``nonfinite`` speaks of.
+_STRANGE = ("nan and inf", "zeros and tiny numbers")
 _NUMBERS: tuple[int | float | bool, ...] = (0, 1, -1, 2**40, True, 0.0, -0.0, 1e-45, 1e39, *_NONFINITE)
 
 
@@ -31,6 +34,10 @@ class Variant:
 
 class Rows(list[object]):
     """A list of a class of its own."""
+
+
+class Frame(np.ndarray):
+    """An array of a class of its own."""
 
 
 def variants(declared: Input) -> Iterator[Variant]:
@@ -57,13 +64,14 @@ def array(declared: Input) -> np.ndarray:
 def _arrays(declared: Input) -> Iterator[Variant]:
     def variant(label: str, change: Callable[[np.ndarray], np.ndarray], dtype: str = "") -> Variant:
         given = replace(declared, dtype=dtype or declared.dtype)
-        return Variant(declared.name, label, lambda: change(array(given)), label == "nan and inf")
+        return Variant(declared.name, label, lambda: change(array(given)), label in _STRANGE)
 
     for dtype in _DTYPES:
         if dtype != declared.dtype:
             yield variant(dtype, _same, dtype)
     if declared.dtype.startswith("float"):
         yield variant("nan and inf", _poisoned)
+        yield variant("zeros and tiny numbers", _vanishing)
     yield variant("0-d", lambda a: np.array(a.reshape(-1)[0]))
     if declared.shape:
         yield variant("empty", lambda a: a[:0])
@@ -76,12 +84,13 @@ def _arrays(declared: Input) -> Iterator[Variant]:
     yield variant("read-only", _read_only)
     yield variant("foreign byte order", lambda a: a.astype(a.dtype.newbyteorder()))
     yield variant("objects", lambda a: a.astype(object))
+    yield variant("an array of its own class", lambda a: a.view(Frame))
 
 
 def _tensors(declared: Input) -> Iterator[Variant]:
     def variant(label: str, change: Callable[[torch.Tensor], torch.Tensor], dtype: str = "") -> Variant:
         given = replace(declared, dtype=dtype or declared.dtype)
-        return Variant(declared.name, label, lambda: change(torch.from_numpy(array(given))), label == "nan and inf")
+        return Variant(declared.name, label, lambda: change(torch.from_numpy(array(given))), label in _STRANGE)
 
     floating = declared.dtype.startswith("float")
     for dtype in _DTYPES:
@@ -90,6 +99,7 @@ def _tensors(declared: Input) -> Iterator[Variant]:
     yield variant("bfloat16", lambda t: t.to(torch.bfloat16))
     if floating:
         yield variant("nan and inf", lambda t: torch.from_numpy(_poisoned(t.numpy())))
+        yield variant("zeros and tiny numbers", lambda t: torch.from_numpy(_vanishing(t.numpy())))
         if declared.grad:
             yield variant("asks for gradients", lambda t: t.requires_grad_())
     yield variant("0-d", lambda t: t.reshape(-1)[0].clone())
@@ -107,13 +117,16 @@ def _tensors(declared: Input) -> Iterator[Variant]:
 def _lists(declared: Input) -> Iterator[Variant]:
     def variant(label: str, change: Callable[[list[object]], object], dtype: str = "") -> Variant:
         given = replace(declared, dtype=dtype or declared.dtype)
-        return Variant(declared.name, label, lambda: change(list(array(given))), label == "nan and inf")
+        return Variant(declared.name, label, lambda: change(list(array(given))), label in _STRANGE)
 
     for dtype in _DTYPES:
         if dtype != declared.dtype:
             yield variant(f"of {dtype}", _same_list, dtype)
     if declared.dtype.startswith("float"):
         yield Variant(declared.name, "nan and inf", lambda: list(_poisoned(array(declared))), nonfinite=True)
+        yield Variant(
+            declared.name, "zeros and tiny numbers", lambda: list(_vanishing(array(declared))), nonfinite=True
+        )
     yield variant("empty", lambda rows: rows[:0])
     yield variant("one", lambda rows: rows[:1])
     yield variant("a list of its own class", Rows)
@@ -135,8 +148,17 @@ def _same_list(rows: list[object]) -> object:
 
 def _poisoned(values: np.ndarray) -> np.ndarray:
     """The values with NaN and both infinities among them."""
+    return _with(values, _NONFINITE)
+
+
+def _vanishing(values: np.ndarray) -> np.ndarray:
+    """The values with both zeros among them, and numbers that are barely more than zero."""
+    return _with(values, _SMALL)
+
+
+def _with(values: np.ndarray, some: Sequence[float]) -> np.ndarray:
     flat = values.reshape(-1)
-    for index, value in enumerate(_NONFINITE[: flat.size]):
+    for index, value in enumerate(some[: flat.size]):
         flat[index] = value
     return values
 

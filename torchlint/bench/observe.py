@@ -15,6 +15,8 @@ from torchlint.bench.caught import Caught
 from torchlint.bench.program import Program, seed
 from torchlint.rule import Change
 
+_NAMED = {Difference.ROUNDING: Change.ROUNDING, Difference.ZERO: Change.NONFINITE}
+
 
 @dataclass(frozen=True, slots=True)
 class Observation:
@@ -27,6 +29,7 @@ class Observation:
         flags: of every tensor whether it asks for gradients, is a leaf of the graph, is an inference tensor.
         shared: for every tensor and array in the value the inputs whose memory it shares.
         inputs: the inputs after the run.
+        gradients: of the tensors in the inputs, after the run; ``None`` where there is none.
         streams: states of all random generators after the run.
     """
 
@@ -36,6 +39,7 @@ class Observation:
     flags: tuple[tuple[bool, ...], ...]
     shared: tuple[tuple[str, ...], ...]
     inputs: Mapping[str, object]
+    gradients: tuple[torch.Tensor | None, ...]
     streams: tuple[bytes, ...]
 
 
@@ -54,6 +58,7 @@ def observe(program: Program, inputs: Mapping[str, object]) -> Observation:
         flags=tuple(_flags(part) for part in parts),
         shared=tuple(_shared(part, inputs) for part in parts),
         inputs=inputs,
+        gradients=tuple(_gradient(part) for given in inputs.values() for part in _parts(given)),
         streams=_streams(),
     )
 
@@ -77,9 +82,9 @@ def differences(
     found: set[Change] = set()
     unnamed: list[str] = []
     apart = difference(before.value, after.value, layout_only=layout_only)
-    if apart is Difference.ROUNDING:
-        found.add(Change.ROUNDING)
-    elif apart is Difference.OTHER:
+    touched = max(difference(dict(before.inputs), dict(after.inputs)), difference(before.gradients, after.gradients))
+    found |= {_NAMED[each] for each in (apart, touched) if each in _NAMED}
+    if apart is Difference.OTHER:
         unnamed.append("other results")
         if nonfinite or _is_nonfinite(before.value) or _is_nonfinite(after.value):
             found.add(Change.NONFINITE)
@@ -93,7 +98,7 @@ def differences(
         unnamed.append(f"other flags: {before.flags} and {after.flags}")
     if before.streams != after.streams:
         found.add(Change.RNG)
-    if difference(dict(before.inputs), dict(after.inputs)) is Difference.OTHER:
+    if touched is Difference.OTHER:
         unnamed.append("other inputs afterwards")
     return frozenset(found), "; ".join(unnamed)
 
@@ -118,6 +123,10 @@ def _strides(part: torch.Tensor | np.ndarray) -> tuple[int, ...]:
 
 def _flags(part: torch.Tensor | np.ndarray) -> tuple[bool, ...]:
     return () if isinstance(part, np.ndarray) else (part.requires_grad, part.is_leaf, part.is_inference())
+
+
+def _gradient(part: torch.Tensor | np.ndarray) -> torch.Tensor | None:
+    return part.grad if isinstance(part, torch.Tensor) and part.is_leaf else None
 
 
 def _shared(part: torch.Tensor | np.ndarray, inputs: Mapping[str, object]) -> tuple[str, ...]:

@@ -1,12 +1,14 @@
-"""Short hashes of bytes, keyed where they must not be forged."""
+"""Short hashes of bytes, keyed where they must not be forged.
+
+``hashlib`` brings OpenSSL, which takes longer to load than a warm run; the modules behind it are small.
+"""
 
 from __future__ import annotations
 
-try:  # ``hashlib`` itself takes 3 ms to load, and OpenSSL behind it longer
+try:
     from _blake2 import blake2b
-    from _sha1 import sha1  # type: ignore[import-not-found]
 except ImportError:
-    from hashlib import blake2b, sha1
+    from hashlib import blake2b
 
 _SIZE = 16
 
@@ -23,4 +25,8 @@ def seal(data: bytes, key: bytes) -> str:
 
 def fingerprint(data: bytes) -> str:
     """40 hexadecimal digits of SHA-1, which fingerprints of findings are made of."""
+    try:
+        from _sha1 import sha1  # type: ignore[import-not-found]
+    except ImportError:
+        from hashlib import sha1
     return str(sha1(data, usedforsecurity=False).hexdigest())

@@ -57,9 +57,9 @@ class Cache:
                 stream.write(_IGNORE)
         key = make_key()
         path = path_of(place, str(root))
-        tool = list(_tool(plugins))
-        stands_for = key_of(__version__, sys.version, *tool, *(content(entry) or "" for entry in tool))
-        return cls(path, key, Memory.of(stands_for, time.time_ns(), read_rest(path, key)), tool)
+        tool = dict(_tool(plugins))
+        stands_for = key_of(__version__, sys.version, *sorted(tool.values()))
+        return cls(path, key, Memory.of(stands_for, time.time_ns(), read_rest(path, key)), list(tool))
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -107,18 +107,22 @@ def warn(error: OSError) -> None:
     complain(f"warning: no results are kept: {error.filename or 'the cache'}: {error.strerror or error}")
 
 
-def _tool(plugins: Sequence[str]) -> Iterator[str]:
-    """The code of torchlint and its rules, and what tells the releases of the packages that it stands on."""
-    folders = [folder for name in _OURS for folder in _folders(name)]
-    folders += [folder for name in plugins for folder in installed_folders(name)]
-    for folder in folders:
-        for below, _, names in os.walk(folder):
-            if not below.endswith("__pycache__"):
-                yield from (f"s{os.path.join(below, each)}" for each in names if each.endswith(_SUFFIXES))
+def _tool(plugins: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The code of torchlint and its rules as entries, each with what it is wherever it was installed and whenever."""
+    homes = [folder for name in _OURS for folder in _folders(name)]
+    homes += [folder for name in plugins for folder in installed_folders(name)]
+    for home in homes:
+        for below, _, names in os.walk(home):
+            for name in names:
+                if name.endswith(_SUFFIXES):
+                    path = os.path.join(below, name)
+                    yield f"s{path}", f"{os.path.relpath(path, os.path.dirname(home))} {content(f'f{path}')}"
     for name in _OTHERS:
         for folder in _folders(name):
             # Beside a package lies a folder that has its release in its name.
-            yield f"s{os.path.dirname(folder)}"
+            beside = os.path.dirname(folder)
+            releases = sorted(each for each in os.listdir(beside) if each.lower().startswith(f"{name}-"))
+            yield f"s{beside}", f"{name} {' '.join(releases)}"
 
 
 def _folders(package: str) -> Sequence[str]:

@@ -22,7 +22,7 @@ from torchlint.facts.code.idle import Idle
 from torchlint.facts.code.importing import Importing
 from torchlint.facts.code.linking import module_name
 from torchlint.facts.code.mentions import Mentions
-from torchlint.facts.code.model import FileFacts, decorators
+from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project, link
 from torchlint.facts.code.readers import Readers
 from torchlint.facts.compiling.compiling import Compiling
@@ -119,7 +119,6 @@ class Analysis:
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
     _cuda: dict[frozenset[str], bool] = field(default_factory=dict)
-    _compiled: frozenset[str] | None = None
     _named: dict[str, list[tuple[FileFacts, ast.Call]]] = field(default_factory=dict)
 
     def table(self, facts: FileFacts) -> LineTable:
@@ -139,12 +138,6 @@ class Analysis:
         if group not in self._cuda:
             self._cuda[group] = any(_speaks_of_devices(self.project.files[path]) for path in group)
         return self._cuda[group]
-
-    def compiled(self) -> frozenset[str]:
-        """Qualified names of the classes, functions and attributes that the project compiles."""
-        if self._compiled is None:
-            self._compiled = frozenset(self._find_compiled())
-        return self._compiled
 
     def calls_of(self, name: str) -> Sequence[Sequence[Value]]:
         """The values of the positional arguments of every call of a qualified name in the project."""
@@ -181,23 +174,6 @@ class Analysis:
             if word in facts.source.utf8:
                 for scope in facts.scopes:
                     yield from ((facts, call) for call in scope.calls)
-
-    def _find_compiled(self) -> Iterable[str]:
-        for facts in self.project.files.values():
-            if b"compile" not in facts.source.utf8:
-                continue
-            for scope in facts.scopes:
-                for node in decorators(scope.node):
-                    if self.project.qualified(facts, node) == "torch.compile":
-                        yield scope.dotted
-                for call in scope.calls:
-                    if self.project.qualified(facts, call.func) == "torch.compile" and call.args:
-                        value = self.values.of(facts, call.args[0])
-                        if value.name in self.project.classes or value.name in self.project.functions:
-                            yield value.name
-                        target = getattr(facts.parent.get(call), "targets", [None])[0]
-                        if isinstance(target, ast.Attribute) and scope.owner is not None:
-                            yield f"{scope.owner.dotted}.{target.attr}"
 
 
 def _speaks_of_devices(facts: FileFacts) -> bool:

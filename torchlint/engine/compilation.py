@@ -39,6 +39,11 @@ class Compilation(Place):
         twin = self.twin
         return self.analysis.compiling.breaks.of(self.facts).get(twin) if isinstance(twin, ast.expr) else None
 
+    def kept(self, call: cst.Call) -> bool:
+        """Whether what a call gives is stored in an attribute or a container."""
+        twin = self._expr(call)
+        return twin is not None and self.analysis.compiling.holders.kept(self.facts, twin)
+
     def refused(self, node: cst.CSTNode) -> bool:
         """Whether the function raises for some values of an expression."""
         twin = self._expr(node)

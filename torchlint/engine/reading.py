@@ -107,7 +107,7 @@ class Reader:
 
     def _look(self, name: str, path: Path, raw: bytes, mark: str, content: str) -> Known:
         code = notebook_code(raw, path, name)
-        spoken = tuple(word for word in self.words if raw.startswith(WIDE) or word.encode() in code)
+        spoken = tuple(word for word in self.words if code.startswith(WIDE) or word.encode() in code)
         return Known(mark, content, spoken, tuple(sorted(imported(code))))
 
 

@@ -27,7 +27,7 @@ class Rework(Place):
         twin = self._expr(call)
         if not isinstance(twin, ast.Call):
             return ""
-        return self.analysis.clocks.warms_up(self.facts, twin, self.analysis.compiled())
+        return self.analysis.clocks.warms_up(self.facts, twin, self.analysis.compiling.inside.names())
 
     def unread(self, node: cst.CSTNode, index: int | None = None) -> bool:
         """Whether nobody reads what a value is assigned to."""

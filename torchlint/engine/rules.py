@@ -167,7 +167,7 @@ def _folder(package: str) -> Path:
 
 
 @cache
-def _measured(package: str) -> tuple[tuple[str, str, Cost], ...]:
+def measured(package: str = BUILT_IN) -> tuple[tuple[str, str, Cost], ...]:
     """Code, name of the example and figure of every row of the package's ``figures.json``, in its order.
 
     Raises:
@@ -185,7 +185,7 @@ def _measured(package: str) -> tuple[tuple[str, str, Cost], ...]:
 
 
 def _all_measured(plugins: Iterable[str]) -> list[tuple[str, str, Cost]]:
-    return [row for package in dict.fromkeys((BUILT_IN, *plugins)) for row in _measured(package)]
+    return [row for package in dict.fromkeys((BUILT_IN, *plugins)) for row in measured(package)]
 
 
 def figures_by_example(plugins: Sequence[str] = ()) -> Mapping[tuple[str, str], Cost]:
@@ -206,8 +206,8 @@ def figures(plugins: Sequence[str] = ()) -> Mapping[str, tuple[Cost, ...]]:
 
 def costs_of(plugins: Sequence[str] = ()) -> dict[tuple[str, str], Cost]:
     """Figures by code and name of the example; the empty name stands for the rule's first example."""
-    measured = figures_by_example(plugins)
-    found = dict(measured)
-    for (code, _), cost in measured.items():
+    by_example = figures_by_example(plugins)
+    found = dict(by_example)
+    for (code, _), cost in by_example.items():
         found.setdefault((code, ""), cost)
     return found

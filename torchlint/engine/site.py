@@ -163,7 +163,7 @@ class PairedSite(Learning, Surroundings, Holdings, Compilation, Rework):
 
     def compiled(self) -> bool:
         """Whether the node stands in a function or class that the project compiles, or calls one that is."""
-        compiled = self.analysis.compiled()
+        compiled = self.analysis.compiling.inside.names()
         if not compiled:
             return False
         scope: Scope | None = self.facts.scope_of(self.twin)

@@ -191,6 +191,8 @@ class Rule:
         torch: the oldest version of torch that has the better form; the rule is silent where a project says that it
             runs with an older one.
         may_change: everything that any of its fixes may change.
+        kept: why it runs by default although nobody measured a gain in time, in words of the documentation's section
+            "Measured"; empty: the gain was measured, or it is memory, or it is a note about an accelerator.
         exceptions: kinds of awkward inputs with which the fixed code does otherwise although no ``Change`` names how
             (``negative strides``), each with words that say so and that stand in the documentation, too.
         gate: words of which a file must hold one to be of interest (defaults to ``torch``).
@@ -210,6 +212,7 @@ class Rule:
     torch: ClassVar[Version] = ANY
     fixable: ClassVar[bool] = False
     may_change: ClassVar[tuple[Change, ...]] = ()
+    kept: ClassVar[str] = ""
     exceptions: ClassVar[Mapping[str, str]] = {}
     gate: ClassVar[tuple[str, ...]] = ("torch",)
     examples: ClassVar[tuple[Example, ...]] = ()

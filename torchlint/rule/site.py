@@ -125,6 +125,9 @@ class Site(Protocol):
     def calls_of(self, node: cst.CSTNode) -> Sequence[CallSite]:
         """All places known to call the object that the expression is assigned to, e.g. a compiled module."""
 
+    def kept(self, call: cst.Call) -> bool:
+        """Whether what a call gives is stored in an attribute or a container, at once or by another name."""
+
     def refused(self, node: cst.CSTNode) -> bool:
         """Whether the function that holds the node raises for some of the values that a name or attribute may have."""
 

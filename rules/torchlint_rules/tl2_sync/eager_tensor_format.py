@@ -122,12 +122,12 @@ class EagerTensorFormat(Rule):
         values = [argument.value for argument in call.args]
         if site.name(call.func) == "builtins.print":
             if any(_is_tensor(site.value(value)) or _formats(site, value) for value in values):
-                yield Report(call, _PRINTED)
+                yield Report(call, _PRINTED, figure=_figure(site, values))
         elif _is_logger_call(site, call):
             message = _cost(site, values)
             if message:
                 fix = _fix(site, call) if message == _FORMATTED else None
-                yield Report(call, message + ("" if fix else _BETTER[message]), fix)
+                yield Report(call, message + ("" if fix else _BETTER[message]), fix, figure=_figure(site, values))
 
 
 def _is_logger_call(site: Site, call: cst.Call) -> bool:
@@ -156,6 +156,13 @@ def _cost(site: Site, values: list[cst.BaseExpression]) -> str:
         return _FORMATTED
     parts = (part for value in values for part in formatted(site, value))
     return _READ if site.may_use_cuda() and any(_reads_back(site, part) for part in parts) else ""
+
+
+def _figure(site: Site, values: list[cst.BaseExpression]) -> str:
+    """The example that fits: a number or two are printed in no time, many are not."""
+    parts = [part for value in values for part in (value, *formatted(site, value))]
+    shown = [site.value(part) for part in parts if _is_tensor(site.value(part))]
+    return "error-256x6" if shown and any(value.rank != 0 for value in shown) else "loss"
 
 
 def _formats(site: Site, node: cst.BaseExpression) -> bool:

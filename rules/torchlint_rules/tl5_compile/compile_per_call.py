@@ -98,7 +98,7 @@ class CompilePerCall(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a hot ``torch.compile``, by its call or as a bare decorator of a function defined in hot code."""
         match site.node:
-            case cst.Call() as call if site.name(call.func) == "torch.compile" and not _is_kept(site, call):
+            case cst.Call() as call if site.name(call.func) == "torch.compile" and not site.kept(call):
                 yield Report(
                     call,
                     f"torch.compile is called {site.hot.frequency.phrase}; call it before, and keep what it gives",
@@ -111,12 +111,3 @@ class CompilePerCall(Rule):
                             decorator.decorator,
                             f"compiles a function that is defined {phrase}; define it outside of what runs so often",
                         )
-
-
-def _is_kept(site: Site, call: cst.Call) -> bool:
-    """Whether what is compiled is stored in an attribute or container, which is where callers keep it."""
-    above = site.parent(call)
-    while isinstance(above, (cst.IfExp, cst.NamedExpr)):
-        above = site.parent(above)
-    targets = above.targets if isinstance(above, cst.Assign) else ()
-    return any(isinstance(target.target, (cst.Attribute, cst.Subscript)) for target in targets)

@@ -73,6 +73,7 @@ class TryAroundLazyCompile(Rule):
     name = "try-around-lazy-compile"
     summary = "a handler waits for errors that torch.compile does not raise yet"
     level = Level.NOTE
+    kept = "no run is faster, but one that would stop goes on"
     trigger = Trigger(calls=frozenset({"torch.compile"}))
     least = Frequency.ONCE
     examples = (

@@ -114,7 +114,8 @@ class AmpMisuse(Rule):
     knows and is silent.
 
     ## Measured
-    Mixed precision on an accelerator has not been measured here.
+    Mixed precision on an accelerator has not been measured here. A deprecated spelling goes away, and a part that
+    nobody uses does nothing: it is a mistake whatever it costs.
 
     ## References
     - PyTorch documentation, "Automatic Mixed Precision package".
@@ -126,6 +127,7 @@ class AmpMisuse(Rule):
     trigger = Trigger(calls=frozenset({*_OLD, *_SCALERS, *_CASTS}), imports=frozenset(_OLD))
     least = Frequency.ONCE
     cuda_only = True
+    kept = "it is a mistake whatever it costs"
     fixable = True
     examples = (
         Example(

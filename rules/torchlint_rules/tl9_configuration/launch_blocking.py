@@ -53,7 +53,8 @@ class LaunchBlocking(Rule):
     While a kernel is being debugged.
 
     ## Measured
-    The wait exists on CUDA only and has not been measured here.
+    The wait exists on CUDA only and has not been measured here. The rule is a warning all the same: the variable is
+    a switch for debugging that was left on.
 
     ## References
     - PyTorch documentation, "CUDA semantics: asynchronous execution".
@@ -65,6 +66,7 @@ class LaunchBlocking(Rule):
     trigger = SETTING
     least = Frequency.ONCE
     cuda_only = True
+    kept = "a switch for debugging that was left on"
     examples = (
         Example(
             name="set-in-code",

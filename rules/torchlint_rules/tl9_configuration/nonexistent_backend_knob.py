@@ -71,6 +71,7 @@ class NonexistentBackendKnob(Rule):
     trigger = Trigger(stored=frozenset({"torch.backends"}))
     least = Frequency.ONCE
     cuda_only = True
+    kept = "the line has no effect"
     examples = (
         Example(
             name="split-size",

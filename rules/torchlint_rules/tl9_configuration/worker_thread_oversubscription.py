@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
 
 _STARTS = frozenset({"torch.multiprocessing.Process", "multiprocessing.Process", "multiprocessing.context.Process"})
 _SPAWN = frozenset({"torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn"})
@@ -69,9 +69,9 @@ class WorkerThreadOversubscription(Rule):
     Where there are fewer workers than cores and the networks are large.
 
     ## Measured
-    The figures below run one worker's function in one process, where the limit changes little. Beside other busy
-    processes on two cores, one thread instead of the default made 348 instead of 6 updates a second in one
-    measurement; that shows how it fails, it is no general factor.
+    The figures below run one worker's function in one process on one thread, where the limit changes nothing, so this
+    is a note. Beside other busy processes on two cores, one thread instead of the default made 348 instead of 6 updates
+    a second in one measurement; that shows how it fails, it is no general factor.
 
     ## References
     - PyTorch documentation, "Multiprocessing best practices: CPU oversubscription".
@@ -80,6 +80,8 @@ class WorkerThreadOversubscription(Rule):
     code = "TL907"
     name = "worker-thread-oversubscription"
     summary = "every worker process runs torch with as many threads as there are cores"
+    level = Level.NOTE
+    kept = "where the limit changes nothing, so this is a note"
     trigger = Trigger(calls=_STARTS | _SPAWN, methods=frozenset({"Process"}))
     least = Frequency.ONCE
     examples = (

@@ -12,7 +12,7 @@ from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.values.calls import PARTIAL
 from torchlint.facts.values.values import Values
-from torchlint.rule import Kind, Value
+from torchlint.rule import UNKNOWN, Kind, Value
 
 COMPILE = "torch.compile"
 
@@ -70,6 +70,18 @@ class Compilations:
         """The compilation that a call (or a bare decorator) makes."""
         self.all()
         return self._by_place.get(node)
+
+    def names(self, compilation: Compilation) -> Iterator[str]:
+        """Qualified names of the class or function that is compiled, and of the attribute that holds it."""
+        facts, given = compilation.facts, compilation.given
+        value = self.values.of(facts, given) if given is not None else UNKNOWN
+        for name in value.name.split("|"):
+            if name in self.project.classes or name in self.project.functions:
+                yield name
+        stmt, owner = facts.parent.get(compilation.place), facts.scope_of(compilation.place).owner
+        for target in stmt.targets if isinstance(stmt, ast.Assign) else ():
+            if isinstance(target, ast.Attribute) and owner is not None:
+                yield f"{owner.dotted}.{target.attr}"
 
     def _of_file(self, facts: FileFacts) -> Iterator[Compilation]:
         for scope in facts.scopes:

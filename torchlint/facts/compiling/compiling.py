@@ -23,6 +23,7 @@ from torchlint.facts.values.values import Values
 class Compiling:
     """What answers questions about ``torch.compile``."""
 
+    holders: Holders
     inside: Inside
     breaks: Breaks
     calling: Calling
@@ -37,6 +38,7 @@ class Compiling:
         holders = Holders(graph, values, mentions)
         inside = Inside(project, graph, compilations)
         return cls(
+            holders=holders,
             inside=inside,
             breaks=Breaks(project, values, graph, inside),
             integers=Integers(project, graph, values, heat, inside),

@@ -32,6 +32,15 @@ class Holders:
         """All expressions known to give what an expression gives, itself first."""
         return self._all([(facts, node)])
 
+    def kept(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether what an expression gives is stored in an attribute or a container, at once or by another name."""
+        for where, held in self.of(facts, node):
+            above = where.parent.get(held)
+            targets = above.targets if isinstance(above, ast.Assign) and above.value is held else ()
+            if any(isinstance(target, (ast.Attribute, ast.Subscript)) for target in targets):
+                return True
+        return False
+
     def of_same(self, facts: FileFacts, node: ast.expr) -> list[Held]:
         """All expressions known to give what a name or attribute holds, read after the statement that holds it."""
         stmt = facts.statement(node) or facts.tree

@@ -12,6 +12,7 @@ from torchlint.facts.code.model import FileFacts, Scope, decorators
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.compiling.compiled import Compilation, Compilations
+from torchlint.rule import Kind
 
 # Decorators of functions that are not traced, or not looked into.
 _OUTSIDE = frozenset(
@@ -39,6 +40,7 @@ class Inside:
     graph: CallGraph
     compilations: Compilations
     _reached: dict[Scope, Compilation] | None = None
+    _everything: frozenset[str] | None = None
 
     def of(self, facts: FileFacts, node: ast.AST) -> Compilation | None:
         """The compilation that traces a node, ``None`` where none is known to.
@@ -59,6 +61,20 @@ class Inside:
                     self._spread(compilation, self._reached)
         return self._reached
 
+    def names(self) -> frozenset[str]:
+        """Qualified names of all functions that run compiled, of classes whose instances do, and of what holds them.
+
+        Also of what is compiled as one whole graph.
+        """
+        if self._everything is None:
+            reached: dict[Scope, Compilation] = {}
+            found: set[str] = set()
+            for compilation in self.compilations.all():
+                self._spread(compilation, reached)
+                found.update(self.compilations.names(compilation))
+            self._everything = frozenset(found | {scope.dotted for scope in reached})
+        return self._everything
+
     def _spread(self, compilation: Compilation, reached: dict[Scope, Compilation]) -> None:
         todo = [scope for scope in compilation.entries if self._is_traced(scope)]
         while todo:
@@ -67,10 +83,15 @@ class Inside:
                 continue
             reached[scope] = compilation
             for call in _calls(scope):
-                if call in self.graph.weak or _asks(scope.file, call):
+                if call in self.graph.weak or _asks(scope.file, call) or self._is_any(scope.file, call.func):
                     continue
                 targets = [found for found in self.graph.callees.get(call, ()) if self._is_traced(found)]
                 todo.extend(found for found in targets if self._is_given(call, found, reached))
+
+    def _is_any(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether what is called is a module of a class that nobody knows: ``net: nn.Module``."""
+        value = self.compilations.values.of(facts, node)
+        return value.kind is Kind.MODULE and self.project.classes.keys().isdisjoint(value.name.split("|"))
 
     def _is_given(self, call: ast.Call, target: Scope, reached: dict[Scope, Compilation]) -> bool:
         """Of a call of a parameter, whether compiled code passes the function for it: it holds it, or calls with it."""

@@ -1,0 +1,112 @@
+"""A rule that runs by default gains something by measurement, or says in its documentation why it runs all the same."""
+
+import importlib.util
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import ClassVar
+
+import pytest
+
+from torchlint.bench.judgement import Ground, ground, section
+from torchlint.engine.rules import load_rules, measured
+from torchlint.rule import Cost, Level, Rule, RuleSet
+
+DEFAULT = [pytest.param(rule, id=rule.code) for rule in load_rules() if rule.set is RuleSet.DEFAULT]
+GAIN = Cost(3.0, 1.5, 1.2, 1.7, "obs 17", "cpu")
+NOISE = replace(GAIN, saves_us=0.1, ratio=1.03, low=1.05, high=1.1)
+
+
+class Silent(Rule):
+    """A rule that says nothing.
+
+    ## Measured
+    On the CPU nothing is gained; it is a note.
+
+    ## References
+    None.
+    """
+
+    code = "TL999"
+    name = "silent"
+
+
+@pytest.fixture(scope="module")
+def judgement(root: Path) -> ModuleType:
+    """The program that writes the page."""
+    spec = importlib.util.spec_from_file_location("judgement", root / "benchmarks" / "judgement.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("rule", DEFAULT)
+def test_a_default_rule_has_its_place(rule: type[Rule], judgement: ModuleType) -> None:
+    assert ground(rule, judgement.costs_of(rule, measured())) is not Ground.NONE
+
+
+@pytest.mark.parametrize("rule", [pytest.param(rule, id=rule.code) for rule in load_rules() if rule.kept])
+def test_what_keeps_a_rule_stands_in_its_documentation(rule: type[Rule]) -> None:
+    assert rule.kept in section(rule, "Measured")
+
+
+def test_a_gain_on_one_device_at_one_size_is_enough() -> None:
+    assert ground(Silent, [NOISE, GAIN]) is Ground.GAIN
+    assert ground(Silent, [NOISE, NOISE]) is Ground.NONE
+    assert ground(Silent, []) is Ground.NONE
+
+
+def test_without_a_gain_a_rule_is_a_note_that_says_so() -> None:
+    class Note(Silent):
+        level = Level.NOTE
+        kept = "nothing is gained; it is a note"
+
+    class Warns(Note):
+        level = Level.WARNING
+
+    class Hides(Note):
+        kept = "words that stand nowhere"
+
+    Note.__doc__ = Warns.__doc__ = Hides.__doc__ = Silent.__doc__
+    assert ground(Note, [NOISE]) is Ground.NOTE
+    assert ground(Warns, [NOISE]) is Ground.NONE
+    assert ground(Hides, [NOISE]) is Ground.NONE
+    assert ground(Warns, []) is Ground.MISTAKE
+
+
+def test_memory_counts_where_it_is_spoken_of() -> None:
+    class Memory(Silent):
+        """It costs memory.
+
+        ## Measured
+        The memory in use.
+        """
+
+        about_memory: ClassVar[bool] = True
+
+    class Quiet(Memory):
+        __doc__ = Silent.__doc__
+
+    assert ground(Memory, [NOISE]) is Ground.MEMORY
+    assert ground(Quiet, [NOISE]) is Ground.NONE
+
+
+def test_an_accelerator_that_nobody_had_makes_a_note() -> None:
+    class Cuda(Silent):
+        level = Level.NOTE
+        cuda_only = True
+
+    class Warns(Cuda):
+        level = Level.WARNING
+
+    assert ground(Cuda, []) is Ground.NOT_MEASURED
+    assert ground(Warns, []) is Ground.NONE
+
+
+def test_the_page_is_up_to_date(judgement: ModuleType) -> None:
+    rules = [rule for rule in load_rules() if rule.set is RuleSet.DEFAULT]
+    assert judgement.PAGE.read_text(encoding="utf-8") == judgement.page(rules, measured())
+    moved = {rule.code: rule.level for rule in rules if rule.code in judgement.MOVED}
+    assert moved == dict.fromkeys(judgement.MOVED, Level.NOTE)
