@@ -75,6 +75,7 @@ class NoGradInInference(Rule):
     name = "no-grad-in-inference"
     summary = "no_grad around inference whose tensors never leave it"
     level = Level.NOTE
+    kept = "a few microseconds at best"
     trigger = Trigger(statements=frozenset({"With", "FunctionDef"}), mentions=frozenset({"torch.no_grad"}))
     least = Frequency.STEP
     torch = (1, 9)

@@ -15,13 +15,15 @@ from torch import nn
 class Policy(nn.Module):
     def __init__(self):
         super().__init__()
-        self.net = nn.Sequential(nn.Linear(17, 64), nn.Tanh(), nn.Linear(64, 6))
+        self.net = nn.Sequential(nn.Linear(17, 64), nn.Tanh(), nn.Linear(64, 12))
 
     def best_action(self, obs):
-        return self.net(obs).argmax(dim=-1)
+        mean, log_std = self.net(obs).chunk(2, dim=-1)
+        variance = (2 * log_std.clamp(-5, 2)).exp()
+        return (mean / (1 + variance).sqrt()).tanh()
 
     def forward(self, obs):
-        return self.net(obs).log_softmax(dim=-1)
+        return self.net(obs)
 
 
 class Agent:
@@ -74,7 +76,8 @@ class CompiledModuleBypassed(Rule):
     Where the method was left uncompiled on purpose.
 
     ## Measured
-    Nothing: what is lost is what compiling would have gained, and a small network on the CPU gains nothing by it.
+    The figures below show a small policy whose action takes a few more operations than its layers, compiled and not.
+    They depend on the C++ compiler. What is lost is what compiling would have gained.
 
     ## References
     - PyTorch documentation, `torch.compile` and `torch.nn.Module.compile`.
@@ -95,7 +98,7 @@ class CompiledModuleBypassed(Rule):
                 "        self.policy = Policy()\n"
                 "        self.policy.best_action = torch.compile(self.policy.best_action, backend=backend)\n",
             ),
-            setup='torch.manual_seed(0)\nagent = Agent(backend="eager")\nagent.act(obs)',
+            setup="torch.manual_seed(0)\nagent = Agent()\nagent.act(obs)",
             workload="agent.act(obs)",
             inputs=(Input("obs", Kind.TENSOR, (256, 17)),),
             by_hand=True,
