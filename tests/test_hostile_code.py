@@ -13,8 +13,8 @@ from torchlint.engine.result import Result
 from torchlint.engine.run import check
 from torchlint.settings.model import Settings
 
-SECONDS = 10
-"""Of CPU time, the most that one file may take."""
+SECONDS = 60
+"""Of CPU time: whoever takes longer hangs. How long files take on a quiet machine is measured, not asserted here."""
 JUST_IN = 190
 """As deep as code may be to be looked at, and a little less."""
 LONG_ENOUGH = 900

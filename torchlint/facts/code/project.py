@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from torchlint.facts.code.linking import Modules, connected
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, Store
-from torchlint.facts.code.reach import Reaching, reaching
+from torchlint.facts.code.reach import Loop, Reaching, Rounds, reaching, rounds
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness import protocols
 
@@ -39,6 +39,7 @@ class Project:
     _overrides: dict[tuple[str, str], tuple[Scope, ...]] = field(default_factory=dict)
     _unused: frozenset[str] | None = None
     _reach: dict[ast.Name, Reaching] = field(default_factory=dict)
+    _rounds: dict[tuple[ast.Name, Loop], Rounds] = field(default_factory=dict)
 
     # names ----------------------------------------------------------------------------------------------------------
 
@@ -47,6 +48,13 @@ class Project:
         found = self._reach.get(name)
         if found is None:
             found = self._reach[name] = reaching(facts, name)
+        return found
+
+    def rounds(self, facts: FileFacts, name: ast.Name, loop: Loop) -> Rounds:
+        """Bindings in a loop that may reach a name where the loop reads it."""
+        found = self._rounds.get((name, loop))
+        if found is None:
+            found = self._rounds[name, loop] = rounds(facts, name, loop)
         return found
 
     def module(self, facts: FileFacts, dotted: str) -> FileFacts | None:

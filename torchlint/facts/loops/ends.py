@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import enum
 from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, field
 
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import COMPREHENSIONS, Binding, FileFacts
 from torchlint.facts.code.naming import own_mentions
 from torchlint.facts.code.nesting import LoopNode, stored_before
-from torchlint.facts.code.reach import rounds
+from torchlint.facts.code.reach import Rounds
 from torchlint.facts.code.tree import walk
 from torchlint.facts.state.effects import Sides, code_of, nodes_of
 from torchlint.facts.values.values import Values
@@ -31,6 +32,19 @@ class Ends(enum.Enum):
     UNKNOWN = "it is handed to code that is not known"
 
 
+@dataclass(frozen=True, slots=True)
+class _Reads:
+    """The places that read a name, and which of its bindings they may see.
+
+    ``same``: in the same round, by binding; ``before``: in the next one; ``after``: when the loop is over.
+    """
+
+    uses: tuple[ast.Name, ...]
+    same: dict[Binding, list[ast.Name]] = field(default_factory=dict)
+    before: set[Binding] = field(default_factory=set)
+    after: set[Binding] = field(default_factory=set)
+
+
 class Follower:
     """Follows results in one loop, a ``for``, ``while`` or comprehension."""
 
@@ -46,6 +60,7 @@ class Follower:
         self.body = body
         self.ends: set[Ends] = set()
         self.seen: set[ast.AST | Binding | str] = set()
+        self._reads: dict[str, _Reads] = {}
 
     def of(self, node: ast.expr) -> Set[Ends]:
         """All ends that what an expression gives comes to."""
@@ -146,20 +161,35 @@ class Follower:
                 yield from self._uses(target.id, binding)
 
     def _uses(self, name: str, binding: Binding) -> Iterator[ast.expr]:
-        uses = list(self._names(name))
-        read = any(use in self.body and not self._grows(binding.stmt, use) for use in uses)
-        for use in uses:
+        found = self._reads.get(name)
+        if found is None:
+            found = self._reads[name] = self._read(name)
+        if binding in found.after:
+            self.ends.add(Ends.AFTER)
+        if binding in found.before:
+            read = any(use in self.body and not self._grows(binding.stmt, use) for use in found.uses)
+            self.ends.add(Ends.NEXT if read else Ends.COLLECTED)
+        yield from found.same.get(binding, ())
+
+    def _read(self, name: str) -> _Reads:
+        """What reads a name, told once for all of its bindings."""
+        found = _Reads(tuple(self._names(name)))
+        for use in found.uses:
             if use not in self.body:
-                if binding in self.values.project.reaching(self.facts, use).bindings:
-                    self.ends.add(Ends.AFTER)
+                found.after.update(self.values.project.reaching(self.facts, use).bindings)
             elif not isinstance(self.loop, COMPREHENSIONS):
-                turns = rounds(self.facts, use, self.loop)
-                if binding in turns.before:
-                    self.ends.add(Ends.NEXT if read else Ends.COLLECTED)
-                if binding in turns.same:
-                    yield use
-            elif binding in self.values.project.reaching(self.facts, use).bindings:
-                yield use
+                turns = self._rounds(use)
+                found.before.update(turns.before)
+                for binding in turns.same:
+                    found.same.setdefault(binding, []).append(use)
+            else:
+                for binding in self.values.project.reaching(self.facts, use).bindings:
+                    found.same.setdefault(binding, []).append(use)
+        return found
+
+    def _rounds(self, use: ast.Name) -> Rounds:
+        assert not isinstance(self.loop, COMPREHENSIONS)
+        return self.values.project.rounds(self.facts, use, self.loop)
 
     def _names(self, name: str) -> Iterator[ast.Name]:
         """Where the function reads a name; an augmented assignment reads its target."""
@@ -206,7 +236,7 @@ class Follower:
     def _is_of_this_round(self, node: ast.expr, text: str) -> bool:
         """Whether what is read was made or set earlier in the same round."""
         if isinstance(node, ast.Name) and not isinstance(self.loop, COMPREHENSIONS):
-            turns = rounds(self.facts, node, self.loop)
+            turns = self._rounds(node)
             return bool(turns.same) and not turns.before
         return stored_before(self.facts, node, text, self.loop) is not None
 

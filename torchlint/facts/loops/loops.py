@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import COMPREHENSIONS, Bind, Binding, FileFacts
 from torchlint.facts.code.nesting import OUTSIDE, LoopNode, around, head, inside, stored_before
-from torchlint.facts.code.reach import Rounds, rounds
+from torchlint.facts.code.reach import Rounds
 from torchlint.facts.code.tree import children
 from torchlint.facts.loops.ends import Ends, Follower
 from torchlint.facts.loops.joining import Joining
@@ -162,6 +162,7 @@ class _Needing:
         self.body = loops.body(loop)
         self.writes = loops.effects(facts, loop).writes
         self.seen: set[ast.AST] = set()
+        self.carried: set[str] = set()
 
     def of(self, node: ast.AST) -> Needs:
         """What an expression depends on, through the names that the loop binds."""
@@ -185,12 +186,15 @@ class _Needing:
         for binding in bindings:
             if binding.stmt is self.loop:
                 found |= Needs(item=True)
-            elif binding in turns.same or (binding.stmt in self.body and binding not in turns.before):
-                found |= self._bound(name.id, binding)
+            elif binding.stmt not in self.seen:
+                if binding in turns.same or (binding.stmt in self.body and binding not in turns.before):
+                    found |= self._bound(name.id, binding)
         if turns.before:
             found |= Needs(carried=True)
-            for binding in turns.before:
-                found |= self._bound(name.id, binding)
+            if name.id not in self.carried:  # of one name it is the same bindings every time
+                self.carried.add(name.id)
+                for binding in turns.before:
+                    found |= self._bound(name.id, binding)
         outer = any(binding.stmt not in self.body and binding.stmt is not self.loop for binding in bindings)
         if outer and name.id in self.writes:
             found |= Needs(carried=True)
@@ -200,7 +204,7 @@ class _Needing:
         """The bindings of a name in this loop; a comprehension hands nothing on by names."""
         if isinstance(self.loop, COMPREHENSIONS):
             return Rounds((), ())
-        return rounds(self.facts, name, self.loop)
+        return self.loops.values.project.rounds(self.facts, name, self.loop)
 
     def _bound(self, name: str, binding: Binding) -> Needs:
         """What a name depends on by one of its bindings: on the value, on what was appended, on what decided it."""
