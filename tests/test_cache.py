@@ -208,18 +208,20 @@ def test_what_changed_is_linted_again(torchlint, project, change):
 
 
 def test_only_units_that_changed_are_linted_again(torchlint, project, linted):
+    more(project, "other.py", AGENT)
+    more(project, "user.py", "import torch\nimport other\n")
     torchlint("check", cwd=project)
-    assert sorted(linted) == ["agent.py", "alone.py", "train.py"]
+    assert sorted(linted) == ["agent.py", "alone.py", "other.py", "train.py", "user.py"]
     linted.clear()
-    more(project, "alone.py", f"# more\n{AGENT}")
+    more(project, "other.py", f"# more\n{AGENT}")
     assert answer(torchlint("check", cwd=project)) == fresh(torchlint, project)
-    assert linted[:1] == ["alone.py"]
-    assert len(linted) == 4
+    assert sorted(linted[:2]) == ["other.py", "user.py"]
+    assert len(linted) == 7
     linted.clear()
     more(project, "train.py", TRAIN + "\n# more\n")
     assert torchlint("check", cwd=project).stdout == fresh(torchlint, project)[1]
-    assert sorted(linted[:2]) == ["agent.py", "train.py"]
-    assert len(linted) == 5
+    assert sorted(linted[:3]) == ["agent.py", "alone.py", "train.py"]
+    assert len(linted) == 8
 
 
 def test_a_unit_that_is_as_it_was_before_the_last_change_is_remembered(torchlint, project, linted):
@@ -520,7 +522,7 @@ def test_findings_need_neither_click_nor_rich(torchlint, project):
 def test_what_is_known_of_units_outlives_a_new_checkout(torchlint, project, linted, tmp_path):
     """Another copy of the same files in the same place, as the next job of a service has it."""
     first = answer(torchlint("check", cwd=project))
-    texts = {path: path.read_bytes() for path in project.glob("*.*")}
+    texts = {path: path.read_bytes() for path in project.glob("*.*") if path.is_file()}
     for path in texts:
         path.unlink()
     for path, text in texts.items():

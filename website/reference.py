@@ -60,7 +60,7 @@ def _example(name: str, key: Key) -> str:
 
 def commands_page() -> str:
     """All commands: how they are called, their examples and their options."""
-    context = click.Context(application, info_name="torchlint")
+    context = click.Context(application, info_name="torchlint", help_option_names=["-h", "--help"])
     parts = [
         "---\ntitle: Command line\n---",
         "# Command line",

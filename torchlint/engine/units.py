@@ -1,7 +1,8 @@
 """Files that hang together by imports: what is analysed together, and what a finding in them can depend on.
 
-No fact reaches further than imports do. So units are analysed one by one, each forgotten before the next, and findings
-of a unit hold as long as none of its files changes.
+No fact reaches further than imports do, with two exceptions: a default of torch holds for all files, and that nobody
+imports a file says something only beside files that are imported. So units are analysed one by one, each forgotten
+before the next, and findings of a unit hold as long as none of its files changes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from torchlint.engine.result import Problem
 from torchlint.engine.scope import Scope
 from torchlint.engine.unused import unused
 from torchlint.facts.code.linking import connected
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import EVERYWHERE, FileFacts
 from torchlint.rule import Finding
 from torchlint.settings.model import Settings
 from torchlint.sources.text import Source
@@ -27,6 +28,12 @@ def together(links: Mapping[str, Sequence[str]]) -> list[list[str]]:
     """The groups of files that hang together, from what each imports, by name."""
     names = {inner_name(name): name for name in links}
     groups = connected({path: links[names[path]] for path in sorted(names)})
+    if any(EVERYWHERE in imported for imported in links.values()):
+        groups = [frozenset(names)]
+    alone = [group for group in groups if len(group) == 1]
+    several = [group for group in groups if len(group) > 1]
+    if several:  # a file that hangs together with nothing is told to be unused by those that do
+        groups = [several[0].union(*alone), *several[1:]]
     return [sorted(names[path] for path in group) for group in groups]
 
 

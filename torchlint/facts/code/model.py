@@ -24,6 +24,8 @@ ScopeNode = (
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 """Nodes with a scope of their own that run as part of the function around them."""
+EVERYWHERE = "*"
+"""Among what a file imports: it hangs together with all files."""
 NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 """Nodes whose code does not run where they stand."""
 
@@ -210,8 +212,9 @@ class FileFacts:
 
     @property
     def links(self) -> tuple[str, ...]:
-        """Dotted names of all that the file imports."""
-        return (*self.imports, *self.star_imports)
+        """Dotted names of all that the file imports; ``EVERYWHERE`` where it sets a default of torch for all files."""
+        everywhere = (EVERYWHERE,) if b".set_default_" in self.source.utf8 else ()
+        return (*self.imports, *self.star_imports, *everywhere)
 
     @property
     def top(self) -> Scope:
