@@ -29,7 +29,7 @@ def files_of(package: str, folder: str) -> list[Path]:
         ("torch", "distributions"),
         ("torch", "optim"),
         ("torch", "nn"),
-        ("numpy", "."),
+        pytest.param("numpy", ".", marks=pytest.mark.long),
     ],
 )
 def test_every_file_pairs(package: str, folder: str) -> None:
