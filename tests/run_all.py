@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CONSTRAINTS = Path("requirements", "constraints.txt")
 MINORS = range(10, 15)
 HERE = "not long"
-ELSEWHERE = "not long and not torch and not packages"
+ELSEWHERE = "not long and not once and not torch and not packages"
 
 
 @dataclass

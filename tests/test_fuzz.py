@@ -14,6 +14,7 @@ PARTS = 10
 PROGRAMS = {"loop": 9_400, "mutant": 500, "agent": 100}
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("kind", KINDS)
 def test_ten_thousand_programs(kind: str, part: int) -> None:

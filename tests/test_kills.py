@@ -27,6 +27,7 @@ def killed_runs(folder: Path, runs: int) -> list[str]:
     return [wrong for _ in range(runs) if (wrong := kills.killed(folder, choice, lead, span, after))]
 
 
+@pytest.mark.once
 def test_ten_killed_runs(tmp_path: Path) -> None:
     assert killed_runs(tmp_path, 10) == []
 

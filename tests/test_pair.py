@@ -440,6 +440,7 @@ def same_leaf(node: cst.CSTNode, twin: ast.AST) -> bool:
     return True
 
 
+@pytest.mark.once
 def test_standard_library_pairs() -> None:
     files = statements = 0
     unknown: list[str] = []

@@ -83,6 +83,7 @@ def in_all_ways(folder: Path, copy: Path, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 @pytest.mark.parametrize("folder", [*FIXTURES, ROOT / "examples" / "agent"], ids=lambda folder: folder.name)
+@pytest.mark.once
 def test_the_slow_way_finds_the_same(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slow = slowly(folder)
     assert slow
@@ -95,6 +96,7 @@ def test_the_slow_way_finds_the_same(folder: Path, tmp_path: Path, monkeypatch: 
     "requirement",
     ["stable-baselines3==2.9.2", *(pytest.param(name, marks=pytest.mark.long) for name in PACKAGES)],
 )
+@pytest.mark.once
 def test_the_slow_way_finds_the_same_in_a_package(
     requirement: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -153,6 +153,7 @@ class TestNewline:
         assert newline_of(text) == newline
 
 
+@pytest.mark.once
 def test_standard_library_round_trip() -> None:
     checked = lossy = 0
     for path in stdlib_files(40):
