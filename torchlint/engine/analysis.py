@@ -230,8 +230,8 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
     """Link the facts of all files."""
     project = link(files)
     graph, values = call_graph(project)
-    observed = Observations.from_list(settings.observed)
-    found = heat(project, graph, values, frozenset(settings.hot), frozenset(settings.cold), observed)
+    seen = Observations.of(settings.observed)
+    found = heat(project, graph, values, frozenset(settings.hot), frozenset(settings.cold), seen)
     networks = Networks(project, graph, values)
     autograd = Autograd(project, graph, values, found, networks)
     sides = Sides(project, graph, values)

@@ -1,0 +1,214 @@
+"""Findings and measured cost brought together: what each finding costs, by the line, the operators or the function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from torchlint.engine.survey import Predicted
+from torchlint.profile.guess import Guesses
+from torchlint.profile.model import Attribution, FunctionCost, OperatorCost, Profile
+from torchlint.profile.names import called_name
+from torchlint.profile.pace import Pace, counts_all, pace_of
+from torchlint.profile.smells import Smell, shown, smell_of
+from torchlint.rule import Basis, Finding, Measured
+from torchlint.sources.text import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The findings of one rule in one function, and what they cost together.
+
+    Attributes:
+        noun: what to count them as, in the plural: ``checks``.
+        function: qualified; ``<module>`` for a file's own code, empty where that is not known.
+        runs: how often the function ran, 0 where that is not known.
+        weight: what to rank by: the share, of an upper bound the part that falls on the lines of the findings.
+        copies, syncs, launches: of the function.
+    """
+
+    code: str
+    name: str
+    noun: str
+    path: str
+    function: str
+    findings: tuple[Finding, ...]
+    measured: Measured
+    runs: int = 0
+    weight: float = 0.0
+    copies: int = 0
+    syncs: int = 0
+    launches: int = 0
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """The rows of the findings, each once."""
+        return tuple(sorted({finding.start.row for finding in self.findings}))
+
+
+@dataclass(eq=False, slots=True)
+class Join:
+    """Answers what findings cost. ``functions`` are all of the project, ``sources`` the texts of its files by name."""
+
+    profile: Profile
+    attribution: Attribution
+    functions: Sequence[Predicted]
+    sources: Mapping[str, Source]
+    pace: Pace = field(init=False)
+    _ran: dict[str, list[FunctionCost]] = field(default_factory=dict)
+    _written: dict[str, list[Predicted]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.pace = pace_of(self.profile)
+        for cost in self.attribution.functions:
+            self._ran.setdefault(cost.path, []).append(cost)
+        for function in self.functions:
+            self._written.setdefault(function.path, []).append(function)
+
+    def groups(self, findings: Iterable[Finding]) -> list[Group]:
+        """The findings by rule and function, the costliest first, those that never ran last."""
+        if not self.profile.stacks:
+            return self._guessed(list(findings))
+        kinds: dict[tuple[str, str, str], list[Finding]] = {}
+        for finding in findings:
+            kinds.setdefault((finding.path, self._function(finding), finding.code), []).append(finding)
+        found = [self._group(name, alike) for (_, name, _), alike in kinds.items()]
+        return sorted(found, key=_worth)
+
+    def _function(self, finding: Finding) -> str:
+        """The name of the function of today that holds a finding."""
+        row = finding.start.row
+        around = [each for each in self._written.get(finding.path, ()) if each.row <= row <= each.end]
+        ran = [each for each in self._ran.get(finding.path, ()) if each.line <= row <= each.end]
+        names = [(each.row, each.name) for each in around] + [(each.line, each.name) for each in ran]
+        return max(names, default=(0, "<module>"))[1]
+
+    def _group(self, function: str, findings: Sequence[Finding]) -> Group:
+        first = findings[0]
+        smell = smell_of(first.code)
+        cost = next((each for each in self._ran.get(first.path, ()) if each.name == function), None)
+        group = Group(first.code, first.name, smell.noun, first.path, function, (), Measured(self._missing(first)))
+        if cost is None:
+            return _with(group, findings, [group.measured] * len(findings), group.measured)
+        group = replace(group, runs=cost.calls, copies=cost.copies, syncs=cost.syncs, launches=cost.launches)
+        if cost.lines:
+            return self._by_line(group, findings, cost)
+        whole = self._by_calls(findings, cost, smell)
+        if whole is None:
+            whole = self._measured(Basis.FUNCTION, cost.own_us, cost.calls, len(findings))
+            group = replace(group, weight=whole.share * _part(findings, cost))
+        else:
+            group = replace(group, weight=whole.share)
+        return _with(group, findings, [whole] * len(findings), whole)
+
+    def _missing(self, finding: Finding) -> Basis:
+        """Whether a finding in a function that is not in the profile surely did not run."""
+        known = finding.path in self._ran and counts_all(self.profile, self.attribution)
+        return Basis.NEVER if known else Basis.UNSEEN
+
+    def _by_line(self, group: Group, findings: Sequence[Finding], cost: FunctionCost) -> Group:
+        times = {line.line: line.total_us for line in cost.lines}
+        each = [
+            self._measured(Basis.LINE, us, 0, 1) if us else Measured(Basis.UNSEEN)
+            for us in (sum(times.get(row, 0.0) for row in _rows(finding)) for finding in findings)
+        ]
+        rows = {row for finding in findings for row in _rows(finding)}
+        us = sum(times.get(row, 0.0) for row in rows)
+        whole = self._measured(Basis.LINE, us, 0, len(findings)) if us else Measured(Basis.UNSEEN)
+        return _with(replace(group, weight=whole.share), findings, each, whole)
+
+    def _by_calls(self, findings: Sequence[Finding], cost: FunctionCost, smell: Smell) -> Measured | None:
+        """The time of what the smell shows as in its function; ``None`` where nothing of it was recorded."""
+        smells = [smell.within(self._lines(finding)) for finding in findings]
+        operators = {name for each in smells for name in each.operators}
+        ran = [each for each in cost.operators if each.name in operators and counts(each)]
+        if ran:
+            return self._measured(
+                Basis.CALLS, sum(each.total_us for each in ran), _most_calls(ran), len(findings)
+            )
+        calls = {name for each in smells for name in each.calls}
+        called = [each for each in cost.callees if called_name(each.name) in calls and not _is_own(each.file, cost)]
+        if called:
+            most = max(each.calls for each in called)
+            return self._measured(Basis.CALLS, sum(each.total_us for each in called), most, len(findings))
+        return None
+
+    def _lines(self, finding: Finding) -> list[str]:
+        source = self.sources.get(finding.path)
+        lines = source.text.splitlines() if source is not None else []
+        return lines[finding.start.row - 1 : finding.end.row]
+
+    def _measured(self, basis: Basis, us: float, calls: int, alike: int) -> Measured:
+        share = min(us / self.profile.total_us, 1.0) if self.profile.total_us else 0.0
+        pace = calls / self.pace.units if self.pace.units else 0.0
+        return Measured(basis, share, us, calls, pace, self.pace.unit, alike)
+
+    # without stacks -------------------------------------------------------------------------------------------------
+
+    def _guessed(self, findings: Sequence[Finding]) -> list[Group]:
+        guesses = Guesses(self.profile, [(finding, self._lines(finding), self._around(finding)) for finding in findings])
+        kinds: dict[tuple[str, str, str], list[tuple[Finding, float, float]]] = {}
+        for finding, (us, calls) in zip(findings, guesses.costs(), strict=True):
+            key = finding.path, self._function(finding), finding.code
+            kinds.setdefault(key, []).append((finding, us, calls))
+        found = []
+        for (path, function, code), parts in kinds.items():
+            us, calls = sum(part[1] for part in parts), sum(part[2] for part in parts)
+            basis = Basis.GUESS if calls else Basis.UNSEEN
+            whole = self._measured(basis, us, round(calls), len(parts)) if calls else Measured(basis)
+            each = [
+                self._measured(basis, part[1], round(part[2]), 1) if part[2] else Measured(Basis.UNSEEN)
+                for part in parts
+            ]
+            alike = [part[0] for part in parts]
+            group = Group(code, alike[0].name, smell_of(code).noun, path, function, (), whole, weight=whole.share)
+            found.append(_with(group, alike, each, whole))
+        return sorted(found, key=_worth)
+
+    def _around(self, finding: Finding) -> list[str]:
+        source = self.sources.get(finding.path)
+        lines = source.text.splitlines() if source is not None else []
+        return lines[max(0, finding.start.row - 5) : finding.end.row + 4]
+
+
+def counts(operator: OperatorCost) -> bool:
+    """Whether the time of an operator is not part of that of another which a smell shows as."""
+    return operator.within not in shown()
+
+
+def measured(groups: Iterable[Group]) -> list[Finding]:
+    """The findings of groups, in their order."""
+    return [finding for group in groups for finding in group.findings]
+
+
+def _with(group: Group, findings: Sequence[Finding], each: Sequence[Measured], whole: Measured) -> Group:
+    pairs = zip(findings, each, strict=True)
+    told = tuple(replace(finding, measured=measure) for finding, measure in pairs)
+    return replace(group, findings=told, measured=whole)
+
+
+def _worth(group: Group) -> tuple[bool, float, float, str, tuple[int, ...]]:
+    absent = group.measured.basis in (Basis.NEVER, Basis.UNSEEN)
+    return absent, -group.weight, -group.measured.share, group.path, group.rows
+
+
+def _part(findings: Sequence[Finding], cost: FunctionCost) -> float:
+    """The part of the lines of a function that findings take."""
+    rows = {row for finding in findings for row in _rows(finding)}
+    return min(len(rows) / (cost.end - cost.line + 1), 1.0)
+
+
+def _rows(finding: Finding) -> range:
+    return range(finding.start.row, finding.end.row + 1)
+
+
+def _most_calls(operators: Iterable[OperatorCost]) -> int:
+    calls: dict[str, int] = {}
+    for each in operators:
+        calls[each.name] = calls.get(each.name, 0) + each.calls
+    return max(calls.values())
+
+
+def _is_own(file: str, cost: FunctionCost) -> bool:
+    """Whether a callee is a function of the same file, which happens to be called like a method of tensors."""
+    return bool(file) and file.replace("\\", "/").endswith(cost.path)
