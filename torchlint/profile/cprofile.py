@@ -20,6 +20,8 @@ from torchlint.profile.names import called_name, without_address
 _MOST_NODES = 20_000
 # A function counts as called from outside the profile if this share of its time is in no caller.
 _OUTER_SHARE = 0.01
+# A recursive function is followed this many times in one context: modules inside modules.
+_DEEPEST = 12
 _SECOND = 1e6
 _KEY = 3
 _ENTRY = 5
@@ -28,16 +30,20 @@ _EDGE = 4
 
 @dataclass(slots=True)
 class _Edge:
-    """What one callee cost one caller, in microseconds."""
+    """What one callee cost one caller, in microseconds; ``left_us`` of it has no context yet."""
 
     callee: int
     calls: float
     total_us: float
+    left_us: float
 
 
 @dataclass(slots=True)
 class _Function:
-    """An entry of the file, in microseconds; ``outer`` is the share of its time with no known caller."""
+    """An entry of the file, in microseconds.
+
+    ``recursive`` is whether it was running more than once at a time, ``outer`` the share of its time without a caller.
+    """
 
     file: str
     line: int
@@ -45,20 +51,20 @@ class _Function:
     calls: int
     self_us: float
     total_us: float
+    recursive: bool
     outer: float = 1.0
     edges: list[_Edge] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class _Context:
-    """A node that is still open: ``share`` is the part of the function's time that is spent in this context."""
+    """A function in a context; ``self_us`` is what its callees have not taken."""
 
     function: int
     parent: int
     calls: float
     self_us: float
     total_us: float
-    share: float
 
 
 def starts_like_stats(head: bytes) -> bool:
@@ -78,7 +84,9 @@ def read_stats(data: bytes) -> Profile:
         raise ProfileError(f"is no readable cProfile file: {error}") from error
     if not functions:
         raise ProfileError("is a cProfile file without a single call")
-    contexts = _unfold(functions)
+    unfolded = _Contexts(functions)
+    unfolded.unfold()
+    contexts = unfolded.all
     return Profile(
         source=Source.CPROFILE,
         total_us=sum(function.self_us for function in functions),
@@ -123,6 +131,7 @@ def _function(key: Value, entry: Value) -> _Function:
         int(_number(entry[1])),
         _number(entry[2]) * _SECOND,
         _number(entry[3]) * _SECOND,
+        recursive=entry[0] != entry[1],
     )
 
 
@@ -143,47 +152,74 @@ def _connect(functions: list[_Function], callee: int, callers: dict[int, Value])
             calls = _number(edge)
             total = function.total_us * calls / max(1, function.calls)
         if caller != callee:
-            functions[caller].edges.append(_Edge(callee, calls, total))
+            functions[caller].edges.append(_Edge(callee, calls, total, total))
             known += total
     if callers:
         outer = max(0.0, 1 - known / function.total_us) if function.total_us else 0.0
         function.outer = outer if outer > _OUTER_SHARE else 0.0
 
 
-def _unfold(functions: list[_Function]) -> list[_Context]:
-    """The tree of contexts, the costly ones opened first; a context that stays closed keeps all its time as its own."""
-    contexts: list[_Context] = []
-    closed: list[tuple[float, int]] = []
+class _Contexts:
+    """Unfolds pairs of caller and callee into contexts, those that cost most first.
 
-    def add(context: _Context) -> None:
-        heapq.heappush(closed, (-context.total_us, len(contexts)))
-        contexts.append(context)
+    A context that stays closed keeps all its time as its own, so no time is lost. What a callee of an ordinary function
+    cost is shared among the function's contexts by their time. A function that was running more than once at a time
+    (``Module.__call__``, which calls the ``forward`` of every module) cannot be shared like that: its contexts lie
+    inside each other. There the outer contexts take the costly callees whole, and leave the others to inner ones.
+    """
 
-    roots = [place for place, function in enumerate(functions) if function.outer]
-    for place in roots or [max(range(len(functions)), key=lambda place: functions[place].total_us)]:
-        one = functions[place]
-        share = one.outer or 1.0
-        add(_Context(place, -1, one.calls * share, one.total_us * share, one.total_us * share, share))
-    while closed and len(contexts) < _MOST_NODES:
-        _, place = heapq.heappop(closed)
-        context = contexts[place]
-        for edge in functions[context.function].edges:
-            if edge.callee in _path(contexts, place):
-                continue
-            calls, total = edge.calls * context.share, edge.total_us * context.share
-            context.self_us = max(0.0, context.self_us - total)
-            whole = functions[edge.callee].total_us
-            add(_Context(edge.callee, place, calls, total, total, total / whole if whole else 0.0))
-    return contexts
+    def __init__(self, functions: list[_Function]) -> None:
+        self._functions = functions
+        self._closed: list[tuple[float, int]] = []
+        self.all: list[_Context] = []
 
+    def unfold(self) -> None:
+        functions = self._functions
+        roots = [place for place, function in enumerate(functions) if function.outer]
+        for place in roots or [max(range(len(functions)), key=lambda place: functions[place].total_us)]:
+            share = functions[place].outer or 1.0
+            self._add(place, -1, functions[place].calls * share, functions[place].total_us * share)
+        while self._closed and len(self.all) < _MOST_NODES:
+            self._open(heapq.heappop(self._closed)[1])
 
-def _path(contexts: list[_Context], place: int) -> set[int]:
-    """The functions from a context up to its root."""
-    found: set[int] = set()
-    while place >= 0:
-        found.add(contexts[place].function)
-        place = contexts[place].parent
-    return found
+    def _open(self, place: int) -> None:
+        context = self.all[place]
+        function = self._functions[context.function]
+        if not function.recursive:
+            share = context.total_us / function.total_us if function.total_us else 0.0
+            for edge in function.edges:
+                self._descend(place, edge, edge.total_us * share)
+            return
+        kept = function.self_us * context.calls / max(1, function.calls)
+        for edge in sorted(function.edges, key=lambda edge: -edge.left_us):
+            budget = max(0.0, context.self_us - kept)
+            if self._functions[edge.callee].recursive:
+                # Of such a pair the file has the time of the outermost calls only; inner ones are not left out of it.
+                self._descend(place, edge, min(edge.total_us, budget))
+            else:
+                amount = min(edge.left_us, budget)
+                edge.left_us -= amount
+                self._descend(place, edge, amount)
+
+    def _descend(self, place: int, edge: _Edge, total_us: float) -> None:
+        context = self.all[place]
+        if total_us > 0 and self._depth(place, edge.callee) < (
+            _DEEPEST if self._functions[edge.callee].recursive else 1
+        ):
+            context.self_us = max(0.0, context.self_us - total_us)
+            self._add(edge.callee, place, edge.calls * total_us / edge.total_us, total_us)
+
+    def _add(self, function: int, parent: int, calls: float, total_us: float) -> None:
+        heapq.heappush(self._closed, (-total_us, len(self.all)))
+        self.all.append(_Context(function, parent, calls, total_us, total_us))
+
+    def _depth(self, place: int, function: int) -> int:
+        """How often a function is in a context and those above it."""
+        count = 0
+        while place >= 0:
+            count += self.all[place].function == function
+            place = self.all[place].parent
+        return count
 
 
 def _operators(functions: list[_Function], contexts: list[_Context]) -> Iterator[Operator]:

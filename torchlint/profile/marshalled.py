@@ -1,7 +1,8 @@
 """Reads the part of Python's marshal format that cProfile writes: dicts, tuples, numbers and text.
 
 ``marshal.loads`` is not meant for files from others: it builds code objects, and broken input can crash the
-interpreter. This reader knows no code objects, believes no length that the file cannot hold, and nests to a fixed depth.
+interpreter. This reader knows no code objects, believes no length that the file cannot hold, and nests to a fixed
+depth.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ class Source(enum.Enum):
 
 
 class Effect(enum.Enum):
-    """What an operator or runtime call does besides computing; of those inside each other only the outermost has one."""
+    """What an operator or runtime call does besides computing; of several inside each other the outermost has it."""
 
     NONE = "none"
     COPY = "copy"
