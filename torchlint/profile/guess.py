@@ -29,7 +29,7 @@ Candidate = tuple[Finding, Sequence[str], Sequence[str]]
 
 @dataclass(eq=False, slots=True)
 class Guesses:
-    """Shares out the time of operators: by the operators that ran around them, else by how often findings seem to run."""
+    """Shares out operators: by those that ran before and after, else by how often the findings seem to run."""
 
     profile: Profile
     candidates: Sequence[Candidate]

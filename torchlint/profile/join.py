@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from torchlint.engine.survey import Predicted
+from torchlint.profile.definitions import MODULE, Definition, definitions
 from torchlint.profile.guess import Guesses
 from torchlint.profile.model import Attribution, FunctionCost, OperatorCost, Profile
 from torchlint.profile.names import called_name
@@ -21,7 +21,7 @@ class Group:
 
     Attributes:
         noun: what to count them as, in the plural: ``checks``.
-        function: qualified; ``<module>`` for a file's own code, empty where that is not known.
+        function: qualified; ``<module>`` for a file's own code.
         runs: how often the function ran, 0 where that is not known.
         weight: what to rank by: the share, of an upper bound the part that falls on the lines of the findings.
         copies, syncs, launches: of the function.
@@ -48,22 +48,19 @@ class Group:
 
 @dataclass(eq=False, slots=True)
 class Join:
-    """Answers what findings cost. ``functions`` are all of the project, ``sources`` the texts of its files by name."""
+    """Answers what findings cost; ``sources`` are the texts of the files that hold them, by name."""
 
     profile: Profile
     attribution: Attribution
-    functions: Sequence[Predicted]
     sources: Mapping[str, Source]
     pace: Pace = field(init=False)
     _ran: dict[str, list[FunctionCost]] = field(default_factory=dict)
-    _written: dict[str, list[Predicted]] = field(default_factory=dict)
+    _written: dict[str, tuple[Definition, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.pace = pace_of(self.profile)
         for cost in self.attribution.functions:
             self._ran.setdefault(cost.path, []).append(cost)
-        for function in self.functions:
-            self._written.setdefault(function.path, []).append(function)
 
     def groups(self, findings: Iterable[Finding]) -> list[Group]:
         """The findings by rule and function, the costliest first, those that never ran last."""
@@ -76,12 +73,13 @@ class Join:
         return sorted(found, key=_worth)
 
     def _function(self, finding: Finding) -> str:
-        """The name of the function of today that holds a finding."""
-        row = finding.start.row
-        around = [each for each in self._written.get(finding.path, ()) if each.row <= row <= each.end]
-        ran = [each for each in self._ran.get(finding.path, ()) if each.line <= row <= each.end]
-        names = [(each.row, each.name) for each in around] + [(each.line, each.name) for each in ran]
-        return max(names, default=(0, "<module>"))[1]
+        """The name of the innermost function that holds a finding."""
+        path, row = finding.path, finding.start.row
+        if path not in self._written:
+            source = self.sources.get(path)
+            self._written[path] = definitions(source.path, path) if source is not None else ()
+        around = [(each.line, each.name) for each in self._written[path] if each.holds(row)]
+        return max(around, default=(0, MODULE))[1]
 
     def _group(self, function: str, findings: Sequence[Finding]) -> Group:
         first = findings[0]
@@ -123,9 +121,7 @@ class Join:
         operators = {name for each in smells for name in each.operators}
         ran = [each for each in cost.operators if each.name in operators and counts(each)]
         if ran:
-            return self._measured(
-                Basis.CALLS, sum(each.total_us for each in ran), _most_calls(ran), len(findings)
-            )
+            return self._measured(Basis.CALLS, sum(each.total_us for each in ran), _most_calls(ran), len(findings))
         calls = {name for each in smells for name in each.calls}
         called = [each for each in cost.callees if called_name(each.name) in calls and not _is_own(each.file, cost)]
         if called:
@@ -146,7 +142,9 @@ class Join:
     # without stacks -------------------------------------------------------------------------------------------------
 
     def _guessed(self, findings: Sequence[Finding]) -> list[Group]:
-        guesses = Guesses(self.profile, [(finding, self._lines(finding), self._around(finding)) for finding in findings])
+        guesses = Guesses(
+            self.profile, [(finding, self._lines(finding), self._around(finding)) for finding in findings]
+        )
         kinds: dict[tuple[str, str, str], list[tuple[Finding, float, float]]] = {}
         for finding, (us, calls) in zip(findings, guesses.costs(), strict=True):
             key = finding.path, self._function(finding), finding.code
