@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from torchlint.profile.definitions import MODULE, Definition, definitions
 from torchlint.profile.guess import Guesses
-from torchlint.profile.model import Attribution, FunctionCost, OperatorCost, Profile
+from torchlint.profile.model import Attribution, Effect, FunctionCost, OperatorCost, Profile
 from torchlint.profile.names import called_name
 from torchlint.profile.pace import Pace, counts_all, pace_of
 from torchlint.profile.smells import Smell, shown, smell_of
@@ -20,16 +20,16 @@ class Group:
     """The findings of one rule in one function, and what they cost together.
 
     Attributes:
-        noun: what to count them as, in the plural: ``checks``.
+        nouns: what to count them as, one and several: ``check``, ``checks``.
         function: qualified; ``<module>`` for a file's own code.
         runs: how often the function ran, 0 where that is not known.
         weight: what to rank by: the share, of an upper bound the part that falls on the lines of the findings.
-        copies, syncs, launches: of the function.
+        copies, syncs, launches: of what the findings show as, where that was recorded.
     """
 
     code: str
     name: str
-    noun: str
+    nouns: tuple[str, str]
     path: str
     function: str
     findings: tuple[Finding, ...]
@@ -85,19 +85,13 @@ class Join:
         first = findings[0]
         smell = smell_of(first.code)
         cost = next((each for each in self._ran.get(first.path, ()) if each.name == function), None)
-        group = Group(first.code, first.name, smell.noun, first.path, function, (), Measured(self._missing(first)))
+        group = Group(first.code, first.name, smell.nouns, first.path, function, (), Measured(self._missing(first)))
         if cost is None:
             return _with(group, findings, [group.measured] * len(findings), group.measured)
-        group = replace(group, runs=cost.calls, copies=cost.copies, syncs=cost.syncs, launches=cost.launches)
+        group = replace(group, runs=cost.calls)
         if cost.lines:
             return self._by_line(group, findings, cost)
-        whole = self._by_calls(findings, cost, smell)
-        if whole is None:
-            whole = self._measured(Basis.FUNCTION, cost.own_us, cost.calls, len(findings))
-            group = replace(group, weight=whole.share * _part(findings, cost))
-        else:
-            group = replace(group, weight=whole.share)
-        return _with(group, findings, [whole] * len(findings), whole)
+        return self._by_calls(group, findings, cost, smell)
 
     def _missing(self, finding: Finding) -> Basis:
         """Whether a finding in a function that is not in the profile surely did not run."""
@@ -115,19 +109,26 @@ class Join:
         whole = self._measured(Basis.LINE, us, 0, len(findings)) if us else Measured(Basis.UNSEEN)
         return _with(replace(group, weight=whole.share), findings, each, whole)
 
-    def _by_calls(self, findings: Sequence[Finding], cost: FunctionCost, smell: Smell) -> Measured | None:
-        """The time of what the smell shows as in its function; ``None`` where nothing of it was recorded."""
+    def _by_calls(self, group: Group, findings: Sequence[Finding], cost: FunctionCost, smell: Smell) -> Group:
+        """The time of what the smell shows as in its function, or that of the function as an upper bound."""
         smells = [smell.within(self._lines(finding)) for finding in findings]
         operators = {name for each in smells for name in each.operators}
+        names = {name for each in smells for name in each.calls}
         ran = [each for each in cost.operators if each.name in operators and counts(each)]
+        called = [each for each in cost.callees if called_name(each.name) in names and not _is_own(each.file, cost)]
         if ran:
-            return self._measured(Basis.CALLS, sum(each.total_us for each in ran), _most_calls(ran), len(findings))
-        calls = {name for each in smells for name in each.calls}
-        called = [each for each in cost.callees if called_name(each.name) in calls and not _is_own(each.file, cost)]
-        if called:
-            most = max(each.calls for each in called)
-            return self._measured(Basis.CALLS, sum(each.total_us for each in called), most, len(findings))
-        return None
+            around = [each for each in cost.operators if each.name in operators or each.within in operators]
+            copies, syncs, launches = (_count(around, effect) for effect in (Effect.COPY, Effect.SYNC, Effect.LAUNCH))
+            group = replace(group, copies=copies, syncs=syncs, launches=launches)
+            us, calls = sum(each.total_us for each in ran), _most_calls(ran)
+        elif called:
+            us, calls = sum(each.total_us for each in called), max(each.calls for each in called)
+        else:
+            whole = self._measured(Basis.FUNCTION, cost.own_us, cost.calls, len(findings))
+            group = replace(group, weight=whole.share * _part(findings, cost))
+            return _with(group, findings, [whole] * len(findings), whole)
+        whole = self._measured(Basis.CALLS, us, calls, len(findings))
+        return _with(replace(group, weight=whole.share), findings, [whole] * len(findings), whole)
 
     def _lines(self, finding: Finding) -> list[str]:
         source = self.sources.get(finding.path)
@@ -159,7 +160,7 @@ class Join:
                 for part in parts
             ]
             alike = [part[0] for part in parts]
-            group = Group(code, alike[0].name, smell_of(code).noun, path, function, (), whole, weight=whole.share)
+            group = Group(code, alike[0].name, smell_of(code).nouns, path, function, (), whole, weight=whole.share)
             found.append(_with(group, alike, each, whole))
         return sorted(found, key=_worth)
 
@@ -205,6 +206,11 @@ def _most_calls(operators: Iterable[OperatorCost]) -> int:
     for each in operators:
         calls[each.name] = calls.get(each.name, 0) + each.calls
     return max(calls.values())
+
+
+def _count(operators: Iterable[OperatorCost], effect: Effect) -> int:
+    """How many calls of operators have an effect."""
+    return sum(each.calls for each in operators if each.effect is effect)
 
 
 def _is_own(file: str, cost: FunctionCost) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from torchlint.profile.model import Attribution, Frame, Profile, Source
+from torchlint.profile.model import Attribution, Profile, Source
 from torchlint.rule import Frequency
 from torchlint.rule.frequency import Observed, Ran
 
@@ -91,16 +91,22 @@ def counts_all(profile: Profile, attribution: Attribution) -> bool:
 
 
 def _environment_steps(profile: Profile) -> int:
-    calls: dict[Frame, int] = {}
+    """Calls of ``step`` that lie in no other: an environment's own, and not those of what it wraps.
+
+    Contexts may be shares of calls (cProfile), so they only say which part of a function's calls are such.
+    """
+    outer: dict[int, int] = {}
+    calls: dict[int, int] = {}
     inside = [False] * len(profile.nodes)
     for number, node in enumerate(profile.nodes):
         frame = profile.frames[node.frame]
         steps = frame.name == "step" and bool(frame.file) and not _TORCH.search(frame.file)
         above = node.parent >= 0 and inside[node.parent]
-        if steps and not above:
-            calls[frame] = calls.get(frame, 0) + node.calls
         inside[number] = above or steps
-    return max(calls.values(), default=0)
+        if steps:
+            calls[node.frame] = calls.get(node.frame, 0) + node.calls
+            outer[node.frame] = outer.get(node.frame, 0) + (0 if above else node.calls)
+    return max((round(profile.frames[frame].calls * outer[frame] / max(1, calls[frame])) for frame in calls), default=0)
 
 
 def _updates(profile: Profile) -> int:

@@ -17,13 +17,14 @@ _IMPLICIT = frozenset({"is_nonzero", "lift_fresh", "detach_", "resolve_conj", "r
 
 @dataclass(frozen=True, slots=True)
 class Smell:
-    """What a smell is to count as, in the plural, and what it shows as.
+    """What a smell is to count as, and what it shows as.
 
     Attributes:
-        noun: ``checks``. operators: ``aten::isnan``. calls: names as code calls them, ``isnan``.
+        nouns: one and several: ``check``, ``checks``.
+        operators: ``aten::isnan``. calls: names as code calls them, ``isnan``.
     """
 
-    noun: str = "places"
+    nouns: tuple[str, str] = ("place", "places")
     operators: frozenset[str] = frozenset()
     calls: frozenset[str] = frozenset()
 
@@ -35,7 +36,7 @@ class Smell:
             operators = frozenset(name for name in operators if _base(name) in words or _is_implicit(_base(name)))
         if calls & words:
             calls &= words
-        return Smell(self.noun, operators, calls)
+        return Smell(self.nouns, operators, calls)
 
 
 def smell_of(code: str) -> Smell:
@@ -47,7 +48,7 @@ def smell_of(code: str) -> Smell:
 def _smells() -> dict[str, Smell]:
     text = files("torchlint.profile").joinpath("smells.json").read_text(encoding="utf-8")
     return {
-        code: Smell(told["noun"], frozenset(told["operators"]), frozenset(told["calls"]))
+        code: Smell(tuple(told["nouns"]), frozenset(told["operators"]), frozenset(told["calls"]))
         for code, told in json.loads(text).items()
     }
 
