@@ -41,6 +41,7 @@ _HOST = {
     "Runtime": Kind.RUNTIME,
 }
 _DEVICE = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset"})
+_COPY = frozenset({"gpu_memcpy", "Memcpy"})
 _ANNOTATION = frozenset({"user_annotation", "UserAnnotation"})
 
 
@@ -120,13 +121,18 @@ class Thread:
 
 
 class Events:
-    """All events of a trace that count. ``steps`` holds start, duration and thread of each announced step."""
+    """All events of a trace that count.
+
+    ``steps`` holds start, duration and thread of each announced step, ``device_copies`` the number of the name of each
+    copy from, to or on the device by the correlation of the runtime call that started it.
+    """
 
     def __init__(self) -> None:
         """Start with nothing."""
         self.names: list[str] = []
         self.stacks: list[str] = []
         self.steps: list[tuple[float, float, Thread]] = []
+        self.device_copies: dict[int, int] = {}
         self._numbers: dict[str, int] = {}
         self._stack_numbers: dict[str, int] = {}
         self._threads: dict[_Lane, Thread] = {}
@@ -175,6 +181,8 @@ class Events:
         elif category in _DEVICE:
             self._correlations.append(_correlation(arguments))
             self._device_us.append(duration)
+            if category in _COPY:
+                self.device_copies[_correlation(arguments)] = self._number(name)
         elif category in _ANNOTATION and name.startswith(_STEP):
             self.steps.append((start, duration, self._thread(lane)))
 

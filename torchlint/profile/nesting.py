@@ -70,6 +70,7 @@ class Nesting:
         self.has_python = threads[0].has_python
         self.names = events.names
         self.device_us = events.device_us()
+        self.device_copies = events.device_copies
         self._texts = events.stacks
         self._rows: dict[tuple[int, int, int, Effect], _Row] = {}
         # By the number of a name its frame, and by the number of a call stack its innermost context.
@@ -193,29 +194,39 @@ class _Walk:
         runtime = event.kind is Kind.RUNTIME
         node = outer.node if outer else self._whole.called_from(0 if runtime else link, event.start_us)
         around = next((one.name for one in self._open if one.row is not None), -1)
-        effect = self._effect(self._whole.names[name], runtime)
-        if effect is not Effect.NONE:
-            self._effects.add(effect)
+        outermost = name if around < 0 else around
+        effect = self._effect(name, outermost, runtime)
         row = self._whole.row(node, name, around, effect)
         caller = outer if outer is None or outer.row is None else outer.caller
         self._open.append(_Open(event.start_us, end, node, name, row, caller))
         if runtime:
-            self._launched(self._whole.device_us.get(link, 0.0))
+            self._started(link, node, outermost)
         elif around < 0:
             self._list(event.start_us, name)
+        if effect is not Effect.NONE:
+            self._effects.add(effect)
 
-    def _effect(self, name: str, runtime: bool) -> Effect:
+    def _effect(self, name: int, outermost: int, runtime: bool) -> Effect:
         """What an operator does besides computing, if nothing around it is known for the same."""
-        effect = effect_of_runtime(name) if runtime else effect_of_operator(name)
+        names = self._whole.names
+        effect = effect_of_runtime(names[name]) if runtime else effect_of_operator(names[name], names[outermost])
         if effect is Effect.SYNC and not runtime and self._whole.device:
             # With a device the calls of its runtime tell when the host waited; a tensor on the host waits for nothing.
             return Effect.NONE
         return Effect.NONE if effect in self._effects else effect
 
-    def _launched(self, device_us: float) -> None:
+    def _started(self, correlation: int, node: int, outermost: int) -> None:
+        """Give the device's work that a runtime call started to the operators that run."""
+        device_us = self._whole.device_us.get(correlation, 0.0)
         for one in self._open:
             if one.row is not None:
                 one.row.device_us += device_us
+        copy = self._whole.device_copies.get(correlation)
+        if copy is not None:
+            effect = Effect.NONE if Effect.COPY in self._effects else Effect.COPY
+            row = self._whole.row(node, copy, outermost, effect)
+            row.calls += 1
+            row.device_us += device_us
 
     def _list(self, start: float, name: int) -> None:
         step = self._step
