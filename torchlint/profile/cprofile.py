@@ -67,7 +67,7 @@ class _Context:
     total_us: float
 
 
-def starts_like_stats(head: bytes) -> bool:
+def looks_marshalled(head: bytes) -> bool:
     """Whether bytes start like a marshalled dict with tuples as keys, and not like JSON."""
     return len(head) > 1 and head[0] & 0x7F == ord("{") and (head[1] & 0x7F) in (*b"()", ord("0"))
 

@@ -6,7 +6,9 @@ import re
 
 from torchlint.profile.model import Effect
 
-_COPIES = frozenset({"aten::_to_copy", "aten::copy_", "aten::clone", "aten::contiguous"})
+_COPIES = frozenset({"aten::_to_copy", "aten::copy_", "aten::clone"})
+# What code calls to copy. Other operators copy too, a bias into the result of a product say; that is their own affair.
+_ASKED_COPIES = _COPIES | {"aten::to", "aten::contiguous", "aten::reshape", "aten::flatten", "aten::pin_memory"}
 _SYNCS = frozenset(
     {"aten::item", "aten::_local_scalar_dense", "aten::nonzero", "aten::is_nonzero", "aten::masked_select"}
 )
@@ -15,7 +17,6 @@ _RUNTIME_SYNC = re.compile(
     r"(cuda|hip)(Stream|Device|Event)Synchronize|cu(Stream|Ctx|Event)Synchronize|(cuda|hip)Memcpy(2D|3D)?|cuMemcpy[^A]*"
 )
 _RUNTIME_LAUNCH = re.compile(r"(cuda|hip)(Ext|Module)?Launch\w*Kernel\w*|cuLaunchKernel\w*|(cuda|hip)GraphLaunch")
-_MEMCPY = "Memcpy "
 
 # Methods and functions of torch, by the name that Python code calls them by.
 _CALLED_COPIES = frozenset(
@@ -26,9 +27,9 @@ _CALLED_SYNCS = frozenset(
 )
 
 
-def effect_of_operator(name: str) -> Effect:
-    """The effect of an operator of the torch profiler, by name."""
-    if name in _COPIES:
+def effect_of_operator(name: str, outermost: str) -> Effect:
+    """The effect of an operator of the torch profiler inside another, or inside itself, by their names."""
+    if name in _COPIES and outermost in _ASKED_COPIES:
         return Effect.COPY
     return Effect.SYNC if name in _SYNCS else Effect.NONE
 

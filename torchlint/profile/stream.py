@@ -31,6 +31,7 @@ _GZIP = b"\x1f\x8b"
 _GZIP_WINDOW = 31
 CUT = "is cut short: it ends in the middle"
 _DEEP = "is no profile: its JSON is nested too deeply"
+_OPENED = {"[": "a list", "{": "an object"}
 _SHOWN = 40
 
 
@@ -47,6 +48,7 @@ class ByteStream:
         self._progress = progress
         self._file = path.open("rb")
         self._pieces = self._gunzipped() if self._file.peek(len(_GZIP)).startswith(_GZIP) else self._raw()
+        self._next = b""
 
     def __enter__(self) -> ByteStream:
         """Itself; the file is closed at the end of the block."""
@@ -56,6 +58,11 @@ class ByteStream:
         """Close the file."""
         self._file.close()
 
+    def peek(self) -> bytes:
+        """The next bytes, which the next ``read`` gives again."""
+        self._next = self._next or next(self._pieces, b"")
+        return self._next
+
     def read(self) -> bytes:
         """The next bytes, empty at the end.
 
@@ -63,7 +70,8 @@ class ByteStream:
             OSError: the file cannot be read.
             ProfileError: it is gzipped, and broken or cut.
         """
-        return next(self._pieces, b"")
+        found, self._next = self.peek(), b""
+        return found
 
     def _raw(self) -> Iterator[bytes]:
         while piece := self._file.read(_CHUNK):
@@ -180,6 +188,8 @@ class JsonStream:
             raise ProfileError(_DEEP) from error
 
     def _parts(self, opening: str, closing: str) -> Iterator[None]:
+        if self.peek() not in (opening, ""):
+            raise ProfileError(f"is no profile: {_OPENED[opening]} is missing at {self._shown()}")
         self._take(opening)
         if self.peek() == closing:
             self._at += 1
@@ -210,7 +220,9 @@ class JsonStream:
 
     def _broken(self) -> ProfileError:
         """What is wrong at this place: the end where none should be, or something that is no JSON."""
-        rest = self._text[self._at : self._at + _SHOWN]
         if self._over and not self._text.rstrip().endswith(("}", "]")):
             return ProfileError(CUT)
-        return ProfileError(f"is no valid JSON at {rest!r}")
+        return ProfileError(f"is no valid JSON at {self._shown()}")
+
+    def _shown(self) -> str:
+        return repr(self._text[self._at : self._at + _SHOWN])
