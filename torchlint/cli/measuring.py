@@ -15,7 +15,8 @@ from torchlint.profile.errors import ProfileError
 from torchlint.profile.join import Join, measured
 from torchlint.profile.model import Attribution, Profile
 from torchlint.profile.pace import observed
-from torchlint.profile.read import Progress, read
+from torchlint.profile.read import read
+from torchlint.profile.stream import Progress
 from torchlint.settings.model import Settings
 
 if TYPE_CHECKING:

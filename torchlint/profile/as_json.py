@@ -92,6 +92,7 @@ def _spot(spot: Spot) -> dict[str, object]:
         "syncs": spot.syncs,
         "launches": spot.launches,
         "mostly": list(spot.mostly),
+        "rest": spot.rest,
     }
 
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from torchlint.profile.definitions import MODULE, Definition, definitions
 from torchlint.profile.guess import Guesses
-from torchlint.profile.model import Attribution, Effect, FunctionCost, OperatorCost, Profile
+from torchlint.profile.model import Attribution, Effect, FunctionCost, Operator, OperatorCost, Profile
+from torchlint.profile.model import Source as Tool
 from torchlint.profile.names import called_name
 from torchlint.profile.pace import Pace, counts_all, pace_of
 from torchlint.profile.smells import Smell, shown, smell_of
 from torchlint.rule import Basis, Finding, Measured
 from torchlint.sources.text import Source
+
+Ran = Operator | OperatorCost
+"""Calls of an operator, in one context or in all of a function."""
+UNMEASURED = frozenset({Basis.NEVER, Basis.UNSEEN, Basis.ELSEWHERE})
+"""What a finding is told to rest on where there is no time to tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +61,29 @@ class Join:
     sources: Mapping[str, Source]
     pace: Pace = field(init=False)
     _ran: dict[str, list[FunctionCost]] = field(default_factory=dict)
+    _direct: dict[tuple[str, str], list[Operator]] = field(default_factory=dict)
     _written: dict[str, tuple[Definition, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.pace = pace_of(self.profile)
         for cost in self.attribution.functions:
             self._ran.setdefault(cost.path, []).append(cost)
+        for operator in self.profile.operators if self.profile.source is Tool.TORCH else ():
+            owner = self._caller(operator)
+            if owner >= 0:
+                cost = self.attribution.functions[owner]
+                self._direct.setdefault((cost.path, cost.name), []).append(operator)
+
+    def _caller(self, operator: Operator) -> int:
+        """The function of the project whose own code runs an operator, itself or by a built-in; -1: installed code."""
+        place = operator.node
+        while place >= 0:
+            node = self.profile.nodes[place]
+            owner = self.attribution.owners[node.frame]
+            if owner >= 0 or self.profile.frames[node.frame].file:
+                return owner
+            place = node.parent
+        return -1
 
     def groups(self, findings: Iterable[Finding]) -> list[Group]:
         """The findings by rule and function, the costliest first, those that never ran last."""
@@ -86,6 +109,9 @@ class Join:
         smell = smell_of(first.code)
         cost = next((each for each in self._ran.get(first.path, ()) if each.name == function), None)
         group = Group(first.code, first.name, smell.nouns, first.path, function, (), Measured(self._missing(first)))
+        if smell.elsewhere:
+            there = Measured(Basis.ELSEWHERE)
+            return _with(group, findings, [there] * len(findings), there)
         if cost is None:
             return _with(group, findings, [group.measured] * len(findings), group.measured)
         group = replace(group, runs=cost.calls)
@@ -114,10 +140,11 @@ class Join:
         smells = [smell.within(self._lines(finding)) for finding in findings]
         operators = {name for each in smells for name in each.operators}
         names = {name for each in smells for name in each.calls}
-        ran = [each for each in cost.operators if each.name in operators and counts(each)]
+        known = self._own_operators(cost, operators)
+        ran = [each for each in known if each.name in operators and counts(each)]
         called = [each for each in cost.callees if called_name(each.name) in names and not _is_own(each.file, cost)]
         if ran:
-            around = [each for each in cost.operators if each.name in operators or each.within in operators]
+            around = [each for each in known if each.name in operators or each.within in operators]
             copies, syncs, launches = (_count(around, effect) for effect in (Effect.COPY, Effect.SYNC, Effect.LAUNCH))
             group = replace(group, copies=copies, syncs=syncs, launches=launches)
             us, calls = sum(each.total_us for each in ran), _most_calls(ran)
@@ -129,6 +156,11 @@ class Join:
             return _with(group, findings, [whole] * len(findings), whole)
         whole = self._measured(Basis.CALLS, us, calls, len(findings))
         return _with(replace(group, weight=whole.share), findings, [whole] * len(findings), whole)
+
+    def _own_operators(self, cost: FunctionCost, names: Container[str]) -> Sequence[Ran]:
+        """The operators that a function's own code runs; where none of them is asked for, those of installed code, too."""
+        direct = self._direct.get((cost.path, cost.name), [])
+        return direct if any(each.name in names and counts(each) for each in direct) else cost.operators
 
     def _lines(self, finding: Finding) -> list[str]:
         source = self.sources.get(finding.path)
@@ -153,7 +185,7 @@ class Join:
         found = []
         for (path, function, code), parts in kinds.items():
             us, calls = sum(part[1] for part in parts), sum(part[2] for part in parts)
-            basis = Basis.GUESS if calls else Basis.UNSEEN
+            basis = Basis.GUESS if calls else Basis.ELSEWHERE if smell_of(code).elsewhere else Basis.UNSEEN
             whole = self._measured(basis, us, round(calls), len(parts)) if calls else Measured(basis)
             each = [
                 self._measured(basis, part[1], round(part[2]), 1) if part[2] else Measured(Basis.UNSEEN)
@@ -170,7 +202,7 @@ class Join:
         return lines[max(0, finding.start.row - 5) : finding.end.row + 4]
 
 
-def counts(operator: OperatorCost) -> bool:
+def counts(operator: Ran) -> bool:
     """Whether the time of an operator is not part of that of another which a smell shows as."""
     return operator.within not in shown()
 
@@ -187,7 +219,7 @@ def _with(group: Group, findings: Sequence[Finding], each: Sequence[Measured], w
 
 
 def _worth(group: Group) -> tuple[bool, float, float, str, tuple[int, ...]]:
-    absent = group.measured.basis in (Basis.NEVER, Basis.UNSEEN)
+    absent = group.measured.basis in UNMEASURED
     return absent, -group.weight, -group.measured.share, group.path, group.rows
 
 
@@ -201,14 +233,14 @@ def _rows(finding: Finding) -> range:
     return range(finding.start.row, finding.end.row + 1)
 
 
-def _most_calls(operators: Iterable[OperatorCost]) -> int:
+def _most_calls(operators: Iterable[Ran]) -> int:
     calls: dict[str, int] = {}
     for each in operators:
         calls[each.name] = calls.get(each.name, 0) + each.calls
     return max(calls.values())
 
 
-def _count(operators: Iterable[OperatorCost], effect: Effect) -> int:
+def _count(operators: Iterable[Ran], effect: Effect) -> int:
     """How many calls of operators have an effect."""
     return sum(each.calls for each in operators if each.effect is effect)
 

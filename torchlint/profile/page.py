@@ -17,7 +17,7 @@ from torchlint.profile.flame import cells
 from torchlint.profile.join import Group
 from torchlint.profile.report import Report, Spot
 from torchlint.profile.smells import smell_of
-from torchlint.profile.table import agreement_of, headline_of, summary
+from torchlint.profile.table import APART, agreement_of, headline_of, idle_sections, summary
 from torchlint.profile.words import basis, effects, frequency, number, percent, places, remedy, time, what
 from torchlint.report.escape import visible
 from torchlint.rule import Basis
@@ -56,7 +56,7 @@ def as_html(report: Report) -> str:
         *_view(report),
         *_costs(report),
         *_spots(report),
-        *_idle(report.idle),
+        *_idle(report),
         *_agreement(report),
         f'<script type="application/json" id="data">{_data(report)}</script>',
         f"<script>{script}</script>",
@@ -112,7 +112,7 @@ def _told(group: Group) -> str:
 def _spots(report: Report) -> Iterator[str]:
     if not report.spots:
         return
-    yield f"<h2>Hot {'lines' if report.spots[0].exact else 'functions'} without a finding</h2>"
+    yield f"<h2>Hot {'lines' if report.spots[0].exact else 'functions'} apart from findings</h2>"
     yield '<p class="quiet">Their own time, and that of the installed code they call.</p>'
     yield from _head("Time", "", "Calls", "Where")
     for spot in report.spots:
@@ -123,25 +123,23 @@ def _spots(report: Report) -> Iterator[str]:
 
 
 def _where(spot: Spot) -> str:
-    lines = [f'<span class="mono">{escape(visible(f"{spot.path}:{spot.row} {spot.function}"))}</span>']
+    lines = [
+        f'<span class="mono">{escape(visible(f"{spot.path}:{spot.row} {spot.function}"))}</span>{APART if spot.rest else ""}'
+    ]
     for line in (", ".join(spot.mostly), effects(spot.copies, spot.syncs, spot.launches)):
         if line and not spot.exact:
             lines.append(f'<span class="quiet">{escape(visible(line))}</span>')
     return "<br>".join(lines)
 
 
-def _idle(groups: Sequence[Group]) -> Iterator[str]:
-    for kind, title, words in (
-        (Basis.NEVER, "Findings that never ran", "Their functions were not called in the profile."),
-        (Basis.UNSEEN, "Findings of which nothing was seen", "That does not prove that they did not run."),
-    ):
-        found = [group for group in groups if group.measured.basis is kind]
-        if found:
-            yield f'<h2>{title}</h2><p class="quiet">{words}</p><ul>'
-            for group in found:
+def _idle(report: Report) -> Iterator[str]:
+    for kind, title, words in idle_sections(report):
+        yield f'<h2>{title}</h2><p class="quiet">{words}</p><ul>'
+        for group in report.idle:
+            if group.measured.basis is kind:
                 where = f'<span class="mono">{escape(visible(places(group)))}</span>'
                 yield f"<li><b>{escape(group.code)}</b> {escape(visible(what(group)))}, {where}</li>"
-            yield "</ul>"
+        yield "</ul>"
 
 
 def _agreement(report: Report) -> Iterator[str]:

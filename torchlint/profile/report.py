@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torchlint.engine.survey import Predicted
 from torchlint.profile.agree import Agreement, agreement
-from torchlint.profile.join import Group, Join
+from torchlint.profile.join import UNMEASURED, Group, Join
 from torchlint.profile.model import Attribution, FunctionCost, Profile
 from torchlint.profile.names import called_name
 from torchlint.profile.pace import Pace
@@ -25,7 +25,8 @@ class Spot:
 
     Attributes:
         row: of the line, or the first of the function where lines are not known (``exact``).
-        us, share: of its own code and of code outside the project that it called.
+        us, share: of its own code and of code outside the project that it called, without what findings in it cost.
+        rest: whether there are such findings.
         calls: of the function. mostly: what it called that took most.
     """
 
@@ -40,6 +41,7 @@ class Spot:
     syncs: int
     launches: int
     mostly: tuple[str, ...]
+    rest: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,30 +100,34 @@ def report(
 
 
 def _is_idle(group: Group) -> bool:
-    return group.measured.basis in (Basis.NEVER, Basis.UNSEEN)
+    return group.measured.basis in UNMEASURED
 
 
 def _spots(profile: Profile, attribution: Attribution, groups: Sequence[Group]) -> Iterator[Spot]:
-    """Lines without a finding, and where lines are not known functions without one."""
-    found: dict[str, set[int]] = {}
+    """Lines without a finding; where lines are not known functions, without what is known of their findings."""
+    rows: dict[str, set[int]] = {}
+    known: dict[tuple[str, str], float] = {}
     for group in groups:
+        key = group.path, group.function
+        known[key] = known.get(key, 0.0) + (group.measured.us if group.measured.basis is Basis.CALLS else 0.0)
         for finding in group.findings:
-            found.setdefault(group.path, set()).update(range(finding.start.row, finding.end.row + 1))
+            rows.setdefault(group.path, set()).update(range(finding.start.row, finding.end.row + 1))
     least = _LEAST * profile.total_us
     for cost in attribution.functions:
-        rows = found.get(cost.path, set())
+        key = cost.path, cost.name
         if cost.lines:
-            times = [(line.line, True, line.own_us) for line in cost.lines if line.line not in rows]
+            own = rows.get(cost.path, set())
+            spots = [_spot(cost, line.line, True, line.own_us) for line in cost.lines if line.line not in own]
         else:
-            free = rows.isdisjoint(range(cost.line, cost.end + 1))
-            times = [(cost.line, False, cost.own_us)] if free else []
-        yield from (_spot(cost, row, exact, us, profile.total_us) for row, exact, us in times if us > 0 and us >= least)
+            spots = [replace(_spot(cost, cost.line, False, cost.own_us - known.get(key, 0.0)), rest=key in known)]
+        yield from (
+            replace(each, share=each.us / profile.total_us) for each in spots if each.us > 0 and each.us >= least
+        )
 
 
-def _spot(cost: FunctionCost, row: int, exact: bool, us: float, total_us: float) -> Spot:
+def _spot(cost: FunctionCost, row: int, exact: bool, us: float) -> Spot:
     named = [each.name for each in cost.operators if not each.within] or [
         called_name(each.name) for each in cost.callees
     ]
     mostly = tuple(dict.fromkeys(named))[:_MOSTLY] if not exact else ()
-    counts = cost.copies, cost.syncs, cost.launches
-    return Spot(cost.path, cost.name, row, exact, us, us / total_us, cost.calls, *counts, mostly)
+    return Spot(cost.path, cost.name, row, exact, us, 0.0, cost.calls, cost.copies, cost.syncs, cost.launches, mostly)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
@@ -22,21 +22,23 @@ class Smell:
     Attributes:
         nouns: one and several: ``check``, ``checks``.
         operators: ``aten::isnan``. calls: names as code calls them, ``isnan``.
+        elsewhere: the time is not lost where the smell is.
     """
 
     nouns: tuple[str, str] = ("place", "places")
     operators: frozenset[str] = frozenset()
     calls: frozenset[str] = frozenset()
+    elsewhere: bool = False
 
     def within(self, lines: Iterable[str]) -> Smell:
         """Of operators and calls those that lines of source name, where they name any; and what nothing names."""
         words = {word for line in lines for word in _WORD.findall(line)}
         operators, calls = self.operators, self.calls
         if any(_base(name) in words for name in operators):
-            operators = frozenset(name for name in operators if _base(name) in words or _is_implicit(_base(name)))
+            operators = frozenset(name for name in operators if _base(name) in words or is_implicit(name))
         if calls & words:
             calls &= words
-        return Smell(self.nouns, operators, calls)
+        return replace(self, operators=operators, calls=calls)
 
 
 def smell_of(code: str) -> Smell:
@@ -48,7 +50,9 @@ def smell_of(code: str) -> Smell:
 def _smells() -> dict[str, Smell]:
     text = files("torchlint.profile").joinpath("smells.json").read_text(encoding="utf-8")
     return {
-        code: Smell(tuple(told["nouns"]), frozenset(told["operators"]), frozenset(told["calls"]))
+        code: Smell(elsewhere=True)
+        if "elsewhere" in told
+        else Smell(tuple(told["nouns"]), frozenset(told["operators"]), frozenset(told["calls"]))
         for code, told in json.loads(text).items()
     }
 
@@ -63,5 +67,7 @@ def _base(operator: str) -> str:
     return operator.removeprefix(_ATEN)
 
 
-def _is_implicit(base: str) -> bool:
+def is_implicit(operator: str) -> bool:
+    """Whether an operator runs although nothing in the source calls it by name: a test of a tensor by ``if``."""
+    base = _base(operator)
     return base in _IMPLICIT or base.startswith(("_", "cuda"))

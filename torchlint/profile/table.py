@@ -22,8 +22,15 @@ if TYPE_CHECKING:
 
 _HOT = "bold red"
 _WARM = "yellow"
+APART = ", apart from its findings"
 # Shares from which on a cost is hot, and warm.
 _HOT_SHARE, _WARM_SHARE = 0.1, 0.02
+
+_SECTIONS = (
+    (Basis.NEVER, "Findings that never ran", "Their functions were not called in the profile."),
+    (Basis.UNSEEN, "Findings of which nothing was seen", "That does not prove that they did not run."),
+    (Basis.ELSEWHERE, "Findings whose cost shows elsewhere", "It is not in the lines that they stand on."),
+)
 
 
 def as_text(report: Report, top: int, *, color: bool, unicode: bool, width: int) -> str:
@@ -57,10 +64,12 @@ def summary(report: Report) -> str:
             parts.append(f"{count(size, 'finding')} {words}, {percent(share)} of the time")
     bounds = sum(len(group.findings) for group in report.groups if group.measured.basis is Basis.FUNCTION)
     never = sum(len(group.findings) for group in report.idle if group.measured.basis is Basis.NEVER)
-    unseen = sum(len(group.findings) for group in report.idle) - never
+    unseen = sum(len(group.findings) for group in report.idle if group.measured.basis is Basis.UNSEEN)
+    other = sum(len(group.findings) for group in report.idle if group.measured.basis is Basis.ELSEWHERE)
     parts += [f"{bounds} with an upper bound"] if bounds else []
     parts += [f"{never} never ran"] if never else []
     parts += [f"{unseen} not seen"] if unseen else []
+    parts += [f"{other} that cost{'s' if other == 1 else ''} time elsewhere"] if other else []
     return f"{'; '.join(parts) or 'No finding'}."
 
 
@@ -114,7 +123,7 @@ def _spots(report: Report, top: int) -> Iterator[Text | Table]:
         return
     exact = report.spots[0].exact
     kind = "lines" if exact else "functions"
-    yield _heading(f"Hot {kind} without a finding", "own time, and that of installed code they call")
+    yield _heading(f"Hot {kind} apart from findings", "with the installed code that they call")
     yield Text()
     table = _table("Time", "Calls", "Where") if not exact else _table("Time", "Where")
     for spot in report.spots[:top]:
@@ -125,7 +134,7 @@ def _spots(report: Report, top: int) -> Iterator[Text | Table]:
 
 
 def _spot(spot: Spot) -> Text:
-    text = Text(f"{visible(spot.path)}:{spot.row} {visible(spot.function)}")
+    text = Text(f"{visible(spot.path)}:{spot.row} {visible(spot.function)}{APART if spot.rest else ''}")
     told = [", ".join(map(visible, spot.mostly)), effects(spot.copies, spot.syncs, spot.launches)]
     for words in filter(None, told if not spot.exact else ()):
         text.append(f"\n{words}", QUIET)
@@ -133,20 +142,21 @@ def _spot(spot: Spot) -> Text:
 
 
 def _idle(report: Report, top: int) -> Iterator[Text]:
-    sure = [group for group in report.idle if group.measured.basis is Basis.NEVER]
-    unseen = [group for group in report.idle if group.measured.basis is Basis.UNSEEN]
-    for groups, title, rest in (
-        (sure, "Findings that never ran", "their functions were not called in the profile"),
-        (unseen, "Findings of which nothing was seen", "which does not prove that they did not run"),
-    ):
-        if groups:
-            yield _heading(title, rest)
+    for number_, (basis_, title, rest) in enumerate(idle_sections(report)):
+        groups = [group for group in report.idle if group.measured.basis is basis_]
+        if number_:
             yield Text()
-            for group in groups[:top]:
-                yield Text(f"- {group.code} {visible(what(group))}, {visible(places(group))}")
-            yield from _more(len(groups) - top)
-            if groups is sure and unseen:
-                yield Text()
+        yield _heading(title, rest)
+        yield Text()
+        for group in groups[:top]:
+            yield Text(f"- {group.code} {visible(what(group))}, {visible(places(group))}")
+        yield from _more(len(groups) - top)
+
+
+def idle_sections(report: Report) -> list[tuple[Basis, str, str]]:
+    """The kinds of findings of which nothing was measured, each with a title and a remark."""
+    there = {group.measured.basis for group in report.idle}
+    return [section for section in _SECTIONS if section[0] in there]
 
 
 def _agreement(report: Report, top: int) -> Iterator[Text | Table]:

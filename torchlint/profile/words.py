@@ -72,7 +72,7 @@ def basis(group: Group) -> str:
     """What the time of a group is the time of, where that is not just its lines or operators."""
     kind = group.measured.basis
     if kind is Basis.FUNCTION:
-        return "an upper bound: the time of the whole function"
+        return "an upper bound: all the function's own time"
     return "a guess, by operator: no stacks were recorded" if kind is Basis.GUESS else ""
 
 

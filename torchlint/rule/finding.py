@@ -115,6 +115,8 @@ class Basis(enum.Enum):
     """The operators and calls that the smell shows as, in its function."""
     FUNCTION = "function"
     """Its whole function: an upper bound."""
+    ELSEWHERE = "elsewhere"
+    """Nothing: such a smell costs time elsewhere, in code that it compiles, slows down or keeps alive."""
     GUESS = "guess"
     """Such operators wherever they ran, for where is not known."""
     NEVER = "never"
