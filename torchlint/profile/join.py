@@ -158,7 +158,7 @@ class Join:
         return _with(replace(group, weight=whole.share), findings, [whole] * len(findings), whole)
 
     def _own_operators(self, cost: FunctionCost, names: Container[str]) -> Sequence[Ran]:
-        """The operators that a function's own code runs; where none of them is asked for, those of installed code, too."""
+        """The operators of a function's own code; where none of these names is there, with those of installed code."""
         direct = self._direct.get((cost.path, cost.name), [])
         return direct if any(each.name in names and counts(each) for each in direct) else cost.operators
 

@@ -6,6 +6,7 @@
   const trail = document.getElementById("trail");
   const ROW = 21;
   const LEAST = 1.5;
+  const MUCH = 0.02;
   let top = -1;
   let chosen = -1;
   let shown = -1;
@@ -38,9 +39,10 @@
 
   const toneOf = (cell) => {
     const groups = groupsOf(cell).map((number) => data.groups[number]);
-    if (groups.some((group) => !group.bound)) return "found";
-    if (groups.length) return "bound";
-    return cell.fn < 0 ? "run" : "";
+    if (!groups.length) return cell.fn < 0 ? "run" : "";
+    if (cell.fn < 0) return "found";
+    const known = groups.reduce((sum, group) => sum + (group.bound ? 0 : group.us), 0);
+    return known >= MUCH * data.functions[cell.fn].total ? "found" : "bound";
   };
 
   const tell = (number) => {

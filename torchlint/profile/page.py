@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from importlib.resources import files
 
-from torchlint.profile.flame import cells
+from torchlint.profile.flame import Cell, cells
 from torchlint.profile.join import Group
 from torchlint.profile.report import Report, Spot
 from torchlint.profile.smells import smell_of
@@ -31,10 +31,10 @@ _HINT_OPERATORS = (
     "Record with with_stack=True to see functions."
 )
 _LEGEND = (
-    ("f", "with findings that were measured"),
-    ("b", "with findings in it, whose cost is not known apart"),
-    ("o", "without findings"),
-    ("r", "operators and installed code"),
+    ("f", "findings take 2% of it or more"),
+    ("b", "findings take less, or their cost is not known apart"),
+    ("o", "no findings"),
+    ("r", "operators and other built-ins"),
 )
 
 
@@ -123,9 +123,8 @@ def _spots(report: Report) -> Iterator[str]:
 
 
 def _where(spot: Spot) -> str:
-    lines = [
-        f'<span class="mono">{escape(visible(f"{spot.path}:{spot.row} {spot.function}"))}</span>{APART if spot.rest else ""}'
-    ]
+    name = escape(visible(f"{spot.path}:{spot.row} {spot.function}"))
+    lines = [f'<span class="mono">{name}</span>{APART if spot.rest else ""}']
     for line in (", ".join(spot.mostly), effects(spot.copies, spot.syncs, spot.launches)):
         if line and not spot.exact:
             lines.append(f'<span class="quiet">{escape(visible(line))}</span>')
@@ -169,6 +168,7 @@ def _data(report: Report) -> str:
             "what": visible(what(group)),
             "places": visible(places(group)),
             "share": f"{'≤' if group.measured.basis is Basis.FUNCTION else ''}{percent(group.measured.share)}",
+            "us": group.measured.us,
             "bound": group.measured.basis is Basis.FUNCTION,
             "fix": visible(remedy(group.findings)),
         }
@@ -190,16 +190,17 @@ def _data(report: Report) -> str:
         }
         for cost in report.attribution.functions
     ]
-    drawn = [
+    drawn = cells(report.profile, report.attribution)
+    told_cells = [
         {
             "parent": cell.parent,
             "fn": cell.function,
             "op": visible(cell.operator),
             "us": cell.us,
             "calls": cell.calls,
-            "groups": [] if report.profile.stacks else _guessed(report.groups, cell.operator),
+            "groups": _shown_as(cell, drawn, report) if cell.operator else [],
         }
-        for cell in cells(report.profile, report.attribution)
+        for cell in drawn
     ]
     told = {
         "total": report.profile.total_us or 1.0,
@@ -207,12 +208,20 @@ def _data(report: Report) -> str:
         "units": report.pace.units,
         "groups": groups,
         "functions": functions,
-        "cells": drawn,
+        "cells": told_cells,
     }
     text = json.dumps(told, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _guessed(groups: Sequence[Group], operator: str) -> list[int]:
-    """The groups whose smells show as an operator."""
-    return [place for place, group in enumerate(groups) if operator in smell_of(group.code).operators]
+def _shown_as(cell: Cell, drawn: Sequence[Cell], report: Report) -> list[int]:
+    """The groups whose smells show as an operator, of those in the function that runs it where that is known."""
+    function = drawn[cell.parent].function if cell.parent >= 0 else -1
+    home = report.attribution.functions[function] if function >= 0 else None
+    return [
+        place
+        for place, group in enumerate(report.groups)
+        if group.measured.basis in (Basis.CALLS, Basis.GUESS)
+        and (home is None or (home.path, home.name) == (group.path, group.function))
+        and cell.operator in smell_of(group.code).operators | smell_of(group.code).calls
+    ]
