@@ -46,7 +46,10 @@ def _read(file: ByteStream) -> Profile:
     if looks_marshalled(head):
         return read_stats(_whole(file))
     if head.removeprefix(codecs.BOM_UTF8).lstrip().startswith((b"{", b"[")):
-        return _read_json(JsonStream(file.read))
+        stream = JsonStream(file.read)
+        profile = _read_json(stream)
+        stream.end()
+        return profile
     if looks_collapsed(head):
         return read_collapsed(file.read)
     raise ProfileError(_UNKNOWN)

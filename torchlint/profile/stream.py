@@ -27,6 +27,8 @@ _LARGEST = 1 << 24
 _DEEPEST = 100
 _SPACE = re.compile(r"[ \t\n\r]*")
 _COMMA = re.compile(r"[ \t\n\r]*,[ \t\n\r]*")
+# What may follow a number that the end of the window cuts, be it nothing.
+_GOES_ON = "0123456789.eE+-"
 _GZIP = b"\x1f\x8b"
 _GZIP_WINDOW = 31
 CUT = "is cut short: it ends in the middle"
@@ -124,12 +126,16 @@ class JsonStream:
         """The next value, whole."""
         if not self.peek():
             raise ProfileError(CUT)
-        # A number at the end of the window may have more digits.
-        while (taken := self._scanned()) is None or (taken[1] == len(self._text) and not self._over):
+        while (taken := self._scanned()) is None or self._goes_on(taken[1]):
             if not self._more() and taken is None:
                 raise self._broken()
         found, self._at = taken
         return found
+
+    def end(self) -> None:
+        """Make sure that nothing follows."""
+        if self.peek():
+            raise self._broken()
 
     def items(self) -> Iterator[None]:
         """Open a list and stop before each of its elements, which has to be taken."""
@@ -159,7 +165,7 @@ class JsonStream:
                 found, end = scan(text, match.end())
             except (ValueError, RecursionError):
                 return
-            if end == len(text):
+            if text[end : end + 1] in _GOES_ON:
                 return
             self._at = end
             yield found
@@ -186,6 +192,10 @@ class JsonStream:
             return None
         except RecursionError as error:
             raise ProfileError(_DEEP) from error
+
+    def _goes_on(self, end: int) -> bool:
+        """Whether a value that ends here may be a number with more digits, which are not in the window yet."""
+        return not self._over and self._text[end : end + 1] in _GOES_ON
 
     def _parts(self, opening: str, closing: str) -> Iterator[None]:
         if self.peek() not in (opening, ""):
