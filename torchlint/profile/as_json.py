@@ -8,8 +8,9 @@ from torchlint.profile.agree import Agreement
 from torchlint.profile.join import Group
 from torchlint.profile.report import Report, Spot
 from torchlint.profile.words import remedy
+from torchlint.report.as_json import measure
 from torchlint.report.escape import encodable
-from torchlint.rule import Finding, Frequency, Measured
+from torchlint.rule import Finding, Frequency
 
 VERSION = 1
 
@@ -37,19 +38,6 @@ def as_json(report: Report) -> str:
         "agreement": None if report.agreement is None else _agreement(report.agreement),
     }
     return encodable(json.dumps(told, indent=2, ensure_ascii=False)) + "\n"
-
-
-def measure(found: Measured) -> dict[str, object]:
-    """What was measured of a finding."""
-    return {
-        "basis": found.basis.value,
-        "share": found.share,
-        "us": found.us,
-        "calls": found.calls or None,
-        "calls_per_unit": found.pace or None,
-        "unit": found.unit or None,
-        "alike": found.alike,
-    }
 
 
 def _group(group: Group) -> dict[str, object]:

@@ -18,7 +18,8 @@ from torchlint.profile.join import Group
 from torchlint.profile.report import Report, Spot
 from torchlint.profile.smells import smell_of
 from torchlint.profile.table import APART, agreement_of, headline_of, idle_sections, summary
-from torchlint.profile.words import basis, effects, frequency, number, percent, places, remedy, time, what
+from torchlint.profile.words import basis, effects, frequency, places, remedy, time, what
+from torchlint.report.cost import number, percent
 from torchlint.report.escape import visible
 from torchlint.rule import Basis
 

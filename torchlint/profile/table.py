@@ -10,7 +10,8 @@ from rich.text import Text
 from torchlint.profile.agree import Agreement, Disagreement
 from torchlint.profile.join import Group
 from torchlint.profile.report import Report, Spot
-from torchlint.profile.words import basis, effects, frequency, headline, number, percent, places, remedy, time, what
+from torchlint.profile.words import basis, effects, frequency, headline, places, remedy, time, what
+from torchlint.report.cost import number, percent
 from torchlint.report.escape import visible
 from torchlint.report.explain import Pen
 from torchlint.report.style import ASCII, LABEL, QUIET, UNICODE

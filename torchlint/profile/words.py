@@ -15,27 +15,12 @@ from torchlint.rule.finding import Applicability
 _MOST_ROWS = 6
 
 
-def percent(share: float) -> str:
-    """``18%``, ``0.4%``, ``<0.1%``."""
-    hundredths = 100 * share
-    if hundredths >= 9.95:
-        return f"{hundredths:.0f}%"
-    return f"{hundredths:.1f}%" if hundredths >= 0.05 else "<0.1%"
-
-
 def time(microseconds: float) -> str:
     """``310 us``, ``12 ms``, ``4.2 s``."""
     seconds = microseconds / 1e6
     if seconds < 1:
         return duration(microseconds)
     return f"{seconds:.1f} s" if seconds < 100 else f"{seconds:.0f} s"
-
-
-def number(value: float) -> str:
-    """``63``, ``2.5``, ``0.02``: as many digits as matter."""
-    if value >= 9.95 or value == round(value):
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if value >= 0.95 else f"{value:.2g}"
 
 
 def headline(profile: Profile, pace: Pace, files: int) -> str:
