@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchlint.cli.failure import Failure
+from torchlint.cli.output import complain
 from torchlint.profile.attribute import attribute
+from torchlint.profile.elsewhere import elsewhere
 from torchlint.profile.errors import ProfileError
 from torchlint.profile.join import Join, measured
 from torchlint.profile.model import Attribution, Profile
@@ -61,9 +63,14 @@ class Measuring:
             with _progress(trace) as progress:
                 profile = read(trace, progress)
             files = [settings.root / name for name in linted_files(paths, settings, own).names]
-            return cls(profile, attribute(profile, settings.root, files, mapping))
+            found = cls(profile, attribute(profile, settings.root, files, mapping))
         except ProfileError as error:
             raise Failure(str(error)) from error
+        moved = elsewhere(profile, found.attribution, settings.root, files)
+        if moved is not None:
+            those = f"{moved.files[0]}{f' and {len(moved.files) - 1} more' if len(moved.files) > 1 else ''}"
+            complain(f"warning: {those} would match with --map {'='.join(moved.mapping)}")
+        return found
 
     def applied(self, settings: Settings, *, lowering: bool) -> Settings:
         """Settings with what was observed of how often functions run; without ``lowering`` of those that ran often."""

@@ -58,7 +58,8 @@ def measured_of(finding: Finding) -> str:
         return ""
     if found.basis in _UNMEASURED:
         return f"measured: {_UNMEASURED[found.basis]}"
-    calls = f"{number(found.pace)} calls per {found.unit}" if found.unit else f"{found.calls:,} calls"
+    size = number(found.pace) if found.unit else f"{found.calls:,}"
+    calls = f"{size} call{'' if size == '1' else 's'}{f' per {found.unit}' if found.unit else ''}"
     share = percent(found.share)
     if found.basis is Basis.FUNCTION:
         return f"measured: {calls} of its function, which takes {share} of the time"
