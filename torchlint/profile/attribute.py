@@ -75,7 +75,7 @@ def _unrelated(places: Places, recorded: Mapping[str, Sequence[Where]]) -> Unrel
     own = sorted(path for path in recorded if not is_foreign(path))
     if not own:
         return UnrelatedError("No function in the profile is of this project: all of them are of installed code.")
-    others = f" and {len(own) - 1} other files" if len(own) > 1 else ""
+    others = f" and {len(own) - 1} other file{'s' if len(own) > 2 else ''}" if len(own) > 1 else ""
     message = f"No function in the profile is in the linted files: it names {own[0]}{others}."
     mapping = places.suggest(recorded)
     if mapping is None:

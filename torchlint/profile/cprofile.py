@@ -23,6 +23,7 @@ _OUTER_SHARE = 0.01
 # A recursive function is followed this many times in one context: modules inside modules.
 _DEEPEST = 12
 _SECOND = 1e6
+_LARGEST = 1e15
 _KEY = 3
 _ENTRY = 5
 _EDGE = 4
@@ -136,7 +137,7 @@ def _function(key: Value, entry: Value) -> _Function:
 
 
 def _number(value: Value) -> float:
-    if not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
+    if not isinstance(value, (int, float)) or not 0 <= value < _LARGEST:
         raise MarshalError("a figure that is no number")
     return value
 

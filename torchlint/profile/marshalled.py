@@ -15,6 +15,8 @@ Value: TypeAlias = "bool | int | float | str | tuple[Value, ...] | dict[Value, V
 _DEEPEST = 20
 _REFERENCED = 0x80
 _LONG_DIGIT = 15
+_MOST_DIGITS = 100
+_UNFIT: tuple[Value, ...] = ("unfit",)
 
 
 class MarshalError(ValueError):
@@ -35,6 +37,7 @@ class _Reader:
         self._data = data
         self._at = 0
         self._seen: list[Value] = []
+        """What may be referred to later, ``_UNFIT`` for what may not."""
 
     def value(self, depth: int) -> Value:
         if depth > _DEEPEST:
@@ -51,12 +54,15 @@ class _Reader:
         return found
 
     def _container(self, kind: str, depth: int, referenced: bool) -> Value:
-        # A container is numbered before its elements; nothing that cProfile writes refers to one that is still open.
         place = len(self._seen)
         if referenced:
-            self._seen.append(None)
-        found: Value = self._dict(depth) if kind == "{" else self._tuple(kind, depth)
-        if referenced:
+            # A container is numbered before its elements.
+            self._seen.append(_UNFIT)
+        if kind == "{":
+            return self._dict(depth)
+        found = self._tuple(kind, depth)
+        # Tuples of tuples that are referred to again and again would take for ever to hash.
+        if referenced and not any(isinstance(one, tuple) for one in found):
             self._seen[place] = found
         return found
 
@@ -81,7 +87,10 @@ class _Reader:
         place = self._size()
         if place >= len(self._seen):
             raise MarshalError("a reference to nothing")
-        return self._seen[place]
+        found = self._seen[place]
+        if found is _UNFIT:
+            raise MarshalError("a reference to a container of containers")
+        return found
 
     def _plain(self, kind: str) -> Value:
         if kind in "NFT":
@@ -97,11 +106,13 @@ class _Reader:
         if kind in "aA":
             return self._take(self._size()).decode("latin-1")
         if kind in "ut":
-            return self._take(self._size()).decode("utf-8", "surrogatepass")
+            return self._take(self._size()).decode("utf-8", "replace")
         raise MarshalError(f"a value of kind {kind!r}")
 
     def _long(self) -> int:
         digits = int.from_bytes(self._take(4), "little", signed=True)
+        if abs(digits) > _MOST_DIGITS:
+            raise MarshalError("an endless number")
         raw = self._take(2 * abs(digits))
         places = range(0, len(raw), 2)
         size = sum(int.from_bytes(raw[at : at + 2], "little") << (_LONG_DIGIT * (at // 2)) for at in places)
