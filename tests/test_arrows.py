@@ -48,6 +48,7 @@ ALLOWED = {
         "torchlint.report",
         "torchlint.settings.model",
     ),
+    "torchlint.profile": ("torchlint.rule", "torchlint.sources", "torchlint.engine"),
     "torchlint.server": (
         "torchlint.rule",
         "torchlint.sources",
