@@ -35,6 +35,7 @@ application.add_command(check)
 application.lazy = {
     "rule": "torchlint.cli.rule",
     "bench": "torchlint.cli.bench",
+    "verify": "torchlint.cli.verify",
     "baseline": "torchlint.cli.baseline",
     "config": "torchlint.cli.config",
     "clean": "torchlint.cli.clean",
