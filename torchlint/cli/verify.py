@@ -139,7 +139,7 @@ def verify(
         raise click.UsageError("give a command after --, as in: torchlint verify -- pytest -q", context)
     overrides = {name: given.pop(name) for name in _CHOOSING if name in given}
     settings = settings_of(
-        start_of(paths, None), config, isolated, {**overrides, "fix": not diff, "diff": diff or None}
+        start_of(paths, None), config, isolated, {**overrides, "fix": not diff, "diff": diff}
     )
     # Output files and formats that the settings name are for what is found.
     settings = dataclasses.replace(settings, output_file=None, fix_only=False)

@@ -211,7 +211,7 @@ class _Verification:
 
     def _needed(self, key: str) -> frozenset[str]:
         """The fixes that made what a fix changes, and those that made what these change."""
-        makers = self.findings[key][0].makers & self.findings.keys()
+        makers = self.findings[key][0].makers.intersection(self.findings)
         return makers.union(*map(self._needed, makers))
 
     def _gain(self, outcome: FixOutcome) -> Gain | None:
