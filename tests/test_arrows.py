@@ -48,6 +48,14 @@ ALLOWED = {
         "torchlint.report",
         "torchlint.settings.model",
     ),
+    "torchlint.verify": (
+        "torchlint.rule",
+        "torchlint.cache.digest",
+        "torchlint.sources",
+        "torchlint.engine",
+        "torchlint.report",
+        "torchlint.settings.root",
+    ),
     "torchlint.server": (
         "torchlint.rule",
         "torchlint.sources",

@@ -138,9 +138,7 @@ def verify(
     if not words:
         raise click.UsageError("give a command after --, as in: torchlint verify -- pytest -q", context)
     overrides = {name: given.pop(name) for name in _CHOOSING if name in given}
-    settings = settings_of(
-        start_of(paths, None), config, isolated, {**overrides, "fix": not diff, "diff": diff}
-    )
+    settings = settings_of(start_of(paths, None), config, isolated, {**overrides, "fix": not diff, "diff": diff})
     # Output files and formats that the settings name are for what is found.
     settings = dataclasses.replace(settings, output_file=None, fix_only=False)
     from torchlint.engine.run import Run
@@ -154,6 +152,8 @@ def verify(
             result = _written(run, outcome)
     except UnusableError as error:
         raise Failure(str(error)) from error
+    if not result.files and not result.problems:
+        complain(f"warning: no Python files found in {', '.join(map(str, paths)) or '.'}")
     for problem in result.problems:
         complain(f"{'internal error' if problem.internal else 'error'}: {problem.path}: {problem.message}")
     for remark in verified.remarks:
@@ -259,11 +259,11 @@ def _show(verified: Verified, result: Result, run: Run, metric: str, *, as_json:
     from torchlint.verify.result import as_json as json_of
     from torchlint.verify.table import as_text
 
+    written = () if diff else tuple(result.fixed)
     look = look_of(sys.stdout)
     context = dataclasses.replace(Context.of(result, run.settings.root), color=look.color, terminal=look.terminal)
     if as_json:
         plain = dataclasses.replace(context, color=False, terminal=False)
-        written = () if diff else tuple(result.fixed)
         told = json_of(verified, run.settings.root, written, result.problems, render(plain))
         write_bytes(sys.stdout, told.encode())
         return
@@ -271,5 +271,5 @@ def _show(verified: Verified, result: Result, run: Run, metric: str, *, as_json:
         write_bytes(sys.stdout, render(context).encode("utf-8", "surrogateescape"))
     stream = sys.stderr if diff else sys.stdout
     look = look_of(stream)
-    text = as_text(verified, metric, color=look.color, unicode=look.unicode, width=look.width)
+    text = as_text(verified, metric, len(written), color=look.color, unicode=look.unicode, width=look.width)
     write(stream, text if look.terminal else defused(text))

@@ -64,7 +64,8 @@ class Copy:
             entries = sorted(scan, key=lambda entry: entry.name)
         for entry in entries:
             path = Path(entry.path)
-            if path in self.linked or _is_needless(entry):
+            # The scratch folder may lie in the project.
+            if path in self.linked or path == self.target.parent or (path not in self.whole and _is_needless(entry)):
                 continue
             if entry.is_symlink():
                 self._links.append(path)

@@ -22,10 +22,10 @@ _STYLES = {Status.KEPT: "green", Status.REJECTED: "bold red", Status.DEPENDENT: 
 _VERDICTS = {Verdict.BETTER: "green", Verdict.WORSE: "bold red"}
 
 
-def as_text(verified: Verified, metric: str, *, color: bool, unicode: bool, width: int) -> str:
+def as_text(verified: Verified, metric: str, written: int, *, color: bool, unicode: bool, width: int) -> str:
     """The table and what there is to say below it; no line is wider than ``width`` cells, but for what was printed.
 
-    ``metric`` is what was measured, as the user gave it.
+    ``metric`` is what was measured, as the user gave it, ``written`` how many files were.
     """
     pen = Pen(color, UNICODE if unicode else ASCII, width)
     lines = pen.lines(_table(verified)) if verified.fixes else []
@@ -35,18 +35,19 @@ def as_text(verified: Verified, metric: str, *, color: bool, unicode: bool, widt
     if verified.gain is not None:
         lines += ["", *(line for text in _gain(verified.gain, metric) for line in pen.lines(text))]
     lines += [""] if lines else []
-    return "".join(f"{line}\n" for line in (*lines, *pen.lines(Text(summary(verified)))))
+    return "".join(f"{line}\n" for line in (*lines, *pen.lines(Text(summary(verified, written)))))
 
 
-def summary(verified: Verified) -> str:
-    """``5 of 6 fixes kept, 1 rejected; the command ran 9 times.``"""
+def summary(verified: Verified, written: int) -> str:
+    """``5 of 6 fixes kept, 1 rejected; 2 files written. The command ran 9 times, 3.1 s without fixes.``"""
     if not verified.fixes:
         return "No fixes to try."
     kept, rejected, dependent = (verified.count(status) for status in Status)
     parts = [f"{kept} of {count(len(verified.fixes), 'fix').replace('fixs', 'fixes')} kept"]
     parts += [f"{rejected} rejected"] if rejected else []
     parts += [f"{dependent} not tried without a rejected one"] if dependent else []
-    return f"{', '.join(parts)}; the command ran {verified.runs} times, {verified.seconds:.3g} s without fixes."
+    files = f"; {count(written, 'file')} written" if written else ""
+    return f"{', '.join(parts)}{files}. The command ran {verified.runs} times, {verified.seconds:.3g} s without fixes."
 
 
 def _table(verified: Verified) -> Table:

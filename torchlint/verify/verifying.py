@@ -13,6 +13,7 @@ from torchlint.engine.run import Run
 from torchlint.rule import Finding, Position
 from torchlint.settings.root import is_root
 from torchlint.sources.lines import LineTable
+from torchlint.sources.text import Source
 from torchlint.verify.command import Command
 from torchlint.verify.failure import CannotVerifyError
 from torchlint.verify.metric import Gain, Metric, compare
@@ -60,7 +61,11 @@ def verify(project: Run, plan: Plan, listener: Listener) -> tuple[Verified, FixO
         everything = project.fixes()
     if not everything.applied:
         return Verified((), plan.words), everything
-    with scratch(base_of(project.settings.root, plan.folder)) as place:
+    base = base_of(project.settings.root, plan.folder)
+    for path in (*plan.whole, *plan.linked):
+        if base not in path.parents:
+            raise CannotVerifyError(f"{path} is not in {base}, which is copied")
+    with scratch(base) as place:
         with listener.running("copying the project"):
             place.fill(plan.whole, plan.linked)
         _check_copy(project, place, everything)
@@ -255,8 +260,15 @@ class _Verification:
         return [
             f"{source.name} changed during the run; what was tried was its text before"
             for source in (*project.sources.values(), *project.context.values())
-            if not source.path.is_file() or source.path.read_bytes() != source.raw
+            if not _is_unchanged(source)
         ]
+
+
+def _is_unchanged(source: Source) -> bool:
+    try:
+        return source.path.read_bytes() == source.raw
+    except OSError:
+        return False
 
 
 def _place(origin: Origin, finding: Finding, tables: Mapping[str, LineTable]) -> Position:
