@@ -174,6 +174,38 @@ def test_an_import_that_two_fixes_share_comes_once(torchlint: CommandLine, proje
     assert "        if torch.isinf" in text
 
 
+NESTED = """import numpy as np
+import torch
+
+
+def act(obs, device):
+    return torch.full((torch.FloatTensor(np.asarray(obs)).to(device).shape[0],), 2.0).to(device)
+
+
+def train(env, obs):
+    while True:
+        obs = env.step(act(obs, torch.device("cpu")))
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "expected"),
+    [
+        ("pass", {"TL101": "kept", "TL102": "kept"}),
+        ("assert '2.0).to(device)' in text", {"TL101": "kept", "TL102": "rejected"}),
+        ("assert 'FloatTensor' in text", {"TL101": "rejected", "TL102": "kept"}),
+    ],
+)
+def test_a_fix_inside_another(torchlint: CommandLine, project: Path, kept: str, expected: dict[str, str]) -> None:
+    """With the outer one, the inner one changes what that made; without it, it changes what stood there before."""
+    (project / "agent.py").write_text(NESTED)
+    done = torchlint("verify", "--json", "--select", "TL101,TL102", "agent.py", *command(kept), cwd=project)
+    assert {fix["code"]: fix["status"] for fix in json.loads(done.stdout)["fixes"]} == expected
+    text = (project / "agent.py").read_text()
+    assert ("FloatTensor" in text) is (expected["TL101"] == "rejected")
+    assert ("2.0).to(device)" in text) is (expected["TL102"] == "rejected")
+
+
 def test_a_command_that_fails_before_any_fix(torchlint: CommandLine, project: Path) -> None:
     before = snapshot(project)
     done = torchlint("verify", *command("print('no data'); raise SystemExit(3)"), cwd=project)

@@ -126,7 +126,7 @@ def verify(
     Examples:
       torchlint verify -- pytest -q
       torchlint verify src --accept rounding -- python -m pytest tests
-      torchlint verify --unsafe-fixes --timeout 600 -- python train.py --steps 2000
+      torchlint verify --unsafe-fixes --timeout 600 -- python train.py
       torchlint verify --metric 'fps: ([0-9.]+)' -- python train.py --steps 2000
       torchlint verify --diff -- sh -c 'python train.py | grep -q solved'
 

@@ -6,7 +6,7 @@ import os
 import re
 import stat
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,23 +61,23 @@ class Staged:
         import tempfile
 
         handle, name = tempfile.mkstemp(prefix=f"{_PREFIX}{os.getpid()}-", suffix=_SUFFIX, dir=target.parent)
-        staged = cls(before, raw, target, Path(name))
-        try:
+        with ExitStack() as stack:
+            staged = stack.enter_context(cls(before, raw, target, Path(name)))
             with os.fdopen(handle, "wb") as stream:
                 stream.write(raw)
                 stream.flush()
                 os.fsync(stream.fileno())
             _copy_status(target, staged.temporary)
-        except BaseException:
-            staged.drop()
-            raise
+            stack.pop_all()
         return staged
 
     def __enter__(self) -> Staged:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.drop()
+        # After the replacement there is nothing left to remove.
+        with suppress(OSError):
+            self.temporary.unlink(missing_ok=True)
 
     def replace(self) -> None:
         """Let the changed text take the place of the file.
@@ -89,11 +89,6 @@ class Staged:
             _overwrite(self.target, self.raw)
         else:
             self.temporary.replace(self.target)
-
-    def drop(self) -> None:
-        """Remove the text beside the file; after the replacement there is nothing left to remove."""
-        with suppress(OSError):
-            self.temporary.unlink(missing_ok=True)
 
 
 def remove_strays(folder: Path) -> None:

@@ -22,8 +22,6 @@ class Status(enum.Enum):
     KEPT = "kept"
     REJECTED = "rejected"
     """The command fails with it."""
-    DEPENDENT = "dependent"
-    """It changes what a rejected fix would have made."""
 
 
 @dataclass(frozen=True, slots=True)

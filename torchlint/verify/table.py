@@ -18,7 +18,7 @@ from torchlint.verify.result import Status, Tried, Verified
 if TYPE_CHECKING:
     from rich.table import Table
 
-_STYLES = {Status.KEPT: "green", Status.REJECTED: "bold red", Status.DEPENDENT: "yellow"}
+_STYLES = {Status.KEPT: "green", Status.REJECTED: "bold red"}
 _VERDICTS = {Verdict.BETTER: "green", Verdict.WORSE: "bold red"}
 
 
@@ -42,10 +42,9 @@ def summary(verified: Verified, written: int) -> str:
     """``5 of 6 fixes kept, 1 rejected; 2 files written. The command ran 9 times, 3.1 s without fixes.``"""
     if not verified.fixes:
         return "No fixes to try."
-    kept, rejected, dependent = (verified.count(status) for status in Status)
+    kept, rejected = (verified.count(status) for status in Status)
     parts = [f"{kept} of {count(len(verified.fixes), 'fix').replace('fixs', 'fixes')} kept"]
     parts += [f"{rejected} rejected"] if rejected else []
-    parts += [f"{dependent} not tried without a rejected one"] if dependent else []
     files = f"; {count(written, 'file')} written" if written else ""
     return f"{', '.join(parts)}{files}. The command ran {verified.runs} times, {verified.seconds:.3g} s without fixes."
 

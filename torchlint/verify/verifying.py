@@ -239,18 +239,17 @@ class _Verification:
         return compare(*numbers, lower=metric.lower)
 
     def _fixes(self, applied: set[str]) -> tuple[Tried, ...]:
-        """All fixes in order, with what became of them."""
+        """The kept fixes and the rejected, by place. What only a rejected fix would have made is no fix any more."""
         sources = self.trials.project.sources
-        tables = {finding.path: LineTable(sources[finding.path].utf8) for _, finding in self.findings.values()}
-        places = {key: _place(*self.findings[key], tables) for key in self.findings}
-        order = sorted(self.findings, key=lambda key: (self.findings[key][1].path, places[key]))
+        keys = [key for key in self.findings if key in applied or key in self.rejected]
+        tables = {name: LineTable(sources[name].utf8) for name in {self.findings[key][1].path for key in keys}}
+        places = {key: _place(*self.findings[key], tables) for key in keys}
+        keys.sort(key=lambda key: (self.findings[key][1].path, places[key]))
         tried: list[Tried] = []
-        for key in order:
+        for key in keys:
             status = Status.REJECTED if key in self.rejected else Status.KEPT
-            if status is Status.KEPT and key not in applied:
-                status = Status.DEPENDENT
             failing = self.rejected.get(key, Failing("", ""))
-            against = tuple(order.index(other) + 1 for other in self.against.get(key, ()))
+            against = tuple(keys.index(other) + 1 for other in self.against.get(key, ()))
             tried.append(Tried(self.findings[key][1], places[key], status, failing.reason, failing.output, against))
         return tuple(tried)
 
