@@ -80,6 +80,7 @@ def commands_page() -> str:
                 "|---|---|",
                 *_variables(context),
                 "| `TORCHLINT_DATA_DIR` | where `bench` keeps what it measured |",
+                "| `TORCHLINT_VERIFY` | is 1 for the command that `verify` runs |",
                 "| `NO_COLOR`, `FORCE_COLOR` | no colours; colours even where the output is no terminal |",
             ]
         ),

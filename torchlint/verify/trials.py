@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -106,7 +107,7 @@ class Trials:
         if second.passed:
             self.wavering.append(f"{doing}: {reason}, then it passed")
             return None
-        return Failing(second.reason, second.tail())
+        return Failing(second.reason, self.tail(second))
 
     def run(self, texts: dict[str, Source], doing: str) -> Ended:
         """Run the command once with texts in place of those of their files.
@@ -120,6 +121,10 @@ class Trials:
             ended = self.command.run()
         self.listener.ran(f"run {self.runs}, {doing}", ended)
         return ended
+
+    def tail(self, ended: Ended) -> str:
+        """The end of what a run printed, with the files of the copy named as in the project."""
+        return ended.tail().replace(f"{self.scratch.work}{os.sep}", "")
 
 
 def changed(outcome: FixOutcome) -> dict[str, Source]:

@@ -171,7 +171,7 @@ class _Verification:
             ended = self.trials.run({}, "without fixes, once more")
             if not ended.passed:
                 raise CannotVerifyError(
-                    f"the command fails before any fix ({ended.reason}){self._hint()}", ended.tail()
+                    f"the command fails before any fix ({ended.reason}){self._hint()}", self.trials.tail(ended)
                 )
             self.trials.wavering.append(f"without fixes: {reason}, then it passed")
         if self.plan.metric is not None:
