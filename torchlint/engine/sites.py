@@ -31,7 +31,10 @@ class Triggers:
     networks: list[Rule] = field(default_factory=list)
     grown: list[Rule] = field(default_factory=list)
     imports: list[Rule] = field(default_factory=list)
+    imported: frozenset[str] = frozenset()
     stored: list[Rule] = field(default_factory=list)
+    roots: tuple[str, ...] = ()
+    words: frozenset[bytes] = frozenset()
     ensembles: list[Rule] = field(default_factory=list)
     assigned: dict[str, list[Rule]] = field(default_factory=dict)
     takers: list[Rule] = field(default_factory=list)
@@ -72,6 +75,9 @@ class Triggers:
                 self.imports.append(rule)
             if rule.trigger.stored:
                 self.stored.append(rule)
+        self.imported = frozenset(name for rule in self.imports for name in rule.trigger.imports)
+        self.roots = tuple(sorted({name for rule in self.stored for name in rule.trigger.stored}))
+        self.words = frozenset(root.rpartition(".")[2].encode() for root in self.roots)
 
     def sites(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
         """The nodes of a file that match a trigger and are hot enough, each with the rules that want it."""
@@ -140,27 +146,24 @@ class Triggers:
         return [*hot, *runners] if runners and analysis.autograd.runs(facts, call) else hot
 
     def _imports(self, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
-        wanted = frozenset(name for rule in self.imports for name in rule.trigger.imports)
-        if not wanted.intersection(facts.imports):
+        if self.imported.isdisjoint(facts.imports):
             return
         bound: dict[ast.AST, set[str]] = {}
         for scope in facts.scopes:
             for bindings in scope.bindings.values():
                 for binding in bindings:
-                    if binding.how is Bind.IMPORT and binding.target in wanted:
+                    if binding.how is Bind.IMPORT and binding.target in self.imported:
                         bound.setdefault(binding.stmt, set()).add(binding.target)
         for stmt, names in bound.items():
             yield stmt, [rule for rule in self.imports if names & rule.trigger.imports]
 
     def _stored(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
-        roots = tuple(sorted({name for rule in self.stored for name in rule.trigger.stored}))
-        words = {root.rpartition(".")[2].encode() for root in roots}
-        if not any(word in facts.source.utf8 for word in words):
+        if not any(word in facts.source.utf8 for word in self.words):
             return
         for stmt in facts.places:
             for target in _targets(stmt):
                 name = analysis.project.qualified(facts, target.value)
-                if name is not None and name.startswith(roots):
+                if name is not None and name.startswith(self.roots):
                     rules = [rule for rule in self.stored if _within(name, rule.trigger.stored)]
                     rules = [rule for rule in rules if hot_enough(analysis, facts, stmt, rule)]
                     if rules:

@@ -12,7 +12,6 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts, Scope
 from torchlint.facts.code.nesting import LoopNode, around, stored_before
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.reach import rounds
 from torchlint.facts.code.tree import walk
 from torchlint.facts.flow.flow import Flow
 from torchlint.facts.state.effects import code_of, nodes_of
@@ -262,7 +261,7 @@ class Growth:
     def _comes_in(self, facts: FileFacts, name: ast.Name, loop: LoopNode) -> bool:
         """Whether a round of a loop may find under a name what was there before the round."""
         assert not isinstance(loop, COMPREHENSIONS)
-        turns = rounds(facts, name, loop)
+        turns = self.project.rounds(facts, name, loop)
         bindings = self.project.reaching(facts, name).bindings
         return bool(turns.before) or any(binding not in turns.same for binding in bindings)
 
