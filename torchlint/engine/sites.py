@@ -136,14 +136,21 @@ class Triggers:
                 rules.extend(rule for rule in self.calls.get(called, ()) if rule not in rules)
         if self.copies and analysis.readers.called(call):
             rules.extend(rule for rule in self.copies if rule not in rules)
-        if self.ensembles and isinstance(call.func, (ast.Name, ast.Subscript)):
-            wanted = [rule for rule in self.ensembles if rule not in rules]
-            rules.extend(wanted if wanted and analysis.batching.ensemble(facts, call) else ())
-        if not rules and not self.networks:
-            return []
         hot = [rule for rule in rules if hot_enough(analysis, facts, call, rule)]
-        runners = [rule for rule in self.networks if rule not in rules and may_run(analysis, facts, call, rule)]
-        return [*hot, *runners] if runners and analysis.autograd.runs(facts, call) else hot
+        if isinstance(call.func, (ast.Name, ast.Subscript)):
+            wanted = [rule for rule in self.ensembles if rule not in rules and hot_enough(analysis, facts, call, rule)]
+            hot.extend(wanted if wanted and analysis.batching.ensemble(facts, call) else ())
+        return [*hot, *self._runners(analysis, facts, call, rules)]
+
+    def _runners(self, analysis: Analysis, facts: FileFacts, call: ast.Call, known: Sequence[Rule]) -> list[Rule]:
+        """The rules besides those known that look at runs of networks, if a call is one; what is told soonest first."""
+        rules = [rule for rule in self.networks if rule not in known and hot_enough(analysis, facts, call, rule)]
+        if rules and next(around(facts, call), None) is None:
+            rules = [rule for rule in rules if not rule.trigger.looped]
+        if not rules or not analysis.autograd.runs(facts, call):
+            return []
+        recorded = any(rule.trigger.recorded for rule in rules) and analysis.autograd.records(facts, call) is True
+        return [rule for rule in rules if recorded or not rule.trigger.recorded]
 
     def _imports(self, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
         if self.imported.isdisjoint(facts.imports):
@@ -225,15 +232,6 @@ def hot_enough(analysis: Analysis, facts: FileFacts, node: ast.AST, rule: Rule) 
     if rule.least is Frequency.ONCE:
         return True
     return analysis.heat.frequency(facts, place_of(node)) >= rule.least
-
-
-def may_run(analysis: Analysis, facts: FileFacts, call: ast.Call, rule: Rule) -> bool:
-    """Whether a call stands where a rule wants to know of runs of networks; cheaper to tell than whether it is one."""
-    if not hot_enough(analysis, facts, call, rule):
-        return False
-    if rule.trigger.looped and next(around(facts, call), None) is None:
-        return False
-    return not rule.trigger.recorded or analysis.autograd.records(facts, call) is True
 
 
 def masked(analysis: Analysis, facts: FileFacts, node: ast.Subscript) -> bool:
