@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from torchlint.engine.analysis import Analysis
 from torchlint.engine.place import place_of
@@ -87,22 +88,24 @@ class Triggers:
                 if rules:
                     yield call, rules
         for stmt in facts.compounds:
-            rules = self.statements.get(type(stmt).__name__, [])
             rules = [
-                rule for rule in rules if fits(analysis, facts, stmt, rule) and hot_enough(analysis, facts, stmt, rule)
+                rule for rule in self.statements.get(type(stmt).__name__, ()) if fits(analysis, facts, stmt, rule)
             ]
+            rules = hot_enough(analysis, facts, stmt, rules)
             if rules:
                 yield stmt, rules
         yield from self._subscripts(analysis, facts)
         yield from self._tests(analysis, facts)
-        for node in analysis.growth.added(facts) if self.grown else ():
-            rules = [rule for rule in self.grown if hot_enough(analysis, facts, node, rule)]
-            if rules:
-                yield node, rules
+        yield from self._grown(analysis, facts)
         yield from self._compiled(analysis, facts)
         yield from self._imports(facts)
         yield from self._stored(analysis, facts)
         yield from self._assigned(analysis, facts)
+
+    def _grown(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
+        wanted = partial(hot_enough, analysis, facts, rules=self.grown)
+        for node in analysis.growth.added(facts, wanted) if self.grown else ():
+            yield node, wanted(node)
 
     def _compiled(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
         compiling = analysis.compiling
@@ -113,7 +116,7 @@ class Triggers:
         ]
         for rules, nodes in wanted:
             for node in nodes:
-                hot = [rule for rule in rules if hot_enough(analysis, facts, node, rule)]
+                hot = hot_enough(analysis, facts, node, rules)
                 if hot:
                     yield node, hot
 
@@ -121,7 +124,7 @@ class Triggers:
         for name, wanted in self.assigned.items():
             for _, store in facts.outside.get(name, ()):
                 node = store.binding.value
-                rules = [rule for rule in wanted if node is not None and hot_enough(analysis, facts, node, rule)]
+                rules = hot_enough(analysis, facts, node, wanted) if node is not None else []
                 if node is not None and rules:
                     yield node, rules
 
@@ -136,15 +139,15 @@ class Triggers:
                 rules.extend(rule for rule in self.calls.get(called, ()) if rule not in rules)
         if self.copies and analysis.readers.called(call):
             rules.extend(rule for rule in self.copies if rule not in rules)
-        hot = [rule for rule in rules if hot_enough(analysis, facts, call, rule)]
+        hot = hot_enough(analysis, facts, call, rules)
         if isinstance(call.func, (ast.Name, ast.Subscript)):
-            wanted = [rule for rule in self.ensembles if rule not in rules and hot_enough(analysis, facts, call, rule)]
+            wanted = [rule for rule in hot_enough(analysis, facts, call, self.ensembles) if rule not in rules]
             hot.extend(wanted if wanted and analysis.batching.ensemble(facts, call) else ())
         return [*hot, *self._runners(analysis, facts, call, rules)]
 
     def _runners(self, analysis: Analysis, facts: FileFacts, call: ast.Call, known: Sequence[Rule]) -> list[Rule]:
         """The rules besides those known that look at runs of networks, if a call is one; what is told soonest first."""
-        rules = [rule for rule in self.networks if rule not in known and hot_enough(analysis, facts, call, rule)]
+        rules = [rule for rule in hot_enough(analysis, facts, call, self.networks) if rule not in known]
         if rules and next(around(facts, call), None) is None:
             rules = [rule for rule in rules if not rule.trigger.looped]
         if not rules or not analysis.autograd.runs(facts, call):
@@ -172,23 +175,20 @@ class Triggers:
                 name = analysis.project.qualified(facts, target.value)
                 if name is not None and name.startswith(self.roots):
                     rules = [rule for rule in self.stored if _within(name, rule.trigger.stored)]
-                    rules = [rule for rule in rules if hot_enough(analysis, facts, stmt, rule)]
+                    rules = hot_enough(analysis, facts, stmt, rules)
                     if rules:
                         yield target, rules
 
     def _subscripts(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
         for node in facts.subscripts if self.subscripts else ():
-            rules = [
-                rule
-                for rule, matches in self.subscripts
-                if hot_enough(analysis, facts, node, rule) and matches(analysis, facts, node)
-            ]
+            hot = hot_enough(analysis, facts, node, [rule for rule, _ in self.subscripts])
+            rules = [rule for rule, matches in self.subscripts if rule in hot and matches(analysis, facts, node)]
             if rules:
                 yield node, rules
 
     def _tests(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
         for node in facts.tests if self.tests else ():
-            rules = [rule for rule in self.tests if hot_enough(analysis, facts, node, rule)]
+            rules = hot_enough(analysis, facts, node, self.tests)
             if rules and reads_tensor(analysis, facts, node):
                 yield node, rules
 
@@ -227,11 +227,12 @@ def header(stmt: ast.stmt) -> list[ast.AST]:
     return [part for part in children(stmt) if not isinstance(part, ast.stmt)]
 
 
-def hot_enough(analysis: Analysis, facts: FileFacts, node: ast.AST, rule: Rule) -> bool:
-    """Whether a node runs as often as a rule needs."""
-    if rule.least is Frequency.ONCE:
-        return True
-    return analysis.heat.frequency(facts, place_of(node)) >= rule.least
+def hot_enough(analysis: Analysis, facts: FileFacts, node: ast.AST, rules: Sequence[Rule]) -> list[Rule]:
+    """Those of some rules for which a node runs often enough."""
+    if all(rule.least is Frequency.ONCE for rule in rules):
+        return [*rules]
+    found = analysis.heat.frequency(facts, place_of(node))
+    return [rule for rule in rules if rule.least <= found]
 
 
 def masked(analysis: Analysis, facts: FileFacts, node: ast.Subscript) -> bool:
