@@ -88,9 +88,7 @@ class Triggers:
                 if rules:
                     yield call, rules
         for stmt in facts.compounds:
-            rules = [
-                rule for rule in self.statements.get(type(stmt).__name__, ()) if fits(analysis, facts, stmt, rule)
-            ]
+            rules = [rule for rule in self.statements.get(type(stmt).__name__, ()) if fits(analysis, facts, stmt, rule)]
             rules = hot_enough(analysis, facts, stmt, rules)
             if rules:
                 yield stmt, rules
