@@ -165,7 +165,7 @@ def call_graph(project: Project) -> tuple[CallGraph, Values]:
     pending = resolver.first_round()
     resolver.started()
     for _ in range(1):
-        values = Values(project, graph.callers)
+        values = values.again(graph.callers)
         resolver.values = values
         resolver.linked = True
         still = resolver.again(pending)
@@ -173,7 +173,7 @@ def call_graph(project: Project) -> tuple[CallGraph, Values]:
             break
         pending = still
     resolver.by_name(pending)
-    values = Values(project, graph.callers)
+    values = values.again(graph.callers)
     return graph, values
 
 

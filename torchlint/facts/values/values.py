@@ -40,6 +40,12 @@ class Values:
         self._attributes = Attributes(self._ask)
         self._calls = Calls(self._ask, self._envs_return_arrays)
 
+    def again(self, callers: Mapping[Scope, list[Caller]]) -> Values:
+        """Values of the same project for other callers; what rests on no caller is not found out again."""
+        values = Values(self.project, callers, self._arrays)
+        values._ask.annotations = self._ask.annotations
+        return values
+
     @property
     def annotations(self) -> Annotations:
         """The reader of annotations."""
