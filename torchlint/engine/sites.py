@@ -89,7 +89,9 @@ class Triggers:
                     yield call, rules
         for stmt in facts.compounds:
             rules = [rule for rule in self.statements.get(type(stmt).__name__, ()) if fits(analysis, facts, stmt, rule)]
-            rules = hot_enough(analysis, facts, stmt, rules)
+            rules = [
+                rule for rule in hot_enough(analysis, facts, stmt, rules) if worthwhile(analysis, facts, stmt, rule)
+            ]
             if rules:
                 yield stmt, rules
         yield from self._subscripts(analysis, facts)
@@ -103,7 +105,8 @@ class Triggers:
     def _grown(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
         wanted = partial(hot_enough, analysis, facts, rules=self.grown)
         for node in analysis.growth.added(facts, wanted) if self.grown else ():
-            yield node, wanted(node)
+            if analysis.autograd.has_graph(facts, node) is not False:
+                yield node, wanted(node)
 
     def _compiled(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
         compiling = analysis.compiling
@@ -216,6 +219,23 @@ def fits(analysis: Analysis, facts: FileFacts, stmt: ast.stmt, rule: Rule) -> bo
         for part in names
         if isinstance(part, (ast.Name, ast.Attribute))
     )
+
+
+def worthwhile(analysis: Analysis, facts: FileFacts, stmt: ast.stmt, rule: Rule) -> bool:
+    """Whether a statement that is hot enough has what a trigger asks of the values in it."""
+    if rule.trigger.raising and isinstance(stmt, (ast.Assert, ast.If)) and not may_read(analysis, facts, stmt.test):
+        return False
+    return not rule.trigger.picking or (isinstance(stmt, ast.For) and analysis.elements.picked(facts, stmt) is not None)
+
+
+def may_read(analysis: Analysis, facts: FileFacts, test: ast.expr) -> bool:
+    """Whether a test may read values of a tensor: there is one in it, or a function of torch is called."""
+    for part in walk(test):
+        if isinstance(part, ast.Call) and (analysis.project.qualified(facts, part.func) or "").startswith("torch."):
+            return True
+        if isinstance(part, ast.expr) and analysis.values.of(facts, part).kind is Kind.TENSOR:
+            return True
+    return False
 
 
 def header(stmt: ast.stmt) -> list[ast.AST]:
