@@ -50,12 +50,12 @@ class Cache:
         Raises:
             OSError: no cache can be kept.
         """
+        key = make_key()
         place = os.path.abspath(folder) if folder is not None else os.path.join(root, FOLDER)
         if not os.path.isdir(place):
             os.makedirs(place)
             with open(os.path.join(place, ".gitignore"), "w", encoding="utf-8") as stream:
                 stream.write(_IGNORE)
-        key = make_key()
         path = path_of(place, str(root))
         tool = dict(_tool(plugins))
         stands_for = key_of(__version__, sys.version, *sorted(tool.values()))

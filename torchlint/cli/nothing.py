@@ -9,7 +9,7 @@ import os
 import sys
 
 from torchlint.cache.place import PROJECT, SETTINGS, common, folders_above, holds, project_root
-from torchlint.cache.world import LOOKED_FOR, SETTINGS_FILES, SUFFIXES
+from torchlint.cache.world import LOOKED_FOR, SETTINGS_FILES, SUFFIXES, open_file
 from torchlint.cli.flags import START
 from torchlint.cli.terminal import write_bytes
 from torchlint.settings.defaults import DEFAULT_EXCLUDE
@@ -69,7 +69,7 @@ def _files(paths: tuple[str, ...], isolated: bool) -> set[str]:
             wanted.add(absolute)
     project = _below(root) if holds(root, (*PROJECT, *SETTINGS)) else _beside(wanted)
     for file in wanted | project:
-        with open(file, "rb") as stream:
+        with open_file(file) as stream:
             text = stream.read()
             if WORD in text or text.startswith(WIDE):
                 raise _DoubtError
@@ -84,7 +84,7 @@ def _refuse_settings(path: str, isolated: bool) -> None:
         for name in () if isolated else SETTINGS_FILES:
             file = os.path.join(folder, name)
             if os.path.exists(file):
-                with open(file, "rb") as stream:
+                with open_file(file) as stream:
                     if name != "pyproject.toml" or b"torchlint" in stream.read():
                         raise _DoubtError
 
