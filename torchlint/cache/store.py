@@ -112,6 +112,16 @@ def write(path: str, key: bytes, runs: Sequence[Said], rest: bytes) -> None:
         raise
 
 
+def remove_strays(path: str) -> None:
+    """Remove what runs left beside a cache that were killed while they wrote it."""
+    import re
+
+    from torchlint.cache import strays
+
+    folder, name = os.path.split(path)
+    strays.remove_strays(folder, re.compile(rf"{re.escape(name)}\.(\d{{1,10}})-[0-9a-f]{{8}}\.tmp"))
+
+
 def _lengths(head: bytes) -> tuple[int, int]:
     if not head.startswith(_MAGIC) or len(head) != len(_MAGIC) + 3 * _SEAL:
         raise ValueError("no cache of this version")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from torchlint import __version__
 from torchlint.cache.key import data_folder, make_key
 from torchlint.cache.place import FOLDER
-from torchlint.cache.store import Said, packed_world, path_of, read_rest, read_runs, write
+from torchlint.cache.store import Said, packed_world, path_of, read_rest, read_runs, remove_strays, write
 from torchlint.cache.world import LOOKED_FOR, World, around, content
 from torchlint.cli.output import complain
 from torchlint.engine.memory import Memory, key_of
@@ -80,6 +80,7 @@ class Cache:
             if world is not None:
                 runs = [run for run in runs if run.key != wanted]
                 runs.insert(0, Said(wanted, code, self.told, packed_world(world)))
+        remove_strays(self.path)
         write(self.path, self.key, runs, self.memory.to_bytes())
 
 

@@ -221,7 +221,10 @@ class Run:
             folders = sorted({path.parent for path in wanted.values()})
             seen.update({str(folder): look(str(folder)) for folder in folders if str(folder) not in seen})
             files = {
-                _name(path, root): path for each in folders for path in sorted(each.glob("*.py")) if os.path.isfile(path)
+                _name(path, root): path
+                for each in folders
+                for path in sorted(each.glob("*.py"))
+                if os.path.isfile(path)
             }
         if self.memory is not None:
             self.memory.seen.update({f"d{folder}": told for folder, told in seen.items()})

@@ -9,6 +9,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from torchlint.cache import strays
 from torchlint.sources.decode import UndecodableError, read_any, to_bytes
 from torchlint.sources.text import Source
 
@@ -37,6 +38,8 @@ def replace_file(source_before: Source, source_after: Source) -> None:
     """
     target = Path(os.path.realpath(source_before.path))
     raw = _encoded(source_before, source_after)
+    if _on_disk(target) == raw:  # as another name of the same file, a hard link, was fixed
+        return
     _check_unchanged(target, source_before)
     import tempfile
 
@@ -61,23 +64,7 @@ def replace_file(source_before: Source, source_after: Source) -> None:
 
 def remove_strays(folder: Path) -> None:
     """Remove what runs left in a folder that were killed while they wrote there."""
-    with suppress(OSError), os.scandir(folder) as scan:
-        for entry in scan:
-            stray = _STRAY.fullmatch(entry.name)
-            if stray and entry.is_file(follow_symlinks=False) and not _is_running(int(stray[1])):
-                os.unlink(entry.path)
-
-
-def _is_running(process: int) -> bool:
-    if sys.platform == "win32":  # there a signal that asks would end the process
-        return True
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        return True
-    return True
+    strays.remove_strays(str(folder), _STRAY)
 
 
 def _overwrite(target: Path, raw: bytes) -> None:
@@ -113,14 +100,17 @@ def _bytes(source: Source) -> bytes:
         raise UnencodableError(str(error)) from error
 
 
-def _check_unchanged(target: Path, before: Source) -> None:
+def _on_disk(target: Path) -> bytes | None:
     try:
         # Opened for writing, because a replacement would also go over a file that is marked as read-only.
         with target.open("r+b") as stream:
-            unchanged = stream.read() == before.raw
+            return stream.read()
     except FileNotFoundError:
-        unchanged = False
-    if not unchanged:
+        return None
+
+
+def _check_unchanged(target: Path, before: Source) -> None:
+    if _on_disk(target) != before.raw:
         raise ChangedMeanwhileError(f"{before.name} was changed by someone else meanwhile and is left alone")
 
 
