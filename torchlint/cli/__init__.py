@@ -37,9 +37,9 @@ def main(args: Sequence[str] | None = None) -> int:
 def _open_streams() -> None:
     """Let what is written to a closed stream go nowhere, and not into the file that is opened next in its place."""
     if sys.stdout is None:
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  open to the end
     if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  the same
 
 
 def _run(args: list[str]) -> int:
