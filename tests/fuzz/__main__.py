@@ -19,8 +19,6 @@ from datetime import date
 from itertools import count
 from pathlib import Path
 
-import hostile
-
 from fuzz import kills
 from fuzz.execution import differences
 from fuzz.properties import linted
@@ -54,14 +52,12 @@ def main(arguments: Sequence[str]) -> int:
     tried, failed = _programs(options.seed, options.programs, begin + options.seconds, options.jobs, options.kind)
     minutes = (time.monotonic() - begin) / 60
     figures = {
-        "hostile texts": len(hostile.NESTED) * 2 + len(hostile.LONG) * 3 + len(hostile.HUGE),
         "random programs": sum(tried.values()),
         **{f"of these, kind {kind!r}": tried[kind] for kind in sorted(tried)},
         "programs with something wrong": failed,
-        "runs of --fix over 200 files killed": options.kills,
-        "of these, with something wrong after it": killed,
-        "runs killed while they kept results": options.kills,
-        "of these, with something wrong after it ": kept,
+        "runs of --fix over 200 files that were killed": options.kills,
+        "runs that were killed while they kept results": options.kills,
+        "killed runs with something wrong after them": killed + kept,
         "random inputs run before and after fixes": inputs,
         "of these, with other results": len(unequal),
     }
