@@ -355,20 +355,6 @@ def test_files_that_change_before_they_are_read(
     assert not any(problem.internal for problem in result.problems)
 
 
-@posix
-@pytest.mark.skipif("os.geteuid() == 0", reason="root reads and writes everything")
-def test_files_without_rights(tmp_path: Path) -> None:
-    for name, mode in {"secret.py": 0, "fast.py": 0o444, "free.py": 0o644}.items():
-        (tmp_path / name).write_text(AGENT)
-        (tmp_path / name).chmod(mode)
-    result = fixed(tmp_path)
-    assert [(problem.path, problem.internal) for problem in result.problems] == [
-        ("fast.py", False),
-        ("secret.py", False),
-    ]
-    assert list(result.fixed) == ["free.py"]
-
-
 def test_one_pass_for_all_files_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder on a full disk must not be linted anew for each of its files."""
     from torchlint.engine import run

@@ -24,7 +24,7 @@ _NAME = "torchlint-baseline.jsonl"
 
 
 @click.command(short_help="Take what is found today as known.")
-@click.argument("paths", nargs=-1, type=click.Path())
+@click.argument("paths", nargs=-1, type=click.Path(readable=False))
 @click.option("--baseline", "file", type=click.Path(path_type=Path, dir_okay=False), help="The file to write.")
 @click.option("--config", metavar="PATH|'KEY = VALUE'", multiple=True, help="A settings file, or one setting.")
 @click.option("--isolated", is_flag=True, help="Read no settings file.")

@@ -53,7 +53,7 @@ def replace_file(source_before: Source, source_after: Source) -> None:
         _copy_status(target, temporary)
         _check_unchanged(target, source_before)
         if target.stat().st_nlink > 1:
-            _overwrite(target, raw)
+            _overwrite(target, raw, source_before.raw)
         else:
             temporary.replace(target)
     finally:
@@ -67,8 +67,17 @@ def remove_strays(folder: Path) -> None:
     strays.remove_strays(str(folder), _STRAY)
 
 
-def _overwrite(target: Path, raw: bytes) -> None:
-    """Put other bytes into a file: all that come at once, then the end."""
+def _overwrite(target: Path, raw: bytes, before: bytes) -> None:
+    """Put other bytes into a file; where that fails, as on a full disk, those that it had."""
+    try:
+        _put(target, raw)
+    except OSError:
+        _put(target, before)
+        raise
+
+
+def _put(target: Path, raw: bytes) -> None:
+    """Write bytes into a file: all that come at once, then the end."""
     with target.open("r+b", buffering=0) as stream:
         done = 0
         while done < len(raw):

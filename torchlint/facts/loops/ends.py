@@ -18,7 +18,7 @@ from torchlint.facts.values.values import Values
 from torchlint.rule import Kind
 
 MOST_BINDINGS = 50
-"""Of a name that one function binds more often nothing is followed: no person writes that, and it would take minutes."""
+"""Of a name that one function binds more often nothing is followed: it would take long, and no person writes that."""
 _ADDING = frozenset({"append", "appendleft", "add", "insert", "extend", "put", "push"})
 _JOINING = frozenset(
     {"torch.cat", "torch.concat", "torch.hstack", "torch.vstack", "numpy.append", "numpy.concatenate", "numpy.vstack"}
