@@ -145,19 +145,25 @@ def _number(value: Value) -> float:
 def _connect(functions: list[_Function], callee: int, callers: dict[int, Value]) -> None:
     """Give the callers of a function their part of its cost."""
     function = functions[callee]
-    known = 0.0
+    known, counted = 0.0, 0.0
     for caller, edge in callers.items():
         if isinstance(edge, tuple) and len(edge) == _EDGE:
             calls, total = _number(edge[0]), _number(edge[3]) * _SECOND
         else:  # ``profile``, the slower sibling of cProfile, counts the calls of a pair but does not time them.
             calls = _number(edge)
             total = function.total_us * calls / max(1, function.calls)
+        counted += calls
         if caller != callee:
             functions[caller].edges.append(_Edge(callee, calls, total, total))
             known += total
-    if callers:
-        outer = max(0.0, 1 - known / function.total_us) if function.total_us else 0.0
-        function.outer = outer if outer > _OUTER_SHARE else 0.0
+    if not callers:
+        return
+    if function.recursive and function.calls > counted:
+        # ``exec``, which runs the program, and in it every import: the calls inside are no part beside the one around.
+        function.outer = 1.0
+        return
+    outer = max(0.0, 1 - known / function.total_us) if function.total_us else 0.0
+    function.outer = outer if outer > _OUTER_SHARE else 0.0
 
 
 class _Contexts:
@@ -172,6 +178,11 @@ class _Contexts:
     def __init__(self, functions: list[_Function]) -> None:
         self._functions = functions
         self._closed: list[tuple[float, int]] = []
+        self._above: dict[int, set[int]] = {}
+        self._callers: dict[int, set[int]] = {}
+        for caller, function in enumerate(functions):
+            for edge in function.edges:
+                self._callers.setdefault(edge.callee, set()).add(caller)
         self.all: list[_Context] = []
 
     def unfold(self) -> None:
@@ -192,7 +203,9 @@ class _Contexts:
                 self._descend(place, edge, edge.total_us * share)
             return
         kept = function.self_us * context.calls / max(1, function.calls)
-        for edge in sorted(function.edges, key=lambda edge: -edge.left_us):
+        above = self._reaching(context.function)
+        # What runs this function again lies around what does not: a network's ``forward`` around that of its layers.
+        for edge in sorted(function.edges, key=lambda edge: (edge.callee not in above, -edge.left_us)):
             budget = max(0.0, context.self_us - kept)
             if self._functions[edge.callee].recursive:
                 # Of such a pair the file has the time of the outermost calls only; inner ones are not left out of it.
@@ -201,6 +214,18 @@ class _Contexts:
                 amount = min(edge.left_us, budget)
                 edge.left_us -= amount
                 self._descend(place, edge, amount)
+
+    def _reaching(self, function: int) -> set[int]:
+        """All functions that run a function, through others or themselves."""
+        found = self._above.get(function)
+        if found is None:
+            found = self._above[function] = set()
+            waiting = [function]
+            while waiting:
+                new = self._callers.get(waiting.pop(), set()) - found
+                found |= new
+                waiting += new
+        return found
 
     def _descend(self, place: int, edge: _Edge, total_us: float) -> None:
         context = self.all[place]

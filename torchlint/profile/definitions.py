@@ -16,16 +16,20 @@ _FARTHEST = 25
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A function, or a file's own code: its qualified name and its rows, the first with its decorators."""
+    """A function, or a file's own code: its qualified name and its rows, the first with its decorators.
+
+    The body of a class, ``of_class``, runs as part of the function or file that ``name`` names.
+    """
 
     name: str
     line: int
     end: int
+    of_class: str = ""
 
     @property
     def short(self) -> str:
         """The name without classes and functions around it."""
-        return self.name.rpartition(".")[2]
+        return self.of_class or self.name.rpartition(".")[2]
 
     def holds(self, line: int) -> bool:
         """Whether a row is in it."""
@@ -33,7 +37,10 @@ class Definition:
 
 
 def definitions(path: Path, name: str) -> tuple[Definition, ...]:
-    """All functions of a file, outer ones before inner ones, first its own code; none where it cannot be read."""
+    """All functions and bodies of classes of a file, outer ones before inner ones, first its own code.
+
+    None where it cannot be read.
+    """
     try:
         tree = ast.parse(read_source(path, name).text)
     except (OSError, UndecodableError, SyntaxError, ValueError, RecursionError, MemoryError):
@@ -43,17 +50,21 @@ def definitions(path: Path, name: str) -> tuple[Definition, ...]:
 
 
 def _inside(tree: ast.Module) -> Iterator[Definition]:
-    waiting: list[tuple[ast.AST, str]] = [(tree, "")]
+    waiting: list[tuple[ast.AST, str, str]] = [(tree, "", MODULE)]
     while waiting:
-        parent, prefix = waiting.pop()
+        parent, prefix, home = waiting.pop()
         for node in ast.iter_child_nodes(parent):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
-                yield Definition(f"{prefix}{node.name}", first, node.end_lineno or node.lineno)
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                waiting.append((node, f"{prefix}{node.name}."))
+                name = f"{prefix}{node.name}"
+                first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+                last = node.end_lineno or node.lineno
+                if isinstance(node, ast.ClassDef):
+                    yield Definition(home, first, last, of_class=node.name)
+                else:
+                    yield Definition(name, first, last)
+                waiting.append((node, f"{name}.", home if isinstance(node, ast.ClassDef) else name))
             elif not isinstance(node, ast.expr):
-                waiting.append((node, prefix))
+                waiting.append((node, prefix, home))
 
 
 def is_nameless(name: str) -> bool:
@@ -64,10 +75,16 @@ def is_nameless(name: str) -> bool:
 def meant(known: tuple[Definition, ...], name: str, line: int) -> Definition | None:
     """The definition that a recorded name and line mean; a line of 0 is unknown.
 
-    The line may be any of the function. Where the file has changed since, the name decides.
+    The line may be any of the function. Where the file has changed since, the name decides. What a profile says of the
+    body of a class is that of the function or file it stands in.
     """
-    if not known:
-        return None
+    found = _recorded(known, name, line) if known else None
+    if found is None or not found.of_class:
+        return found
+    return next(one for one in known if one.name == found.name and not one.of_class)
+
+
+def _recorded(known: tuple[Definition, ...], name: str, line: int) -> Definition | None:
     if is_nameless(name):
         around = [one for one in known if one.holds(line)]
         return around[-1] if around and line else None
