@@ -239,11 +239,11 @@ def moved(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("moved")
-def test_paths_of_another_place_name_the_mapping_that_would_fit(stacked, small, capsys):
-    assert main(["profile", str(stacked)]) == 2
+def test_paths_of_another_place_name_the_mapping_that_would_fit(cprofiled, small, capsys):
+    assert main(["profile", str(cprofiled)]) == 2
     error = capsys.readouterr().err
     assert f"--map {small}=deep" in error
-    found, _ = told(capsys, stacked, "--map", f"{small}=deep")
+    found, _ = told(capsys, cprofiled, "--map", f"{small}=deep")
     assert groups(found)["TL201", "Policy.forward"]["function_calls"] == 60
 
 

@@ -55,14 +55,19 @@ class Measuring:
         """Read a profile, and map it onto the files that would be linted.
 
         Raises:
-            Failure: it is no profile, it is broken, or none of its functions is in these files.
+            Failure: it is no profile, it is broken, none of its functions is in these files, or there are none.
         """
         from torchlint.engine.run import linted_files
 
+        linted = linted_files(paths, settings, own)
+        for problem in linted.problems:
+            raise Failure(f"{problem.path}: {problem.message}")
+        if not linted.names:
+            raise Failure(f"no Python files found in {', '.join(map(str, paths))}")
         try:
             with _progress(trace) as progress:
                 profile = read(trace, progress)
-            files = [settings.root / name for name in linted_files(paths, settings, own).names]
+            files = [settings.root / name for name in linted.names]
             found = cls(profile, attribute(profile, settings.root, files, mapping))
         except ProfileError as error:
             raise Failure(str(error)) from error

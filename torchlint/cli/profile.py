@@ -11,7 +11,6 @@ import click
 
 from torchlint.cli import FAILED
 from torchlint.cli.checking import settings_of, start_of
-from torchlint.cli.failure import Failure
 from torchlint.cli.nearest import SELECTORS, Words
 from torchlint.cli.output import complain, write, write_file
 from torchlint.cli.printing import Volume
@@ -100,7 +99,7 @@ def _joined(trace: Path, mapping: tuple[str, ...], run: Run) -> tuple[Report, in
     """The profile joined to what is found, and the exit code.
 
     Raises:
-        Failure: the profile cannot be used, or there is nothing to lint.
+        Failure: the profile cannot be used.
     """
     import dataclasses
 
@@ -113,8 +112,6 @@ def _joined(trace: Path, mapping: tuple[str, ...], run: Run) -> tuple[Report, in
     result = run.lint(measuring.applied(plain, lowering=False))
     for problem in result.problems:
         complain(f"error: {problem.path}: {problem.message}")
-    if not result.files:
-        raise Failure(f"no Python files found in {', '.join(map(str, run.paths))}")
     with waiting("torchlint: comparing frequencies"):
         functions = survey(run.paths, plain, run.own)
     shown = os.path.relpath(trace)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from torchlint.profile.definitions import Definition, is_nameless, meant
 from torchlint.profile.errors import UnrelatedError
-from torchlint.profile.model import Attribution, Callee, Effect, FunctionCost, LineCost, OperatorCost, Profile
+from torchlint.profile.model import Attribution, Callee, Effect, FunctionCost, LineCost, OperatorCost, Pair, Profile
 from torchlint.profile.paths import Places, ProjectFile, Where, is_foreign
 
 _MOST_UNMATCHED = 10
@@ -41,6 +41,7 @@ def attribute(
         raise _unrelated(places, recorded)
     sums = _Sums(profile, matches)
     sums.add_nodes()
+    sums.add_callees()
     sums.add_operators()
     missed = {frame.file for frame, match in zip(profile.frames, matches, strict=True) if not match}
     return Attribution(
@@ -145,8 +146,6 @@ class _Sums:
             self._add_own(self._nearest[place], node.self_us)
             if owner >= 0:
                 self._add_total(place, outer, totals)
-            if node.parent >= 0:
-                self._add_callee(place)
         for cost, total in zip(self.costs, totals, strict=True):
             cost.total_us = max(cost.total_us, total)
 
@@ -178,14 +177,17 @@ class _Sums:
         if line and not same_line:
             self.costs[owner].lines.setdefault(line, _Time()).total_us += nodes[place].total_us
 
-    def _add_callee(self, place: int) -> None:
-        node = self._profile.nodes[place]
-        frame = self._profile.frames[node.frame]
-        caller = self.owners[self._profile.nodes[node.parent].frame]
-        if caller >= 0 and caller != self.owners[node.frame]:
-            time = self.costs[caller].callees.setdefault((frame.name, frame.file), _Time())
-            time.calls += node.calls
-            time.total_us += node.total_us
+    def add_callees(self) -> None:
+        """Add what functions called directly."""
+        nodes = self._profile.nodes
+        inner = (Pair(nodes[one.parent].frame, one.frame, one.calls, one.total_us) for one in nodes if one.parent >= 0)
+        for pair in self._profile.pairs or inner:
+            caller = self.owners[pair.caller]
+            if caller >= 0 and caller != self.owners[pair.callee]:
+                frame = self._profile.frames[pair.callee]
+                time = self.costs[caller].callees.setdefault((frame.name, frame.file), _Time())
+                time.calls += pair.calls
+                time.total_us += pair.total_us
 
     def add_operators(self) -> None:
         for one in self._profile.operators:

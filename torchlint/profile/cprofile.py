@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from torchlint.profile.effects import effect_of_call, is_torch_call
 from torchlint.profile.errors import ProfileError
 from torchlint.profile.marshalled import MarshalError, Value, loads
-from torchlint.profile.model import Effect, Frame, Node, Operator, Profile, Source
+from torchlint.profile.model import Effect, Frame, Node, Operator, Pair, Profile, Source
 from torchlint.profile.names import called_name, without_address
 
 # Contexts beyond this many are left folded into the one above.
@@ -102,6 +102,11 @@ def read_stats(data: bytes) -> Profile:
         order=(),
         threads=(),
         slices=(),
+        pairs=tuple(
+            Pair(caller, edge.callee, round(edge.calls), edge.total_us)
+            for caller, function in enumerate(functions)
+            for edge in function.edges
+        ),
     )
 
 

@@ -114,6 +114,16 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True)
+class Pair:
+    """All calls of one frame by another, in whatever context: ``caller`` and ``callee`` index ``Profile.frames``."""
+
+    caller: int
+    callee: int
+    calls: int
+    total_us: float
+
+
+@dataclass(frozen=True, slots=True)
 class Profile:
     """What one file says.
 
@@ -129,6 +139,7 @@ class Profile:
         frames, nodes, operators: what ran.
         order: names of the outermost operators of one typical step, in order; at most ``MOST_ORDER`` of them.
         threads: their names; ``Slice.thread`` is an index into them.
+        pairs: who called whom, where that is known better than from ``nodes``, whose contexts are shares (cProfile).
         slices: the largest of the timeline, by start; at most ``MOST_SLICES``. None where no order is known.
     """
 
@@ -145,6 +156,7 @@ class Profile:
     order: tuple[str, ...]
     threads: tuple[str, ...]
     slices: tuple[Slice, ...]
+    pairs: tuple[Pair, ...] = ()
 
 
 MOST_ORDER = 20_000

@@ -12,7 +12,16 @@ from torchlint.rule.frequency import Observed, Ran
 _TORCH = re.compile(r"(^|[/\\])torch[/\\]")
 _OPTIMIZER = re.compile(r"(^|[/\\])torch[/\\]optim[/\\](?!lr_scheduler|swa_utils)")
 _BACKWARD = re.compile(r"(^|[/\\])torch[/\\]_tensor\.py$")
-_COMPILED = re.compile(r"(^|[/\\])torch[/\\]_dynamo[/\\]")
+# What runs where compiled code does, and what compiles it; to import these modules means nothing.
+_COMPILED = frozenset(
+    {
+        ("eval_frame.py", "compile_wrapper"),
+        ("convert_frame.py", "_compile"),
+        ("output_code.py", "__call__"),
+        ("runtime_wrappers.py", "runtime_wrapper"),
+    }
+)
+_REGION = "Torch-Compiled Region"
 _ANNOTATION = "Optimizer.step#"
 # Below this a profile is too short to say how often anything runs.
 _ENOUGH = 8
@@ -87,7 +96,8 @@ def counts_all(profile: Profile, attribution: Attribution) -> bool:
     """
     if not profile.stacks or profile.source is Source.SAMPLES or attribution.unmatched:
         return False
-    return not any(_COMPILED.search(frame.file) for frame in profile.frames)
+    compiled = any((re.split(r"[/\\]", frame.file)[-1], frame.name) in _COMPILED for frame in profile.frames)
+    return not compiled and not any(each.name.startswith(_REGION) for each in profile.operators)
 
 
 def _environment_steps(profile: Profile) -> int:
