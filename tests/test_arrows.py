@@ -48,7 +48,15 @@ ALLOWED = {
         "torchlint.report",
         "torchlint.settings.model",
     ),
-    "torchlint.profile": ("torchlint.rule", "torchlint.sources", "torchlint.engine"),
+    "torchlint.profile": ("torchlint.rule", "torchlint.sources", "torchlint.engine", "torchlint.report"),
+    "torchlint.verify": (
+        "torchlint.rule",
+        "torchlint.cache.digest",
+        "torchlint.sources",
+        "torchlint.engine",
+        "torchlint.report",
+        "torchlint.settings.root",
+    ),
     "torchlint.server": (
         "torchlint.rule",
         "torchlint.sources",

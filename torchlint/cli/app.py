@@ -36,6 +36,7 @@ application.add_command(check)
 application.lazy = {
     "rule": "torchlint.cli.rule",
     "bench": "torchlint.cli.bench",
+    "verify": "torchlint.cli.verify",
     "baseline": "torchlint.cli.baseline",
     "profile": "torchlint.cli.profile",
     "config": "torchlint.cli.config",

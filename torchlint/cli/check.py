@@ -46,7 +46,7 @@ def _flag(*names: str, text: str) -> Callable[[FC], FC]:
     return click.option(*names, is_flag=True, default=None, help=text)
 
 
-def _expanded(argument: str) -> list[str]:
+def expanded(argument: str) -> list[str]:
     """The lines of the file that ``@FILE`` names: more arguments than a command line holds, one a line."""
     if not argument.startswith("@") or os.path.exists(argument):
         return [argument]
@@ -62,7 +62,7 @@ class _Check(Sectioned):
         """Let ``--add-noqa`` stand alone: what follows it is a path and no reason."""
         end = args.index("--") if "--" in args else len(args)
         args[:end] = [f"{arg}=" if arg == "--add-noqa" else arg for arg in args[:end]]
-        return super().parse_args(ctx, [word for arg in args for word in _expanded(arg)])
+        return super().parse_args(ctx, [word for arg in args for word in expanded(arg)])
 
     sections: ClassVar[Mapping[str, Sequence[str]]] = {
         "Fixes": ("fix", "unsafe_fixes", "accept", "diff", "fix_only", "show_fixes", "fixable", "unfixable"),

@@ -143,7 +143,7 @@ def start_of(paths: Sequence[str], stdin_filename: Path | None) -> Path:
 
 
 def _around(paths: Sequence[str], file: Path) -> Path:
-    """Where the settings of the run are looked for that would lint a file: in what is linted, if the file is in there."""
+    """Where settings are looked for: where those of a run over the paths are, if it would lint the file."""
     start = Path(common(paths or [os.curdir]))
     return start if file.is_relative_to(start) else file
 

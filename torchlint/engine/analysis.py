@@ -279,7 +279,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         regrowth=Regrowth(loops),
         queues=Queues(values, graph),
         hoards=Hoards(values, graph, found),
-        waiting=Waiting(values),
+        waiting=Waiting(values, sides),
         indexing=Indexing(values),
         compiling=Compiling.of(project, graph, values, found, mentions),
         groups=graph.groups,

@@ -189,7 +189,11 @@ class Heat:
     def _start(self) -> None:
         for scope, entry in self.roots.protocols.items():
             frequency = self.observed.held(scope, entry.frequency)
-            self.entries[scope] = Entry(frequency, label=f"called by {entry.framework}", kinds=entry.kinds)
+            given = Entry(frequency, label=f"called by {entry.framework}", kinds=entry.kinds)
+            if scope.yields:  # the framework draws the items, of which a call gives many
+                self.items[scope] = given
+                given = replace(given, frequency=min(given.frequency, Frequency.EPISODE))
+            self.entries[scope] = given
         for facts in self.project.files.values():
             for scope in facts.scopes:
                 if scope.kind == "function" and (
