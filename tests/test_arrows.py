@@ -53,7 +53,7 @@ ALLOWED = {
         "torchlint.report",
         "torchlint.settings.model",
     ),
-    "torchlint.profile": ("torchlint.rule", "torchlint.sources", "torchlint.engine"),
+    "torchlint.profile": ("torchlint.rule", "torchlint.sources", "torchlint.engine", "torchlint.report"),
     "torchlint.verify": (
         "torchlint.rule",
         "torchlint.cache.digest",
