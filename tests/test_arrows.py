@@ -48,7 +48,7 @@ ALLOWED = {
         "torchlint.report",
         "torchlint.settings.model",
     ),
-    "torchlint.profile": ("torchlint.rule", "torchlint.sources", "torchlint.engine"),
+    "torchlint.profile": ("torchlint.rule", "torchlint.sources", "torchlint.engine", "torchlint.report"),
     "torchlint.verify": (
         "torchlint.rule",
         "torchlint.cache.digest",
