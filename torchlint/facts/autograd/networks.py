@@ -147,18 +147,25 @@ class Networks:
         return isinstance(origin.root, Binding) and origin.made is None
 
     def _copy(self, origin: Origin) -> bool:
-        """Whether a module is made as a copy of another, or written over from one."""
+        """Whether a module is made as a copy of one that is trained, or written over from one."""
         found = self._copied.get(origin)
         if found is None:
-            made = self.tracer.made(origin)
-            found = self._copied[origin] = self._tied(origin, self.table.copied) in (_Tie.WHOLE, _Tie.PART) or any(
-                value is not None and self._copies(facts, value) for facts, value in made
-            )
+            found = self._copied[origin] = self._is_copy(origin)
         return found
 
+    def _is_copy(self, origin: Origin) -> bool:
+        for other, sources in self.table.copied.items():
+            if self._tie(origin, other) in (_Tie.WHOLE, _Tie.PART) and self._any_trained(sources):
+                return True
+        return any(value is not None and self._copies(facts, value) for facts, value in self.tracer.made(origin))
+
     def _copies(self, facts: FileFacts, value: ast.expr) -> bool:
-        calls = (part for part in walk(value) if isinstance(part, ast.Call))
-        return any(self.project.qualified(facts, call.func) == "copy.deepcopy" for call in calls)
+        calls = [part for part in walk(value) if isinstance(part, ast.Call) and part.args]
+        copies = [call for call in calls if self.project.qualified(facts, call.func) == "copy.deepcopy"]
+        return any(self._any_trained(self.tracer.of(facts, call.args[0])) for call in copies)
+
+    def _any_trained(self, origins: Iterable[Origin]) -> bool:
+        return any(self._trained(origin) is not _Tie.NONE for origin in origins)
 
     # ties -----------------------------------------------------------------------------------------------------------
 

@@ -117,6 +117,8 @@ class Places:
             elif isinstance(current, (ast.comprehension, *COMPREHENSIONS)):
                 local.loops += int(_runs_per_element(current, child, facts.parent.get(current)))
             else:
+                if child in self.roots.aside:
+                    local.limit(Frequency.EPISODE, current)
                 bound = _bound(current, child, facts)
                 if bound is Frequency.ONCE and current in self.roots.updating and not _is_debug(current):
                     bound = Frequency.UPDATE  # every so many batches or steps, but then for a gradient update

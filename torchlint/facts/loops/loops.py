@@ -12,7 +12,7 @@ from torchlint.facts.code.model import COMPREHENSIONS, Bind, Binding, FileFacts
 from torchlint.facts.code.nesting import OUTSIDE, LoopNode, around, head, inside, stored_before
 from torchlint.facts.code.reach import Rounds
 from torchlint.facts.code.tree import children
-from torchlint.facts.loops.ends import Ends, Follower
+from torchlint.facts.loops.ends import MOST_BINDINGS, Ends, Follower
 from torchlint.facts.loops.joining import Joining
 from torchlint.facts.state.effects import PARAMETERS, Effects, Sides, nodes_of
 from torchlint.facts.values.values import Values
@@ -210,7 +210,7 @@ class _Needing:
 
     Attributes:
         item: the element that the loop is at is among it. turned: a name from the round before is.
-        unknown: something that a name is bound to without a value is. outer: names that are bound outside of the loop.
+        unknown: a name that is bound without a value, or too often, is. outer: names that are bound outside of the loop.
         chains: attributes of such names, with their texts. calls: all calls.
     """
 
@@ -261,6 +261,9 @@ class _Needing:
                 self.calls.append(part)
 
     def _name(self, name: ast.Name) -> None:
+        if len(self.facts.scope_of(name).function.bindings.get(name.id, ())) > MOST_BINDINGS:
+            self.unknown = True
+            return
         bindings = self.loops.values.project.reaching(self.facts, name).bindings
         turns = self._rounds(name)
         for binding in bindings:
