@@ -9,10 +9,11 @@ import os
 import sys
 
 from torchlint.cache.place import PROJECT, SETTINGS, common, folders_above, holds, project_root
-from torchlint.cache.world import LOOKED_FOR, SETTINGS_FILES, SUFFIXES
+from torchlint.cache.world import LOOKED_FOR, SETTINGS_FILES, SUFFIXES, open_file
 from torchlint.cli.flags import START
 from torchlint.cli.terminal import write_bytes
 from torchlint.settings.defaults import DEFAULT_EXCLUDE
+from torchlint.sources.wide import is_wide
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 # Without it a file is of no interest to any rule of the default set; a test holds the rules to it.
 WORD = b"torch"
-# In UTF-16 and UTF-32 no word is found; that Python does not read them is for the engine to tell.
-WIDE = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
 _MOST_FILES = 200
 _CHANGING_NOTHING = frozenset({"paths", "isolated", "quiet", "silent", "no_cache", "cache_dir", "jobs"})
 
@@ -69,9 +68,9 @@ def _files(paths: tuple[str, ...], isolated: bool) -> set[str]:
             wanted.add(absolute)
     project = _below(root) if holds(root, (*PROJECT, *SETTINGS)) else _beside(wanted)
     for file in wanted | project:
-        with open(file, "rb") as stream:
+        with open_file(file) as stream:
             text = stream.read()
-            if WORD in text or text.startswith(WIDE):
+            if WORD in text or is_wide(text):
                 raise _DoubtError
     return wanted
 
@@ -84,7 +83,7 @@ def _refuse_settings(path: str, isolated: bool) -> None:
         for name in () if isolated else SETTINGS_FILES:
             file = os.path.join(folder, name)
             if os.path.exists(file):
-                with open(file, "rb") as stream:
+                with open_file(file) as stream:
                     if name != "pyproject.toml" or b"torchlint" in stream.read():
                         raise _DoubtError
 
