@@ -22,6 +22,8 @@ from torchlint.rule import Kind, Value
 
 PARAMETERS = "<parameters>"
 """The state that optimizers change and networks read."""
+EVERYTHING = "<everything>"
+"""Stands for all state there is."""
 
 _PURE = ("builtins.", "torch.", "numpy.", "math.", "itertools.", "operator.", "copy.", "time.", "collections.")
 _DRAWING = re.compile(r"^(numpy\.random\.|torch\.(rand|normal|multinomial|bernoulli|poisson)|builtins\.(next|input)$)")
@@ -59,6 +61,10 @@ class Effects:
 
 _NONE = Effects()
 _UNKNOWN = Effects(known=False)
+_ANYTHING = Effects(frozenset({EVERYTHING}), frozenset({EVERYTHING}), known=False, draws=True)
+# A function that touches more pieces of state than this may touch anything: in a large project what it calls leads to
+# half of the project, and to list that for each function would cost the square of its size.
+_MANY = 200
 
 
 def together(parts: Iterable[Effects]) -> Effects:
@@ -117,6 +123,8 @@ class Sides:
 
     def overlaps(self, one: str, others: frozenset[str]) -> bool:
         """Whether a piece of state is, holds, or is part of one of others."""
+        if EVERYTHING in others or (one == EVERYTHING and others):
+            return True
         holding = self._holding.get(others)
         if holding is None:
             holding = self._holding[others] = frozenset(whole for text in others for whole in _wholes(text))
@@ -242,6 +250,8 @@ class Sides:
     def _function(self, function: Scope) -> Effects:
         """The effects of a function on what outlives its call, in names of its parameters and of the module."""
         found = self.of(function.file, _body(function.node))
+        if EVERYTHING in found.reads or len(found.reads) + len(found.writes) > _MANY:
+            return _ANYTHING
         own = {name for name, bound in function.bindings.items() if bound[0].how is not Bind.PARAM}
         kept = [frozenset(text for text in texts if text.partition(".")[0] not in own) for texts in _both(found)]
         return Effects(kept[0], kept[1], found.known, found.draws)
