@@ -25,6 +25,7 @@ class Flags:
     cap: Callable[[FileFacts, ast.AST], Frequency | None]
     _asked: set[tuple[ast.AST, bool]] = field(default_factory=set)
     _latches: dict[Scope, frozenset[str]] = field(default_factory=dict)
+    _false: dict[FileFacts, frozenset[str]] = field(default_factory=dict)
 
     def limit(self, facts: FileFacts, test: ast.expr, truth: bool) -> Frequency | None:
         """The most often that a test has a truth value, ``None`` when nothing is known that limits it."""
@@ -91,7 +92,20 @@ class Flags:
         owner = method.method_of
         if owner is None or not isinstance(test.value, ast.Name) or test.value.id != method.self_name:
             return False
-        return any(test.attr in self._latched(cls) for cls in self.project.family(owner.dotted))
+        family = self.project.family(owner.dotted)
+        return any(test.attr in self._ever_false(cls.file) and test.attr in self._latched(cls) for cls in family)
+
+    def _ever_false(self, facts: FileFacts) -> frozenset[str]:
+        """The attributes that a file sets to false anywhere; soon told, and few others need a closer look."""
+        found = self._false.get(facts)
+        if found is None:
+            own = ((attr, each) for scope in facts.scopes for attr, stores in scope.stores.items() for each in stores)
+            others = ((attr, each) for attr, stores in facts.outside.items() for _, each in stores)
+            stored = (*own, *others)
+            found = self._false[facts] = frozenset(
+                attr for attr, store in stored if store.binding.value is not None and _is_false(store.binding.value)
+            )
+        return found
 
     def _latched(self, cls: Scope) -> frozenset[str]:
         """The attributes that a method of a class clears where it finds them set, and that no such method sets."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from torchlint.facts.code.model import COMPREHENSIONS, FileFacts
 from torchlint.facts.code.nesting import LOOPS, around, head, inside, stored_before
-from torchlint.facts.code.reach import rounds
 from torchlint.facts.code.tree import children, walk
 from torchlint.facts.hotness.guards import names_in
 from torchlint.facts.loops.joining import JOINS
@@ -61,11 +60,12 @@ class Regrowth:
         """Whether a round finds what the round before left."""
         if stored_before(facts, stmt, text, loop) is not None:
             return False
-        bindings = self.loops.values.project.reaching(facts, root).bindings
+        project = self.loops.values.project
+        bindings = project.reaching(facts, root).bindings
+        turns = project.rounds(facts, root, loop)
         if text == root.id:
-            return any(binding.stmt is stmt for binding in rounds(facts, root, loop).before)
+            return any(binding.stmt is stmt for binding in turns.before)
         body = set(nodes_of(inside(loop)))
-        turns = rounds(facts, root, loop)
         return bool(turns.before) or not any(binding.stmt in body or binding.stmt is loop for binding in bindings)
 
     def _reads(self, facts: FileFacts, stmt: ast.Assign, root: ast.Name, loop: _Loop) -> Iterator[ast.AST]:
