@@ -67,6 +67,7 @@ class _Check(Sectioned):
     sections: ClassVar[Mapping[str, Sequence[str]]] = {
         "Fixes": ("fix", "unsafe_fixes", "accept", "diff", "fix_only", "show_fixes", "fixable", "unfixable"),
         "Rules": ("select", "ignore", "extend_select", "per_file_ignores", "preview"),
+        "Measured": ("profile", "mapping"),
         "Known findings": ("baseline", "since", "add_noqa", "ignore_noqa"),
         "Files": ("exclude", "extend_exclude", "force_exclude", "respect_gitignore", "stdin_filename", "no_context"),
         "Settings": ("config", "isolated", "device", "target_torch", "target_version"),
@@ -92,7 +93,7 @@ class _Check(Sectioned):
     short_help="Lint Python files and folders, and fix them.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.argument("paths", nargs=-1, type=click.Path())
+@click.argument("paths", nargs=-1, type=click.Path(readable=False))
 @_flag("--fix", text="Apply the fixes that change nothing but the time, and those accepted.")
 @_flag("--unsafe-fixes", text="Take every fix, whatever it may change.")
 @_list_option("--accept", kind=_CHANGE, text="Take the fixes that change no more than this, e.g. rounding,validation.")
@@ -129,6 +130,10 @@ class _Check(Sectioned):
 @choice_option("--fail-level", choices=FAIL_LEVELS, text="The least level that makes the exit code 1.")
 @_flag("-e", "--exit-zero", text="Exit with 0 even if there are findings.")
 @_flag("--exit-non-zero-on-fix", text="Exit with 1 if something was fixed, even if nothing is left.")
+@click.option("--profile", type=click.Path(path_type=Path), help="Rank by what a profile of the program says.")
+@click.option(
+    "--map", "mapping", metavar="FROM=TO", multiple=True, help="What a prefix of paths in the profile is here."
+)
 @click.option("--explain-hot", metavar="FILE:LINE", help="Say how often a line runs, and why.")
 @choice_option("--device", choices=DEVICES, text="Where the code runs; auto: what it says itself.")
 @click.option(
@@ -174,6 +179,7 @@ def check(**given: Any) -> int:
       torchlint check --select TL1,legacy-tensor-constructor
       torchlint check --since origin/main      only what this branch changed
       torchlint check --explain-hot agent.py:88
+      torchlint check --profile train.prof     costliest first, as measured
       torchlint check @files.txt               arguments from a file, one a line
       torchlint check - --stdin-filename agent.py < agent.py
 
