@@ -31,7 +31,7 @@ NOISE = "USDT:"
 
 
 def prepared(work: Path) -> tuple[Path, Mapping[str, str]]:
-    """The folder in which the commands run, and their environment, with this ``python`` and this ``torchlint``."""
+    """The folder in which the commands run, and their environment: with this ``python`` and this ``torchlint``."""
     project = work / "agent"
     shutil.copytree(EXAMPLES / "agent", project, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(EXAMPLES / "steady.py", project)

@@ -39,7 +39,8 @@ class Trigger:
         statements: names of statement node types (``If``, ``Assert``, ``With``, ``FunctionDef``, ``While``).
         mentions: of these statements only those whose header (test, items, decorators) has one of these
             qualified names.
-        raising: of these statements only asserts and those whose body exists to raise, where the test may read a tensor.
+        raising: of these statements only asserts and those whose body exists to raise, where the test may read a
+            tensor.
         picking: of ``for`` statements only those that compute with elements of tensors (see ``Site.picked``).
         bool_subscripts: subscripts whose index is proven a boolean tensor; the site's node is the subscript.
         scalar_subscripts: subscripts with an index that is proven a 0-d tensor; the site's node is the subscript.
