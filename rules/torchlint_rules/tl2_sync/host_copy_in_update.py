@@ -114,7 +114,7 @@ class HostCopyInUpdate(Rule):
             return
         what = _copy(site, call)
         if what and not site.copying():
-            uses = site.uses(call)
+            uses = site.uses(call, _ENDS)
             # What code that acts gives back is acted upon; what an update gives back are its metrics.
             if Use.LOGGED in uses and uses <= _ENDS and not (Use.RETURNED in uses and site.acting()):
                 yield Report(call, _MESSAGE.format(what=what))

@@ -210,7 +210,7 @@ class _Needing:
 
     Attributes:
         item: the element that the loop is at is among it. turned: a name from the round before is.
-        unknown: a name that is bound without a value, or too often, is. outer: names that are bound outside of the loop.
+        unknown: a name that is bound without a value, or too often, is. outer: names bound outside of the loop.
         chains: attributes of such names, with their texts. calls: all calls.
     """
 
