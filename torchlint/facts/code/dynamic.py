@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torchlint.facts.code.callers import passed
-from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.join import join
 from torchlint.rule import UNKNOWN, Kind, Value
