@@ -267,7 +267,10 @@ class Sides:
                 if root not in bases:
                     bases[root] = self._given(facts, call, target, root)
                 given = bases[root]
-                names.update((text,) if given is None else (_shortened(f"{base}{dot}{rest}") for base in given))
+                if given is None:
+                    names.add(text)
+                else:
+                    names.update([_shortened(base + dot + rest) for base in given])
             found.append(frozenset(names))
         return Effects(found[0], found[1], effects.known, effects.draws)
 
@@ -303,7 +306,7 @@ def _both(effects: Effects) -> tuple[frozenset[str], frozenset[str]]:
 
 def _shortened(text: str) -> str:
     """A chain of at most four names, for state that is nested in state may be so without end."""
-    return ".".join(text.split(".")[:4])
+    return ".".join(text.split(".")[:4]) if text.count(".") > 3 else text
 
 
 def _last(node: ast.expr) -> str:
