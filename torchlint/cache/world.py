@@ -131,7 +131,7 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
     Raises:
         OSError: it cannot be read, or is no regular file.
     """
-    if not stat.S_ISREG(os.stat(path).st_mode):
+    if "\0" in os.fspath(path) or not stat.S_ISREG(os.stat(path).st_mode):
         raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
     return open(path, "rb")
 
