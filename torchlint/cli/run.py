@@ -23,6 +23,7 @@ from torchlint.sources.globs import Globs
 
 if TYPE_CHECKING:
     from torchlint.cli.keeping import Cache
+    from torchlint.cli.measuring import Measuring
     from torchlint.engine.memory import Memory
     from torchlint.settings.load import Nested
 
@@ -48,7 +49,7 @@ class Run:
     Attributes:
         paths: what to lint. settings: of the run. own: gives the settings of each file.
         volume: how much to say. statistics: counts in the place of findings.
-        keeping: what is kept of the run.
+        keeping: what is kept of the run. measuring: the profile that findings are ranked by.
     """
 
     paths: Sequence[Path]
@@ -57,6 +58,7 @@ class Run:
     volume: Volume
     statistics: bool = False
     keeping: Keeping = field(default_factory=Keeping)
+    measuring: Measuring | None = None
 
     def check(self) -> int:
         """Lint files and folders, print what was found, and return the exit code.
@@ -76,6 +78,8 @@ class Run:
 
     def _checked(self, result: Result) -> int:
         """Print a result, and judge it."""
+        if self.measuring is not None:
+            self.measuring.tell(result)
         Printer(self.settings, sys.stdout, self.volume, self.statistics).show(result)
         self.warn_of_nothing(result)
         return exit_code(result, self.settings)
@@ -189,8 +193,10 @@ def _left_out(path: Path, settings: Settings) -> bool:
     return settings.force_exclude and Globs(patterns, settings.root).covers(path)
 
 
-def describe_hotness(path: Path, cell: int | None, row: int, settings: Settings) -> int:
+def describe_hotness(path: Path, cell: int | None, row: int, paths: Sequence[Path], settings: Settings) -> int:
     """Print how often a line of a file, or of a cell of a notebook, runs, and every path of calls that makes it so.
+
+    ``paths`` is what is linted.
 
     Raises:
         Failure: there is no code on that line.
@@ -202,7 +208,7 @@ def describe_hotness(path: Path, cell: int | None, row: int, settings: Settings)
     name = f"{_name(path, settings.root)}:{f'cell {cell}:' if cell else ''}{row}"
     try:
         with waiting("torchlint: reading the project"):
-            why = explain_hot(path, row, settings, cell=cell)
+            why = explain_hot(path, row, settings, paths=paths, cell=cell)
     except NoCodeError as error:
         raise Failure(f"--explain-hot: {error}") from error
     text = render(name, why, color=look.color, unicode=look.unicode, width=look.width)
