@@ -59,7 +59,7 @@ def build(tree: Path, what: str, out: Path) -> None:
 
 
 def ours(root: Path) -> set[str]:
-    """What must be in the wheel: modules, tables, parts of pages and markers of the two packages, by their paths there."""
+    """What must be in the wheel: modules, tables, parts of pages and markers, by their paths there."""
     folders = {"torchlint": root / "torchlint", "torchlint_rules": root / "rules" / "torchlint_rules"}
     return {
         f"{name}/{path.relative_to(folder).as_posix()}"
