@@ -55,12 +55,13 @@ def main(arguments: Sequence[str]) -> int:
         "random programs": sum(tried.values()),
         **{f"of these, kind {kind!r}": tried[kind] for kind in sorted(tried)},
         "programs with something wrong": failed,
-        "runs of --fix over 200 files that were killed": options.kills,
-        "runs that were killed while they kept results": options.kills,
-        "killed runs with something wrong after them": killed + kept,
         "random inputs run before and after fixes": inputs,
         "of these, with other results": len(unequal),
     }
+    if options.kills:
+        figures["runs of --fix over 200 files that were killed"] = options.kills
+        figures["runs that were killed while they kept results"] = options.kills
+        figures["killed runs with something wrong after them"] = killed + kept
     for name, value in figures.items():
         print(f"{value:>9,}  {name}")
     print(f"{minutes:.0f} minutes; seed {options.seed}")
