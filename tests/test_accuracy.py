@@ -37,7 +37,7 @@ def test_every_verdict_is_one_of_two_and_says_why(root: Path) -> None:
         rows = list(csv.DictReader(file))
     assert rows
     assert {row["verdict"] for row in rows} <= {"right", "wrong"}
-    assert all(row["why"] and row["line"].isdecimal() and row["file"].endswith(".py") for row in rows)
+    assert all(row["why"] and row["line"].isdecimal() and row["file"].endswith((".py", ".ipynb")) for row in rows)
 
 
 def test_a_printed_table_becomes_markdown(accuracy: ModuleType) -> None:
