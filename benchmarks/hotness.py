@@ -299,7 +299,7 @@ def reasons() -> dict[tuple[str, str, str], str]:
 
 
 def gross(functions: Sequence[Function]) -> dict[tuple[str, str, str], Function]:
-    """The functions that are misjudged in every run: in the one in which they ran most often."""
+    """The functions that are misjudged in the run in which they ran most often."""
     return {(each.code, each.file, each.name): each for each in functions if each.misjudged(each.most)}
 
 
@@ -328,7 +328,7 @@ def text(data: Mapping, why: Mapping[tuple[str, str, str], str]) -> str:
         agreement(data, functions),
         "Of all functions, each in the run that called it most often:",
         matrix(functions),
-        "Misjudged in all runs:",
+        "Misjudged in that run:",
         misjudged(functions, why),
         never(functions, why),
     ]
@@ -381,7 +381,15 @@ def misjudged(functions: Sequence[Function], why: Mapping[tuple[str, str, str], 
         assert ran is not None
         rates = (f"{ran.calls / clock:.2g}" for clock in (ran.all_steps, ran.all_updates))
         reason = why.get(key, "not explained")
-        rows.append([f"`{each.name}` ({each.file})", each.predicted.phrase, PHRASES[ran.often], *rates, reason])
+        rows.append(
+            [
+                f"`{each.name}` ({each.file.rpartition('/')[2]})",
+                each.predicted.phrase,
+                PHRASES[ran.often],
+                *rates,
+                reason,
+            ]
+        )
     header = ["function", "predicted", "ran", "calls per step", "calls per update", "why"]
     return markdown(header, rows)
 

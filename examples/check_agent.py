@@ -1,4 +1,4 @@
-"""A check of examples/agent for ``torchlint verify``: run it in that folder. It trains shortly, and prints the speed."""
+"""A check of examples/agent for ``torchlint verify``, run in that folder: it trains shortly and prints the speed."""
 
 import contextlib
 import io
@@ -10,7 +10,7 @@ from config import Config
 from networks import QNetwork
 from train import train
 
-UPDATES = 60
+UPDATES = 200
 
 
 def check_bad_observations() -> None:
@@ -26,11 +26,13 @@ def check_bad_observations() -> None:
 
 def check_training() -> None:
     """The loss must stay small; says how many updates are made in a second of the processor's time."""
-    start = time.process_time()
     with contextlib.redirect_stdout(io.StringIO()):
+        train(Config(updates=5))  # what torch does once is not timed
+        start = time.process_time()
         losses = train(Config(updates=UPDATES))
+    seconds = time.process_time() - start
     assert max(losses) < 10, max(losses)
-    print(f"updates per second: {UPDATES / (time.process_time() - start):.1f}")
+    print(f"updates per second: {UPDATES / seconds:.1f}")
 
 
 if __name__ == "__main__":

@@ -59,13 +59,13 @@ def build(tree: Path, what: str, out: Path) -> None:
 
 
 def ours(root: Path) -> set[str]:
-    """What must be in the wheel: every module, table and marker of the two packages, by its path there."""
+    """What must be in the wheel: modules, tables, parts of pages and markers, by their paths there."""
     folders = {"torchlint": root / "torchlint", "torchlint_rules": root / "rules" / "torchlint_rules"}
     return {
         f"{name}/{path.relative_to(folder).as_posix()}"
         for name, folder in folders.items()
         for path in folder.rglob("*")
-        if path.suffix in (".py", ".json") or path.name == "py.typed"
+        if path.suffix in (".py", ".json", ".css", ".js") or path.name == "py.typed"
     }
 
 

@@ -1,4 +1,4 @@
-"""What bounds the cost of a large project: questions that lead too far get the answer that promises nothing."""
+"""What keeps a large project cheap: questions that lead too far get the answer that promises nothing."""
 
 from __future__ import annotations
 

@@ -55,12 +55,13 @@ def main(arguments: Sequence[str]) -> int:
         "random programs": sum(tried.values()),
         **{f"of these, kind {kind!r}": tried[kind] for kind in sorted(tried)},
         "programs with something wrong": failed,
-        "runs of --fix over 200 files that were killed": options.kills,
-        "runs that were killed while they kept results": options.kills,
-        "killed runs with something wrong after them": killed + kept,
         "random inputs run before and after fixes": inputs,
         "of these, with other results": len(unequal),
     }
+    if options.kills:
+        figures["runs of --fix over 200 files that were killed"] = options.kills
+        figures["runs that were killed while they kept results"] = options.kills
+        figures["killed runs with something wrong after them"] = killed + kept
     for name, value in figures.items():
         print(f"{value:>9,}  {name}")
     print(f"{minutes:.0f} minutes; seed {options.seed}")
@@ -86,8 +87,9 @@ def _killed(seed: str, runs: int) -> tuple[int, int]:
     choice = random.Random(seed)
     with tempfile.TemporaryDirectory() as name:
         fixing = kills.wrong(runs, choice, kills.Fixing.measure(Path(name, "fixed")))
+        print("\n".join([*fixing, f"{runs} runs of --fix killed"]), flush=True)
         keeping = kills.wrong(runs, choice, kills.Keeping.measure(Path(name, "kept")))
-    print("".join(f"{told}\n" for told in (*fixing, *keeping)), end="", flush=True)
+        print("\n".join([*keeping, f"{runs} runs that keep results killed"]), flush=True)
     return len(fixing), len(keeping)
 
 

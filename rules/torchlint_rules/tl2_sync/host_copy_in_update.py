@@ -115,7 +115,7 @@ class HostCopyInUpdate(Rule):
             return
         what = _copy(site, call)
         if what and not site.copying():
-            uses = site.uses(call)
+            uses = site.uses(call, _ENDS)
             # What code that acts gives back is acted upon, unless it is kept: metrics are, and updates give them back.
             acted_upon = Use.RETURNED in uses and site.acting() and not _recorded(site, call)
             if Use.LOGGED in uses and uses <= _ENDS and not acted_upon:
