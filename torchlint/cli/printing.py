@@ -8,7 +8,6 @@ import os
 import shlex
 import sys
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
@@ -16,6 +15,7 @@ from torchlint import __version__
 from torchlint.cli.output import append_file, complain, own_costs, write, write_file
 from torchlint.cli.terminal import Look, look_of, write_bytes
 from torchlint.engine.result import Problem, Result
+from torchlint.late import dataclass
 from torchlint.report.context import Context
 from torchlint.report.escape import defused, visible
 from torchlint.report.formats import DESCRIBE_RULES, FOR_PEOPLE, renderer

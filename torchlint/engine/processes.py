@@ -10,12 +10,12 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import BinaryIO
 
 from torchlint.engine.codec import from_row, to_row
 from torchlint.engine.result import Problem
 from torchlint.engine.units import Unit
+from torchlint.late import dataclass
 from torchlint.rule import Finding
 
 # Bytes of source below which a second process costs more than it saves: about 0.3 s of work.

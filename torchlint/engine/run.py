@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from torchlint.engine.units import Target, Unit, together
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.hotness.roots import is_test
 from torchlint.facts.hotness.why import explain, shortened
+from torchlint.late import dataclass
 from torchlint.rule import Finding, PlainFix
 from torchlint.rule.frequency import Why
 from torchlint.settings.model import Settings

@@ -8,7 +8,7 @@ before the next, and findings of a unit hold as long as none of its files change
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from torchlint.engine.analysis import Analysis
 from torchlint.engine.linking import linked
@@ -19,6 +19,7 @@ from torchlint.engine.scope import Scope
 from torchlint.engine.unused import unused
 from torchlint.facts.code.linking import connected
 from torchlint.facts.code.model import EVERYWHERE, FileFacts
+from torchlint.late import dataclass
 from torchlint.rule import Finding
 from torchlint.settings.model import Settings
 from torchlint.sources.text import Source

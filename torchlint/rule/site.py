@@ -7,8 +7,9 @@ has no facts and raises ``TypeError``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from torchlint.late import dataclass
 
 if TYPE_CHECKING:
     import libcst as cst

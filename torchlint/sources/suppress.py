@@ -10,8 +10,9 @@ import re
 import tokenize
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from torchlint.late import dataclass
 from torchlint.rule import Finding
 from torchlint.sources.text import Source
 from torchlint.sources.tokens import read_tokens

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 from typing import TypedDict
 
+from torchlint.late import dataclass
 from torchlint.rule import Frequency
 
 STEP, UPDATE = "step", "update"

@@ -1,0 +1,173 @@
+"""``dataclass`` as in the standard library, with methods that are compiled when they are first used.
+
+The standard library compiles up to six methods for each class when its module is imported, and that is most of what it
+costs to import a module of such classes. A run makes objects of few of the classes that it imports, compares fewer, and
+prints none.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import MISSING, FrozenInstanceError, fields, is_dataclass
+from reprlib import recursive_repr
+from types import FunctionType, MethodType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass
+
+    from _typeshed import DataclassInstance
+
+__all__ = ["dataclass", "with_late_methods"]
+
+_Names = dict[str, object]
+_standard = dataclasses.dataclass
+_OPTIONS = frozenset({"frozen", "eq", "slots"})
+_ABSENT = object()
+
+if not TYPE_CHECKING:
+
+    def dataclass(cls: type | None = None, /, **options: bool) -> object:
+        """Decorate a class as the standard library's ``dataclass`` does.
+
+        Unusual classes are left to it: with other options than ``frozen``, ``eq`` and ``slots``, or derived from one.
+        """
+        if cls is None:
+            return lambda cls: dataclass(cls, **options)
+        if options.keys() - _OPTIONS or any(map(is_dataclass, cls.__mro__)):
+            return _standard(cls, **options)
+        made = with_late_methods(cls, **options)
+        made.__dataclass_params__.frozen = options.get("frozen", False)
+        return made
+
+
+def with_late_methods(
+    cls: type, *, frozen: bool = False, eq: bool = True, slots: bool = False
+) -> type[DataclassInstance]:
+    """A class as a dataclass with the fields that the standard library finds, none of which may be an ``InitVar``.
+
+    It does not call itself frozen, though its objects are: the standard library would compile what guards them.
+    """
+    if cls.__doc__ is None:
+        cls.__doc__ = f"{cls.__name__}(...)"  # or the standard library would write down a signature
+    made: type[DataclassInstance] = _standard(init=False, repr=False, eq=False, slots=slots)(cls)
+    methods: dict[str, object] = {"__init__": _Late("__init__", _frozen_init if frozen else _init), "__repr__": _repr}
+    if eq:
+        methods["__eq__"] = _Late("__eq__", _eq)
+        methods["__hash__"] = _Late("__hash__", _hash) if frozen else None
+    if frozen:
+        methods |= {name: _Late(name, _guard) for name in ("__setattr__", "__delattr__")}
+    if frozen and slots:
+        methods |= {"__getstate__": _getstate, "__setstate__": _setstate}
+    own = {name for name, value in vars(made).items() if value is not None}
+    for name in methods.keys() - own:
+        setattr(made, name, methods[name])
+    return made
+
+
+class _Late:
+    """A method that is compiled and takes its own place when it is first asked for."""
+
+    __slots__ = ("_method", "_name", "_text")
+
+    def __init__(self, name: str, text: Callable[[type[DataclassInstance], str, _Names], str]) -> None:
+        self._name = name
+        self._text = text
+        self._method: FunctionType | None = None
+
+    def __get__(self, instance: object, owner: type) -> FunctionType | MethodType:
+        # A class may be a copy of the one that was decorated. None holds it any more if another thread was faster.
+        holder = next((each for each in owner.__mro__ if vars(each).get(self._name) is self), None)
+        if holder is not None:
+            self._method = _compiled(holder, self._name, self._text)
+            setattr(holder, self._name, self._method)
+        assert self._method is not None
+        return self._method if instance is None else MethodType(self._method, instance)
+
+
+def _compiled(
+    cls: type[DataclassInstance], name: str, text: Callable[[type[DataclassInstance], str, _Names], str]
+) -> FunctionType:
+    names: _Names = {"__name__": cls.__module__}
+    exec(text(cls, name, names), names)
+    method = names[name]
+    assert isinstance(method, FunctionType)
+    method.__qualname__ = f"{cls.__qualname__}.{name}"
+    return method
+
+
+def _init(cls: type[DataclassInstance], _: str, names: _Names) -> str:
+    return _init_that(" self.{} = {}", cls, names)
+
+
+def _frozen_init(cls: type[DataclassInstance], _: str, names: _Names) -> str:
+    names["_store"] = object.__setattr__
+    return _init_that(" _store(self, {!r}, {})", cls, names)
+
+
+def _init_that(stores: str, cls: type[DataclassInstance], names: _Names) -> str:
+    """The text of ``__init__``; what it needs besides its parameters is added to ``names``."""
+    names["_absent"] = _ABSENT
+    parameters, lines = ["self"], []
+    for each in sorted(fields(cls), key=lambda each: bool(each.kw_only)):
+        name, default, value = each.name, f"_default_{each.name}", each.name
+        if each.init and each.kw_only and "*" not in parameters:
+            parameters.append("*")
+        if each.default is not MISSING:
+            names[default] = each.default
+            parameter = f"{name}={default}"
+            value = name if each.init else default
+        elif each.default_factory is not MISSING:
+            names[default] = each.default_factory
+            parameter = f"{name}=_absent"
+            value = f"{default}() if {name} is _absent else {name}" if each.init else f"{default}()"
+        elif each.init:
+            parameter = name
+        else:
+            continue
+        if each.init:
+            parameters.append(parameter)
+        lines.append(stores.format(name, value))
+    if hasattr(cls, "__post_init__"):
+        lines.append(" self.__post_init__()")
+    return "\n".join((f"def __init__({', '.join(parameters)}):", *lines, " return None"))
+
+
+def _compared(cls: type[DataclassInstance], of: str) -> str:
+    return "".join(f"{of}.{each.name}, " for each in fields(cls) if each.compare)
+
+
+def _eq(cls: type[DataclassInstance], _: str, __: _Names) -> str:
+    same = f"({_compared(cls, 'self')}) == ({_compared(cls, 'other')})"
+    return f"def __eq__(self, other):\n return {same} if other.__class__ is self.__class__ else NotImplemented"
+
+
+def _hash(cls: type[DataclassInstance], _: str, __: _Names) -> str:
+    return f"def __hash__(self):\n return hash(({_compared(cls, 'self')}))"
+
+
+def _guard(cls: type[DataclassInstance], name: str, names: _Names) -> str:
+    """The text of what keeps the fields of a frozen object as they are, but not what a derived class adds to it."""
+    names |= {"_cls": cls, "_fields": {each.name for each in fields(cls)}, "_error": FrozenInstanceError}
+    verb = "assign to" if name == "__setattr__" else "delete"
+    return (
+        f"def {name}(self, name, *value):\n"
+        f" if type(self) is _cls or name in _fields:\n  raise _error(f'cannot {verb} field {{name!r}}')\n"
+        f" super(_cls, self).{name}(name, *value)"
+    )
+
+
+@recursive_repr()
+def _repr(self: DataclassInstance) -> str:
+    shown = (f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
+    return f"{type(self).__qualname__}({', '.join(shown)})"
+
+
+def _getstate(self: DataclassInstance) -> list[object]:
+    return [getattr(self, each.name) for each in fields(self)]
+
+
+def _setstate(self: DataclassInstance, state: list[object]) -> None:
+    for each, value in zip(fields(self), state, strict=True):
+        object.__setattr__(self, each.name, value)
