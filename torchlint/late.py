@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 
     from _typeshed import DataclassInstance
 
+    # Gives the text of a method of a class; what it needs besides its parameters is added to the names.
+    _Text = Callable[[type[DataclassInstance], str, "_Names"], str]
+
 __all__ = ["dataclass", "with_late_methods"]
 
 _Names = dict[str, object]
 _standard = dataclasses.dataclass
 _OPTIONS = frozenset({"frozen", "eq", "slots"})
-_ABSENT = object()
 
 if not TYPE_CHECKING:
 
@@ -52,12 +54,17 @@ def with_late_methods(
     if cls.__doc__ is None:
         cls.__doc__ = f"{cls.__name__}(...)"  # or the standard library would write down a signature
     made: type[DataclassInstance] = _standard(init=False, repr=False, eq=False, slots=slots)(cls)
-    methods: dict[str, object] = {"__init__": _Late("__init__", _frozen_init if frozen else _init), "__repr__": _repr}
+    texts: dict[str, _Text] = {"__init__": _frozen_init if frozen else _init}
     if eq:
-        methods["__eq__"] = _Late("__eq__", _eq)
-        methods["__hash__"] = _Late("__hash__", _hash) if frozen else None
+        texts["__eq__"] = _eq
+    if eq and frozen:
+        texts["__hash__"] = _hash
     if frozen:
-        methods |= {name: _Late(name, _guard) for name in ("__setattr__", "__delattr__")}
+        texts |= {"__setattr__": _guard, "__delattr__": _guard}
+    methods: dict[str, object] = {name: _Late(made, name, text) for name, text in texts.items()}
+    methods["__repr__"] = _repr
+    if eq and not frozen:
+        methods["__hash__"] = None
     if frozen and slots:
         methods |= {"__getstate__": _getstate, "__setstate__": _setstate}
     own = {name for name, value in vars(made).items() if value is not None}
@@ -66,29 +73,33 @@ def with_late_methods(
     return made
 
 
+class _Absent:
+    """Stands for an argument that was not given, where what to take in its place is made for each object."""
+
+    def __repr__(self) -> str:
+        return "<factory>"
+
+
 class _Late:
     """A method that is compiled and takes its own place when it is first asked for."""
 
-    __slots__ = ("_method", "_name", "_text")
+    __slots__ = ("_holder", "_name", "_text")
 
-    def __init__(self, name: str, text: Callable[[type[DataclassInstance], str, _Names], str]) -> None:
+    def __init__(self, holder: type[DataclassInstance], name: str, text: _Text) -> None:
+        self._holder = holder
         self._name = name
         self._text = text
-        self._method: FunctionType | None = None
 
-    def __get__(self, instance: object, owner: type) -> FunctionType | MethodType:
-        # A class may be a copy of the one that was decorated. None holds it any more if another thread was faster.
-        holder = next((each for each in owner.__mro__ if vars(each).get(self._name) is self), None)
-        if holder is not None:
-            self._method = _compiled(holder, self._name, self._text)
-            setattr(holder, self._name, self._method)
-        assert self._method is not None
-        return self._method if instance is None else MethodType(self._method, instance)
+    def __set_name__(self, owner: type[DataclassInstance], _: str) -> None:
+        self._holder = owner  # a copy of the class, made to give it slots
+
+    def __get__(self, instance: object, _: type) -> FunctionType | MethodType:
+        method = _compiled(self._holder, self._name, self._text)
+        setattr(self._holder, self._name, method)
+        return method if instance is None else MethodType(method, instance)
 
 
-def _compiled(
-    cls: type[DataclassInstance], name: str, text: Callable[[type[DataclassInstance], str, _Names], str]
-) -> FunctionType:
+def _compiled(cls: type[DataclassInstance], name: str, text: _Text) -> FunctionType:
     names: _Names = {"__name__": cls.__module__}
     exec(text(cls, name, names), names)
     method = names[name]
@@ -108,7 +119,7 @@ def _frozen_init(cls: type[DataclassInstance], _: str, names: _Names) -> str:
 
 def _init_that(stores: str, cls: type[DataclassInstance], names: _Names) -> str:
     """The text of ``__init__``; what it needs besides its parameters is added to ``names``."""
-    names["_absent"] = _ABSENT
+    names["_absent"] = _Absent()
     parameters, lines = ["self"], []
     for each in sorted(fields(cls), key=lambda each: bool(each.kw_only)):
         name, default, value = each.name, f"_default_{each.name}", each.name
