@@ -32,7 +32,7 @@ from torchlint.rule.frequency import Why
 from torchlint.settings.model import Settings
 from torchlint.settings.root import is_root
 from torchlint.sources.decode import UndecodableError
-from torchlint.sources.suppress import Suppressions, suppressions
+from torchlint.sources.suppress import silencing
 from torchlint.sources.text import Source
 from torchlint.sources.walk import Walk, walk
 from torchlint.sources.write import ChangedMeanwhileError, UnencodableError, remove_strays, replace_file
@@ -331,13 +331,12 @@ class Run:
         """Whether a finding of a file is to be shown: no comment and no setting for the file silences it."""
 
         @cache
-        def silenced() -> tuple[Suppressions, frozenset[str]]:
-            comments = Suppressions() if self.settings.ignore_noqa else suppressions(source)
-            return comments, scope.ignored(source.path)
+        def silenced() -> tuple[Callable[[Finding], bool], frozenset[str]]:
+            return silencing(source), scope.ignored(source.path)
 
         def shown(finding: Finding) -> bool:
-            comments, codes = silenced()
-            return finding.code not in codes and not comments.covers(finding)
+            by_comment, codes = silenced()
+            return finding.code not in codes and (self.settings.ignore_noqa or not by_comment(finding))
 
         return shown
 
