@@ -55,7 +55,7 @@ class Engine:
             raise self.error
         return self.result
 
-    def explain_hot(self, path, row, settings, *, cell=None):
+    def explain_hot(self, path, row, settings, *, paths=(), cell=None):
         self.asked = (path, row)
         if self.error:
             raise self.error

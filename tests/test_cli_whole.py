@@ -71,6 +71,23 @@ def test_explain_hot_tells_the_path(torchlint, project):
     assert "→ agent.py:11 Agent.act\n" in done.stdout
 
 
+def test_explain_hot_looks_where_the_linted_paths_are(torchlint, tmp_path):
+    """What nothing marks as a project is what the paths span."""
+    (tmp_path / "agents").mkdir()
+    (tmp_path / "agents" / "__init__.py").touch()
+    (tmp_path / "agents" / "agent.py").write_text(
+        "import torch\n\n\nclass Agent:\n    def act(self, obs):\n        return torch.zeros(6)\n"
+    )
+    (tmp_path / "train.py").write_text(
+        "from agents.agent import Agent\n\n\ndef train(env, agent: Agent):\n    obs = env.reset()\n"
+        "    while True:\n        obs = env.step(agent.act(obs))[0]\n"
+    )
+    told = "agents/agent.py:6 runs once per environment step.\n"
+    for paths in (("agents", "train.py"), (".",), ()):
+        done = torchlint("check", *paths, "--explain-hot", "agents/agent.py:6", cwd=tmp_path)
+        assert done.stdout.startswith(told)
+
+
 def test_bad_files_do_not_keep_others_from_being_linted(torchlint, project):
     (project / "broken.py").write_text("import torch\ndef f(:\n")
     (project / "latin.py").write_bytes(b"import torch\nx = '\xff'\n")

@@ -225,6 +225,27 @@ def test_a_broken_notebook_is_a_finding_and_the_others_are_linted(torchlint, pro
     ]
 
 
+BROKEN = ("%load_ext x\nimport torch\ndef f(:\n    'é'", "print 'done'\n")
+
+
+def test_a_cell_that_python_cannot_read_hides_no_other(torchlint, project, notebook):
+    path = notebook(*CELLS, *BROKEN)
+    before = path.read_text()
+    for _ in ("cold", "warm"):
+        done = torchlint("check", cwd=project)
+        assert done.returncode == 1
+        assert [line.split(" TL")[0] for line in done.stdout.splitlines()] == [
+            "nb.ipynb:cell 3:12:16:",
+            "nb.ipynb:cell 5:3:7:",
+            "nb.ipynb:cell 6:1:1:",
+        ]
+    assert "def f(:" in torchlint("check", "--output-format", "full", cwd=project).stdout
+    told = json.loads(torchlint("check", "--output-format", "gitlab", cwd=project).stdout)
+    assert len({finding["fingerprint"] for finding in told}) == 3
+    assert torchlint("check", "--fix", cwd=project).returncode == 1
+    assert path.read_text() == before.replace(OLD, NEW)
+
+
 @pytest.mark.parametrize(
     ("source", "kept"),
     [

@@ -52,7 +52,11 @@ def variants(declared: Input) -> Iterator[Variant]:
     elif declared.kind is Kind.NUMBER:
         for number in _NUMBERS:
             strange = isinstance(number, float) and not np.isfinite(number)
-            yield Variant(declared.name, repr(number), lambda number=number: number, strange)  # type: ignore[misc]
+            yield Variant(declared.name, repr(number), _always(number), strange)
+
+
+def _always(number: float) -> Callable[[], object]:
+    return lambda: number
 
 
 def array(declared: Input) -> np.ndarray:

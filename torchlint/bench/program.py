@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
+from typing import cast
 
 import numpy as np
 import torch
@@ -36,8 +37,7 @@ def build(example: Example, source: str, device: str = "cpu", inputs: Mapping[st
     exec(compile(example.setup, f"<setup of {example.name}>", "exec"), namespace)
     workload = f"def __workload():\n    return ({example.workload})\n"
     exec(compile(workload, f"<workload of {example.name}>", "exec"), namespace)
-    program: Program = namespace["__workload"]  # type: ignore[assignment]  # the def above made it
-    return program
+    return cast("Program", namespace["__workload"])
 
 
 def seed() -> None:

@@ -55,7 +55,8 @@ def perform(  # long: a parameter for each option that is no setting
     _check_combination(paths, {**flags, **{name: bool(overrides.get(name)) for name in ("fix", "diff")}})
     if explain_hot is not None:
         path, cell, row = _place(explain_hot)
-        return describe_hotness(path, cell, row, settings_of(path, config, isolated, overrides))
+        settings = settings_of(_around(paths, path), config, isolated, overrides)
+        return describe_hotness(path, cell, row, [Path(each) for each in paths or (os.curdir,)], settings)
     start = start_of(paths, stdin_filename)
 
     def prepare() -> Run:
@@ -117,6 +118,12 @@ def start_of(paths: Sequence[str], stdin_filename: Path | None) -> Path:
     if stdin_filename is not None:
         raise Failure("--stdin-filename is for standard input: give - as the path")
     return Path(common(paths or [os.curdir]))
+
+
+def _around(paths: Sequence[str], file: Path) -> Path:
+    """Where the settings of the run are looked for that would lint a file: in what is linted, if the file is in there."""
+    start = Path(common(paths or [os.curdir]))
+    return start if file.is_relative_to(start) else file
 
 
 def _place(text: str) -> tuple[Path, int | None, int]:

@@ -13,6 +13,7 @@ from torchlint.cache.world import LOOKED_FOR, SETTINGS_FILES, SUFFIXES
 from torchlint.cli.flags import START
 from torchlint.cli.terminal import write_bytes
 from torchlint.settings.defaults import DEFAULT_EXCLUDE
+from torchlint.sources.marks import WIDE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 # Without it a file is of no interest to any rule of the default set; a test holds the rules to it.
 WORD = b"torch"
-# In UTF-16 and UTF-32 no word is found; that Python does not read them is for the engine to tell.
-WIDE = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
 _MOST_FILES = 200
 _CHANGING_NOTHING = frozenset({"paths", "isolated", "quiet", "silent", "no_cache", "cache_dir", "jobs"})
 

@@ -188,8 +188,10 @@ def _left_out(path: Path, settings: Settings) -> bool:
     return settings.force_exclude and Globs(patterns, settings.root).covers(path)
 
 
-def describe_hotness(path: Path, cell: int | None, row: int, settings: Settings) -> int:
+def describe_hotness(path: Path, cell: int | None, row: int, paths: Sequence[Path], settings: Settings) -> int:
     """Print how often a line of a file, or of a cell of a notebook, runs, and every path of calls that makes it so.
+
+    ``paths`` is what is linted.
 
     Raises:
         Failure: there is no code on that line.
@@ -201,7 +203,7 @@ def describe_hotness(path: Path, cell: int | None, row: int, settings: Settings)
     name = f"{_name(path, settings.root)}:{f'cell {cell}:' if cell else ''}{row}"
     try:
         with waiting("torchlint: reading the project"):
-            why = explain_hot(path, row, settings, cell=cell)
+            why = explain_hot(path, row, settings, paths=paths, cell=cell)
     except NoCodeError as error:
         raise Failure(f"--explain-hot: {error}") from error
     text = render(name, why, color=look.color, unicode=look.unicode, width=look.width)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
+
+from torchlint.sources.marks import WIDE
 
 GATE_WORDS = (b"torch",)
 # A clause of imports at the start of a line or of a statement in it; its names may stand on several rows.
@@ -14,8 +15,6 @@ _IMPORT = re.compile(
     rb"(\((?:[^()#]|#[^\r\n]*[\r\n])*|(?:[^\\\r\n;#]|\\\r?\n)*)"
 )
 _WORD = re.compile(r"\w+")
-# No word can be found in UTF-16 or UTF-32; Python does not read them, and that is to be told.
-WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 
 
 def passing(texts: Mapping[str, bytes], words: Iterable[bytes] = GATE_WORDS) -> frozenset[str]:

@@ -9,12 +9,13 @@ from pathlib import Path
 from torchlint.cache.digest import digest
 from torchlint.cache.world import ABSENT, DIRTY, stamp
 from torchlint.cache.world import content as content_of
-from torchlint.engine.gate import WIDE, imported, spread
+from torchlint.engine.gate import imported, spread
 from torchlint.engine.limits import too_large
 from torchlint.engine.memory import Known, Memory
 from torchlint.engine.notebooks import notebook_code
 from torchlint.late import dataclass
 from torchlint.sources.decode import read_any
+from torchlint.sources.marks import WIDE
 from torchlint.sources.text import Source
 
 

@@ -96,21 +96,31 @@ def linted_files(paths: Sequence[Path], settings: Settings, own: SettingsOf | No
     return Result(problems=problems, files=len(names), names=tuple(names))
 
 
-def explain_hot(path: Path, row: int, settings: Settings, *, cell: int | None = None, most: int = 10) -> Why:
+def explain_hot(
+    path: Path,
+    row: int,
+    settings: Settings,
+    *,
+    paths: Sequence[Path] = (),
+    cell: int | None = None,
+    most: int = 10,
+) -> Why:
     """Why the innermost statement on a row of a file runs as often as it does, with ``most`` ways at most.
+
+    ``paths`` is what is linted: calls are followed in there, and in the rest of the project where there is one.
 
     In a notebook it is a row of the cell with this number, and so are all rows in the answer.
 
     Raises:
         NoCodeError: no statement stands on that row, or the file cannot be read.
     """
-    run = Run.prepare([path], replace(settings, baseline=None, since=None), {})
+    run = Run.prepare([*paths, path], replace(settings, baseline=None, since=None), {})
     name = _name(path.absolute(), settings.root)
     _readable(run, path, name)
-    units, broken = run.units({each: source for each, source in run.sources.items() if each == name})
+    units, broken = run.units(run.sources)
     if name in broken:
         raise NoCodeError(f"{name}:{broken[name].row}: {broken[name].message}")
-    analysis = units[0].analysis() if units else None
+    analysis = next((unit.analysis() for unit in units if name in unit.targets), None)
     facts = analysis.project.files.get(inner_name(name)) if analysis is not None else None
     if analysis is None or facts is None:
         return Why(reasons=(_unread(name),))

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
-from torchlint.engine.analysis import Analysis
+from torchlint.engine.analysis import Analysis, Unparsed
+from torchlint.engine.broken import syntax_error
 from torchlint.engine.linking import linked
 from torchlint.engine.mishap import kept_going, mishap
 from torchlint.engine.notebooks import inner_name, outer_name, outside
@@ -87,6 +88,9 @@ class Unit:
         source, scope = target.source, target.scope
         idle = unused(source, scope.linter, scope.every, analysis, facts, heed=target.heed)
         yield from (finding for finding in idle if finding.code not in scope.ignored(source.path))
+        for cell, fault in source.notebook.faults() if source.notebook else ():
+            found = syntax_error(name, Unparsed(fault.message, fault.row, fault.column), scope.linter.target)
+            yield replace(found, fingerprint=f"{found.fingerprint}:cell {cell}")
 
     def forget(self) -> None:
         """Let the facts go."""

@@ -20,8 +20,10 @@ def in_cells(context: Context) -> Context:
     sources = dict(context.sources)
     cells = {}
     for name, source in notebooks.items():
-        for number, text in split_cells(source.text):
+        faults = dict(source.notebook.faults()) if source.notebook else {}
+        for number, readable in split_cells(source.text):
             shown = _cell(name, number)
+            text = source.notebook.cell(number) if source.notebook and number in faults else readable
             sources[shown] = replace(source, name=shown, text=text, utf8=text.encode(), notebook=None)
             cells[shown] = (name, number)
     by_cell = {cell: context.accepts[name] for cell, (name, _) in cells.items() if name in context.accepts}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -18,10 +20,20 @@ _PYTHON_MAGICS = frozenset({"time", "timeit", "capture", "prun"})
 _MAGIC = re.compile(r"[ \t]*(?:[%!?]|[^#'\"\n]*[\w)\]]\?{1,2}[ \t]*$|[\w.,\[\] \t]+=[ \t]*[%!])")
 _MASKED = "pass  # "
 _CONTINUED = "pass  #: "
+_UNREADABLE = "pass  #! "
 
 
 class NotebookError(Exception):
     """The bytes of a file are no notebook with Python cells; the message says why, in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why Python cannot read a cell, and the 1-based row and column in the one text of the notebook."""
+
+    message: str
+    row: int
+    column: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +49,10 @@ class _Cell:
         """The strings of the value: the lines of the cell, newlines kept."""
         return [json.loads(json_text[start:end]) for start, end in self.pieces]
 
+    def source(self, json_text: str) -> str:
+        """The cell as its notebook has it."""
+        return "".join(self.lines(json_text))
+
 
 @dataclass(frozen=True, slots=True)
 class Notebook:
@@ -48,7 +64,24 @@ class Notebook:
     @property
     def text(self) -> str:
         """The code cells as one text, each under a comment that marks it; what is no Python is masked."""
-        return "".join(f"{_MARK}{cell.number}\n{_python(''.join(cell.lines(self.json_text)))}\n" for cell in self.cells)
+        return "".join(f"{_MARK}{cell.number}\n{_python(cell.source(self.json_text))}\n" for cell in self.cells)
+
+    def faults(self) -> Iterator[tuple[int, Fault]]:
+        """The cells that Python cannot read, by number; in the text they are masked, so that the others are linted."""
+        above = 0
+        for cell in self.cells:
+            source = cell.source(self.json_text)
+            if error := _error(source):
+                yield cell.number, Fault(error.msg, above + 1 + (error.lineno or 1), error.offset or 1)
+            above += source.count("\n") + 2
+
+    def cell(self, number: int) -> str:
+        """The source of a code cell, with nothing masked.
+
+        Raises:
+            KeyError: there is no code cell of that number.
+        """
+        return {cell.number: cell.source(self.json_text) for cell in self.cells}[number]
 
     def with_text(self, text: str) -> Notebook:
         """The notebook with the cells of another text; what did not change keeps every byte.
@@ -61,8 +94,7 @@ class Notebook:
             raise NotebookError("a fix moved code out of its cell")
         json_text, shift = self.json_text, 0
         for cell in self.cells:
-            lines = cell.lines(self.json_text)
-            source = "".join(lines)
+            source = cell.source(self.json_text)
             if _python(source) == after[cell.number]:
                 continue
             value = self._value(cell, _unmasked(source, after[cell.number]))
@@ -124,7 +156,7 @@ def parse_notebook(json_text: str) -> Notebook:
         cells = tuple(_cells(json_text)) if _is_python(document) else ()
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise NotebookError(f"not a notebook: {error}") from error
-    if any(_MARKED.search("".join(cell.lines(json_text))) for cell in cells):
+    if any(_MARKED.search(cell.source(json_text)) for cell in cells):
         raise NotebookError(f"a cell holds the comment {_MARK!r}, which stands between cells here")
     return Notebook(json_text, cells)
 
@@ -177,7 +209,7 @@ def _cells(text: str) -> Iterator[_Cell]:
             first, last = fields["source"]
             pieces = tuple(_items(text, first)) if text[first] == "[" else ((first, last),)
             cell = _Cell(number, first, last, pieces)
-            if cell.pieces and not _is_foreign("".join(cell.lines(text))):
+            if cell.pieces and not _is_foreign(cell.source(text)):
                 yield cell
 
 
@@ -221,12 +253,31 @@ def _is_foreign(source: str) -> bool:
 
 
 def _python(source: str) -> str:
-    """The source of a cell with lines that only IPython understands made into ``pass`` with a comment."""
-    return "\n".join(_masked_lines(source.split("\n")))
+    """The source of a cell with what Python cannot read made into ``pass`` with a comment: magics, or all of it."""
+    return "\n".join(_masked(source))
 
 
-def _masked_lines(lines: Sequence[str]) -> Iterator[str]:
-    """The lines with magics masked, each differently, so that each comes back as it was."""
+def _masked(source: str) -> list[str]:
+    """The lines of a cell, what is masked of them each differently, so that each comes back as it was."""
+    lines = source.split("\n")
+    return [f"{_UNREADABLE}{line}" for line in lines] if _error(source) else list(_without_magics(lines))
+
+
+def _error(source: str) -> SyntaxError | None:
+    """Why Python cannot read a cell that is no deeper than Python can go."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse("\n".join(_without_magics(source.split("\n"))))
+    except SyntaxError as error:
+        return error
+    except (ValueError, RecursionError, MemoryError):
+        return None
+    return None
+
+
+def _without_magics(lines: Sequence[str]) -> Iterator[str]:
+    """The lines with magics masked."""
     continued, indent = False, ""
     for line in lines:
         if continued:
@@ -243,5 +294,5 @@ def _masked_lines(lines: Sequence[str]) -> Iterator[str]:
 def _unmasked(before: str, after: str) -> str:
     """A changed cell with its masked lines as they were."""
     lines = before.split("\n")
-    originals = {mask: line for mask, line in zip(_masked_lines(lines), lines, strict=True) if mask != line}
+    originals = {mask: line for mask, line in zip(_masked(before), lines, strict=True) if mask != line}
     return "\n".join(originals.get(line, line) for line in after.split("\n"))

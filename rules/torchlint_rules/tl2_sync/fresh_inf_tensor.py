@@ -224,6 +224,7 @@ def _in_float32(number: float) -> bool:
     if math.isinf(number):
         return True
     try:
-        return struct.unpack("f", struct.pack("f", number))[0] == number  # type: ignore[no-any-return]
+        (rounded,) = struct.unpack("f", struct.pack("f", number))
+        return bool(rounded == number)
     except OverflowError:
         return False
