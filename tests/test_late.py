@@ -7,14 +7,19 @@ import pickle
 import subprocess
 import sys
 from dataclasses import FrozenInstanceError, field
+from operator import ge, gt, le, lt
 from typing import ClassVar
 
 import pytest
 
 from torchlint import late
 
-OPTIONS = [{}, {"frozen": True}, {"eq": False}, {"slots": True}, {"frozen": True, "slots": True}]
-LEFT_TO_THE_STANDARD_LIBRARY = [{"order": True}, {"frozen": True, "unsafe_hash": True}, {"kw_only": True}]
+OPTIONS = [{}, {"frozen": True}, {"eq": False}, {"slots": True}, {"frozen": True, "slots": True}, {"order": True}]
+LEFT_TO_THE_STANDARD_LIBRARY = [
+    {"order": True, "unsafe_hash": True},
+    {"frozen": True, "unsafe_hash": True},
+    {"kw_only": True},
+]
 BOTH = [dataclasses.dataclass, late.dataclass]
 
 
@@ -64,7 +69,7 @@ def behaviour(cls):
         outcome(cls),
         repr(outcome(cls, "a", 1, [2])),
         outcome(cls, "a", 1, [2], 3, 4),
-        outcome(lambda: one < other),
+        [outcome(compare, one, than) for compare in (lt, le, gt, ge) for than in (one, same, other, 3)],
         repr(dataclasses.replace(other, name="c")),
         dataclasses.asdict(other),
         repr(copy.deepcopy(other)),

@@ -133,18 +133,6 @@ def test_modules_of_frameworks() -> None:
 
 
 PIECES = ["", "a", "Env", "Vec", "agents.", "agents.torch.", "Wrapper", "PPO", "Policy", "rllib.models.torch."]
-    "",
-    "a",
-    "Env",
-    "Vec",
-    "VecEnv",
-    "agents.",
-    "agents.torch.",
-    "Wrapper",
-    "PPO",
-    "Policy",
-    "rllib.models.torch.",
-]
 
 
 def patterns():

@@ -26,14 +26,16 @@ __all__ = ["dataclass", "with_late_methods"]
 
 _Names = dict[str, object]
 _standard = dataclasses.dataclass
-_OPTIONS = frozenset({"frozen", "eq", "slots"})
+_OPTIONS = frozenset({"frozen", "eq", "slots", "order"})
+_ORDER = {"__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">="}
 
 if not TYPE_CHECKING:
 
     def dataclass(cls: type | None = None, /, **options: bool) -> object:
         """Decorate a class as the standard library's ``dataclass`` does.
 
-        Unusual classes are left to it: with other options than ``frozen``, ``eq`` and ``slots``, or derived from one.
+        Unusual classes are left to it: with other options than ``frozen``, ``eq``, ``slots`` and ``order``, or derived
+        from another such class.
         """
         if cls is None:
             return lambda cls: dataclass(cls, **options)
@@ -45,7 +47,7 @@ if not TYPE_CHECKING:
 
 
 def with_late_methods(
-    cls: type, *, frozen: bool = False, eq: bool = True, slots: bool = False
+    cls: type, *, frozen: bool = False, eq: bool = True, slots: bool = False, order: bool = False
 ) -> type[DataclassInstance]:
     """A class as a dataclass with the fields that the standard library finds, none of which may be an ``InitVar``.
 
@@ -56,7 +58,9 @@ def with_late_methods(
     made: type[DataclassInstance] = _standard(init=False, repr=False, eq=False, slots=slots)(cls)
     texts: dict[str, _Text] = {"__init__": _frozen_init if frozen else _init}
     if eq:
-        texts["__eq__"] = _eq
+        texts["__eq__"] = _comparison
+    if order:
+        texts |= dict.fromkeys(_ORDER, _comparison)
     if eq and frozen:
         texts["__hash__"] = _hash
     if frozen:
@@ -149,9 +153,9 @@ def _compared(cls: type[DataclassInstance], of: str) -> str:
     return "".join(f"{of}.{each.name}, " for each in fields(cls) if each.compare)
 
 
-def _eq(cls: type[DataclassInstance], _: str, __: _Names) -> str:
-    same = f"({_compared(cls, 'self')}) == ({_compared(cls, 'other')})"
-    return f"def __eq__(self, other):\n return {same} if other.__class__ is self.__class__ else NotImplemented"
+def _comparison(cls: type[DataclassInstance], name: str, _: _Names) -> str:
+    holds = f"({_compared(cls, 'self')}) {_ORDER.get(name, '==')} ({_compared(cls, 'other')})"
+    return f"def {name}(self, other):\n return {holds} if other.__class__ is self.__class__ else NotImplemented"
 
 
 def _hash(cls: type[DataclassInstance], _: str, __: _Names) -> str:

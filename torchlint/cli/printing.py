@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import enum
 import os
-import shlex
 import sys
 from collections import Counter
 from pathlib import Path
@@ -87,6 +86,8 @@ class Printer:
             if problem.code:
                 words[2:2] = ["--select", problem.code]
             words[2:2] = ["--verbose", *(["--diff", "--unsafe-fixes"] if problem.fixing else [])]
+            import shlex
+
             complain(f"this is a bug of torchlint; please report it with what this prints: {shlex.join(words)}")
 
     def _remark(self, result: Result) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
@@ -174,6 +173,8 @@ class _Child:
     def stop(self) -> None:
         """End the child if it has not ended."""
         if self.pid:
+            import signal
+
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
 

@@ -25,7 +25,6 @@ from torchlint.engine.scope import Scope, Scopes, SettingsOf
 from torchlint.engine.units import Target, Unit, together
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.hotness.roots import is_test
-from torchlint.facts.hotness.why import explain, shortened
 from torchlint.late import dataclass
 from torchlint.rule import Finding, PlainFix
 from torchlint.rule.frequency import Why
@@ -35,7 +34,6 @@ from torchlint.sources.decode import UndecodableError
 from torchlint.sources.suppress import silencing
 from torchlint.sources.text import Source
 from torchlint.sources.walk import Walk, walk
-from torchlint.sources.write import ChangedMeanwhileError, UnencodableError, remove_strays, replace_file
 
 Parsed = dict[tuple[str, bytes], FileFacts | Unparsed | None]
 """Facts of texts, by the name and the bytes of each."""
@@ -114,6 +112,8 @@ def explain_hot(
     Raises:
         NoCodeError: no statement stands on that row, or the file cannot be read.
     """
+    from torchlint.facts.hotness.why import explain, shortened
+
     run = Run.prepare([*paths, path], replace(settings, baseline=None, since=None), {})
     name = _name(path.absolute(), settings.root)
     _readable(run, path, name)
@@ -371,6 +371,7 @@ class Run:
     def fixed(self) -> Result:
         """Apply the accepted fixes until nothing changes, and write the files unless only a diff is wanted."""
         from torchlint.engine.fixing import fix
+        from torchlint.sources.write import ChangedMeanwhileError, UnencodableError, remove_strays, replace_file
 
         outcome = fix(self.sources, self.lint, self._accepts, others=tuple(self.context.values()))
         self.result_.problems.extend(outcome.problems)
