@@ -189,7 +189,10 @@ if sys.argv[1] == "load":
 import libcst
 from libcst.metadata import MetadataWrapper, ScopeProvider
 assert dataclasses.dataclass.__module__ == "dataclasses"
-for name, cls in sorted(vars(libcst).items()):
+loaded = sorted(sys.modules.items())
+modules = [module for name, module in loaded if name.partition(".")[0] == "libcst"]
+classes = ((f"{module.__name__}.{name}", cls) for module in modules for name, cls in sorted(vars(module).items()))
+for name, cls in classes:
     if not isinstance(cls, type) or not dataclasses.is_dataclass(cls):
         continue
     parameters = inspect.signature(cls).parameters.values()

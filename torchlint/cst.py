@@ -38,23 +38,24 @@ def load() -> None:
     from torchlint.late import with_late_methods
 
     standard, names = dataclasses.dataclass, vars(dataclasses)
-    nodes: list[type] = []
+    frozen: list[type] = []
 
     def decorate(cls: type | None = None, **options: bool) -> object:
         if cls is None:
             return lambda cls: decorate(cls, **options)
-        if not cls.__module__.startswith("libcst._nodes.") or options != {"frozen": True}:
+        if not cls.__module__.startswith("libcst.") or options.keys() - {"frozen"}:
             return standard(cls, **options)
-        nodes.append(with_late_methods(cls, frozen=True))
-        return nodes[-1]
+        made = with_late_methods(cls, **options)
+        frozen.extend([made] if options.get("frozen") else [])
+        return made
 
     names["dataclass"] = decorate
     try:
         import libcst  # noqa: F401
     finally:
         names["dataclass"] = standard
-    for node in nodes:
-        vars(node)["__dataclass_params__"].frozen = True
+    for made in frozen:
+        vars(made)["__dataclass_params__"].frozen = True
 
 
 def _version() -> str:
