@@ -183,6 +183,18 @@ def test_imports_follow_the_arrows(module: str) -> None:
     assert wrong == []
 
 
+@pytest.mark.parametrize("module", [name for name in MODULES if name.split(".")[0] == "torchlint"])
+def test_data_classes_have_late_methods(module: str) -> None:
+    """Where every run pays for what is imported, ``dataclass`` is ours; rules are imported when they have a site."""
+    theirs = {
+        alias.name
+        for node in ast.walk(TREES[module])
+        if isinstance(node, ast.ImportFrom) and node.module == "dataclasses"
+        for alias in node.names
+    }
+    assert module == "torchlint.late" or "dataclass" not in theirs
+
+
 @pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("torchlint_rules.")])
 def test_rules_import_nothing_else(module: str) -> None:
     """A rule module imports the floor and the standard library, but nothing that reads code or the machine."""
