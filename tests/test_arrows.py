@@ -52,6 +52,15 @@ ALLOWED = {
         "torchlint.report",
         "torchlint.settings.model",
     ),
+    "torchlint.profile": ("torchlint.rule", "torchlint.sources", "torchlint.engine"),
+    "torchlint.verify": (
+        "torchlint.rule",
+        "torchlint.cache.digest",
+        "torchlint.sources",
+        "torchlint.engine",
+        "torchlint.report",
+        "torchlint.settings.root",
+    ),
     "torchlint.server": (
         "torchlint.rule",
         "torchlint.sources",

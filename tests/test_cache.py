@@ -505,14 +505,12 @@ def test_files_without_torch_need_no_engine(tmp_path, flags):
     assert modules & {"libcst", "click", "rich", "ast", "json", "dataclasses", "torchlint.engine.run"} == set()
 
 
-# What only some runs need: on a terminal, with several processes, with notebooks, with fixes or questions.
+# What only some runs need: on a terminal, with several processes, with notebooks or questions.
 RARE = {
     "threading",
     "shlex",
     "signal",
     "torchlint.sources.notebook",
-    "torchlint.sources.write",
-    "torchlint.engine.fixing",
     "torchlint.facts.hotness.why",
 }
 

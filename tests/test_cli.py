@@ -261,7 +261,11 @@ def test_without_a_command_the_help_is_shown(engine, capsys):
     assert "Usage: torchlint" in capsys.readouterr().err
 
 
-HELP = ["--help", "-h", *(f"{name} --help" for name in ("check", "rule", "bench", "baseline", "config", "clean"))]
+HELP = [
+    "--help",
+    "-h",
+    *(f"{name} --help" for name in ("check", "rule", "bench", "verify", "baseline", "config", "clean")),
+]
 
 
 @pytest.mark.parametrize("line", HELP)

@@ -333,7 +333,7 @@ def test_one_pass_for_all_files_that_cannot_be_written(tmp_path: Path, monkeypat
     def refuse(before: object, after: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(run, "replace_file", refuse)
+    monkeypatch.setattr(run.Staged, "of", refuse)
     monkeypatch.setattr(run.Run, "lint", lambda self, sources: rounds.append(1) or lint(self, sources))
     result = fixed(tmp_path)
     assert (len(result.problems), len(rounds)) == (5, 3)

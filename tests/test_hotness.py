@@ -108,6 +108,53 @@ class Agent:
         "while True:\n    obs, r, d, i = env.step(act(obs))  # A\n    env.render()\n",
         {"A": O},
     ),
+    "a function that tries an environment out": (
+        """
+def check(env):
+    look(f(1))  # A
+    once(env)
+def once(env):
+    env.reset()
+    obs, reward, done, info = env.step(1)  # B
+def play(env):
+    env.reset()
+    env.step(f(2))  # C
+def go_on(env):
+    if stale(1):
+        env.reset()
+    env.step(f(3))  # D
+def go_on_elsewhere(env):
+    env.other.reset()
+    env.step(f(4))  # F
+def train(env):
+    for episode in range(9):
+        play(env)  # G
+""",
+        {"A": O, "B": O, "C": S, "D": S, "F": S, "G": S},
+    ),
+    "a worker's commands": (
+        """
+def work(remote, env):
+    while True:
+        command, data = remote.recv()
+        if command == "spaces":
+            f(1)  # A
+        elif command == "step":
+            obs = env.step(data)
+            f(2)  # B
+        elif command == "wrapped":
+            f(3)  # C
+        else:
+            f(4)  # D
+def act(remote, env, mode):
+    while True:
+        if mode == "random":
+            env.step(f(5))
+        elif mode == "learnt":
+            f(6)  # F
+""",
+        {"A": E, "B": S, "C": E, "D": S, "F": S},
+    ),
     "a function in the loop": (
         """
 def act(obs):
@@ -290,6 +337,8 @@ GUARDS = {
     "score = judge.evaluate(i)\nif score is not None:\n    f(x)  # A": S,
     "if done or i >= last or key.is_set():\n    f(x)  # A": E,
     "if flag or i >= last:\n    f(x)  # A": S,
+    "for p in x:\n    return p\nf(x)  # A": O,
+    "for p in x:\n    if p:\n        return p\nf(x)  # A": S,
     "if self.eval_wanted:\n    self.eval_wanted = False\n    f(x)  # A": E,
 }
 
@@ -345,6 +394,18 @@ FRAMEWORKS = {
         "from stable_baselines3.common.torch_layers import BaseFeaturesExtractor\n"
         "class Net(BaseFeaturesExtractor):\n    def forward(self, x):\n        return f(x)  # A\n",
         {"A": S},
+    ),
+    "a policy whose values are asked for at the end of a rollout": (
+        "from stable_baselines3.common.policies import ActorCriticPolicy\n"
+        "class P(ActorCriticPolicy):\n    def predict_values(self, x):\n        return f(x)  # A\n"
+        "    def evaluate_actions(self, x):\n        return f(x)  # B\n",
+        {"A": E, "B": S},
+    ),
+    "a buffer that yields batches": (
+        "from stable_baselines3.common.buffers import RolloutBuffer\n"
+        "class B(RolloutBuffer):\n    def get(self, size):\n        f(1)  # A\n"
+        "        while size:\n            yield f(2)  # B\n        f(3)  # C\n",
+        {"A": E, "B": U, "C": E},
     ),
     "a callback": (
         "from stable_baselines3.common.callbacks import BaseCallback\n"
@@ -402,6 +463,20 @@ def test_other_files_are_hot(name: str) -> None:
 )
 def test_functions_for_set_up_are_cold(name: str) -> None:
     assert frequencies(AGENT.replace("act", name))["A"] is O
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "expected"),
+    [
+        ("save_transition", "self.memory.append(f(x))  # A", S),
+        ("_save_obs", "self.obs[:] = f(x)  # A", S),
+        ("save_transition", "np.savez(self.path, f(x))  # A", O),
+        ("save_frames", "self.memory.append(f(x))  # A", O),
+    ],
+)
+def test_what_is_saved_in_memory_is_hot(name: str, line: str, expected: Frequency) -> None:
+    text = f"class B:\n    def {name}(self, x):\n        {line}\nb = B()\nwhile True:\n    b.{name}(env.step(1))\n"
+    assert frequencies(text) == {"A": expected}
 
 
 SALIENCY = """

@@ -158,13 +158,13 @@ def test_a_diff_writes_nothing(tmp_path: Path) -> None:
 
 def test_a_file_that_changed_meanwhile_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, BOTH)
-    replace_file = engine.replace_file
+    stage = engine.Staged.of
 
-    def too_late(before: object, after: object) -> None:
+    def too_late(before: object, after: object) -> object:
         (tmp_path / "agent.py").write_text("# edited\n" + HOT)
-        replace_file(before, after)
+        return stage(before, after)
 
-    monkeypatch.setattr(engine, "replace_file", too_late)
+    monkeypatch.setattr(engine.Staged, "of", too_late)
     result = run(tmp_path, fix=True, unsafe_fixes=True)
     assert (tmp_path / "agent.py").read_text() == "# edited\n" + HOT
     assert result.fixed == {}

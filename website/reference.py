@@ -67,7 +67,7 @@ def commands_page() -> str:
         "Every command has `--help` with examples. Codes, prefixes, names and `ALL` select rules wherever a flag takes "
         "selectors.",
         "| Exit code | Means |\n|---|---|\n| 0 | clean, everything fixed, or only findings below `--fail-level` |\n"
-        "| 1 | findings remain; with `--diff`, something would change |\n"
+        "| 1 | findings remain; with `--diff`, something would change; of `verify`: fixes were rejected |\n"
         "| 2 | wrong usage, broken settings, unreadable input, or an internal error |",
     ]
     for path, command in _commands(application, context, ()):
@@ -80,6 +80,7 @@ def commands_page() -> str:
                 "|---|---|",
                 *_variables(context),
                 "| `TORCHLINT_DATA_DIR` | where `bench` keeps what it measured |",
+                "| `TORCHLINT_VERIFY` | is 1 for the command that `verify` runs |",
                 "| `NO_COLOR`, `FORCE_COLOR` | no colours; colours even where the output is no terminal |",
             ]
         ),

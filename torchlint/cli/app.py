@@ -25,6 +25,7 @@ def application(context: click.Context) -> None:
       torchlint check src --fix   and apply the fixes that change only the time
       torchlint rule TL101        explain a rule
       torchlint bench             prove the fixes here: same results, less time
+      torchlint profile run.prof  what the findings cost in a real run
     """
     if context.invoked_subcommand is None:
         write(sys.stderr, f"{context.get_help()}\n")
@@ -35,7 +36,9 @@ application.add_command(check)
 application.lazy = {
     "rule": "torchlint.cli.rule",
     "bench": "torchlint.cli.bench",
+    "verify": "torchlint.cli.verify",
     "baseline": "torchlint.cli.baseline",
+    "profile": "torchlint.cli.profile",
     "config": "torchlint.cli.config",
     "clean": "torchlint.cli.clean",
     "dev": "torchlint.cli.dev",

@@ -46,7 +46,7 @@ def _flag(*names: str, text: str) -> Callable[[FC], FC]:
     return click.option(*names, is_flag=True, default=None, help=text)
 
 
-def _expanded(argument: str) -> list[str]:
+def expanded(argument: str) -> list[str]:
     """The lines of the file that ``@FILE`` names: more arguments than a command line holds, one a line."""
     if not argument.startswith("@") or os.path.exists(argument):
         return [argument]
@@ -62,11 +62,12 @@ class _Check(Sectioned):
         """Let ``--add-noqa`` stand alone: what follows it is a path and no reason."""
         end = args.index("--") if "--" in args else len(args)
         args[:end] = [f"{arg}=" if arg == "--add-noqa" else arg for arg in args[:end]]
-        return super().parse_args(ctx, [word for arg in args for word in _expanded(arg)])
+        return super().parse_args(ctx, [word for arg in args for word in expanded(arg)])
 
     sections: ClassVar[Mapping[str, Sequence[str]]] = {
         "Fixes": ("fix", "unsafe_fixes", "accept", "diff", "fix_only", "show_fixes", "fixable", "unfixable"),
         "Rules": ("select", "ignore", "extend_select", "per_file_ignores", "preview"),
+        "Measured": ("profile", "mapping"),
         "Known findings": ("baseline", "since", "add_noqa", "ignore_noqa"),
         "Files": ("exclude", "extend_exclude", "force_exclude", "respect_gitignore", "stdin_filename", "no_context"),
         "Settings": ("config", "isolated", "device", "target_torch", "target_version"),
@@ -129,6 +130,10 @@ class _Check(Sectioned):
 @choice_option("--fail-level", choices=FAIL_LEVELS, text="The least level that makes the exit code 1.")
 @_flag("-e", "--exit-zero", text="Exit with 0 even if there are findings.")
 @_flag("--exit-non-zero-on-fix", text="Exit with 1 if something was fixed, even if nothing is left.")
+@click.option("--profile", type=click.Path(path_type=Path), help="Rank by what a profile of the program says.")
+@click.option(
+    "--map", "mapping", metavar="FROM=TO", multiple=True, help="What a prefix of paths in the profile is here."
+)
 @click.option("--explain-hot", metavar="FILE:LINE", help="Say how often a line runs, and why.")
 @choice_option("--device", choices=DEVICES, text="Where the code runs; auto: what it says itself.")
 @click.option(
@@ -174,6 +179,7 @@ def check(**given: Any) -> int:
       torchlint check --select TL1,legacy-tensor-constructor
       torchlint check --since origin/main      only what this branch changed
       torchlint check --explain-hot agent.py:88
+      torchlint check --profile train.prof     costliest first, as measured
       torchlint check @files.txt               arguments from a file, one a line
       torchlint check - --stdin-filename agent.py < agent.py
 

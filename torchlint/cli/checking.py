@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from torchlint.cache.place import common
 from torchlint.cli.failure import Failure
@@ -15,6 +15,9 @@ from torchlint.cli.printing import Volume
 from torchlint.cli.run import Keeping, Run, describe_hotness
 from torchlint.settings.load import Nested, load_settings
 from torchlint.settings.model import Settings
+
+if TYPE_CHECKING:
+    from torchlint.cli.measuring import Measuring
 
 _STDIN = "-"
 _ON_LINE = re.compile(r"(.+):([1-9][0-9]*)", re.DOTALL)
@@ -28,6 +31,8 @@ def perform(  # long: a parameter for each option that is no setting
     isolated: bool,
     stdin_filename: Path | None,
     explain_hot: str | None,
+    profile: Path | None,
+    mapping: tuple[str, ...],
     add_noqa: str | None,
     statistics: bool,
     watch: bool,
@@ -51,24 +56,23 @@ def perform(  # long: a parameter for each option that is no setting
     """
     flags = {"watch": watch, "show_files": show_files, "show_settings": show_settings, "quiet": quiet}
     flags |= {"silent": silent, "verbose": verbose, "explain_hot": explain_hot is not None}
-    flags["add_noqa"] = add_noqa is not None
+    flags |= {"add_noqa": add_noqa is not None, "profile": profile is not None}
     _check_combination(paths, {**flags, **{name: bool(overrides.get(name)) for name in ("fix", "diff")}})
     if explain_hot is not None:
         path, cell, row = _place(explain_hot)
         settings = settings_of(_around(paths, path), config, isolated, overrides)
-        return describe_hotness(path, cell, row, [Path(each) for each in paths or (os.curdir,)], settings)
+        given = [Path(each) for each in paths or (os.curdir,)]
+        settings = _measured(profile, mapping, given, settings, Nested(settings, overrides, config))[1]
+        return describe_hotness(path, cell, row, given, settings)
     start = start_of(paths, stdin_filename)
 
     def prepare() -> Run:
+        given = tuple(map(Path, paths)) or (Path(),)
         settings = settings_of(start, config, isolated, overrides)
-        return Run(
-            tuple(map(Path, paths)) or (Path(),),
-            settings,
-            Nested(settings, overrides, config),
-            Volume.of(quiet, silent, verbose),
-            statistics,
-            Keeping(not no_cache, cache_dir, config, wanted),
-        )
+        own = Nested(settings, overrides, config)
+        measuring, settings = _measured(profile, mapping, given, settings, own)
+        keeping = Keeping(not no_cache, cache_dir, config, wanted)
+        return Run(given, settings, own, Volume.of(quiet, silent, verbose), statistics, keeping, measuring)
 
     run = prepare()
     if show_settings:
@@ -80,6 +84,24 @@ def perform(  # long: a parameter for each option that is no setting
     if add_noqa is not None:
         return run.add_noqa(add_noqa)
     return _watched(run, prepare) if watch else run.check()
+
+
+def _measured(
+    profile: Path | None, mapping: Sequence[str], paths: Sequence[Path], settings: Settings, own: Nested
+) -> tuple[Measuring | None, Settings]:
+    """What a profile says of the functions in the files to lint, and settings that heed it.
+
+    Raises:
+        Failure: the profile cannot be used.
+    """
+    if profile is None:
+        if mapping:
+            raise Failure("--map is for paths in a profile: give --profile, too")
+        return None, settings
+    from torchlint.cli.measuring import Measuring, mapping_of
+
+    measuring = Measuring.of(profile, [mapping_of(each) for each in mapping], paths, settings, own)
+    return measuring, measuring.applied(settings, lowering=True)
 
 
 def _watched(run: Run, prepare: Callable[[], Run]) -> NoReturn:
@@ -104,7 +126,7 @@ def _check_combination(paths: Sequence[str], given: Mapping[str, bool]) -> None:
         if len(both) > 1:
             raise Failure(f"{both[0]} and {both[1]} cannot be given together")
     if _STDIN in paths:
-        for name in ("watch", "add_noqa", "show_files"):
+        for name in ("watch", "add_noqa", "show_files", "profile"):
             if given[name]:
                 raise Failure(f"- (standard input) and --{name.replace('_', '-')} cannot be given together")
 
@@ -121,7 +143,7 @@ def start_of(paths: Sequence[str], stdin_filename: Path | None) -> Path:
 
 
 def _around(paths: Sequence[str], file: Path) -> Path:
-    """Where the settings of the run are looked for that would lint a file: in what is linted, if the file is in there."""
+    """Where settings are looked for: where those of a run over the paths are, if it would lint the file."""
     start = Path(common(paths or [os.curdir]))
     return start if file.is_relative_to(start) else file
 

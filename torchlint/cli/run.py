@@ -24,6 +24,7 @@ from torchlint.sources.globs import Globs
 
 if TYPE_CHECKING:
     from torchlint.cli.keeping import Cache
+    from torchlint.cli.measuring import Measuring
     from torchlint.engine.memory import Memory
     from torchlint.settings.load import Nested
 
@@ -49,7 +50,7 @@ class Run:
     Attributes:
         paths: what to lint. settings: of the run. own: gives the settings of each file.
         volume: how much to say. statistics: counts in the place of findings.
-        keeping: what is kept of the run.
+        keeping: what is kept of the run. measuring: the profile that findings are ranked by.
     """
 
     paths: Sequence[Path]
@@ -58,6 +59,7 @@ class Run:
     volume: Volume
     statistics: bool = False
     keeping: Keeping = field(default_factory=Keeping)
+    measuring: Measuring | None = None
 
     def check(self) -> int:
         """Lint files and folders, print what was found, and return the exit code.
@@ -77,6 +79,8 @@ class Run:
 
     def _checked(self, result: Result) -> int:
         """Print a result, and judge it."""
+        if self.measuring is not None:
+            self.measuring.tell(result)
         Printer(self.settings, sys.stdout, self.volume, self.statistics).show(result)
         self.warn_of_nothing(result)
         return exit_code(result, self.settings)

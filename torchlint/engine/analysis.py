@@ -31,6 +31,7 @@ from torchlint.facts.flow.clocks import Clocks
 from torchlint.facts.flow.flow import Flow
 from torchlint.facts.hotness.covering import Covering
 from torchlint.facts.hotness.hotness import Heat, heat
+from torchlint.facts.hotness.observed import Observations
 from torchlint.facts.hotness.roots import is_test
 from torchlint.facts.hotness.switches import Switches
 from torchlint.facts.loops.batching import Batching
@@ -230,7 +231,8 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
     """Link the facts of all files."""
     project = link(files)
     graph, values = call_graph(project)
-    found = heat(project, graph, values, frozenset(settings.hot), frozenset(settings.cold))
+    seen = Observations.of(settings.observed)
+    found = heat(project, graph, values, frozenset(settings.hot), frozenset(settings.cold), seen)
     networks = Networks(project, graph, values)
     autograd = Autograd(project, graph, values, found, networks)
     sides = Sides(project, graph, values)
@@ -278,7 +280,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         regrowth=Regrowth(loops),
         queues=Queues(values, graph),
         hoards=Hoards(values, graph, found),
-        waiting=Waiting(values),
+        waiting=Waiting(values, sides),
         indexing=Indexing(values),
         compiling=Compiling.of(project, graph, values, found, mentions),
         groups=graph.groups,

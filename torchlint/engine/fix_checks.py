@@ -77,25 +77,27 @@ def check(before: Reading, after: Source, removed: Iterable[str] = ()) -> Readin
 
 def without_unused_imports(
     before: Reading, after: Source, reading: Reading, importers: Sequence[Source], removed: Sequence[str] = ()
-) -> Source:
-    """The fixed source without the imports whose last use the fix took away; ``removed`` as for ``check``.
+) -> tuple[Source, tuple[Edit, ...]]:
+    """The fixed source without the imports whose last use the fix took away, and the edits that took them, in order.
 
-    Only plain ones go: at the top level, bound once, the name in no string, no comment near it, not a re-export
-    (``__init__.py``, ``as`` the same name, imported from here by one of ``importers``). The rest stay as they are.
+    ``removed`` is as for ``check``. Only plain imports go: at the top level, bound once, the name in no string, no
+    comment near it, not a re-export (``__init__.py``, ``as`` the same name, imported from here by one of
+    ``importers``). The rest stay as they are.
     """
+    edits: tuple[Edit, ...] = ()
     if PurePosixPath(after.name).name == "__init__.py":
-        return after
+        return after, edits
     used = {node.id for node in walk(before.tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     while True:
         edit = next(_removals(used, after, reading, importers), None)
         if edit is None:
-            return after
+            return after, edits
         shorter = apply_edits(after, [edit])
         try:
             reading = check(before, shorter, removed)
         except BrokenFixError:
-            return after
-        after = shorter
+            return after, edits
+        after, edits = shorter, (*edits, edit)
 
 
 def _undefined(top: symtable.SymbolTable) -> frozenset[str]:

@@ -59,5 +59,5 @@ def _drafts(analysis: Analysis, facts: FileFacts, linter: Linter) -> Iterator[Dr
     for node, twin in pairs:
         if isinstance(twin, (ast.expr, ast.stmt)):
             for rule in linter.rules:
-                if hot_enough(analysis, facts, twin, rule):
+                if hot_enough(analysis, facts, twin, [rule]):
                     yield from linter.apply(rule, PairedSite(analysis, facts, pairs, node, twin))

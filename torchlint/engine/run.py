@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from torchlint.cache.world import look
 from torchlint.engine.analysis import Unparsed, parse
@@ -34,6 +36,10 @@ from torchlint.sources.decode import UndecodableError
 from torchlint.sources.suppress import silencing
 from torchlint.sources.text import Source
 from torchlint.sources.walk import Walk, walk
+from torchlint.sources.write import ChangedMeanwhileError, Staged, UnencodableError, remove_strays
+
+if TYPE_CHECKING:
+    from torchlint.engine.fixing import Allowed, FixOutcome
 
 Parsed = dict[tuple[str, bytes], FileFacts | Unparsed | None]
 """Facts of texts, by the name and the bytes of each."""
@@ -370,32 +376,57 @@ class Run:
 
     def fixed(self) -> Result:
         """Apply the accepted fixes until nothing changes, and write the files unless only a diff is wanted."""
-        from torchlint.engine.fixing import fix
-        from torchlint.sources.write import ChangedMeanwhileError, UnencodableError, remove_strays, replace_file
+        return self.written(self.fixes())
 
-        outcome = fix(self.sources, self.lint, self._accepts, others=tuple(self.context.values()))
+    def fixes(self, allowed: Allowed | None = None) -> FixOutcome:
+        """What the accepted fixes make of the files, or those among them that are allowed; nothing is written."""
+        from torchlint.engine.fixing import fix
+
+        return fix(self.sources, self.lint, self._accepts, tuple(self.context.values()), allowed)
+
+    def written(self, outcome: FixOutcome) -> Result:
+        """Write what fixes made of the files, unless only a diff is wanted."""
         self.result_.problems.extend(outcome.problems)
         remaining = dict(outcome.remaining)
-        unwritten = []
-        if self.settings.fix and not self.settings.diff:
-            named = [source.path for name, source in self.sources.items() if name not in self.given]
-            for folder in sorted({Path(os.path.realpath(path)).parent for path in named}):
-                remove_strays(folder)
+        wanted = [name for name in outcome.applied if name not in self.given]
+        writing = self.settings.fix and not self.settings.diff
+        unwritten = self._write({name: (self.sources[name], outcome.sources[name]) for name in wanted if writing})
         for name, applied in outcome.applied.items():
-            before, after = self.sources[name], outcome.sources[name]
-            if self.settings.fix and not self.settings.diff and name not in self.given:
-                try:
-                    replace_file(before, after)
-                except (ChangedMeanwhileError, UnencodableError, OSError) as error:
-                    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-                    self.result_.problems.append(Problem(name, f"not fixed: {reason}"))
-                    unwritten.append(name)
-                    continue
-            self.result_.fixed[name] = FixedFile(before, after, applied)
-            self.sources[name] = after
+            if name not in unwritten:
+                self.result_.fixed[name] = FixedFile(self.sources[name], outcome.sources[name], applied)
+                self.sources[name] = outcome.sources[name]
         findings = self.lint(self.sources) if unwritten else {}
         remaining.update({name: findings[name] for name in unwritten})
         return self.result(remaining)
+
+    def _write(self, texts: Mapping[str, tuple[Source, Source]]) -> set[str]:
+        """Write files by name, of which all new texts lie on disk before the first takes its place; those that failed.
+
+        What was left by runs that were killed is removed from the folders of all files that could be written.
+        """
+        failed: set[str] = set()
+        named = [source.path for name, source in self.sources.items() if name not in self.given]
+        for folder in sorted({Path(os.path.realpath(path)).parent for path in named}) if texts else ():
+            remove_strays(folder)
+        with ExitStack() as stack:
+            staged: dict[str, Staged] = {}
+            for name, (before, after) in texts.items():
+                with self._not_fixed(name, failed):
+                    staged[name] = stack.enter_context(Staged.of(before, after))
+            for name, ready in staged.items():
+                with self._not_fixed(name, failed):
+                    ready.replace()
+        return failed
+
+    @contextmanager
+    def _not_fixed(self, name: str, failed: set[str]) -> Iterator[None]:
+        """Note why a file cannot be written."""
+        try:
+            yield
+        except (ChangedMeanwhileError, UnencodableError, OSError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            self.result_.problems.append(Problem(name, f"not fixed: {reason}"))
+            failed.add(name)
 
     def _accepts(self, name: str, fix: PlainFix) -> bool:
         return self.scopes.of(self.sources[name].path).accepts(fix)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
+from functools import partial
 
 from torchlint.engine.analysis import Analysis
 from torchlint.engine.place import place_of
@@ -32,7 +33,10 @@ class Triggers:
     networks: list[Rule] = field(default_factory=list)
     grown: list[Rule] = field(default_factory=list)
     imports: list[Rule] = field(default_factory=list)
+    imported: frozenset[str] = frozenset()
     stored: list[Rule] = field(default_factory=list)
+    roots: tuple[str, ...] = ()
+    words: frozenset[bytes] = frozenset()
     ensembles: list[Rule] = field(default_factory=list)
     assigned: dict[str, list[Rule]] = field(default_factory=dict)
     takers: list[Rule] = field(default_factory=list)
@@ -73,6 +77,9 @@ class Triggers:
                 self.imports.append(rule)
             if rule.trigger.stored:
                 self.stored.append(rule)
+        self.imported = frozenset(name for rule in self.imports for name in rule.trigger.imports)
+        self.roots = tuple(sorted({name for rule in self.stored for name in rule.trigger.stored}))
+        self.words = frozenset(root.rpartition(".")[2].encode() for root in self.roots)
 
     def sites(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
         """The nodes of a file that match a trigger and are hot enough, each with the rules that want it."""
@@ -82,22 +89,25 @@ class Triggers:
                 if rules:
                     yield call, rules
         for stmt in facts.compounds:
-            rules = self.statements.get(type(stmt).__name__, [])
+            rules = [rule for rule in self.statements.get(type(stmt).__name__, ()) if fits(analysis, facts, stmt, rule)]
             rules = [
-                rule for rule in rules if fits(analysis, facts, stmt, rule) and hot_enough(analysis, facts, stmt, rule)
+                rule for rule in hot_enough(analysis, facts, stmt, rules) if worthwhile(analysis, facts, stmt, rule)
             ]
             if rules:
                 yield stmt, rules
         yield from self._subscripts(analysis, facts)
         yield from self._tests(analysis, facts)
-        for node in analysis.growth.added(facts) if self.grown else ():
-            rules = [rule for rule in self.grown if hot_enough(analysis, facts, node, rule)]
-            if rules:
-                yield node, rules
+        yield from self._grown(analysis, facts)
         yield from self._compiled(analysis, facts)
         yield from self._imports(facts)
         yield from self._stored(analysis, facts)
         yield from self._assigned(analysis, facts)
+
+    def _grown(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
+        wanted = partial(hot_enough, analysis, facts, rules=self.grown)
+        for node in analysis.growth.added(facts, wanted) if self.grown else ():
+            if analysis.autograd.has_graph(facts, node) is not False:
+                yield node, wanted(node)
 
     def _compiled(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
         compiling = analysis.compiling
@@ -108,7 +118,7 @@ class Triggers:
         ]
         for rules, nodes in wanted:
             for node in nodes:
-                hot = [rule for rule in rules if hot_enough(analysis, facts, node, rule)]
+                hot = hot_enough(analysis, facts, node, rules)
                 if hot:
                     yield node, hot
 
@@ -116,7 +126,7 @@ class Triggers:
         for name, wanted in self.assigned.items():
             for _, store in facts.outside.get(name, ()):
                 node = store.binding.value
-                rules = [rule for rule in wanted if node is not None and hot_enough(analysis, facts, node, rule)]
+                rules = hot_enough(analysis, facts, node, wanted) if node is not None else []
                 if node is not None and rules:
                     yield node, rules
 
@@ -131,55 +141,56 @@ class Triggers:
                 rules.extend(rule for rule in self.calls.get(called, ()) if rule not in rules)
         if self.copies and analysis.readers.called(call):
             rules.extend(rule for rule in self.copies if rule not in rules)
-        if self.ensembles and isinstance(call.func, (ast.Name, ast.Subscript)):
-            wanted = [rule for rule in self.ensembles if rule not in rules]
-            rules.extend(wanted if wanted and analysis.batching.ensemble(facts, call) else ())
-        if not rules and not self.networks:
+        hot = hot_enough(analysis, facts, call, rules)
+        if isinstance(call.func, (ast.Name, ast.Subscript)):
+            wanted = [rule for rule in hot_enough(analysis, facts, call, self.ensembles) if rule not in rules]
+            hot.extend(wanted if wanted and analysis.batching.ensemble(facts, call) else ())
+        return [*hot, *self._runners(analysis, facts, call, rules)]
+
+    def _runners(self, analysis: Analysis, facts: FileFacts, call: ast.Call, known: Sequence[Rule]) -> list[Rule]:
+        """The rules besides those known that look at runs of networks, if a call is one; what is told soonest first."""
+        rules = [rule for rule in hot_enough(analysis, facts, call, self.networks) if rule not in known]
+        if rules and next(around(facts, call), None) is None:
+            rules = [rule for rule in rules if not rule.trigger.looped]
+        if not rules or not analysis.autograd.runs(facts, call):
             return []
-        hot = [rule for rule in rules if hot_enough(analysis, facts, call, rule)]
-        runners = [rule for rule in self.networks if rule not in rules and may_run(analysis, facts, call, rule)]
-        return [*hot, *runners] if runners and analysis.autograd.runs(facts, call) else hot
+        recorded = any(rule.trigger.recorded for rule in rules) and analysis.autograd.records(facts, call) is True
+        return [rule for rule in rules if recorded or not rule.trigger.recorded]
 
     def _imports(self, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
-        wanted = frozenset(name for rule in self.imports for name in rule.trigger.imports)
-        if not wanted.intersection(facts.imports):
+        if self.imported.isdisjoint(facts.imports):
             return
         bound: dict[ast.AST, set[str]] = {}
         for scope in facts.scopes:
             for bindings in scope.bindings.values():
                 for binding in bindings:
-                    if binding.how is Bind.IMPORT and binding.target in wanted:
+                    if binding.how is Bind.IMPORT and binding.target in self.imported:
                         bound.setdefault(binding.stmt, set()).add(binding.target)
         for stmt, names in bound.items():
             yield stmt, [rule for rule in self.imports if names & rule.trigger.imports]
 
     def _stored(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
-        roots = tuple(sorted({name for rule in self.stored for name in rule.trigger.stored}))
-        words = {root.rpartition(".")[2].encode() for root in roots}
-        if not any(word in facts.source.utf8 for word in words):
+        if not any(word in facts.source.utf8 for word in self.words):
             return
         for stmt in facts.places:
             for target in _targets(stmt):
                 name = analysis.project.qualified(facts, target.value)
-                if name is not None and name.startswith(roots):
+                if name is not None and name.startswith(self.roots):
                     rules = [rule for rule in self.stored if _within(name, rule.trigger.stored)]
-                    rules = [rule for rule in rules if hot_enough(analysis, facts, stmt, rule)]
+                    rules = hot_enough(analysis, facts, stmt, rules)
                     if rules:
                         yield target, rules
 
     def _subscripts(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
         for node in facts.subscripts if self.subscripts else ():
-            rules = [
-                rule
-                for rule, matches in self.subscripts
-                if hot_enough(analysis, facts, node, rule) and matches(analysis, facts, node)
-            ]
+            hot = hot_enough(analysis, facts, node, [rule for rule, _ in self.subscripts])
+            rules = [rule for rule, matches in self.subscripts if rule in hot and matches(analysis, facts, node)]
             if rules:
                 yield node, rules
 
     def _tests(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
         for node in facts.tests if self.tests else ():
-            rules = [rule for rule in self.tests if hot_enough(analysis, facts, node, rule)]
+            rules = hot_enough(analysis, facts, node, self.tests)
             if rules and reads_tensor(analysis, facts, node):
                 yield node, rules
 
@@ -211,6 +222,23 @@ def fits(analysis: Analysis, facts: FileFacts, stmt: ast.stmt, rule: Rule) -> bo
     )
 
 
+def worthwhile(analysis: Analysis, facts: FileFacts, stmt: ast.stmt, rule: Rule) -> bool:
+    """Whether a statement that is hot enough has what a trigger asks of the values in it."""
+    if rule.trigger.raising and isinstance(stmt, (ast.Assert, ast.If)) and not may_read(analysis, facts, stmt.test):
+        return False
+    return not rule.trigger.picking or (isinstance(stmt, ast.For) and analysis.elements.picked(facts, stmt) is not None)
+
+
+def may_read(analysis: Analysis, facts: FileFacts, test: ast.expr) -> bool:
+    """Whether a test may read values of a tensor: there is one in it, or a function of torch is called."""
+    for part in walk(test):
+        if isinstance(part, ast.Call) and (analysis.project.qualified(facts, part.func) or "").startswith("torch."):
+            return True
+        if isinstance(part, ast.expr) and analysis.values.of(facts, part).kind is Kind.TENSOR:
+            return True
+    return False
+
+
 def header(stmt: ast.stmt) -> list[ast.AST]:
     """The expressions in the header of a statement."""
     if isinstance(stmt, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -218,20 +246,12 @@ def header(stmt: ast.stmt) -> list[ast.AST]:
     return [part for part in children(stmt) if not isinstance(part, ast.stmt)]
 
 
-def hot_enough(analysis: Analysis, facts: FileFacts, node: ast.AST, rule: Rule) -> bool:
-    """Whether a node runs as often as a rule needs."""
-    if rule.least is Frequency.ONCE:
-        return True
-    return analysis.heat.frequency(facts, place_of(node)) >= rule.least
-
-
-def may_run(analysis: Analysis, facts: FileFacts, call: ast.Call, rule: Rule) -> bool:
-    """Whether a call stands where a rule wants to know of runs of networks; cheaper to tell than whether it is one."""
-    if not hot_enough(analysis, facts, call, rule):
-        return False
-    if rule.trigger.looped and next(around(facts, call), None) is None:
-        return False
-    return not rule.trigger.recorded or analysis.autograd.records(facts, call) is True
+def hot_enough(analysis: Analysis, facts: FileFacts, node: ast.AST, rules: Sequence[Rule]) -> list[Rule]:
+    """Those of some rules for which a node runs often enough."""
+    if all(rule.least is Frequency.ONCE for rule in rules):
+        return [*rules]
+    found = analysis.heat.frequency(facts, place_of(node))
+    return [rule for rule in rules if rule.least <= found]
 
 
 def masked(analysis: Analysis, facts: FileFacts, node: ast.Subscript) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from torchlint.report.context import Context
-from torchlint.rule import Cost, Edit, Finding, Hotness, PlainFix, Position
+from torchlint.rule import Cost, Edit, Finding, Hotness, Measured, PlainFix, Position
 
 
 def render(context: Context) -> str:
@@ -30,6 +30,7 @@ def as_object(context: Context, finding: Finding) -> dict[str, object]:
         "fingerprint": finding.fingerprint,
         "hot": _hot(context, finding.hot),
         "cost": _cost(finding.cost),
+        **({"measured": measure(finding.measured)} if finding.measured is not None else {}),
         "fix": None if finding.fix is None else _fix(context, finding.path, finding.fix),
     }
 
@@ -47,6 +48,19 @@ def _cost(cost: Cost | None) -> dict[str, object] | None:
     if cost is None:
         return None
     return {"saves_us": cost.saves_us, "ratio": cost.ratio, "device": cost.device, "source": cost.source}
+
+
+def measure(found: Measured) -> dict[str, object]:
+    """What a profile says of a finding: its share of the time (0 to 1), and calls where they were counted."""
+    return {
+        "basis": found.basis.value,
+        "share": found.share,
+        "us": found.us,
+        "calls": found.calls or None,
+        "calls_per_unit": found.pace or None,
+        "unit": found.unit or None,
+        "alike": found.alike,
+    }
 
 
 def _fix(context: Context, path: str, fix: PlainFix) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchlint.report.context import Context
+from torchlint.report.cost import measured_of
 from torchlint.report.escape import visible
 from torchlint.rule import Finding, Level
 
@@ -27,4 +28,5 @@ def marked_code(context: Context, finding: Finding) -> str:
 def _line(context: Context, finding: Finding) -> str:
     place = f"{visible(finding.path)}:{finding.start.row}:{finding.start.column}:"
     why = f"; hot: {finding.hot.describe()}" if finding.hot.path else ""
-    return f"{place} {marked_code(context, finding)} {visible(finding.message + why)}"
+    cost = f"; {told}" if (told := measured_of(finding)) else ""
+    return f"{place} {marked_code(context, finding)} {visible(finding.message + why + cost)}"

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from torchlint.report.escape import visible
-from torchlint.rule import Cost, Finding, Frequency
+from torchlint.rule import Basis, Cost, Finding, Frequency
 
 # A ratio whose 10th percentile is no higher is noise.
 NOISE = 1.05
 
+_UNMEASURED = {
+    Basis.NEVER: "its function never ran in the profile",
+    Basis.UNSEEN: "nothing was seen of it in the profile",
+}
 _ROOTS = {
     Frequency.INNER: "environment step",
     Frequency.STEP: "environment step",
@@ -30,6 +34,41 @@ def factor(ratio: float) -> str:
     if ratio >= 100:
         return f"{ratio:.0f}"
     return f"{ratio:.1f}" if ratio >= 2 else f"{ratio:.2f}"
+
+
+def percent(share: float) -> str:
+    """``18%``, ``0.4%``, ``<0.1%``."""
+    hundredths = 100 * share
+    if hundredths >= 9.95:
+        return f"{hundredths:.0f}%"
+    return f"{hundredths:.1f}%" if hundredths >= 0.05 else "<0.1%"
+
+
+def number(value: float) -> str:
+    """``63``, ``2.5``, ``0.02``: as many digits as matter."""
+    if value >= 9.95 or value == round(value):
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 0.95 else f"{value:.2g}"
+
+
+def measured_of(finding: Finding) -> str:
+    """``measured: 63 calls per step, 18% of the time``; empty when no profile says anything."""
+    found = finding.measured
+    if found is None or found.basis is Basis.ELSEWHERE:
+        return ""
+    if found.basis in _UNMEASURED:
+        return f"measured: {_UNMEASURED[found.basis]}"
+    size = number(found.pace) if found.unit else f"{found.calls:,}"
+    calls = f"{size} call{'' if size == '1' else 's'}{f' per {found.unit}' if found.unit else ''}"
+    share = percent(found.share)
+    if found.basis is Basis.FUNCTION:
+        return f"measured: {calls} of its function, which takes {share} of the time"
+    told = [calls] if found.calls else []
+    told.append(
+        f"about {share} of the time, a guess by operator" if found.basis is Basis.GUESS else f"{share} of the time"
+    )
+    alike = f", {found.alike} findings together" if found.alike > 1 else ""
+    return f"measured: {', '.join(told)}{alike}"
 
 
 def figure(cost: Cost, unit: str = " a call") -> str:

@@ -13,7 +13,7 @@ from rich.text import Text
 from torchlint.report.cells import fit, shown
 from torchlint.report.change import Hunk, acceptance, hunks
 from torchlint.report.context import Context
-from torchlint.report.cost import cost_of, own_cost_of
+from torchlint.report.cost import cost_of, measured_of, own_cost_of
 from torchlint.report.escape import visible
 from torchlint.report.frame import Canvas, frame
 from torchlint.report.rank import worst_first
@@ -101,7 +101,8 @@ def _finding(finding: Finding, context: Context, canvas: Canvas) -> Iterator[Tex
         yield from frame(finding, table, canvas, UNDERLINES[finding.level])
     if finding.hot.path or finding.hot.frequency is not Frequency.ONCE:
         yield from _labelled("hot:", _hot(finding.hot, canvas))
-    costs = [cost for cost in (cost_of(finding), own_cost_of(finding, context.own)) if cost]
+    told = measured_of(finding), cost_of(finding), own_cost_of(finding, context.own)
+    costs = [cost for cost in told if cost]
     if costs:
         yield from _labelled("cost:", [line for cost in costs for line in _wrapped(cost, width)])
     if finding.fix is not None:

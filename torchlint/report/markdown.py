@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchlint.report.context import Context
-from torchlint.report.cost import cost_of
+from torchlint.report.cost import cost_of, measured_of
 from torchlint.report.escape import visible
 from torchlint.report.rank import worst_first
 from torchlint.report.summary import count, summary
@@ -33,7 +33,7 @@ def _row(finding: Finding) -> str:
         f"{finding.path}:{finding.start.row}",
         finding.message,
         finding.hot.describe(),
-        cost_of(finding),
+        measured_of(finding) or cost_of(finding),
     )
     return f"| {' | '.join(_cell(text[:300]) for text in cells)} |"
 

@@ -11,8 +11,14 @@ _SEVERITY = {Level.ERROR: 0, Level.WARNING: 1, Level.NOTE: 2}
 
 
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
-    """Errors, then warnings, then notes; in each by the time lost, then by path and place."""
-    return sorted(findings, key=_badness)
+    """Errors, then warnings, then notes; in each by the time lost, then by path and place.
+
+    What a profile was joined to comes with the costliest first, and keeps that order.
+    """
+    found = list(findings)
+    if any(finding.measured is not None for finding in found):
+        return sorted(found, key=lambda finding: _SEVERITY[finding.level])
+    return sorted(found, key=_badness)
 
 
 def time_lost(finding: Finding) -> float:

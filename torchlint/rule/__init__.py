@@ -4,11 +4,13 @@ from torchlint.rule.base import Example, Fix, Input, Report, Rule, RuleSet, Trig
 from torchlint.rule.compiling import Break, Bypass, Changing, Splits, Taken, Way
 from torchlint.rule.finding import (
     Applicability,
+    Basis,
     Change,
     Cost,
     Edit,
     Finding,
     Level,
+    Measured,
     PlainFix,
     Position,
 )
@@ -26,6 +28,7 @@ __all__ = [
     "UNKNOWN",
     "Applicability",
     "Average",
+    "Basis",
     "Break",
     "Bypass",
     "CallSite",
@@ -45,6 +48,7 @@ __all__ = [
     "Level",
     "Link",
     "Loop",
+    "Measured",
     "Network",
     "Picked",
     "PlainFix",

@@ -39,7 +39,9 @@ class Trigger:
         statements: names of statement node types (``If``, ``Assert``, ``With``, ``FunctionDef``, ``While``).
         mentions: of these statements only those whose header (test, items, decorators) has one of these
             qualified names.
-        raising: of these statements only asserts and those whose body exists to raise.
+        raising: of these statements only asserts and those whose body exists to raise, where the test may read a
+            tensor.
+        picking: of ``for`` statements only those that compute with elements of tensors (see ``Site.picked``).
         bool_subscripts: subscripts whose index is proven a boolean tensor; the site's node is the subscript.
         scalar_subscripts: subscripts with an index that is proven a 0-d tensor; the site's node is the subscript.
         networks: calls that run a module with parameters (``self.net(x)``), also through a method or function of the
@@ -50,8 +52,8 @@ class Trigger:
         tests: expressions that Python asks for their truth and that are proven tensors: of ``if``, ``while``,
             ``assert``, conditional expressions and comprehensions, operands of ``and``, ``or`` and ``not``; and
             comparisons ``x in t`` with a ``t`` that is proven a tensor. The site's node is the expression.
-        grown: expressions that are added to something again and again (see ``Site.grows``); the site's node is the
-            added expression.
+        grown: expressions that are added to something again and again (see ``Site.grows``) and may hang on a graph; the
+            site's node is the added expression.
         imports: qualified names that an import statement binds; the site's node is the statement.
         stored: qualified names of objects that an assignment stores into, itself or a part of it: ``os.environ`` of
             ``os.environ["KEY"] = x``, ``torch.backends`` of ``torch.backends.cudnn.benchmark = x``; the site's node is
@@ -70,6 +72,7 @@ class Trigger:
     statements: frozenset[str] = frozenset()
     mentions: frozenset[str] = frozenset()
     raising: bool = False
+    picking: bool = False
     bool_subscripts: bool = False
     scalar_subscripts: bool = False
     networks: bool = False

@@ -107,6 +107,46 @@ class Cost:
     source: str = "bundled"
 
 
+class Basis(enum.Enum):
+    """What the measured time of a finding is the time of."""
+
+    LINE = "line"
+    """Its line."""
+    CALLS = "calls"
+    """The operators and calls that the smell shows as, in its function."""
+    FUNCTION = "function"
+    """Its whole function: an upper bound."""
+    ELSEWHERE = "elsewhere"
+    """Nothing: such a smell costs time elsewhere, in code that it compiles, slows down or keeps alive."""
+    GUESS = "guess"
+    """Such operators wherever they ran, for where is not known."""
+    NEVER = "never"
+    """Nothing: its function did not run, or its line did not although its function did."""
+    UNSEEN = "unseen"
+    """Nothing was seen of it, which does not mean that it did not run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a profile says of a finding.
+
+    Attributes:
+        basis: what the time is the time of.
+        share: of the profiled time, 0 to 1. us: the same in microseconds.
+        calls: how many were counted; 0: samples cannot tell.
+        pace: calls per ``unit``, which is ``step`` or ``update``, or empty where neither is known.
+        alike: how many findings share the time: those of one rule in one function.
+    """
+
+    basis: Basis
+    share: float = 0.0
+    us: float = 0.0
+    calls: int = 0
+    pace: float = 0.0
+    unit: str = ""
+    alike: int = 1
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One finding as plain data.
@@ -123,6 +163,7 @@ class Finding:
         fix: text edits, where there are some.
         cuda_only: whether the gain exists on an accelerator only.
         fingerprint: stable under moved lines: from rule, path, normalised code and occurrence.
+        measured: what a profile says of it, where one was given.
     """
 
     code: str
@@ -138,6 +179,7 @@ class Finding:
     fix: PlainFix | None = None
     cuda_only: bool = False
     fingerprint: str = ""
+    measured: Measured | None = None
 
     @property
     def order(self) -> tuple[str, Position, str]:

@@ -2,53 +2,97 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from torchlint.late import dataclass
 from torchlint.rule.value import UNKNOWN, Value
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(Protocol):
     """One loop or comprehension that runs an expression over and over, and the expression's part in it.
+
+    Each attribute is found out when it is first read, so those that are soon told come first in a condition: what the
+    loop is and goes over, then ``item``, ``carried`` and ``draws``, then where results go.
 
     An expression that is neither ``item`` nor ``carried`` is the same in every round, unless it ``draws``. A call can
     be made once for all rounds where ``carried`` and ``feeds`` are proven false; a recurrence has both.
-
-    Attributes:
-        row: of the loop, 1-based.
-        comprehension: whether it is one.
-        over: what it goes over; unknown for ``while``.
-        few: it goes over a handful of things (keys and items of a dict, a literal, the parts of a module, a short
-            range) and not over rows, steps or objects that may be many.
-        counted: it goes over a range.
-        learns: an optimizer runs in it, so that networks change from round to round.
-        item: the expression depends on the element that the loop is at.
-        carried: it depends on what an earlier round left behind; ``None``: not known.
-        feeds: what it gives reaches the next round; ``None``: not known.
-        collected: what it gives is appended to or summed in something that only code after the loop reads; an element
-            of a comprehension is.
-        joined: the collection that the expression is put into becomes one tensor or array.
-        leaves: what it gives is read after the loop, collected or not.
-        draws: it draws random numbers.
     """
 
-    row: int
-    comprehension: bool = False
-    over: Value = UNKNOWN
-    few: bool = False
-    counted: bool = False
-    learns: bool = False
-    item: bool = False
-    carried: bool | None = None
-    feeds: bool | None = None
-    collected: bool = False
-    joined: bool = False
-    leaves: bool = False
-    draws: bool = False
+    @property
+    def row(self) -> int:
+        """The row of the loop, 1-based."""
+        ...
+
+    @property
+    def comprehension(self) -> bool:
+        """Whether it is one."""
+        ...
+
+    @property
+    def over(self) -> Value:
+        """What it goes over; unknown for ``while``."""
+        ...
+
+    @property
+    def few(self) -> bool:
+        """Whether it goes over a handful of things, and not over rows, steps or objects that may be many.
+
+        Such are keys and items of a dict, a literal, the parts of a module, a short range.
+        """
+        ...
+
+    @property
+    def counted(self) -> bool:
+        """Whether it goes over a range."""
+        ...
+
+    @property
+    def learns(self) -> bool:
+        """Whether an optimizer runs in it, so that networks change from round to round."""
+        ...
+
+    @property
+    def item(self) -> bool:
+        """Whether the expression depends on the element that the loop is at."""
+        ...
+
+    @property
+    def carried(self) -> bool | None:
+        """Whether the expression depends on what an earlier round left behind; ``None``: not known."""
+        ...
+
+    @property
+    def feeds(self) -> bool | None:
+        """Whether what the expression gives reaches the next round; ``None``: not known."""
+        ...
+
+    @property
+    def collected(self) -> bool:
+        """Whether what the expression gives is appended to or summed in something that only code after the loop reads.
+
+        An element of a comprehension is.
+        """
+        ...
+
+    @property
+    def joined(self) -> bool:
+        """Whether the collection that the expression is put into becomes one tensor or array."""
+        ...
+
+    @property
+    def leaves(self) -> bool:
+        """Whether what the expression gives is read after the loop, collected or not."""
+        ...
+
+    @property
+    def draws(self) -> bool:
+        """Whether the expression draws random numbers."""
+        ...
 
     @property
     def independent(self) -> bool:
         """Whether every round could be computed apart from the others: proven, not merely likely."""
-        return self.carried is False and self.feeds is False and not self.learns
+        ...
 
 
 @dataclass(frozen=True, slots=True)

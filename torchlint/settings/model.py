@@ -7,6 +7,7 @@ from pathlib import Path
 
 from torchlint.late import dataclass
 from torchlint.rule import Change
+from torchlint.rule.frequency import Observed
 from torchlint.settings.defaults import DEFAULT_EXCLUDE
 
 
@@ -30,6 +31,7 @@ class Settings:
         output_format: name of a format, ``None``: by where the output goes.
         output_file: where the findings go, ``None``: standard output.
         hot, cold: functions as ``package.module:function`` whose hotness is corrected.
+        observed: which functions ran in a profile, and how often, which corrects hotness, too.
         device: ``auto``, ``cpu`` or ``cuda``.
         jobs: how many processes may work at once; ``None``: as many as pay.
         target_torch, target_version: the oldest torch and Python that linted code has to run with, e.g. ``2.2`` and
@@ -68,6 +70,7 @@ class Settings:
     exit_non_zero_on_fix: bool = False
     hot: tuple[str, ...] = ()
     cold: tuple[str, ...] = ()
+    observed: Observed = field(default_factory=Observed)
     device: str = "auto"
     jobs: int | None = None
     target_torch: str | None = None

@@ -30,11 +30,16 @@ def apply_edits(source: Source, edits: Sequence[Edit]) -> Source:
             raise ValueError(f"{edit} lies outside a text of {len(source.utf8)} bytes")
         if last is not None and _overlap(last, edit):
             raise ValueError(f"{last} and {edit} overlap")
-        pieces += [source.utf8[done : edit.start], _BARE_LF.sub(newline, edit.text).encode()]
+        pieces += [source.utf8[done : edit.start], inserted(edit, newline)]
         done = edit.end
         last = edit
     utf8 = b"".join([*pieces, source.utf8[done:]])
     return replace(source, text=utf8.decode(), utf8=utf8)
+
+
+def inserted(edit: Edit, newline: str) -> bytes:
+    """The bytes that an edit puts into a text whose rows end in ``newline``."""
+    return _BARE_LF.sub(newline, edit.text).encode()
 
 
 def choose_edits(groups: Sequence[tuple[Edit, ...]]) -> list[int]:

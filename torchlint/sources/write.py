@@ -6,9 +6,10 @@ import os
 import re
 import stat
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from torchlint.late import dataclass
 from torchlint.sources.decode import UndecodableError, read_any, to_bytes
 from torchlint.sources.text import Source
 
@@ -35,28 +36,59 @@ def replace_file(source_before: Source, source_after: Source) -> None:
         UnencodableError: the encoding has no bytes for the new text, or reading them back gives another text.
         OSError: the file may not be written, or the folder takes no new file.
     """
-    target = Path(os.path.realpath(source_before.path))
-    raw = _encoded(source_before, source_after)
-    _check_unchanged(target, source_before)
-    import tempfile
+    with Staged.of(source_before, source_after) as staged:
+        staged.replace()
 
-    handle, name = tempfile.mkstemp(prefix=f"{_PREFIX}{os.getpid()}-", suffix=_SUFFIX, dir=target.parent)
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(raw)
-            stream.flush()
-            os.fsync(stream.fileno())
-        _copy_status(target, temporary)
-        _check_unchanged(target, source_before)
-        if target.stat().st_nlink > 1:
-            _overwrite(target, raw)
-        else:
-            temporary.replace(target)
-    finally:
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A changed text that lies on disk beside its file, ready to take its place; removed at the end of the ``with``."""
+
+    before: Source
+    raw: bytes
+    target: Path
+    temporary: Path
+
+    @classmethod
+    def of(cls, before: Source, after: Source) -> Staged:
+        """Put a changed text beside its file.
+
+        Raises: as ``replace_file``.
+        """
+        target = Path(os.path.realpath(before.path))
+        raw = _encoded(before, after)
+        _check_unchanged(target, before)
+        import tempfile
+
+        handle, name = tempfile.mkstemp(prefix=f"{_PREFIX}{os.getpid()}-", suffix=_SUFFIX, dir=target.parent)
+        with ExitStack() as stack:
+            staged = stack.enter_context(cls(before, raw, target, Path(name)))
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(raw)
+                stream.flush()
+                os.fsync(stream.fileno())
+            _copy_status(target, staged.temporary)
+            stack.pop_all()
+        return staged
+
+    def __enter__(self) -> Staged:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         # After the replacement there is nothing left to remove.
         with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+            self.temporary.unlink(missing_ok=True)
+
+    def replace(self) -> None:
+        """Let the changed text take the place of the file.
+
+        Raises: as ``replace_file``.
+        """
+        _check_unchanged(self.target, self.before)
+        if self.target.stat().st_nlink > 1:
+            _overwrite(self.target, self.raw)
+        else:
+            self.temporary.replace(self.target)
 
 
 def remove_strays(folder: Path) -> None:

@@ -116,13 +116,16 @@ class TransferPerItem(Rule):
         source = _moved(site, call)
         if source is None:
             return
-        place, loop = _loop(site, source)
+        place, loop = next(((place, each) for place, each in enumerate(site.loops(source)) if not each.few), (0, None))
         if loop is None:
             return
         known = site.value(source).kind
-        if loop.joined and known in (Kind.TENSOR, Kind.UNKNOWN) and _is_element(site, call):
+        together = loop.joined and known in (Kind.TENSOR, Kind.UNKNOWN) and _is_element(site, call)
+        if not (together or _to_host(call)) or not _goes_through(loop):
+            return
+        if together:
             yield Report(call, _TOGETHER)
-        elif _is_row(site, source, place) and _to_host(call):
+        elif _is_row(site, source, place):
             yield Report(call, _BEFORE)
 
 
@@ -167,13 +170,9 @@ def _to_host(call: cst.Call) -> bool:
     return False
 
 
-def _loop(site: Site, source: cst.BaseExpression) -> tuple[int, Loop | None]:
-    """The innermost loop over many items of which the source is one, or is drawn anew for each; and its place."""
-    for place, loop in enumerate(site.loops(source)):
-        if not loop.few:
-            of_item = loop.item and loop.carried is not True
-            return place, loop if (of_item or loop.draws) and not loop.learns else None
-    return 0, None
+def _goes_through(loop: Loop) -> bool:
+    """Whether an expression is one of the many items of a loop, or is drawn anew for each."""
+    return ((loop.item and loop.carried is not True) or loop.draws) and not loop.learns
 
 
 def _is_element(site: Site, call: cst.Call) -> bool:

@@ -115,7 +115,8 @@ class HostCopyInUpdate(Rule):
         what = _copy(site, call)
         if what and not site.copying():
             uses = site.uses(call)
-            if Use.LOGGED in uses and uses <= _ENDS:
+            # What code that acts gives back is acted upon; what an update gives back are its metrics.
+            if Use.LOGGED in uses and uses <= _ENDS and not (Use.RETURNED in uses and site.acting()):
                 yield Report(call, _MESSAGE.format(what=what))
 
 

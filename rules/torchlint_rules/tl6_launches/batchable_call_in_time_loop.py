@@ -117,10 +117,10 @@ class BatchableCallInTimeLoop(Rule):
         loops = site.loops(call)
         if not loops or loops[0].few or not (loops[0].counted or loops[0].over.kind in _ARRAYS):
             return
-        if not runs_module(site, call.func) or not same_in_all_rounds(site, call):
-            return
         given = [argument.value for argument in call.args]
-        if not all(_is_step(node) for node in given) or any(_is_count(site, node) for node in given):
+        if not runs_module(site, call.func) or not all(_is_step(node) for node in given):
+            return
+        if not same_in_all_rounds(site, call) or any(_is_count(site, node) for node in given):
             return
         parts = [site.loops(node)[0] for node in given]
         if not any(part.item or part.carried for part in parts):

@@ -113,11 +113,11 @@ class InvariantForward(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a run of a network that no round of its loop changes."""
         call = site.node
-        run = site.run(call) if isinstance(call, cst.Call) else None
-        if not isinstance(call, cst.Call) or run is None or run.keeps:
+        loop = next(iter(site.loops(call)), None) if isinstance(call, cst.Call) else None
+        if not isinstance(call, cst.Call) or loop is None:
             return
-        loop = next(iter(site.loops(call)), None)
-        if loop is None or loop.item or loop.carried is not False or loop.draws or loop.learns:
+        run = site.run(call)
+        if run is None or run.keeps or loop.item or loop.carried is not False or loop.draws or loop.learns:
             return
         if not any(site.mentioned(word) for word in _FICKLE):
             yield Report(call, _MESSAGE.format(row=loop.row))

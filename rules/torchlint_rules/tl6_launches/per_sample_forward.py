@@ -104,12 +104,12 @@ class PerSampleForward(Rule):
         if not isinstance(call, cst.Call) or not call.args or not site.plain(call):
             return
         loops = site.loops(call)
-        if not loops or loops[0].few or not runs_module(site, call.func) or not same_in_all_rounds(site, call):
+        if not loops or loops[0].few or not runs_module(site, call.func):
             return
         rows = [(argument.value, _row(site, argument.value)) for argument in call.args]
-        if any(row is None and site.loops(node)[0].carried is not False for node, row in rows):
+        if not any(row is not None and _is_sample(row) for _, row in rows) or not same_in_all_rounds(site, call):
             return
-        if not any(row is not None and _is_sample(row) for _, row in rows):
+        if any(row is None and site.loops(node)[0].carried is not False for node, row in rows):
             return
         if site.run(call) is not None and not _takes_sequences(site, call.func) and site.batchable(call):
             yield Report(call, _MESSAGE)

@@ -116,7 +116,7 @@ class PythonRecurrenceOverTensors(Rule):
     code = "TL604"
     name = "python-recurrence-over-tensors"
     summary = "a recurrence is computed in a Python loop over the elements of tensors"
-    trigger = Trigger(statements=frozenset({"For"}))
+    trigger = Trigger(statements=frozenset({"For"}), picking=True)
     least = Frequency.UPDATE
     yields_to = ("TL605", "TL611")
     examples = (

@@ -9,7 +9,7 @@ from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site
 from torchlint.rule.environ import SETTING, Setting, settings_at
 
-_THREADS = re.compile(r"(OMP|MKL)_(NUM_THREADS|DYNAMIC|PROC_BIND|PLACES|WAIT_POLICY)$|KMP_\w+$")
+_THREADS = re.compile(r"(OMP|MKL)_(NUM_THREADS|DYNAMIC|PROC_BIND|PLACES|WAIT_POLICY)$|KMP_(?!DUPLICATE_LIB_OK$)\w+$")
 _ALLOCATOR = frozenset({"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"})
 # Processes that are started get the new environment; which of them load torch anew is not known.
 _CHILDREN = ("Process", "ProcessPool", "subprocess", "spawn", "ray.init", "Popen")

@@ -73,7 +73,7 @@ class Autograd:
         targets = self.graph.callees.get(call, ())
         if not targets or call in self.graph.weak or any(target.name == "__init__" for target in targets):
             return False
-        return bool(self.graphs.returned(targets) & (Graph.TRAINED | Graph.COPY)) and self.reach_module(targets)
+        return self.reach_module(targets) and bool(self.graphs.returned(targets) & (Graph.TRAINED | Graph.COPY))
 
     def reach_module(self, functions: Iterable[Scope]) -> bool:
         """Whether one of some functions runs a module with parameters, itself or through known callees."""

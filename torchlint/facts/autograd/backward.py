@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from dataclasses import field
 
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.autograd.graphs import ENDING
@@ -39,6 +40,7 @@ class Backwards:
     values: Values
     flow: Flow
     autograd: Autograd
+    _from_elsewhere: dict[Scope, bool] = field(default_factory=dict)
 
     def kept_for_nothing(self, facts: FileFacts, call: ast.Call) -> bool:
         """Whether an ``x.backward(...)`` keeps its graph although no backward pass runs through it again."""
@@ -98,7 +100,8 @@ class Backwards:
         """The expressions of a function that the graph of some tensors goes through.
 
         Raises:
-            _UnsureError: an attribute may hold a graph from elsewhere (only when ``careful``).
+            _UnsureError: an attribute may hold a graph from elsewhere, also one that a called function reads (only
+                when ``careful``).
         """
         todo, seen = list(roots), set[ast.expr]()
         while todo:
@@ -118,7 +121,21 @@ class Backwards:
                 elif self.values.of(facts, node.value).kind in _CARRIERS:
                     todo.append(node.value)
             else:
+                called = self.graph.callees.get(node, ()) if careful and isinstance(node, ast.Call) else ()
+                if any(self._hands_out(target) for target in called):
+                    raise _UnsureError
                 todo.extend(_operands(node))
+
+    def _hands_out(self, scope: Scope) -> bool:
+        """Whether what a function returns may hang on a graph that an attribute keeps: ``policy.divergence()``."""
+        if scope not in self._from_elsewhere:
+            self._from_elsewhere[scope] = False  # until it is known, of one that calls itself
+            try:
+                for _ in self._parts(scope.file, [part.value for part in scope.returns if part.value is not None]):
+                    pass
+            except _UnsureError:
+                self._from_elsewhere[scope] = True
+        return self._from_elsewhere[scope]
 
     def _carries(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether a graph may go through an expression."""

@@ -306,10 +306,9 @@ class Graphs:
             return found
         if self.networks.toggled(facts, func):
             return Graph.OPEN
-        network = self.networks.of(facts, func)
-        if network.frozen:
+        if self.networks.frozen(facts, func):
             return self._any(facts, given)
-        if network.target and found & Graph.TRAINED:
+        if found & Graph.TRAINED and self.networks.target(facts, func):
             fed = self._any(facts, given) or Graph.NONE
             return (found & ~Graph.TRAINED) | Graph.COPY | (fed & Graph.TRAINED)
         return found
@@ -334,30 +333,29 @@ class Graphs:
         """The result of a module: its parameters ask for gradients, or what it is given hangs on a graph."""
         if self._off(facts, node):
             return Graph.NONE
-        network = self.networks.of(facts, func)
         targets = self.graph.callees.get(node, ())
         if self.networks.toggled(facts, func):
             return Graph.OPEN
-        if not network.frozen and self.parametric(facts, func):
+        frozen = self.networks.frozen(facts, func)
+        if not frozen and self.parametric(facts, func):
             results = _joined([self._solver.ask(target) for target in targets]) if targets else Graph.OPEN
             if results is None or results is Graph.NONE:
                 return results
             fed = _joined([self._solver.ask((facts, part)) for part in given]) or Graph.NONE
-            return (Graph.COPY if network.target else Graph.TRAINED) | (fed & ~Graph.OPEN)
-        if network.frozen or network.parts is not None:
+            return (Graph.COPY if self.networks.target(facts, func) else Graph.TRAINED) | (fed & ~Graph.OPEN)
+        if frozen or self.networks.made_of(facts, func) is not None:
             return self._any(facts, given)
         return _joined([self._solver.ask(target) for target in targets]) if targets else Graph.OPEN
 
     def parametric(self, facts: FileFacts, func: ast.expr) -> bool:
         """Whether a module is known to have parameters."""
-        network = self.networks.of(facts, func)
         value = self.values.of(facts, func)
-        parts = network.parts or frozenset()
-        if any(has_parameters(part) for part in parts) or has_parameters(value.name):
+        parts = self.networks.made_of(facts, func)
+        if any(has_parameters(part) for part in parts or ()) or has_parameters(value.name):
             return True
-        if network.trained and network.parts is None:
+        if any(self._own_parameter(cls) for cls in value.name.split("|") if cls in self.project.classes):
             return True
-        return any(self._own_parameter(cls) for cls in value.name.split("|") if cls in self.project.classes)
+        return parts is None and self.networks.trained(facts, func) is True
 
     def _own_parameter(self, cls: str) -> bool:
         """Whether a class keeps a ``Parameter``, or a module that has some."""

@@ -7,7 +7,6 @@ import enum
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 
-from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
@@ -196,7 +195,10 @@ class Modes:
         """The mode in which a function is called."""
         if function.kind != "function":
             return Mode.UNKNOWN if self._switches(function.file) else Mode.ON
-        callers = self._counting(function)
+        every = {c: self.heat.frequency(c.facts, c.call) for c in self.graph.callers.get(function, [])}
+        often = [caller for caller, frequency in every.items() if frequency > Frequency.ONCE]
+        # Cold code may run a network as it likes, unless nothing else does.
+        callers = often or list(every)
         if not callers:
             found = self._started(function)
             return Mode.ON if found is not Mode.ON and self._needs.ask(function) else found
@@ -204,18 +206,15 @@ class Modes:
         known = {mode for mode in modes.values() if mode is not None}
         weak = any(caller.call in self.graph.weak for caller in callers)
         strong = {mode for caller, mode in modes.items() if caller.call not in self.graph.weak}
-        if Mode.ON in strong or known == {Mode.ON} or self._needs.ask(function):
+        if known == {Mode.ON} or self._needs.ask(function):
+            return Mode.ON
+        hottest = {mode for caller, mode in modes.items() if every[caller] is max(every.values())}
+        if Mode.ON in strong and not hottest.isdisjoint({Mode.ON, None}) and (often or Mode.OFF not in known):
             return Mode.ON
         if not known:
             return None
         closed = not weak and not (function.method_of is not None and function.name in self.graph.open)
         return Mode.OFF if known == {Mode.OFF} and closed else Mode.UNKNOWN
-
-    def _counting(self, function: Scope) -> list[Caller]:
-        """The calls that run often, or all where none does: cold code may run a network as it likes."""
-        callers = self.graph.callers.get(function, [])
-        often = [c for c in callers if self.heat.frequency(c.facts, c.call) > Frequency.ONCE]
-        return often or callers
 
     def _switches(self, facts: FileFacts) -> bool:
         """Whether a connected file turns autograd off for good, in a function that may run before."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import enum
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import field
 
 from torchlint.facts.autograd.origins import Origin, Tracer
@@ -45,6 +45,7 @@ class Networks:
     _table: Table | None = None
     _known: dict[tuple[FileFacts, ast.expr], Network] = field(default_factory=dict)
     _contents: dict[str, frozenset[str]] = field(default_factory=dict)
+    _copied: dict[Origin, bool] = field(default_factory=dict)
     _movers: dict[Origin, tuple[_Tie, frozenset[ast.AST]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -71,17 +72,45 @@ class Networks:
         parts = self.parts.of(facts, node)
         if not origins:
             return Network(parts=parts)
-        ties = [self._trained(origin) for origin in origins]
-        moved = max(ties)
-        target = moved <= _Tie.CLASS and (_is_called_target(node) or all(self._copy(origin) for origin in origins))
-        thawed = self._thawed(origins)
-        frozen = not thawed and all(self._is_frozen(origin) for origin in origins)
-        trained = self._is_trained(facts, moved, origins)
-        return Network(None if thawed or (target and trained) else trained, frozen, target, parts)
+        trained = self._is_trained(facts, node, origins)
+        frozen = not self._thawed(origins) and self._all_frozen(origins)
+        return Network(trained, frozen, self._is_target(node, origins), parts)
 
-    def _is_trained(self, facts: FileFacts, moved: _Tie, origins: Iterable[Origin]) -> bool | None:
-        if moved is not _Tie.NONE:
-            return True
+    # what is told sooner than all of it ------------------------------------------------------------------------------
+
+    def made_of(self, facts: FileFacts, node: ast.expr) -> frozenset[str] | None:
+        """The parts of a module (see ``Network.parts``)."""
+        return self.parts.of(facts, _module_of(self.values, facts, node))
+
+    def trained(self, facts: FileFacts, node: ast.expr) -> bool | None:
+        """Whether an optimizer moves the parameters of a module (see ``Network.trained``)."""
+        node = _module_of(self.values, facts, node)
+        origins = self.tracer.of(facts, node)
+        return self._is_trained(facts, node, origins) if origins else None
+
+    def target(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether a module is a target network."""
+        node = _module_of(self.values, facts, node)
+        return self._is_target(node, self.tracer.of(facts, node))
+
+    def frozen(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether the parameters of a module are proven not to ask for gradients."""
+        origins = self.tracer.of(facts, _module_of(self.values, facts, node))
+        return bool(origins) and not self._thawed(origins) and self._all_frozen(origins)
+
+    def _is_target(self, node: ast.expr, origins: Collection[Origin]) -> bool:
+        """Whether a module is called a target network, or made or kept as a copy, and no optimizer moves it."""
+        copied = bool(origins) and (_is_called_target(node) or all(self._copy(origin) for origin in origins))
+        return copied and max(map(self._trained, origins)) <= _Tie.CLASS
+
+    def _all_frozen(self, origins: Iterable[Origin]) -> bool:
+        return all(self._is_frozen(origin) for origin in origins)
+
+    def _is_trained(self, facts: FileFacts, node: ast.expr, origins: Collection[Origin]) -> bool | None:
+        if self._thawed(origins):
+            return None
+        if max(map(self._trained, origins)) is not _Tie.NONE:
+            return None if self._is_target(node, origins) else True
         if any(self._is_open(origin) for origin in origins) or self.table.open & self.graph.groups[facts.path]:
             return None
         return False
@@ -119,14 +148,25 @@ class Networks:
         return isinstance(origin.root, Binding) and origin.made is None
 
     def _copy(self, origin: Origin) -> bool:
-        """Whether a module is made as a copy of another, or written over from one."""
-        if self._tied(origin, self.table.copied) in (_Tie.WHOLE, _Tie.PART):
-            return True
+        """Whether a module is made as a copy of one that is trained, or written over from one."""
+        found = self._copied.get(origin)
+        if found is None:
+            found = self._copied[origin] = self._is_copy(origin)
+        return found
+
+    def _is_copy(self, origin: Origin) -> bool:
+        for other, sources in self.table.copied.items():
+            if self._tie(origin, other) in (_Tie.WHOLE, _Tie.PART) and self._any_trained(sources):
+                return True
         return any(value is not None and self._copies(facts, value) for facts, value in self.tracer.made(origin))
 
     def _copies(self, facts: FileFacts, value: ast.expr) -> bool:
-        calls = (part for part in walk(value) if isinstance(part, ast.Call))
-        return any(self.project.qualified(facts, call.func) == "copy.deepcopy" for call in calls)
+        calls = [part for part in walk(value) if isinstance(part, ast.Call) and part.args]
+        copies = [call for call in calls if self.project.qualified(facts, call.func) == "copy.deepcopy"]
+        return any(self._any_trained(self.tracer.of(facts, call.args[0])) for call in copies)
+
+    def _any_trained(self, origins: Iterable[Origin]) -> bool:
+        return any(self._trained(origin) is not _Tie.NONE for origin in origins)
 
     # ties -----------------------------------------------------------------------------------------------------------
 

@@ -133,12 +133,18 @@ class Tracer:
         """What is bound to a new object comes from the binding; another name for an old one from there."""
         made = _unwrapped(value)
         if isinstance(made, ast.Call) and not _wraps(made):
-            return self._returned(made) | {Origin(binding, (), facts, value)}
+            return self._returned(made) | {Origin(binding, (), facts, value)} | self._beside(facts, binding)
         if isinstance(made, ast.Constant):
             return NOWHERE
         if isinstance(made, (ast.List, ast.Tuple, ast.ListComp, ast.Dict, ast.DictComp)):
             return self.of(facts, made) | {Origin(binding, (), facts, value)}
         return self.of(facts, value)
+
+    def _beside(self, facts: FileFacts, binding: Binding) -> Origins:
+        """The attributes that are bound to the same object: ``self.actor = self.critic = Net()``."""
+        stmt = binding.stmt
+        targets = stmt.targets if isinstance(stmt, ast.Assign) and len(stmt.targets) > 1 and not binding.path else ()
+        return self._all(facts, [target for target in targets if isinstance(target, ast.Attribute)])
 
     def _unpacked(self, facts: FileFacts, binding: Binding, value: ast.expr) -> Origins:
         """``a, b = x, y`` or ``a, b = accelerator.prepare(x, y)``, else a part of what a call gives."""
@@ -217,6 +223,7 @@ class Tracer:
             value = unpacked(value, store.binding.path)
             if isinstance(_unwrapped(value), (ast.Name, ast.Attribute, ast.Subscript)) or _wraps(value):
                 yield from self.of(scope.file, value)
+            yield from self._beside(scope.file, store.binding)
         for method in self.project.implementations(cls, attr):
             if "property" in method.decorator_names:
                 for given in method.returns:

@@ -34,20 +34,26 @@ class Table:
     """What the project does with whole modules.
 
     ``trained`` says by which optimizer's constructor (or by what asks for its gradients, or hands them on); ``frozen``
-    and ``thawed`` come from ``requires_grad``; ``copied`` are loaded or averaged from other modules. ``open`` holds
-    the files with an optimizer of parameters from somewhere unknown.
+    and ``thawed`` come from ``requires_grad``; ``copied`` says from which other modules one is loaded or averaged.
+    ``open`` holds the files with an optimizer of parameters from somewhere unknown.
     """
 
     trained: dict[Origin, set[ast.AST]] = field(default_factory=dict)
     frozen: set[Origin] = field(default_factory=set)
     thawed: set[Origin] = field(default_factory=set)
-    copied: set[Origin] = field(default_factory=set)
+    copied: dict[Origin, set[Origin]] = field(default_factory=dict)
     open: set[str] = field(default_factory=set)
 
     def train(self, origins: Iterable[Origin], mover: ast.AST) -> None:
         """Note that something moves these modules."""
         for origin in origins:
             self.trained.setdefault(origin, set()).add(mover)
+
+    def copy(self, origins: Iterable[Origin], sources: Iterable[Origin]) -> None:
+        """Note that these modules are given the parameters of others."""
+        given = frozenset(sources)
+        for origin in origins:
+            self.copied.setdefault(origin, set()).update(given)
 
 
 @dataclass(eq=False, slots=True)
@@ -71,9 +77,9 @@ class Reader:
                     self._call(table, facts, call)
         for facts, target, store in self.project.outside.get("requires_grad", ()):
             self._requires_grad(table, (facts, target), store.binding.value)
-        for facts, target, _ in self.project.outside.get("data", ()):
-            if isinstance(target, ast.Name):
-                self._copied(table, facts, target)
+        for facts, target, store in self.project.outside.get("data", ()):
+            if isinstance(target, ast.Name) and store.binding.value is not None:
+                self._copied(table, facts, target, [store.binding.value])
         for name in ("grad", "_grad"):
             for facts, _, store in self.project.outside.get(name, ()):
                 self._handed_over(table, facts, store.binding)
@@ -99,7 +105,7 @@ class Reader:
                 self._loaded(table, facts, func.value, call)
                 return
             if last in _COPYING:
-                self._copied(table, facts, _data_of(func.value))
+                self._copied(table, facts, _data_of(func.value), call.args)
                 return
         if last == "grad" and self.project.qualified(facts, func) == "torch.autograd.grad":
             self._differentiated(table, facts, call)
@@ -149,18 +155,23 @@ class Reader:
         if not isinstance(source, ast.Call) or not isinstance(source.func, ast.Attribute):
             return
         if source.func.attr == "state_dict" and ast.unparse(source.func.value) != ast.unparse(receiver):
-            table.copied.update(self.tracer.of(facts, receiver))
+            table.copy(self.tracer.of(facts, receiver), self.tracer.of(facts, source.func.value))
 
-    def _copied(self, table: Table, facts: FileFacts, node: ast.expr) -> None:
-        """``target_param.data.copy_(...)`` in a loop over parameters."""
-        if not isinstance(node, ast.Name):
+    def _copied(self, table: Table, facts: FileFacts, node: ast.expr, given: Iterable[ast.expr]) -> None:
+        """``target_param.data.copy_(...)`` in a loop over parameters, and what is ``given``."""
+        names = [part for value in given for part in walk(value) if isinstance(part, ast.Name)]
+        others = [name for name in names if not isinstance(node, ast.Name) or name.id != node.id]
+        sources = {origin for name in others for origin in self._looped(facts, name)}
+        table.copy(self._looped(facts, node), sources)
+
+    def _looped(self, facts: FileFacts, node: ast.expr) -> Iterator[Origin]:
+        """The modules over whose parameters the loop goes that binds a name."""
+        bindings = self.project.reaching(facts, node).bindings if isinstance(node, ast.Name) else ()
+        if any(binding.how is not Bind.ELEMENT for binding in bindings):
             return
-        for binding in self.project.reaching(facts, node).bindings:
-            if binding.how is not Bind.ELEMENT:
-                return
-            for place in self._of_binding(facts, binding, 0):
-                if place is not None:
-                    table.copied.update(self.tracer.of(*place))
+        for place in (place for binding in bindings for place in self._of_binding(facts, binding, 0)):
+            if place is not None:
+                yield from self.tracer.of(*place)
 
     # parameters of modules ------------------------------------------------------------------------------------------
 
@@ -191,12 +202,23 @@ class Reader:
         elif isinstance(node, ast.IfExp):
             yield from self._several(facts, [node.body, node.orelse], depth)
         elif isinstance(node, ast.Name):
-            for binding in self.project.reaching(facts, node).bindings:
+            for binding in self._bound(facts, node):
                 yield from self._of_binding(facts, binding, depth)
             for _, grown in facts.scope_of(node).function.appends.get(node.id, ()):
                 yield from self.modules(facts, grown, depth + 1)
         elif isinstance(node, ast.Attribute):
             yield from self._of_attribute(facts, node, depth)
+
+    def _bound(self, facts: FileFacts, node: ast.Name) -> Iterator[Binding]:
+        """The bindings that a name may have, of ``params += more`` with what ``params`` was before."""
+        todo, seen = [node], set[Binding]()
+        while todo:
+            for binding in self.project.reaching(facts, todo.pop()).bindings:
+                if binding not in seen:
+                    seen.add(binding)
+                    yield binding
+                    if isinstance(binding.stmt, ast.AugAssign) and isinstance(binding.stmt.target, ast.Name):
+                        todo.append(binding.stmt.target)
 
     def _several(self, facts: FileFacts, nodes: list[ast.expr], depth: int) -> Iterator[Place | None]:
         for node in nodes:

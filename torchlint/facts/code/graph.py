@@ -161,21 +161,14 @@ def call_graph(project: Project) -> tuple[CallGraph, Values]:
     again with what the first round found; what is open then is linked by name where few methods have it.
     """
     graph = CallGraph(components(project))
-    values = Values(project)
+    values = Values(project, provisional=True)
     resolver = _Resolver(project, graph, values)
     pending = resolver.first_round()
     resolver.started()
-    for _ in range(1):
-        values = Values(project, graph.callers)
-        resolver.values = values
-        resolver.linked = True
-        still = resolver.again(pending)
-        if len(still) == len(pending):
-            break
-        pending = still
-    resolver.by_name(pending)
-    values = Values(project, graph.callers)
-    return graph, values
+    resolver.values = values.again(graph.callers, provisional=True)
+    resolver.linked = True
+    resolver.by_name(resolver.again(pending))
+    return graph, resolver.values.again(graph.callers)
 
 
 class _Resolver:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import Generic, TypeVar
 
@@ -54,6 +54,10 @@ class Solver(Generic[Key, Answer]):
             return found
         return self._inner(key) if self._open else self._first(key)
 
+    def learn(self, answers: Mapping[Key, Answer]) -> None:
+        """Take over answers that another solver found for the same questions."""
+        self._memory.update(answers)
+
     @property
     def idle(self) -> bool:
         """Whether no question is open, so that all answers are final."""
@@ -68,6 +72,7 @@ class Solver(Generic[Key, Answer]):
                 waiting.pop()
             elif deeper[0] in waiting:  # a circle longer than any chain may be
                 self._memory[deeper[0]] = self.unknown
+                self._settled_together(deeper[:1])
             else:
                 waiting.append(deeper[0])
         return self._memory[key]
@@ -138,6 +143,7 @@ class Solver(Generic[Key, Answer]):
         for part in circle:
             found = self._guesses.pop(part)
             self._memory[part] = self.unknown if found is None or part in changed else found
+        self._settled_together(circle)
         return number
 
     def _compute(self, key: Key) -> Answer | None:
@@ -145,3 +151,45 @@ class Solver(Generic[Key, Answer]):
             return self.compute(key)
         except NotYetError:
             return None
+
+    def passing(self) -> None:
+        """Say that the answer that is being computed rests on what may change; only ``Provisional`` remembers that."""
+
+    def _settled_together(self, keys: Iterable[Key]) -> None:
+        """Questions were answered that depend on each other."""
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class Provisional(Solver[Key, Answer]):
+    """A solver that also tells which of its answers hold whatever changes."""
+
+    _passing: set[Key] = field(default_factory=set)
+    _rests: bool = False
+
+    def lasting(self) -> dict[Key, Answer]:
+        """The answers that rest on nothing that may change. Of a circle of questions none is said to."""
+        return {key: answer for key, answer in self._memory.items() if key not in self._passing}
+
+    def ask(self, key: Key) -> Answer | None:
+        """The answer to a question (see ``Solver.ask``)."""
+        found = self._memory.get(key)
+        if found is None:
+            return self._inner(key) if self._open else self._first(key)
+        self._rests = self._rests or key in self._passing
+        return found
+
+    def passing(self) -> None:
+        """Say that the answer that is being computed rests on what may change."""
+        self._rests = True
+
+    def _compute(self, key: Key) -> Answer | None:
+        outer, self._rests = self._rests, False
+        try:
+            return Solver._compute(self, key)
+        finally:
+            if self._rests:
+                self._passing.add(key)
+            self._rests = self._rests or outer
+
+    def _settled_together(self, keys: Iterable[Key]) -> None:
+        self._passing.update(keys)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 
 from torchlint.facts.code.callers import passed
@@ -26,6 +26,7 @@ class Flags:
     cap: Callable[[FileFacts, ast.AST], Frequency | None]
     _asked: set[tuple[ast.AST, bool]] = field(default_factory=set)
     _latches: dict[Scope, frozenset[str]] = field(default_factory=dict)
+    _false: dict[FileFacts, frozenset[str]] = field(default_factory=dict)
 
     def limit(self, facts: FileFacts, test: ast.expr, truth: bool) -> Frequency | None:
         """The most often that a test has a truth value, ``None`` when nothing is known that limits it."""
@@ -46,28 +47,38 @@ class Flags:
 
     def _of_name(self, facts: FileFacts, name: ast.Name, truth: bool) -> Frequency | None:
         """The most often that any binding of a name gives it the truth value; at least one has to be seen to."""
-        limits: list[Frequency | None] = []
+        most: Frequency | None = None
+        for found in self._of_bindings(facts, name, truth):
+            if found is None:
+                return None
+            most = found if most is None else max(most, found)
+        return most
+
+    def _of_bindings(self, facts: FileFacts, name: ast.Name, truth: bool) -> Iterator[Frequency | None]:
+        """The limits that the bindings of a name put on it, one by one: after the first ``None`` nobody asks on."""
         for binding in self.project.reaching(facts, name).bindings:
             if binding.how is Bind.PARAM:
-                limits += self._passed(binding, truth)
-            elif binding.how is Bind.ASSIGN and not binding.path and _set_by_the_way(facts, binding.stmt, name):
-                limits += [None] if binding.value is None else self._given(facts, binding.value, binding.stmt, truth)
+                yield from self._passed(binding, truth)
+            elif binding.how is not Bind.ASSIGN or binding.path or binding.value is None:
+                yield None
+            elif _set_by_the_way(facts, binding.stmt, name):
+                yield from self._given(facts, binding.value, binding.stmt, truth)
             else:
-                return None
-        known = [found for found in limits if found is not None]
-        return max(known, default=None) if len(known) == len(limits) else None
+                yield None
 
-    def _passed(self, binding: Binding, truth: bool) -> Sequence[Frequency | None]:
+    def _passed(self, binding: Binding, truth: bool) -> Iterator[Frequency | None]:
         """The limits that the known callers put on a parameter."""
         scope = binding.scope
         callers = self.graph.callers.get(scope, ()) if scope is not None else ()
         if scope is None or not callers or any(starred(caller.call) for caller in callers):
-            return [None]
-        limits: list[Frequency | None] = []
+            yield None
+            return
         for caller in callers:
             given = passed(scope, binding.target, caller) or binding.value
-            limits += [None] if given is None else self._given(caller.facts, given, caller.call, truth)
-        return limits
+            if given is None:
+                yield None
+            else:
+                yield from self._given(caller.facts, given, caller.call, truth)
 
     def _given(self, facts: FileFacts, value: ast.expr, place: ast.AST, truth: bool) -> Sequence[Frequency | None]:
         """The limit on a value that is given at a place; none at all where it never has the truth value."""
@@ -82,7 +93,20 @@ class Flags:
         owner = method.method_of
         if owner is None or not isinstance(test.value, ast.Name) or test.value.id != method.self_name:
             return False
-        return any(test.attr in self._latched(cls) for cls in self.project.family(owner.dotted))
+        family = self.project.family(owner.dotted)
+        return any(test.attr in self._ever_false(cls.file) and test.attr in self._latched(cls) for cls in family)
+
+    def _ever_false(self, facts: FileFacts) -> frozenset[str]:
+        """The attributes that a file sets to false anywhere; soon told, and few others need a closer look."""
+        found = self._false.get(facts)
+        if found is None:
+            own = ((attr, each) for scope in facts.scopes for attr, stores in scope.stores.items() for each in stores)
+            others = ((attr, each) for attr, stores in facts.outside.items() for _, each in stores)
+            stored = (*own, *others)
+            found = self._false[facts] = frozenset(
+                attr for attr, store in stored if store.binding.value is not None and _is_false(store.binding.value)
+            )
+        return found
 
     def _latched(self, cls: Scope) -> frozenset[str]:
         """The attributes that a method of a class clears where it finds them set, and that no such method sets."""

@@ -434,3 +434,5 @@ def early_exits(block: Sequence[ast.stmt], index: int, facts: FileFacts) -> Iter
                 bound = Frequency.ONCE
             if bound is not None:
                 yield stmt, bound
+        elif isinstance(stmt, ast.For) and isinstance(stmt.body[0], ast.Return):
+            yield stmt, Frequency.ONCE  # the first item ends it: ``for p in self.parameters(): return p.device``

@@ -10,6 +10,7 @@ from dataclasses import field, replace
 from torchlint.facts.code.graph import CallGraph, How
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project, exported
+from torchlint.facts.hotness.observed import LABEL, Observations
 from torchlint.facts.hotness.paths import Paths
 from torchlint.facts.hotness.places import Local, Places
 from torchlint.facts.hotness.roots import SETS_UP, Roots, cold_file, cold_function, find_roots, forwards
@@ -52,6 +53,7 @@ class Heat:
     roots: Roots
     hot: frozenset[str] = frozenset()
     cold: frozenset[str] = frozenset()
+    observed: Observations = field(default_factory=Observations)
     entries: dict[Scope, Entry] = field(default_factory=dict)
     items: dict[Scope, Entry] = field(default_factory=dict)
     edges: dict[Scope, list[Edge]] = field(default_factory=dict)
@@ -124,7 +126,7 @@ class Heat:
             return entered
         kinds = self.roots.loops.get(local.root) or self.roots.functions.get(scope) or {"step"}
         found = Frequency.STEP if "step" in kinds else Frequency.UPDATE
-        return max(found, entered) if local.root is scope.node else found
+        return self.observed.held(scope, max(found, entered)) if local.root is scope.node else found
 
     def local(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Local:
         """Where a node stands in the function that it belongs to."""
@@ -143,6 +145,11 @@ class Heat:
             return False
         if key in self.cold or scope.file.marks.get(scope.row) == "cold":
             return True
+        if self.observed.never(scope):
+            return True
+        return self.observed.often(scope) is None and self._seems_cold(scope)
+
+    def _seems_cold(self, scope: Scope) -> bool:
         return cold_file(scope.file.path) or cold_function(self.project, scope)
 
     # spreading ------------------------------------------------------------------------------------------------------
@@ -161,6 +168,7 @@ class Heat:
                     waiting.add(target)
                     work.append(target)
         self._modules()
+        self._raise()
         self._settled = {}
 
     def _link(self) -> None:
@@ -181,7 +189,12 @@ class Heat:
 
     def _start(self) -> None:
         for scope, entry in self.roots.protocols.items():
-            self.entries[scope] = Entry(entry.frequency, label=f"called by {entry.framework}", kinds=entry.kinds)
+            frequency = self.observed.held(scope, entry.frequency)
+            given = Entry(frequency, label=f"called by {entry.framework}", kinds=entry.kinds)
+            if scope.yields:  # the framework draws the items, of which a call gives many
+                self.items[scope] = given
+                given = replace(given, frequency=min(given.frequency, Frequency.EPISODE))
+            self.entries[scope] = given
         for facts in self.project.files.values():
             for scope in facts.scopes:
                 if scope.kind == "function" and (
@@ -205,7 +218,7 @@ class Heat:
         """Pass on how often a function runs; gives the functions that run more often than was known."""
         for edge in self.edges.get(scope, ()):
             target = edge.target
-            frequency = self.delivered(edge)
+            frequency = self.observed.held(target, self.delivered(edge))
             if frequency is Frequency.ONCE or target is scope or self.is_cold(target):
                 continue
             if edge.weak and SETS_UP.match(target.name):
@@ -230,10 +243,25 @@ class Heat:
                 continue
             if self._called_elsewhere(scope):
                 continue
-            self.entries[scope] = Entry(
-                Frequency.STEP, label="forward of a module", kinds=frozenset({"step", "update"})
-            )
+            frequency = self.observed.held(scope, Frequency.STEP)
+            self.entries[scope] = Entry(frequency, label="forward of a module", kinds=frozenset({"step", "update"}))
             work.append(scope)
+        self._pass_on(work)
+
+    def _raise(self) -> None:
+        """Functions that were seen to run often although nothing in the code says so."""
+        work: deque[Scope] = deque()
+        for scope in (scope for facts in self.project.files.values() for scope in facts.scopes):
+            seen, entry = self.observed.often(scope), self.entries.get(scope)
+            if seen is None or self.is_cold(scope) or scope in self.roots.functions:
+                continue
+            if entry is None or entry.frequency < Frequency.UPDATE:
+                kind = "step" if seen >= Frequency.STEP else "update"
+                self.entries[scope] = Entry(seen, label=LABEL, kinds=frozenset({kind}))
+                work.append(scope)
+        self._pass_on(work)
+
+    def _pass_on(self, work: deque[Scope]) -> None:
         while work:
             work.extend(self._pass_all(work.popleft()))
 
@@ -251,8 +279,10 @@ def heat(
     values: Values,
     hot: frozenset[str] = frozenset(),
     cold: frozenset[str] = frozenset(),
+    observed: Observations | None = None,
 ) -> Heat:
     """Find the roots and spread hotness through the project."""
-    found = Heat(project, graph, find_roots(project, graph, values), hot, cold)
+    seen = observed if observed is not None else Observations()
+    found = Heat(project, graph, find_roots(project, graph, values), hot, cold, seen)
     found.spread()
     return found

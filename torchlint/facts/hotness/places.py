@@ -59,6 +59,7 @@ class Places:
     graph: CallGraph
     roots: Roots
     _locals: dict[ast.AST, Local] = field(default_factory=dict)
+    _blocks: dict[ast.stmt, Local] = field(default_factory=dict)
     _yielding: dict[Scope, frozenset[ast.AST]] = field(default_factory=dict)
     _asked: set[Scope] = field(default_factory=set)
     _flags: Flags = field(init=False)
@@ -74,22 +75,31 @@ class Places:
         """Where a node stands in the function that it belongs to."""
         found = self._locals.get(node)
         if found is None:
-            found = self._locals[node] = self._climb(facts, node, scope)
+            found = self._locals[node] = self._stand(facts, node, scope)
         return found
 
+    def _stand(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Local:
+        """Where a node stands; what is around a block of statements is the same for all of them."""
+        if not isinstance(node, ast.stmt) or node not in facts.places:
+            return self._climb(facts, node, scope)
+        first = facts.places[node][0][0]
+        around = self._blocks.get(first)
+        if around is None:
+            around = self._blocks[first] = self._climb(facts, first, scope)
+        local = Local()
+        _limit_in_block(local, facts, node)
+        return local.within(around)
+
     def _climb(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Local:
+        """Where a node stands in what is around it; of a statement without what stands before it in its block."""
         local = Local()
         child, current = node, facts.parent.get(node)
         last: ast.stmt | None = None  # what leaves the loop at the end of a branch around the node
         while True:
-            if isinstance(child, ast.stmt) and child in facts.places:
+            if isinstance(child, ast.stmt) and child is not node and child in facts.places:
                 if not isinstance(node, ast.stmt):
                     return local.within(self.of(facts, child, scope))
-                block, index = facts.places[child]
-                if kept_already(block, index, facts):
-                    local.limit(Frequency.ONCE, child)
-                for stmt, least in early_exits(block, index, facts):
-                    local.limit(least, stmt)
+                _limit_in_block(local, facts, child)
             if current is None or current is scope.node:
                 break
             if runs_each_time(current, child):
@@ -108,6 +118,8 @@ class Places:
             elif isinstance(current, (ast.comprehension, *COMPREHENSIONS)):
                 local.loops += int(_runs_per_element(current, child, facts.parent.get(current)))
             else:
+                if child in self.roots.aside:
+                    local.limit(Frequency.EPISODE, current)
                 bound = _bound(current, child, facts)
                 if bound is Frequency.ONCE and current in self.roots.updating and not _is_debug(current):
                     bound = Frequency.UPDATE  # every so many batches or steps, but then for a gradient update
@@ -159,6 +171,15 @@ class Places:
             return Frequency.ONCE if self.graph.callers.get(scope) else None
         limits = [bound for bound in found if bound is not None]
         return max(limits) if len(limits) == len(found) else None
+
+
+def _limit_in_block(local: Local, facts: FileFacts, stmt: ast.stmt) -> None:
+    """Take in the limits that earlier statements of its block put on a statement."""
+    block, index = facts.places[stmt]
+    if kept_already(block, index, facts):
+        local.limit(Frequency.ONCE, stmt)
+    for earlier, least in early_exits(block, index, facts):
+        local.limit(least, earlier)
 
 
 def _gives(function: Scope, name: str, caller: Caller) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -68,11 +68,18 @@ _COLD_NAME = re.compile(
     r"|extra_repr|__repr__|__str__|__del__|__getstate__|__setstate__|test_\w+|\w+_test|reset_parameters"
     r"|init_(weights?|params|parameters|layers?)\w*|weights?_init\w*|print_\w+|checkpoint\w*)$"
 )
+# What is saved in memory, of a step; names of calls that put something on disk all the same.
+_KEEPS = re.compile(
+    r"_*save_(obs\w*|transitions?|experiences?|actions?|rewards?|samples?|steps?|rollouts?|trajector\w+)$"
+)
+_WRITES = re.compile(r"save|dump|write|export|open$|makedirs|mkdir|(^|_)to_(csv|json|pickle|parquet)", re.IGNORECASE)
 _SHOWS = re.compile(r"_*(save\w*|render\w*|plot\w*|visuali\w+|export\w*|test_\w+|\w+_test|print_\w+)$")
 # Names of functions that set something up, unless hot code is seen to call them.
 SETS_UP = re.compile(r"_*(setup\w*|init_\w+|initialize\w*|initialise\w*|build\w*)$")
 # Decorators that keep what a function gave: it runs once for each set of arguments.
 _CACHES = frozenset({"cache", "lru_cache", "cached_property"})
+# Methods of pipes and queues that give what was sent.
+_RECEIVES = frozenset({"recv", "recv_multipart", "get", "get_nowait"})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
@@ -81,7 +88,8 @@ class Roots:
     """The roots: loops and functions, each with what makes it one (``step``, ``update``) or its protocol.
 
     ``drivers`` are functions that contain or reach a root loop; ``episodes`` the loops around these; ``updating`` the
-    branches that hold a gradient update themselves.
+    branches that hold a gradient update themselves; ``aside`` the statements that run instead of a step, when a worker
+    is sent another command.
     """
 
     loops: dict[ast.AST, set[str]] = field(default_factory=dict)
@@ -90,6 +98,7 @@ class Roots:
     drivers: set[Scope] = field(default_factory=set)
     episodes: set[ast.AST] = field(default_factory=set)
     updating: set[ast.AST] = field(default_factory=set)
+    aside: set[ast.AST] = field(default_factory=set)
 
 
 def is_test(path: str) -> bool:
@@ -110,9 +119,16 @@ def cold_function(project: Project, scope: Scope) -> bool:
     """Whether a function is set-up, saving, printing or testing by its name, builds a module, or is cached."""
     if scope.kind != "function":
         return False
-    if _COLD_NAME.match(scope.name) or _CACHES.intersection(scope.decorator_names):
+    if _COLD_NAME.match(scope.name) and not _keeps(scope):
+        return True
+    if _CACHES.intersection(scope.decorator_names):
         return True
     return scope.name == "__init__" and scope.method_of is not None and project.is_module(scope.method_of.dotted)
+
+
+def _keeps(scope: Scope) -> bool:
+    """Whether a function saves what a step gave, and nothing of it to disk: a buffer's ``save_transition``."""
+    return bool(_KEEPS.match(scope.name)) and not any(_WRITES.search(_last(call.func)) for call in scope.calls)
 
 
 def runs_each_time(node: ast.AST, child: ast.AST) -> TypeGuard[ast.For | ast.AsyncFor | ast.While]:
@@ -143,7 +159,13 @@ def find_roots(project: Project, graph: CallGraph, values: Values) -> Roots:
                 if kind and not _demo(facts, call, scope):
                     found.append((scope, call, kind))
                     if kind == "update":
-                        roots.updating.update(_branches(facts, call, scope))
+                        roots.updating.update(_branches(scope, call))
+    stepping: dict[Scope, list[ast.AST]] = {}
+    for scope, call, kind in found:
+        if kind == "step":
+            stepping.setdefault(scope, []).append(call)
+    for scope, steps in stepping.items():
+        roots.aside.update(_other_commands(scope, steps))
     shown = _Shown(graph)
     _climb(roots, graph, [each for each in found if not shown.only(*each[:2])])
     _protocols(project, roots)
@@ -242,33 +264,78 @@ class _Shown:
         return self.known[scope]
 
 
-def _climb(roots: Roots, graph: CallGraph, found: Iterable[tuple[Scope, ast.AST, str]]) -> None:
-    """Mark the innermost loop around each step or update, in the callers when the function itself has none."""
-    todo = list(found)
-    seen: set[tuple[Scope, str]] = set()
+def _climb(roots: Roots, graph: CallGraph, found: Iterable[tuple[Scope, ast.Call, str]]) -> None:
+    """Mark the innermost loop around each step or update, in the callers when the function itself has none.
+
+    Functions on the way are roots too, for somebody else's loop may call them, unless they begin with a reset.
+    """
+    todo: list[tuple[Scope, ast.AST, str, bool]]
+    todo = [(scope, call, kind, kind == "step" and _starts_over(scope, call)) for scope, call, kind in found]
+    seen: set[tuple[Scope, str, bool]] = set()
     while todo:
-        scope, call, kind = todo.pop()
+        scope, call, kind, fresh = todo.pop()
         facts = scope.file
         loop = enclosing_loop(facts, call, scope)
         if loop is not None:
             roots.loops.setdefault(loop, set()).add(kind)
             continue
-        if scope.kind != "function" or scope.name in ("reset", "__init__") or (scope, kind) in seen:
+        if scope.kind != "function" or scope.name in ("reset", "__init__") or (scope, kind, fresh) in seen:
             continue
-        seen.add((scope, kind))
-        roots.functions.setdefault(scope, set()).add(kind)
+        seen.add((scope, kind, fresh))
+        if not fresh:
+            roots.functions.setdefault(scope, set()).add(kind)
         for where, node in graph.places(scope):
             if not cold_file(where.path) and not _gated(where, node):
-                todo.append((where.scope_of(node).function, node, kind))
+                todo.append((where.scope_of(node).function, node, kind, fresh))
 
 
-def _branches(facts: FileFacts, node: ast.AST, scope: Scope) -> Iterator[ast.AST]:
-    """The conditions that a node of a function stands under."""
-    current = facts.parent.get(node)
+def _starts_over(scope: Scope, step: ast.Call) -> bool:
+    """Whether a function resets an environment before it steps it, whatever comes: it tries the environment out."""
+    assert isinstance(step.func, ast.Attribute)
+    env = ast.unparse(step.func.value)
+    return any(
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr == "reset"
+        and call.lineno < step.lineno
+        and ast.unparse(call.func.value) == env
+        and not any(isinstance(node, (ast.If, ast.IfExp, *_LOOPS)) for node in _around(scope, call))
+        for call in scope.calls
+    )
+
+
+def _around(scope: Scope, node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function that hold a node."""
+    current = scope.file.parent.get(node)
     while current is not None and current is not scope.node:
-        if isinstance(current, ast.If):
-            yield current
-        current = facts.parent.get(current)
+        yield current
+        current = scope.file.parent.get(current)
+
+
+def _branches(scope: Scope, node: ast.AST) -> list[ast.If]:
+    """The conditions that a node of a function stands under, innermost first."""
+    return [current for current in _around(scope, node) if isinstance(current, ast.If)]
+
+
+def _other_commands(scope: Scope, steps: Sequence[ast.AST]) -> Iterator[ast.stmt]:
+    """What a worker does instead of a step: ``elif command == "get_spaces": ...``."""
+    stepping = {node for step in steps for node in scope.file.ancestors(step)}
+    for step in steps:
+        chain = [node for node in _branches(scope, step) if _command(scope.file, node)]
+        part: ast.stmt | None = chain[-1] if chain else None
+        while isinstance(part, ast.If) and _command(scope.file, part):
+            if stepping.isdisjoint(part.body):
+                yield from part.body
+            part = part.orelse[0] if len(part.orelse) == 1 else None
+
+
+def _command(facts: FileFacts, branching: ast.If) -> bool:
+    """Whether a condition asks for a text that was received: ``command, data = remote.recv()``."""
+    match branching.test:
+        case ast.Compare(left=ast.Name(id=name) as left, ops=[ast.Eq()], comparators=[ast.Constant(value=str())]):
+            bindings = facts.scope_of(left).function.bindings.get(name, ())
+            calls = (binding.value.func for binding in bindings if isinstance(binding.value, ast.Call))
+            return any(isinstance(func, ast.Attribute) and func.attr in _RECEIVES for func in calls)
+    return False
 
 
 def _gated(facts: FileFacts, node: ast.AST) -> bool:

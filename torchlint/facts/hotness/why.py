@@ -161,6 +161,8 @@ def _cold(heat: Heat, scope: Scope) -> str:
     name = scope.qualname or scope.name
     if scope.file.marks.get(scope.row) == "cold" or f"{scope.file.module}:{scope.qualname}" in heat.cold:
         return f"{name} is cold by your settings"
+    if heat.observed.never(scope):
+        return f"{name} never ran in the profile"
     if cold_file(scope.file.path):
         return f"{scope.file.path} is a test, a demo, a plot or a profiling script by its name"
     if {"cache", "lru_cache", "cached_property"}.intersection(scope.decorator_names):

@@ -10,7 +10,6 @@ from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts
 from torchlint.facts.code.nesting import LoopNode, around, inside
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.reach import rounds
 from torchlint.facts.code.tree import children, walk
 from torchlint.facts.state.effects import Sides, nodes_of
 from torchlint.facts.state.provenance import looped
@@ -61,8 +60,17 @@ class Batching:
         }
         own = set(_own_places(loop))
         if given & reached <= own:  # what a place of the round holds may still come from what goes round
-            return bool(given & reached) and bool((reached - own) & set(_carried(facts, loop)))
+            return bool(given & reached) and bool((reached - own) & set(self._carried(facts, loop)))
         return True
+
+    def _carried(self, facts: FileFacts, loop: LoopNode) -> Iterator[str]:
+        """The names that hand something on from one round of a loop to the next."""
+        if isinstance(loop, COMPREHENSIONS):
+            return
+        for part in nodes_of(inside(loop)):
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+                if self.project.rounds(facts, part, loop).before:
+                    yield part.id
 
     def _is_live(self, facts: FileFacts, node: ast.AST, loop: LoopNode) -> bool:
         """Whether a call goes on with a backward pass, a process, or an environment that is not one of the round's."""
@@ -179,15 +187,6 @@ def _own_places(loop: LoopNode) -> Iterator[str]:
         if isinstance(part, (ast.Name, ast.Attribute)) and part not in indexed:
             places.get(_text(part), []).append(False)
     return (text for text, own in places.items() if all(own))
-
-
-def _carried(facts: FileFacts, loop: LoopNode) -> Iterator[str]:
-    """The names that hand something on from one round of a loop to the next."""
-    if isinstance(loop, COMPREHENSIONS):
-        return
-    for part in nodes_of(inside(loop)):
-        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and rounds(facts, part, loop).before:
-            yield part.id
 
 
 def _is_of_round(facts: FileFacts, loop: LoopNode, text: str) -> bool:

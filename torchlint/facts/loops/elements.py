@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.nesting import LoopNode, around
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.reach import rounds
 from torchlint.facts.code.tree import walk
 from torchlint.facts.state.effects import nodes_of
 from torchlint.facts.state.provenance import looped
@@ -148,7 +147,7 @@ class Elements:
             return False
         for part in reads:
             if isinstance(part, ast.Name) and part.id in names:
-                if any(binding.stmt is stmt for binding in rounds(facts, part, loop).before):
+                if any(binding.stmt is stmt for binding in self.project.rounds(facts, part, loop).before):
                     return True
             if isinstance(part, ast.Subscript) and isinstance(_first(part), ast.BinOp):
                 if ast.unparse(part.value) in filled:
@@ -168,7 +167,7 @@ class Elements:
                 seen.add(part)
                 yield part
                 if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-                    same = rounds(facts, part, loop).same
+                    same = self.project.rounds(facts, part, loop).same
                     todo.extend(
                         binding.value for binding in same if binding.value is not None and binding.stmt is not loop
                     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import field
 
 from torchlint.facts.code.callers import Caller, passed
@@ -12,7 +12,6 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts, Scope
 from torchlint.facts.code.nesting import LoopNode, around, stored_before
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.reach import rounds
 from torchlint.facts.code.tree import walk
 from torchlint.facts.flow.flow import Flow
 from torchlint.facts.state.effects import code_of, nodes_of
@@ -52,11 +51,11 @@ class Growth:
             return self._sum(facts, node, parent, anew)
         return ""
 
-    def added(self, facts: FileFacts) -> Iterator[ast.expr]:
-        """The expressions of a file that are added to something that lasts."""
-        for node in self._candidates(facts):
+    def added(self, facts: FileFacts, wanted: Callable[[ast.expr], object]) -> Iterator[ast.expr]:
+        """The expressions of a file that are added to something that lasts, as far as they are ``wanted``."""
+        for node in self._candidates(facts, wanted):
             for part in _parts(node):
-                if self.of(facts, part):
+                if wanted(part) and self.of(facts, part):
                     yield part
 
     def is_loss(self, facts: FileFacts, node: ast.expr, depth: int = 0) -> bool:
@@ -127,7 +126,7 @@ class Growth:
         sums = [b.value for b in bindings if isinstance(b.value, (ast.BinOp, ast.UnaryOp)) and not b.path]
         return depth < _DEEPEST and any(self.backpropagated(facts, value, depth + 1) for value in sums)
 
-    def _candidates(self, facts: FileFacts) -> Iterator[ast.expr]:
+    def _candidates(self, facts: FileFacts, wanted: Callable[[ast.expr], object]) -> Iterator[ast.expr]:
         """What may be added to something: arguments, and what is assigned with a sum."""
         for scope in facts.scopes:
             for bound in [*scope.bindings.values(), *([s.binding for s in stores] for stores in scope.stores.values())]:
@@ -141,8 +140,10 @@ class Growth:
             for call in scope.calls:
                 if isinstance(call.func, ast.Attribute) and call.func.attr in _ADDING and not call.keywords:
                     yield from call.args[-1:]
-                elif any(self.kept(target) for target in self.graph.callees.get(call, ())):
-                    yield from [*call.args, *(keyword.value for keyword in call.keywords)]
+                elif targets := self.graph.callees.get(call):
+                    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+                    if any(wanted(part) for node in given for part in _parts(node)) and any(map(self.kept, targets)):
+                        yield from given
 
     # sums -----------------------------------------------------------------------------------------------------------
 
@@ -263,7 +264,7 @@ class Growth:
     def _comes_in(self, facts: FileFacts, name: ast.Name, loop: LoopNode) -> bool:
         """Whether a round of a loop may find under a name what was there before the round."""
         assert not isinstance(loop, COMPREHENSIONS)
-        turns = rounds(facts, name, loop)
+        turns = self.project.rounds(facts, name, loop)
         bindings = self.project.reaching(facts, name).bindings
         return bool(turns.before) or any(binding not in turns.same for binding in bindings)
 

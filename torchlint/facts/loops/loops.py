@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Set
 from dataclasses import field
+from functools import cached_property
 
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import COMPREHENSIONS, Bind, Binding, FileFacts
@@ -15,7 +17,7 @@ from torchlint.facts.loops.joining import Joining
 from torchlint.facts.state.effects import PARAMETERS, Effects, Sides, nodes_of
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
-from torchlint.rule import UNKNOWN, Kind, Loop
+from torchlint.rule import UNKNOWN, Kind, Loop, Value
 
 _KEYS = frozenset({"keys", "values", "items"})
 _PARTS = frozenset({"parameters", "named_parameters", "modules", "named_modules", "children", "named_children"})
@@ -55,27 +57,15 @@ class Loops:
 
     def of(self, facts: FileFacts, node: ast.expr) -> tuple[Loop, ...]:
         """The loops of a function that run an expression over and over, innermost first, each with its part in it."""
-        return tuple(self._loop(facts, node, loop) for loop in around(facts, node))
+        return tuple(_Part(self, facts, node, loop) for loop in around(facts, node))
 
-    def _loop(self, facts: FileFacts, node: ast.expr, loop: LoopNode) -> Loop:
-        needs = _Needing(self, facts, loop).of(node)
-        ends = Follower(self.values, self.sides, facts, loop, self.whole(loop)).of(node)
-        over = head(loop)
-        return Loop(
-            row=loop.lineno,
-            comprehension=isinstance(loop, COMPREHENSIONS),
-            over=self.values.of(facts, over) if over is not None else UNKNOWN,
-            few=self.is_few(facts, loop),
-            counted=over is not None and self._range(facts, over) is not None,
-            learns=PARAMETERS in self.effects(facts, loop).writes,
-            item=needs.item,
-            carried=needs.carried,
-            feeds=True if Ends.NEXT in ends else None if Ends.UNKNOWN in ends else False,
-            collected=Ends.COLLECTED in ends,
-            joined=self._joining.joins(facts, node, loop),
-            leaves=bool(ends & {Ends.COLLECTED, Ends.AFTER}),
-            draws=needs.draws,
-        )
+    def joins(self, facts: FileFacts, node: ast.expr, loop: LoopNode) -> bool:
+        """Whether the collection that a loop puts an expression into becomes one tensor or array."""
+        return self._joining.joins(facts, node, loop)
+
+    def is_range(self, facts: FileFacts, over: ast.expr) -> bool:
+        """Whether an expression is a ``range(...)``, also backwards."""
+        return self._range(facts, over) is not None
 
     def is_few(self, facts: FileFacts, loop: LoopNode) -> bool:
         """Whether a loop goes over a handful of things; of ``while`` nothing is known."""
@@ -151,6 +141,83 @@ def _goes_over_keys(loop: LoopNode, over: ast.expr) -> bool:
         and ast.unparse(part.value) == text
         for part in nodes_of(inside(loop))
     )
+
+
+@dataclass(eq=False)
+class _Part:
+    """An expression's part in a loop (see ``Loop``), found out when it is asked for."""
+
+    loops: Loops
+    facts: FileFacts
+    node: ast.expr
+    loop: LoopNode
+
+    @property
+    def row(self) -> int:
+        return self.loop.lineno
+
+    @property
+    def comprehension(self) -> bool:
+        return isinstance(self.loop, COMPREHENSIONS)
+
+    @property
+    def over(self) -> Value:
+        over = head(self.loop)
+        return self.loops.values.of(self.facts, over) if over is not None else UNKNOWN
+
+    @cached_property
+    def few(self) -> bool:
+        return self.loops.is_few(self.facts, self.loop)
+
+    @property
+    def counted(self) -> bool:
+        over = head(self.loop)
+        return over is not None and self.loops.is_range(self.facts, over)
+
+    @property
+    def learns(self) -> bool:
+        return PARAMETERS in self.loops.effects(self.facts, self.loop).writes
+
+    @cached_property
+    def _needs(self) -> Needs:
+        return _Needing(self.loops, self.facts, self.loop).of(self.node)
+
+    @property
+    def item(self) -> bool:
+        return self._needs.item
+
+    @property
+    def carried(self) -> bool | None:
+        return self._needs.carried
+
+    @property
+    def draws(self) -> bool:
+        return self._needs.draws
+
+    @cached_property
+    def _ends(self) -> Set[Ends]:
+        values, sides, whole = self.loops.values, self.loops.sides, self.loops.whole(self.loop)
+        return Follower(values, sides, self.facts, self.loop, whole).of(self.node)
+
+    @property
+    def feeds(self) -> bool | None:
+        return True if Ends.NEXT in self._ends else None if Ends.UNKNOWN in self._ends else False
+
+    @property
+    def collected(self) -> bool:
+        return Ends.COLLECTED in self._ends
+
+    @property
+    def leaves(self) -> bool:
+        return not self._ends.isdisjoint({Ends.COLLECTED, Ends.AFTER})
+
+    @cached_property
+    def joined(self) -> bool:
+        return self.loops.joins(self.facts, self.node, self.loop)
+
+    @property
+    def independent(self) -> bool:
+        return self.carried is False and self.feeds is False and not self.learns
 
 
 class _Needing:

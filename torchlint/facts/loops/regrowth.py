@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from torchlint.facts.code.model import COMPREHENSIONS, FileFacts
 from torchlint.facts.code.nesting import LOOPS, around, head, inside, stored_before
-from torchlint.facts.code.reach import rounds
 from torchlint.facts.code.tree import children, walk
 from torchlint.facts.hotness.guards import names_in
 from torchlint.facts.loops.joining import JOINS
@@ -17,6 +16,7 @@ from torchlint.late import dataclass
 
 _JOINS = JOINS | {"numpy.append"}
 _ASKING = frozenset({"keys", "append", "setdefault"})
+_ADDING = frozenset({"append", "appendleft", "extend", "insert"})
 _SPACES = ("action_space", "observation_space")
 _Loop = ast.For | ast.AsyncFor | ast.While
 
@@ -44,7 +44,7 @@ class Regrowth:
         for loop in around(facts, stmt):
             if isinstance(loop, COMPREHENSIONS):
                 continue
-            if indices & _bound_in(loop):
+            if indices & _bound_in(loop) or _made_longer(loop, target):
                 continue  # another element in every round
             if self._lasts(facts, stmt, root, text, loop):
                 few = self.loops.is_few(facts, loop) or _over_space(loop)
@@ -60,11 +60,12 @@ class Regrowth:
         """Whether a round finds what the round before left."""
         if stored_before(facts, stmt, text, loop) is not None:
             return False
-        bindings = self.loops.values.project.reaching(facts, root).bindings
+        project = self.loops.values.project
+        bindings = project.reaching(facts, root).bindings
+        turns = project.rounds(facts, root, loop)
         if text == root.id:
-            return any(binding.stmt is stmt for binding in rounds(facts, root, loop).before)
+            return any(binding.stmt is stmt for binding in turns.before)
         body = set(nodes_of(inside(loop)))
-        turns = rounds(facts, root, loop)
         return bool(turns.before) or not any(binding.stmt in body or binding.stmt is loop for binding in bindings)
 
     def _reads(self, facts: FileFacts, stmt: ast.Assign, root: ast.Name, loop: _Loop) -> Iterator[ast.AST]:
@@ -130,6 +131,14 @@ def _bound_in(loop: _Loop) -> set[str]:
         targets.extend(node.targets if isinstance(node, ast.Assign) else [])
         todo.extend(child for child in children(node) if isinstance(child, ast.stmt))
     return {part.id for target in targets for part in walk(target) if isinstance(part, ast.Name)}
+
+
+def _made_longer(loop: _Loop, target: ast.expr) -> bool:
+    """Whether a loop adds elements to the list whose item a target is, such as the last: ``rows[-1] = ...``."""
+    dotted = ast.unparse(_base(target))
+    calls = (part for part in nodes_of(inside(loop)) if isinstance(part, ast.Call))
+    adding = (call.func for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr in _ADDING)
+    return isinstance(target, ast.Subscript) and any(ast.unparse(func.value) == dotted for func in adding)
 
 
 def _only_asks(facts: FileFacts, node: ast.AST) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.guards import names_in
+from torchlint.facts.state.effects import Sides
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 
@@ -25,25 +26,33 @@ class Waiting:
     """Answers whether a loop only waits."""
 
     values: Values
+    sides: Sides
 
     def polls(self, facts: FileFacts, loop: ast.While) -> bool:
         """Whether a loop does nothing but ask, at once again or after a very short sleep.
 
         ``while not flag: pass``; ``while True`` around a test whose one branch only waits; around a read that raises
-        when there is nothing yet. Not where the test asks a clock, or itself blocks.
+        when there is nothing yet. Not where the test asks a clock, itself blocks, or does the work.
         """
         forever = isinstance(loop.test, ast.Constant) and bool(loop.test.value)
         if not forever and self._waits(facts, loop.body):
-            return _asks(loop.test)
+            return _asks(loop.test) and not self._works(facts, loop.test)
         if len(loop.body) != 1:
             return False
         only = loop.body[0]
         if isinstance(only, ast.If):
+            if self._works(facts, only.test):
+                return False
             return forever and _asks(only.test) and self._sleeps(facts, only.body) and _leaves(only.orelse)
         if isinstance(only, ast.Try) and forever:
             reads = any(isinstance(part, ast.Call) and _is_read_at_once(part) for part in _walk(only.body))
             return reads and all(self._waits(facts, handler.body) for handler in only.handlers) and _leaves(only.body)
         return False
+
+    def _works(self, facts: FileFacts, test: ast.expr) -> bool:
+        """Whether a test calls something of the project that changes anything: ``while not self.step(): pass``."""
+        calls = (part for part in walk(test) if isinstance(part, ast.Call))
+        return any(call in self.sides.graph.callees and self.sides.call(facts, call).writes for call in calls)
 
     def _waits(self, facts: FileFacts, block: Sequence[ast.stmt]) -> bool:
         """Whether a block does nothing, or sleeps for a very short time."""

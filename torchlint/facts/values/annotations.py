@@ -11,19 +11,47 @@ from torchlint.facts.values import tensordicts
 from torchlint.facts.values.join import BOOL, FLOAT, INT, NDARRAY, NONE, STRING, TENSOR, join, list_of, tuple_of
 from torchlint.rule import UNKNOWN, Kind, Value
 
+_PLAIN = {
+    "torch.Tensor": TENSOR,
+    "torch._tensor.Tensor": TENSOR,
+    "numpy.ndarray": NDARRAY,
+    "builtins.int": INT,
+    "builtins.float": FLOAT,
+    "builtins.bool": BOOL,
+    "builtins.str": STRING,
+    "torch.device": Value(Kind.DEVICE),
+    "torch.dtype": Value(Kind.DTYPE),
+    "torch.nn.Module": Value(Kind.MODULE, name="torch.nn.Module"),
+    "torch.Size": Value(Kind.SIZE),
+    "builtins.list": Value(Kind.LIST),
+    "builtins.dict": Value(Kind.DICT),
+    "torch.optim.Optimizer": Value(Kind.OPTIMIZER),
+    "logging.Logger": Value(Kind.INSTANCE, name="logging.Logger"),
+    "torch.BoolTensor": Value(Kind.TENSOR, dtype="bool"),
+    "torch.LongTensor": Value(Kind.TENSOR, dtype="int64"),
+    "torch.FloatTensor": Value(Kind.TENSOR, dtype="float32"),
+}
+
 
 class Annotations:
     """Reads annotations with the names of a project."""
 
-    __slots__ = ("instance", "project")
+    __slots__ = ("_known", "instance", "project")
 
     def __init__(self, project: Project, instance: Callable[[str], Value]) -> None:
         """``instance`` gives the value of an instance of a class of the project."""
         self.project = project
         self.instance = instance
+        self._known: dict[ast.expr, Value] = {}
 
     def read(self, facts: FileFacts, node: ast.expr) -> Value:
         """The value that an annotation promises."""
+        found = self._known.get(node)
+        if found is None:
+            found = self._known[node] = self._read(facts, node)
+        return found
+
+    def _read(self, facts: FileFacts, node: ast.expr) -> Value:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             try:
                 inner = ast.parse(node.value, mode="eval").body
@@ -40,28 +68,8 @@ class Annotations:
         return self._annotated(name)
 
     def _annotated(self, name: str) -> Value:
-        plain = {
-            "torch.Tensor": TENSOR,
-            "torch._tensor.Tensor": TENSOR,
-            "numpy.ndarray": NDARRAY,
-            "builtins.int": INT,
-            "builtins.float": FLOAT,
-            "builtins.bool": BOOL,
-            "builtins.str": STRING,
-            "torch.device": Value(Kind.DEVICE),
-            "torch.dtype": Value(Kind.DTYPE),
-            "torch.nn.Module": Value(Kind.MODULE, name="torch.nn.Module"),
-            "torch.Size": Value(Kind.SIZE),
-            "builtins.list": Value(Kind.LIST),
-            "builtins.dict": Value(Kind.DICT),
-            "torch.optim.Optimizer": Value(Kind.OPTIMIZER),
-            "logging.Logger": Value(Kind.INSTANCE, name="logging.Logger"),
-            "torch.BoolTensor": Value(Kind.TENSOR, dtype="bool"),
-            "torch.LongTensor": Value(Kind.TENSOR, dtype="int64"),
-            "torch.FloatTensor": Value(Kind.TENSOR, dtype="float32"),
-        }
-        if name in plain:
-            return plain[name]
+        if name in _PLAIN:
+            return _PLAIN[name]
         if name.startswith("torch.distributions."):
             return Value(Kind.DISTRIBUTION)
         if name.startswith("gym") and name.rpartition(".")[2] in ("Env", "VectorEnv", "Wrapper"):

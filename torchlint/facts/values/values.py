@@ -9,7 +9,7 @@ from dataclasses import field, replace
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.solver import NotYetError, Solver
+from torchlint.facts.code.solver import NotYetError, Provisional, Solver
 from torchlint.facts.values import operators, tensordicts
 from torchlint.facts.values.annotations import Annotations
 from torchlint.facts.values.arrays import array_item
@@ -27,19 +27,32 @@ from torchlint.rule import UNKNOWN, Kind, Value
 
 @dataclass(eq=False, slots=True)
 class Values:
-    """Answers what expressions are, with a memory."""
+    """Answers what expressions are, with a memory.
+
+    ``provisional``: more callers are to come, and ``again`` is to give the values for these.
+    """
 
     project: Project
     callers: Mapping[Scope, list[Caller]] = field(default_factory=dict)
+    provisional: bool = False
     _arrays: bool | None = None
     _ask: Ask = field(init=False)
     _attributes: Attributes = field(init=False)
     _calls: Calls = field(init=False)
 
     def __post_init__(self) -> None:
-        self._ask = Ask(self.project, self.callers, Solver(self._answer, UNKNOWN))
+        solver = (Provisional if self.provisional else Solver)(self._answer, UNKNOWN)
+        self._ask = Ask(self.project, self.callers, solver)
         self._attributes = Attributes(self._ask)
         self._calls = Calls(self._ask, self._envs_return_arrays)
+
+    def again(self, callers: Mapping[Scope, list[Caller]], *, provisional: bool = False) -> Values:
+        """Values of the same project for more callers; what rests on no caller is not found out again."""
+        values = Values(self.project, callers, provisional, self._arrays)
+        values._ask.annotations = self._ask.annotations
+        if isinstance(self._ask.solver, Provisional):
+            values._ask.solver.learn(self._ask.solver.lasting())
+        return values
 
     @property
     def annotations(self) -> Annotations:
@@ -262,6 +275,7 @@ class Values:
                 return Value(Kind.CLASS, name=owner.dotted)
             return self._ask.instance(owner.dotted)
         idle = self.project.unused()
+        self._ask.solver.passing()
         callers = [caller for caller in self.callers.get(scope, ()) if caller.facts.path not in idle]
         known = join(self._given(scope, binding, caller) for caller in callers)
         if annotated.kind is Kind.DEVICE:
@@ -286,6 +300,7 @@ class Values:
             return UNKNOWN
         taken = len(scope.node.args.posonlyargs) + len(scope.node.args.args)
         given: list[Value | None] = []
+        self._ask.solver.passing()
         for caller in self.callers.get(scope, ()):
             values = self._ask.arguments(caller.facts, caller.call.args)
             given.append(UNKNOWN if values is None else tuple_of(*values[max(taken - caller.skip, 0) :]))

@@ -1,0 +1,275 @@
+"""``torchlint verify``: keep the fixes with which a command of the user passes."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import click
+
+from torchlint.cli import FAILED, FOUND, OK
+from torchlint.cli.check import check, expanded
+from torchlint.cli.checking import settings_of, start_of
+from torchlint.cli.failure import Failure
+from torchlint.cli.help import Sectioned
+from torchlint.cli.output import complain, write
+from torchlint.cli.progress import waiting
+from torchlint.cli.terminal import look_of, write_bytes
+from torchlint.engine.result import UnusableError
+from torchlint.report.escape import defused, visible
+from torchlint.settings.load import Nested
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from types import FrameType
+
+    from torchlint.engine.fixing import FixOutcome
+    from torchlint.engine.result import Result
+    from torchlint.engine.run import Run
+    from torchlint.verify.command import Ended
+    from torchlint.verify.result import Verified
+    from torchlint.verify.verifying import Plan
+
+# The options of ``check`` that say which fixes there are.
+_CHOOSING = (
+    *("unsafe_fixes", "accept", "fixable", "unfixable", "select", "ignore", "extend_select", "per_file_ignores"),
+    *("preview", "baseline", "since", "ignore_noqa", "exclude", "extend_exclude", "force_exclude"),
+    *("respect_gitignore", "no_context", "config", "isolated", "device", "target_torch", "target_version", "jobs"),
+)
+
+
+class _Verify(Sectioned):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take what follows ``--`` as the command to run, whatever it looks like."""
+        end = args.index("--") if "--" in args else len(args)
+        ctx.meta[_COMMAND] = tuple(args[end + 1 :])
+        return super().parse_args(ctx, [word for arg in args[:end] for word in expanded(arg)])
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Show the command in the usage."""
+        return [*super().collect_usage_pieces(ctx), "-- CMD..."]
+
+    sections: ClassVar[Mapping[str, Sequence[str]]] = {
+        "Trying": ("timeout", "copy", "link", "show_output"),
+        "Measuring": ("metric", "metric_lower", "repeats"),
+        "Output": ("diff", "as_json", "verbose"),
+        "Which fixes (as for torchlint check)": _CHOOSING,
+    }
+
+
+_COMMAND = "torchlint.command"
+
+
+@click.command(cls=_Verify, short_help="Keep the fixes with which a command of yours passes.")
+@click.argument("paths", nargs=-1, type=click.Path())
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="A run that takes longer has failed.",
+)
+@click.option(
+    "--copy",
+    type=click.Path(exists=True, path_type=Path),
+    multiple=True,
+    help="A path that git ignores and the command needs.",
+)
+@click.option(
+    "--link",
+    type=click.Path(exists=True, path_type=Path),
+    multiple=True,
+    help="The same, linked and not copied: the command works on the real one.",
+)
+@click.option("--show-output", is_flag=True, help="Show what the command prints after each run, on standard error.")
+@click.option(
+    "--metric",
+    metavar="REGEX|time",
+    help="Measure the number in the first group, e.g. 'fps: ([0-9.]+)', or the time of a run.",
+)
+@click.option("--metric-lower", is_flag=True, help="Less is better, for --metric.")
+@click.option(
+    "--repeats",
+    type=click.IntRange(min=1),
+    default=5,
+    metavar="N",
+    help="Measure so often with fixes and so often without (default: 5).",
+)
+@click.option("--diff", is_flag=True, help="Show what the kept fixes change, and change nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+@click.option("-v", "--verbose", is_flag=True, help="Say how each run ended.")
+@click.pass_context
+def verify(
+    context: click.Context,
+    /,
+    paths: tuple[str, ...],
+    config: tuple[str, ...],
+    isolated: bool,
+    diff: bool,
+    as_json: bool,
+    **given: Any,
+) -> int:
+    """Try the fixes on a command of yours, and keep those with which it passes.
+
+    \b
+    The command runs in a copy of the project: first as it is, then with all
+    fixes. Where it fails, halves of halves find the fixes that it fails with.
+    Only the others are written, at the end, and only to files that did not
+    change meanwhile. A failure counts when it happens twice in a row.
+
+    \b
+    Examples:
+      torchlint verify -- pytest -q
+      torchlint verify src --accept rounding -- python -m pytest tests
+      torchlint verify --unsafe-fixes --timeout 600 -- python train.py
+      torchlint verify --metric 'fps: ([0-9.]+)' -- python train.py --steps 2000
+      torchlint verify --diff -- sh -c 'python train.py | grep -q solved'
+
+    The exit code is 0 when all fixes are kept, or there are none; 1 when some
+    are rejected; and 2 when something went wrong, such as a command that fails
+    before any fix.
+    """
+    words: tuple[str, ...] = context.meta[_COMMAND]
+    if not words:
+        raise click.UsageError("give a command after --, as in: torchlint verify -- pytest -q", context)
+    overrides = {name: given.pop(name) for name in _CHOOSING if name in given}
+    settings = settings_of(start_of(paths, None), config, isolated, {**overrides, "fix": not diff, "diff": diff})
+    # Output files and formats that the settings name are for what is found.
+    settings = dataclasses.replace(settings, output_file=None, fix_only=False)
+    from torchlint.engine.run import Run
+
+    listener = _Listener(given["verbose"], given["show_output"])
+    try:
+        plan = _plan(words, given)
+        run = Run.prepare(tuple(map(Path, paths)) or (Path(),), settings, {}, Nested(settings, overrides, config))
+        with _terminable():
+            verified, outcome = _tried(run, plan, listener)
+            result = _written(run, outcome)
+    except UnusableError as error:
+        raise Failure(str(error)) from error
+    if not result.files and not result.problems:
+        complain(f"warning: no Python files found in {', '.join(map(str, paths)) or '.'}")
+    for problem in result.problems:
+        complain(f"{'internal error' if problem.internal else 'error'}: {problem.path}: {problem.message}")
+    for remark in verified.remarks:
+        complain(f"warning: {remark}")
+    _show(verified, result, run, given["metric"] or "", as_json=as_json, diff=diff)
+    if result.problems:
+        return FAILED
+    from torchlint.verify.result import Status
+
+    return FOUND if verified.count(Status.KEPT) < len(verified.fixes) else OK
+
+
+verify.params += [param for param in check.params if param.name in _CHOOSING]
+
+
+def _plan(words: tuple[str, ...], given: Mapping[str, Any]) -> Plan:
+    from torchlint.verify.failure import CannotVerifyError
+    from torchlint.verify.metric import Metric
+    from torchlint.verify.verifying import Plan
+
+    try:
+        metric = Metric.of(given["metric"], lower=given["metric_lower"]) if given["metric"] is not None else None
+    except CannotVerifyError as error:
+        raise Failure(str(error)) from error
+    return Plan(
+        words,
+        Path.cwd(),
+        os.environ,
+        given["timeout"],
+        metric,
+        given["repeats"],
+        tuple(Path(os.path.realpath(path)) for path in given["copy"]),
+        tuple(Path(os.path.realpath(path)) for path in given["link"]),
+    )
+
+
+def _tried(run: Run, plan: Plan, listener: _Listener) -> tuple[Verified, FixOutcome]:
+    from torchlint.verify.failure import CannotVerifyError
+    from torchlint.verify.verifying import verify as try_fixes
+
+    try:
+        return try_fixes(run, plan, listener)
+    except CannotVerifyError as error:
+        if error.output:
+            write(sys.stderr, defused(_indented(error.output)))
+        raise Failure(f"{error}; nothing was changed") from error
+
+
+def _indented(output: str) -> str:
+    return "".join(f"  | {visible(line, keep=chr(9))}\n" for line in output.split("\n"))
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Let a request to end do what Ctrl-C does: end the command, remove the copy, leave the project as it is."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {name: signal.signal(getattr(signal, name), interrupt) for name in names}
+    try:
+        yield
+    finally:
+        for name, handler in before.items():
+            signal.signal(getattr(signal, name), handler)
+
+
+def _written(run: Run, outcome: FixOutcome) -> Result:
+    """Write the kept fixes, all or, where the run is ended before, none of them."""
+    handlers = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        return run.written(outcome)
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Listener:
+    """Tells the user what goes on, on standard error."""
+
+    verbose: bool
+    output: bool
+
+    def running(self, doing: str) -> AbstractContextManager[None]:
+        """A sign of life on a terminal."""
+        return waiting(f"torchlint: {doing}")
+
+    def ran(self, doing: str, ended: Ended) -> None:
+        """How a run ended, for those who want to know."""
+        if self.output:
+            write(sys.stderr, ended.output.read_bytes().decode("utf-8", "replace"))
+        if self.verbose or self.output:
+            how = "passed" if ended.passed else ended.reason
+            complain(f"{doing}: {how} ({ended.seconds:.3g} s)")
+
+
+def _show(verified: Verified, result: Result, run: Run, metric: str, *, as_json: bool, diff: bool) -> None:
+    """Print the table or the JSON, and the diff where one is wanted."""
+    from torchlint.report.context import Context
+    from torchlint.report.diff import render
+    from torchlint.verify.result import as_json as json_of
+    from torchlint.verify.table import as_text
+
+    written = () if diff else tuple(result.fixed)
+    look = look_of(sys.stdout)
+    context = dataclasses.replace(Context.of(result, run.settings.root), color=look.color, terminal=look.terminal)
+    if as_json:
+        plain = dataclasses.replace(context, color=False, terminal=False)
+        told = json_of(verified, run.settings.root, written, result.problems, render(plain))
+        write_bytes(sys.stdout, told.encode())
+        return
+    if diff:
+        write_bytes(sys.stdout, render(context).encode("utf-8", "surrogateescape"))
+    stream = sys.stderr if diff else sys.stdout
+    look = look_of(stream)
+    text = as_text(verified, metric, len(written), color=look.color, unicode=look.unicode, width=look.width)
+    write(stream, text if look.terminal else defused(text))

@@ -1,0 +1,61 @@
+"""Collapsed stacks, a line for each: ``outer;inner COUNT``. py-spy writes them with ``--format raw``, Austin too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from torchlint.profile.errors import ProfileError
+from torchlint.profile.model import Profile
+from torchlint.profile.samples import SAMPLE_US, Samples
+from torchlint.profile.stream import CUT
+from torchlint.profile.tree import FrameKey, Numbers
+
+_LINE = re.compile(r"(?P<stack>\S.*) (?P<count>\d{1,15})")
+_PYSPY = re.compile(r"(?P<name>.+) \((?P<file>[^()]+?)(?::(?P<line>\d{1,9}))?\)")
+_AUSTIN = re.compile(r"(?P<file>.+\.py):(?P<name>[^:]*)(?::(?P<line>\d{1,9}))?")
+_LONGEST = 1 << 20
+
+
+def looks_collapsed(head: bytes) -> bool:
+    """Whether the first line is a stack, with a file in one of its frames."""
+    first = head.decode("utf-8", "replace").lstrip().partition("\n")[0].rstrip()
+    match = _LINE.fullmatch(first)
+    return bool(match) and any(_key(part)[0] for part in match["stack"].split(";")) if match else False
+
+
+def read_collapsed(read: Callable[[], bytes]) -> Profile:
+    """A profile of the lines that the given function gives, piece by piece.
+
+    Raises:
+        ProfileError: a line is no stack, or the last one is cut.
+    """
+    samples, numbers = Samples(timed=False, ordered=False), Numbers()
+    stack = samples.thread("all threads", 0.0)
+    now = 0.0
+    for row, line in enumerate(_lines(read), 1):
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise ProfileError(f"holds no stack in line {row}")
+        stack.become([numbers.number(_key(part)) for part in match["stack"].split(";")])
+        now += int(match["count"]) * SAMPLE_US
+        stack.advance(now)
+    stack.become([])
+    return samples.profile(numbers.keys())
+
+
+def _lines(read: Callable[[], bytes]) -> Iterator[str]:
+    """The lines that are not empty; the last has to end."""
+    rest = b""
+    while piece := read():
+        *whole, rest = (rest + piece).split(b"\n")
+        if len(rest) > _LONGEST:
+            raise ProfileError("is no profile: it has a line of more than a megabyte")
+        yield from filter(None, (line.decode("utf-8", "replace").strip() for line in whole))
+    if rest.strip():
+        raise ProfileError(CUT)
+
+
+def _key(part: str) -> FrameKey:
+    match = _PYSPY.fullmatch(part) or _AUSTIN.fullmatch(part)
+    return (match["file"], int(match["line"] or 0), match["name"]) if match else ("", 0, part)

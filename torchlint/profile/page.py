@@ -1,0 +1,228 @@
+"""A profile joined to the findings as one self-contained HTML page: a flame view that the findings are marked in.
+
+Nothing comes from elsewhere, and nothing in a name of the profile can become markup or code: the data is JSON in which
+no ``<`` stands, the script writes text only, and the page's policy lets no other script run.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from html import escape
+from importlib.resources import files
+
+from torchlint.profile.flame import Cell, cells
+from torchlint.profile.join import Group
+from torchlint.profile.report import Report, Spot
+from torchlint.profile.smells import smell_of
+from torchlint.profile.table import APART, agreement_of, headline_of, idle_sections, summary
+from torchlint.profile.words import basis, effects, frequency, places, remedy, time, what
+from torchlint.report.cost import number, percent
+from torchlint.report.escape import visible
+from torchlint.rule import Basis
+
+_HINT = (
+    "Each bar is a function of the project, as wide as the time it took with all it called; below it lies what it "
+    "ran. Installed code in between is left out, its time is its caller's."
+)
+_HINT_OPERATORS = (
+    "The profile was recorded without stacks, so these are the operators alone; which line ran them is not known. "
+    "Record with with_stack=True to see functions."
+)
+_LEGEND = (
+    ("f", "findings take 2% of it or more"),
+    ("b", "findings take less, or their cost is not known apart"),
+    ("o", "no findings"),
+    ("r", "operators and other built-ins"),
+)
+
+
+def as_html(report: Report) -> str:
+    """The whole page."""
+    title = f"torchlint profile: {visible(report.trace)}"
+    script, style = _resource("page.js"), _resource("page.css")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    parts = [
+        "<!DOCTYPE html>",
+        '<html lang="en"><head><meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{escape(title)}</title><style>{style}</style></head><body>",
+        f"<h1>{escape(title)}</h1>",
+        f'<p class="quiet">{escape(headline_of(report))}</p>',
+        f"<p>{escape(summary(report))}</p>",
+        *_view(report),
+        *_costs(report),
+        *_spots(report),
+        *_idle(report),
+        *_agreement(report),
+        f'<script type="application/json" id="data">{_data(report)}</script>',
+        f"<script>{script}</script>",
+        "</body></html>",
+        "",
+    ]
+    return "\n".join(parts)
+
+
+def _resource(name: str) -> str:
+    return files("torchlint.profile").joinpath(name).read_text(encoding="utf-8")
+
+
+def _view(report: Report) -> Iterator[str]:
+    yield "<h2>Where the time goes</h2>"
+    yield f'<p class="quiet">{escape(_HINT if report.profile.stacks else _HINT_OPERATORS)}</p>'
+    swatches = (f'<span><i class="{kind}"></i>{escape(words)}</span>' for kind, words in _LEGEND)
+    yield f'<div class="legend">{"".join(swatches)}</div>'
+    yield '<div class="tools" id="trail"></div><div id="flame"></div><div id="detail"></div>'
+
+
+def _costs(report: Report) -> Iterator[str]:
+    if not report.groups:
+        return
+    unit = report.pace.unit
+    per = [f"a {unit}", f"Calls/{unit}"] if unit else ["", "Calls"]
+    yield "<h2>What findings cost</h2>"
+    yield '<p class="quiet">In order of their share of the profiled time. Click to see them in the picture above.</p>'
+    yield from _head("Time", *per, "Finding")
+    for place, group in enumerate(report.groups):
+        cost = group.measured
+        bound = cost.basis is Basis.FUNCTION
+        each = "" if report.profile.assumed_rate else time(cost.us / (report.pace.units or 1))
+        calls = number(cost.pace if unit else cost.calls) if cost.calls else ""
+        share = f"{'≤' if bound else ''}{percent(cost.share)}"
+        bar = f'<span class="bar"><i style="width:{max(100 * cost.share, 1):.1f}%"></i></span>'
+        yield f'<tr data-group="{place}"{" class=bound" if bound else ""}><td>{escape(share)}{bar}</td>'
+        yield f"<td>{each}</td><td>{calls}</td><td>{_told(group)}</td></tr>"
+    yield "</tbody></table></div>"
+
+
+def _told(group: Group) -> str:
+    lines = [
+        f"<b>{escape(group.code)}</b> {escape(visible(what(group)))}",
+        f'<span class="mono">{escape(visible(places(group)))}</span>',
+    ]
+    for line in (basis(group), effects(group.copies, group.syncs, group.launches), remedy(group.findings)):
+        if line:
+            lines.append(f'<span class="quiet">{escape(visible(line))}</span>')
+    return "<br>".join(lines)
+
+
+def _spots(report: Report) -> Iterator[str]:
+    if not report.spots:
+        return
+    yield f"<h2>Hot {'lines' if report.spots[0].exact else 'functions'} apart from findings</h2>"
+    yield '<p class="quiet">Their own time, and that of the installed code they call.</p>'
+    yield from _head("Time", "", "Calls", "Where")
+    for spot in report.spots:
+        each = "" if report.profile.assumed_rate else time(spot.us)
+        calls = f"{spot.calls:,}" if spot.calls else ""
+        yield f"<tr><td>{escape(percent(spot.share))}</td><td>{each}</td><td>{calls}</td><td>{_where(spot)}</td></tr>"
+    yield "</tbody></table></div>"
+
+
+def _where(spot: Spot) -> str:
+    name = escape(visible(f"{spot.path}:{spot.row} {spot.function}"))
+    lines = [f'<span class="mono">{name}</span>{APART if spot.rest else ""}']
+    for line in (", ".join(spot.mostly), effects(spot.copies, spot.syncs, spot.launches)):
+        if line and not spot.exact:
+            lines.append(f'<span class="quiet">{escape(visible(line))}</span>')
+    return "<br>".join(lines)
+
+
+def _idle(report: Report) -> Iterator[str]:
+    for kind, title, words in idle_sections(report):
+        yield f'<h2>{title}</h2><p class="quiet">{words}</p><ul>'
+        for group in report.idle:
+            if group.measured.basis is kind:
+                where = f'<span class="mono">{escape(visible(places(group)))}</span>'
+                yield f"<li><b>{escape(group.code)}</b> {escape(visible(what(group)))}, {where}</li>"
+        yield "</ul>"
+
+
+def _agreement(report: Report) -> Iterator[str]:
+    found = report.agreement
+    if found is None or not found.compared:
+        return
+    yield f"<h2>Predicted frequencies beside measured calls</h2><p>{escape(agreement_of(found))}</p>"
+    if found.gross:
+        yield from _head("Calls", "Predicted", "Ran", "Function")
+        for each in found.gross:
+            where = escape(visible(f"{each.path}:{each.row} {each.name}"))
+            yield f"<tr><td>{each.calls:,}</td><td>{frequency(each.predicted)}</td><td>{frequency(each.seen)}</td>"
+            yield f'<td class="mono">{where}</td></tr>'
+        yield "</tbody></table></div>"
+
+
+def _head(*headings: str) -> Iterator[str]:
+    cells_ = "".join(f"<th>{heading}</th>" for heading in headings)
+    yield f'<div class="wide"><table><thead><tr>{cells_}</tr></thead><tbody>'
+
+
+def _data(report: Report) -> str:
+    """What the script draws, as JSON that holds no character with a meaning in HTML."""
+    groups = [
+        {
+            "code": group.code,
+            "what": visible(what(group)),
+            "places": visible(places(group)),
+            "share": f"{'≤' if group.measured.basis is Basis.FUNCTION else ''}{percent(group.measured.share)}",
+            "us": group.measured.us,
+            "bound": group.measured.basis is Basis.FUNCTION,
+            "fix": visible(remedy(group.findings)),
+        }
+        for group in report.groups
+    ]
+    homes: dict[tuple[str, str], list[int]] = {}
+    for place, group in enumerate(report.groups):
+        homes.setdefault((group.path, group.function), []).append(place)
+    functions = [
+        {
+            "path": visible(cost.path),
+            "name": visible(cost.name),
+            "row": cost.line,
+            "calls": cost.calls,
+            "own": cost.own_us,
+            "total": cost.total_us,
+            "effects": effects(cost.copies, cost.syncs, cost.launches),
+            "groups": homes.get((cost.path, cost.name), []),
+        }
+        for cost in report.attribution.functions
+    ]
+    drawn = cells(report.profile, report.attribution)
+    told_cells = [
+        {
+            "parent": cell.parent,
+            "fn": cell.function,
+            "op": visible(cell.operator),
+            "us": cell.us,
+            "calls": cell.calls,
+            "groups": _shown_as(cell, drawn, report) if cell.operator else [],
+        }
+        for cell in drawn
+    ]
+    told = {
+        "total": report.profile.total_us or 1.0,
+        "unit": report.pace.unit,
+        "units": report.pace.units,
+        "groups": groups,
+        "functions": functions,
+        "cells": told_cells,
+    }
+    text = json.dumps(told, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _shown_as(cell: Cell, drawn: Sequence[Cell], report: Report) -> list[int]:
+    """The groups whose smells show as an operator, of those in the function that runs it where that is known."""
+    function = drawn[cell.parent].function if cell.parent >= 0 else -1
+    home = report.attribution.functions[function] if function >= 0 else None
+    return [
+        place
+        for place, group in enumerate(report.groups)
+        if group.measured.basis in (Basis.CALLS, Basis.GUESS)
+        and (home is None or (home.path, home.name) == (group.path, group.function))
+        and cell.operator in smell_of(group.code).operators | smell_of(group.code).calls
+    ]

@@ -1,0 +1,85 @@
+"""What a profile says, in words and round numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torchlint.profile.join import Group
+from torchlint.profile.model import Profile
+from torchlint.profile.pace import Pace
+from torchlint.report.cost import duration
+from torchlint.report.summary import count
+from torchlint.rule import Basis, Finding, Frequency
+from torchlint.rule.finding import Applicability
+
+_MOST_ROWS = 6
+
+
+def time(microseconds: float) -> str:
+    """``310 us``, ``12 ms``, ``4.2 s``."""
+    seconds = microseconds / 1e6
+    if seconds < 1:
+        return duration(microseconds)
+    return f"{seconds:.1f} s" if seconds < 100 else f"{seconds:.0f} s"
+
+
+def headline(profile: Profile, pace: Pace, files: int) -> str:
+    """``cProfile, 12.3 s, 2,000 environment steps and 250 updates; 6 files``."""
+    parts = [profile.source.value, "shares only" if profile.assumed_rate else time(profile.total_us)]
+    rounds = []
+    if pace.steps:
+        rounds.append(f"{pace.steps:,} {'announced' if pace.announced else 'environment'} steps")
+    if pace.updates:
+        rounds.append(f"{pace.updates:,} updates")
+    if rounds:
+        parts.append(" and ".join(rounds))
+    if not profile.stacks:
+        parts.append("no stacks recorded")
+    return f"{', '.join(parts)}; {count(files, 'file')}"
+
+
+def what(group: Group) -> str:
+    """``63 checks in Extractor.forward``."""
+    size = len(group.findings)
+    where = "at module level" if group.function == "<module>" else f"in {group.function}"
+    return f"{size} {group.nouns[size > 1]} {where}"
+
+
+def places(group: Group) -> str:
+    """``extractor.py:41, 44, 47 and 60 more``."""
+    rows = group.rows
+    shown = ", ".join(map(str, rows[:_MOST_ROWS]))
+    more = f" and {len(rows) - _MOST_ROWS} more" if len(rows) > _MOST_ROWS else ""
+    return f"{group.path}:{shown}{more}"
+
+
+def basis(group: Group) -> str:
+    """What the time of a group is the time of, where that is not just its lines or operators."""
+    kind = group.measured.basis
+    if kind is Basis.FUNCTION:
+        return "an upper bound: all the function's own time"
+    return "a guess, by operator: no stacks were recorded" if kind is Basis.GUESS else ""
+
+
+def effects(copies: int, syncs: int, launches: int) -> str:
+    """``126 synchronisations, 200 copies``, empty where there are none."""
+    found = ((syncs, "synchronisations"), (copies, "copies"), (launches, "launches"))
+    return ", ".join(f"{size:,} {noun}" for size, noun in found if size)
+
+
+def remedy(findings: Sequence[Finding]) -> str:
+    """How the findings are mended: what the fix does, and what is needed for it."""
+    fixes = [finding.fix for finding in findings if finding.fix is not None]
+    if not fixes:
+        return ""
+    safe = sum(fix.applicability is Applicability.SAFE for fix in fixes)
+    accepted = sorted({change.value for fix in fixes for change in fix.may_change})
+    taken = "--fix" if safe == len(fixes) else f"--fix --accept {','.join(accepted)}" if accepted else "--unsafe-fixes"
+    if any(fix.assumes for fix in fixes):
+        taken = "--fix --unsafe-fixes"
+    return f"{fixes[0].message} ({taken})"
+
+
+def frequency(found: Frequency) -> str:
+    """A frequency in words, ``seldom or once`` for the least."""
+    return "seldom or once" if found is Frequency.ONCE else found.phrase

@@ -1,0 +1,89 @@
+"""What a run found out, for people: a table of the fixes, what was measured, and why fixes were rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from torchlint.report.cost import factor
+from torchlint.report.escape import visible
+from torchlint.report.explain import Pen
+from torchlint.report.style import ASCII, LABEL, QUIET, UNICODE
+from torchlint.report.summary import count
+from torchlint.verify.metric import Gain, Verdict
+from torchlint.verify.result import Status, Tried, Verified
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_STYLES = {Status.KEPT: "green", Status.REJECTED: "bold red"}
+_VERDICTS = {Verdict.BETTER: "green", Verdict.WORSE: "bold red"}
+
+
+def as_text(verified: Verified, metric: str, written: int, *, color: bool, unicode: bool, width: int) -> str:
+    """The table and what there is to say below it; no line is wider than ``width`` cells, but for what was printed.
+
+    ``metric`` is what was measured, as the user gave it, ``written`` how many files were.
+    """
+    pen = Pen(color, UNICODE if unicode else ASCII, width)
+    lines = pen.lines(_table(verified)) if verified.fixes else []
+    for number, fix in enumerate(verified.fixes, 1):
+        if fix.status is Status.REJECTED:
+            lines += ["", *_rejection(number, fix, pen)]
+    if verified.gain is not None:
+        lines += ["", *(line for text in _gain(verified.gain, metric) for line in pen.lines(text))]
+    lines += [""] if lines else []
+    return "".join(f"{line}\n" for line in (*lines, *pen.lines(Text(summary(verified, written)))))
+
+
+def summary(verified: Verified, written: int) -> str:
+    """``5 of 6 fixes kept, 1 rejected; 2 files written. The command ran 9 times, 3.1 s without fixes.``"""
+    if not verified.fixes:
+        return "No fixes to try."
+    kept, rejected = (verified.count(status) for status in Status)
+    parts = [f"{kept} of {count(len(verified.fixes), 'fix').replace('fixs', 'fixes')} kept"]
+    parts += [f"{rejected} rejected"] if rejected else []
+    files = f"; {count(written, 'file')} written" if written else ""
+    return f"{', '.join(parts)}{files}. The command ran {verified.runs} times, {verified.seconds:.3g} s without fixes."
+
+
+def _table(verified: Verified) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style=QUIET)
+    table.add_column("", justify="right")
+    table.add_column("Fix", overflow="fold")
+    table.add_column("At", overflow="fold")
+    table.add_column("", overflow="fold")
+    for number, fix in enumerate(verified.fixes, 1):
+        finding = fix.finding
+        place = f"{visible(finding.path)}:{fix.place.row}:{fix.place.column}"
+        name = Text.assemble((finding.code, LABEL), f" {finding.name}")
+        table.add_row(Text(str(number), QUIET), name, Text(place), Text(fix.status.value, _STYLES[fix.status]))
+    return table
+
+
+def _rejection(number: int, fix: Tried, pen: Pen) -> Iterator[str]:
+    finding = fix.finding
+    place = f"{visible(finding.path)}:{fix.place.row}"
+    how = f"the command fails: {fix.reason}"
+    if fix.against:
+        others = ", ".join(map(str, fix.against))
+        how = f"passes alone, but fails together with {others}: {fix.reason}"
+    yield from pen.lines(Text.assemble((f"{number} {finding.code} {place} ", "bold"), how))
+    for line in fix.output.split("\n") if fix.output else ():
+        yield f"  {pen.signs.bar} {visible(line, keep=chr(9))}".rstrip()
+
+
+def _gain(gain: Gain, metric: str) -> Iterator[Text]:
+    style = _VERDICTS.get(gain.verdict, "")
+    spread = f"{factor(gain.low)}-{factor(gain.high)}x, {100 * gain.confidence:.0f} % interval"
+    yield Text.assemble(f"{visible(metric)}: ", (f"{factor(gain.ratio)}x", style), f" ({spread}): ", gain.verdict.value)
+    yield Text(f"without fixes: {_numbers(gain.before)}", QUIET)
+    yield Text(f"with fixes:    {_numbers(gain.after)}", QUIET)
+
+
+def _numbers(numbers: tuple[float, ...]) -> str:
+    return " ".join(f"{number:.4g}" for number in numbers)

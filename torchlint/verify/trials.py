@@ -1,0 +1,137 @@
+"""Runs the command on the project with some of its fixes, and remembers how it ended."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import field
+from typing import Protocol
+
+from torchlint.cache.digest import digest
+from torchlint.engine.fixing import FixOutcome
+from torchlint.engine.run import Run
+from torchlint.late import dataclass
+from torchlint.sources.text import Source
+from torchlint.verify.command import Command, Ended
+from torchlint.verify.scratch import Scratch
+
+
+class Listener(Protocol):
+    """Who is told what goes on."""
+
+    def running(self, doing: str) -> AbstractContextManager[None]:
+        """Something is done that takes a while."""
+
+    def ran(self, doing: str, ended: Ended) -> None:
+        """The command was run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """How the command fails with some fixes: in a few words, and the end of what it printed."""
+
+    reason: str
+    output: str
+
+
+@dataclass(slots=True)
+class Trials:
+    """Tries sets of fixes, each given by the keys of their origins.
+
+    Attributes:
+        project: the files, and what fixes there are. scratch: the copy. command: what is run in it.
+        listener: is told of each run. total: how many fixes there are.
+        runs: how often the command was run. wavering: the sets with which it failed and passed, in words.
+    """
+
+    project: Run
+    scratch: Scratch
+    command: Command
+    listener: Listener
+    total: int = 0
+    runs: int = 0
+    wavering: list[str] = field(default_factory=list)
+    _outcomes: dict[frozenset[str], FixOutcome] = field(default_factory=dict)
+    _known: dict[str, Failing | None] = field(default_factory=dict)
+    _latest: str = ""
+
+    def fixed(self, fixes: frozenset[str]) -> FixOutcome:
+        """What these fixes make of the files. Each is made anew, so that what two of them share comes once."""
+        if fixes not in self._outcomes:
+            self._outcomes[fixes] = self._made(lambda key: key in fixes)
+        return self._outcomes[fixes]
+
+    def without(self, fixes: frozenset[str]) -> FixOutcome:
+        """What all fixes but these make of the files."""
+        return self._made(lambda key: key not in fixes)
+
+    def _made(self, wanted: Callable[[str], bool]) -> FixOutcome:
+        with self.listener.running("fixing"):
+            return self.project.fixes(lambda origin: wanted(origin.key))
+
+    def passes(self, fixes: frozenset[str]) -> bool:
+        """Whether the command passes with these fixes."""
+        return self.failing(fixes) is None
+
+    def failing(self, fixes: frozenset[str]) -> Failing | None:
+        """How the command fails with these fixes; the same texts are tried once."""
+        outcome = self.fixed(fixes)
+        state = _digest(changed(outcome))
+        if state not in self._known:
+            self._known[state] = self._tried(outcome)
+            self._latest = state
+        return self._known[state]
+
+    def learn_passing(self) -> None:
+        """Take note that the command passes without fixes."""
+        self._latest = _digest({})
+        self._known[self._latest] = None
+
+    def still_failing(self, fixes: frozenset[str]) -> Failing | None:
+        """The same, tried again unless it was the latest that was tried: does what passed before still pass?"""
+        state = _digest(changed(self.fixed(fixes)))
+        if state != self._latest:
+            self._known.pop(state, None)
+        return self.failing(fixes)
+
+    def _tried(self, outcome: FixOutcome) -> Failing | None:
+        """Run the command with fixes; a failure counts if it fails a second time."""
+        texts = changed(outcome)
+        number = sum(map(len, outcome.applied.values()))
+        doing = f"with {number} of {self.total} fixes" if number else "without fixes"
+        first = self.run(texts, doing)
+        if first.passed:
+            return None
+        reason = first.reason
+        second = self.run(texts, f"{doing}, once more")
+        if second.passed:
+            self.wavering.append(f"{doing}: {reason}, then it passed")
+            return None
+        return Failing(second.reason, self.tail(second))
+
+    def run(self, texts: dict[str, Source], doing: str) -> Ended:
+        """Run the command once with texts in place of those of their files.
+
+        Raises:
+            CannotVerifyError: the copy cannot be written, or the command not be started.
+        """
+        self.runs += 1
+        with self.listener.running(f"run {self.runs}, {doing}"):
+            self.scratch.put(texts)
+            ended = self.command.run()
+        self.listener.ran(f"run {self.runs}, {doing}", ended)
+        return ended
+
+    def tail(self, ended: Ended) -> str:
+        """The end of what a run printed, with the files of the copy named as in the project."""
+        return ended.tail().replace(f"{self.scratch.work}{os.sep}", "")
+
+
+def changed(outcome: FixOutcome) -> dict[str, Source]:
+    """The new texts of the files that fixes changed."""
+    return {name: outcome.sources[name] for name in sorted(outcome.applied)}
+
+
+def _digest(texts: dict[str, Source]) -> str:
+    return digest(repr([(name, digest(source.utf8)) for name, source in texts.items()]).encode())
