@@ -208,6 +208,8 @@ HUGE: dict[str, Callable[[], str]] = {
     "a million statements in a row": lambda: "x;" * 1_000_000 + "\n",
     "a million brackets": lambda: "x = " + "(" * 1_000_000 + ")" * 1_000_000 + "\n",
     "a million sums": lambda: "x = 1" + "+1" * 1_000_000 + "\n",
+    "a million attributes": lambda: "x = y" + ".y" * 900_000 + "\n",
+    "a million calls": lambda: "x = y" + "()" * 900_000 + "\n",
     "a million strings": lambda: "x = " + "''" * 900_000 + "\n",
     "a million backslashes": lambda: "x = 1 +" + "\\\n" * 600_000 + "1\n",
     "a million spaces": lambda: "import torch" + " " * 1_000_000 + "\n",

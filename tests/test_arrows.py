@@ -29,7 +29,12 @@ ALLOWED = {
     "torchlint.rule": ("torchlint.cst",),
     "torchlint.cache": (),
     "torchlint.settings": ("torchlint.rule", "torchlint.sources.walk", "torchlint.cache.place"),
-    "torchlint.sources": ("torchlint.rule", "torchlint.settings.model", "torchlint.cache.world"),
+    "torchlint.sources": (
+        "torchlint.rule",
+        "torchlint.settings.model",
+        "torchlint.cache.strays",
+        "torchlint.cache.world",
+    ),
     "torchlint.facts": ("torchlint.rule", "torchlint.sources", "torchlint.settings.model"),
     "torchlint.engine": (
         "torchlint.rule",
@@ -52,7 +57,7 @@ ALLOWED = {
         "torchlint.report",
         "torchlint.settings.model",
     ),
-    "torchlint.profile": ("torchlint.rule", "torchlint.sources", "torchlint.engine"),
+    "torchlint.profile": ("torchlint.rule", "torchlint.sources", "torchlint.engine", "torchlint.report"),
     "torchlint.verify": (
         "torchlint.rule",
         "torchlint.cache.digest",

@@ -75,7 +75,7 @@ def test_long_code(tmp_path: Path, text: Text) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("rows", [LONG_ENOUGH, DEEP])
+@pytest.mark.parametrize("rows", [LONG_ENOUGH // 2, LONG_ENOUGH, DEEP])
 @pytest.mark.parametrize("text", LONG.values(), ids=LONG)
 def test_very_long_code(tmp_path: Path, text: Text, rows: int) -> None:
     assert outcome(tmp_path, text(rows)) in ("fixed", "skipped")

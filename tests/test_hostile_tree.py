@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import socket
@@ -32,6 +33,8 @@ BYTES: dict[str, tuple[bytes, str]] = {
     "utf-7 that does not come back": (b"# coding: utf-7\nx = '+AGE-'\n" + AGENT.encode(), LEFT),
     "latin-1 without a declaration": (ACCENT.encode("latin-1"), BROKEN),
     "UTF-16": (ACCENT.encode("utf-16"), BROKEN),
+    "UTF-16 without a mark": (ACCENT.encode("utf-16-le"), BROKEN),
+    "a byte order mark and latin-1": (b"\xef\xbb\xbf# coding: latin-1\n" + ACCENT.encode(), BROKEN),
     "UTF-32": (ACCENT.encode("utf-32"), BROKEN),
     "unknown encoding": (b"# coding: klingon\n" + AGENT.encode(), BROKEN),
     "rot13": (b"# coding: rot13\n" + AGENT.encode(), BROKEN),
@@ -43,6 +46,7 @@ BYTES: dict[str, tuple[bytes, str]] = {
     "a surrogate": (AGENT.encode() + b"# \xed\xa0\x80\n", BROKEN),
     "CRLF": (AGENT.replace("\n", "\r\n").encode(), FIXED),
     "CR": (AGENT.replace("\n", "\r").encode(), FIXED),
+    "CRLF in a string": (AGENT.encode() + b'x = """\r\n\r"""\r\n', FIXED),
     "mixed newlines": (AGENT.replace("\n", "\r\n", 4).encode(), FIXED),
     "form feeds": (b"\f" + AGENT.replace("\n\n", "\n\f\n").replace("    def", "\f    def").encode(), FIXED),
     "line separators in a string": (
@@ -54,6 +58,8 @@ BYTES: dict[str, tuple[bytes, str]] = {
     "tabs and spaces": (AGENT.encode() + b"if 1:\n\tx = 1\n        y = 2\n", BROKEN),
     "backslash at the end": (AGENT.encode() + b"x = 1 + \\", BROKEN),
     "backslashes": (AGENT.replace("return ", "return \\\n\\\n").encode(), FIXED),
+    "a vertical tab": (AGENT.encode() + b"\x0bx = 1\n", BROKEN),
+    "a bad dedent": (AGENT.encode() + b"if x:\n        y\n    z\n", BROKEN),
     "control Z": (AGENT.encode() + b"\x1a", BROKEN),
     "a no-break space": (AGENT.encode() + "x\u00a0= 1\n".encode(), BROKEN),
     "right to left": (AGENT.replace("        return", "        s = '\u202e'; return").encode(), FIXED),
@@ -94,6 +100,48 @@ def test_bytes(tmp_path: Path, raw: bytes, expected: str) -> None:
         assert [f.code for f in result.findings if f.path == "odd.py"] == (
             ["TL000"] if expected == BROKEN else ["TL101"]
         )
+
+
+SYNTAX = {
+    "match": "match x:\n    case [1, *_] | {'a': _, **y} if y: pass\n    case A(b=1) as c: pass\n",
+    "groups of exceptions": "try: pass\nexcept* (A, B) as c: pass\n",
+    "a starred index": "x[*y] = x[0, *y]\ndef f(*args: *y): pass\n",
+    "soft keywords": "match = case = type = _ = 1\nmatch(case)\nprint(type[_])\n",
+    "positional parameters": "def f(a, /, b, *, c=(d := 1)): return d\n",
+    "async": "async def f():\n    async with a as b, c: return [x async for x in y if await z]\n",
+    "parameters of types": "type A[T: (int, str), *Ts, **P] = B[T]\ndef f[T](x: T) -> T: ...\nclass C[T](D): ...\n",
+    "defaults of parameters of types": "class C[T = int, *Ts = *tuple[int], **P = [int]]: ...\n",
+    "quotes in f-strings": "x = f'{f'{y!r:>{'5'}}'}'\nz = f'{\n    x  # why\n}'\n",
+    "templates": "x = t'{y!r:>{z}}'\n",
+    "exceptions without brackets": "try: pass\nexcept A, B: pass\n",
+    "lazy imports": "lazy import a\nlazy from b import c\n",
+}
+
+
+@pytest.mark.parametrize("more", SYNTAX.values(), ids=SYNTAX)
+def test_syntax_of_some_versions_alone(tmp_path: Path, more: str) -> None:
+    """What the running Python reads is fixed, and the rest is a finding."""
+    (tmp_path / "odd.py").write_text(AGENT + more)
+    result = fixed(tmp_path)
+    assert result.problems == []
+    assert (SMELL in (tmp_path / "odd.py").read_text()) == (not is_read(more))
+    assert [finding.code for finding in result.findings] == ([] if is_read(more) else ["TL000"])
+
+
+def is_read(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("raw", [b"", b"\n", b"# torch", b"# torch\r\n", b"\xef\xbb\xbf", b"\f", b"\\\n", b" \t "])
+def test_files_of_next_to_nothing(tmp_path: Path, raw: bytes) -> None:
+    (tmp_path / "odd.py").write_bytes(raw)
+    result = fixed(tmp_path)
+    assert (result.findings, result.problems, result.files) == ([], [], 1)
+    assert (tmp_path / "odd.py").read_bytes() == raw
 
 
 def fixed(folder: Path) -> Result:
@@ -305,20 +353,6 @@ def test_files_that_change_before_they_are_read(
     result = fixed(tmp_path)
     assert SMELL not in (tmp_path / "neighbour.py").read_text()
     assert not any(problem.internal for problem in result.problems)
-
-
-@posix
-@pytest.mark.skipif("os.geteuid() == 0", reason="root reads and writes everything")
-def test_files_without_rights(tmp_path: Path) -> None:
-    for name, mode in {"secret.py": 0, "fast.py": 0o444, "free.py": 0o644}.items():
-        (tmp_path / name).write_text(AGENT)
-        (tmp_path / name).chmod(mode)
-    result = fixed(tmp_path)
-    assert [(problem.path, problem.internal) for problem in result.problems] == [
-        ("fast.py", False),
-        ("secret.py", False),
-    ]
-    assert list(result.fixed) == ["free.py"]
 
 
 def test_one_pass_for_all_files_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

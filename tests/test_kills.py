@@ -21,20 +21,19 @@ pytestmark = pytest.mark.skipif(not kills.supported(), reason="this system canno
 SEED = 8
 
 
-def killed_runs(folder: Path, runs: int) -> list[str]:
-    choice = random.Random(SEED)
-    after, lead, span = kills.duration(folder)
-    return [wrong for _ in range(runs) if (wrong := kills.killed(folder, choice, lead, span, after))]
+@pytest.mark.once
+def test_ten_killed_runs(tmp_path: Path) -> None:
+    assert kills.wrong(10, random.Random(SEED), kills.Fixing.measure(tmp_path / "fixed")) == []
 
 
 @pytest.mark.once
-def test_ten_killed_runs(tmp_path: Path) -> None:
-    assert killed_runs(tmp_path, 10) == []
+def test_ten_runs_killed_while_they_keep_results(tmp_path: Path) -> None:
+    assert kills.wrong(10, random.Random(SEED), kills.Keeping.measure(tmp_path / "kept")) == []
 
 
 @pytest.mark.long
 def test_two_hundred_killed_runs(tmp_path: Path) -> None:
-    assert killed_runs(tmp_path, 200) == []
+    assert kills.wrong(200, random.Random(SEED), kills.Fixing.measure(tmp_path / "fixed")) == []
 
 
 STEPS = (

@@ -29,6 +29,7 @@ def slices(profile: Profile) -> list[tuple[int, int, float, float, str]]:
 def test_collapsed_stacks_of_py_spy(tmp_path: Path) -> None:
     profile = profile_of(
         tmp_path,
+        " 5\n"
         "<module> (train.py:9);act (src/a b.py:4) 3\n"
         "\n"
         "<module> (train.py:9);act (src/a b.py:5);item (torch/_C.so) 1\r\n"

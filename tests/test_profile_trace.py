@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from torchlint.profile import nesting, tree
+from torchlint.profile.effects import effect_of_runtime
 from torchlint.profile.errors import ProfileError
 from torchlint.profile.model import Effect, Profile, Source
 from torchlint.profile.read import read
@@ -218,6 +219,43 @@ def test_python_inside_an_operator(tmp_path: Path) -> None:
     assert contexts(profile) == {"f": (1, 70, 100), "f/forward": (1, 30, 30)}
     assert operators(profile)["MyFunction", ""][3:5] == (20, 50)
     assert operators(profile)["aten::mul", "MyFunction"][:1] == ("forward",)
+
+
+def test_times_may_count_from_1970(tmp_path: Path) -> None:
+    """As in traces of torch before 2.4, in whole microseconds."""
+    epoch = 1_695_835_542_515_301
+    profile = profile_of(tmp_path, [operator("aten::mul", epoch, 104), operator("aten::empty", epoch, 4)])
+    assert operators(profile)["aten::empty", "aten::mul"][3:5] == (4, 4)
+    assert profile.total_us == 104 and [one.start_us for one in profile.slices] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "effect"),
+    [
+        ("cudaLaunchKernel", Effect.LAUNCH),
+        ("cudaLaunchKernelExC", Effect.LAUNCH),
+        ("cudaLaunchCooperativeKernel", Effect.LAUNCH),
+        ("cudaGraphLaunch", Effect.LAUNCH),
+        ("cuLaunchKernelEx", Effect.LAUNCH),
+        ("hipLaunchKernel", Effect.LAUNCH),
+        ("hipExtModuleLaunchKernel", Effect.LAUNCH),
+        ("cudaStreamSynchronize", Effect.SYNC),
+        ("cudaDeviceSynchronize", Effect.SYNC),
+        ("hipEventSynchronize", Effect.SYNC),
+        ("cuCtxSynchronize", Effect.SYNC),
+        ("cudaMemcpy", Effect.SYNC),
+        ("hipMemcpy2D", Effect.SYNC),
+        ("hipMemcpyWithStream", Effect.SYNC),
+        ("cuMemcpyDtoH_v2", Effect.SYNC),
+        ("cudaMemcpyAsync", Effect.NONE),
+        ("cuMemcpyDtoHAsync_v2", Effect.NONE),
+        ("cudaEventQuery", Effect.NONE),
+        ("cudaPeekAtLastError", Effect.NONE),
+        ("cudaMemsetAsync", Effect.NONE),
+    ],
+)
+def test_calls_of_the_runtime(name: str, effect: Effect) -> None:
+    assert effect_of_runtime(name) is effect
 
 
 def test_recursion_counts_once_in_totals(tmp_path: Path) -> None:

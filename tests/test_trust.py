@@ -6,6 +6,10 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -100,47 +104,166 @@ def test_what_security_promises_is_written_down() -> None:
 
 # the same bytes ---------------------------------------------------------------------------------------------------
 
-WAYS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
-    "another hash seed": ({"PYTHONHASHSEED": "1"}, ()),
-    "a third hash seed": ({"PYTHONHASHSEED": "4242"}, ()),
-    "other memory": ({"PYTHONMALLOC": "malloc", "PYTHONHASHSEED": "7"}, ()),
-    "another order of folders": ({"PYTHONHASHSEED": "0"}, ("shuffled",)),
-}
-"""Environment and flags of runs that must not differ; ``shuffled`` stands for files written in another order."""
+SHUFFLED = """
+import os, random, sys
+
+scan = os.scandir
+
+class Shuffled:
+    def __init__(self, path="."):
+        with scan(path) as entries:
+            self.entries = list(entries)
+        random.Random(len(self.entries)).shuffle(self.entries)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if not self.entries:
+            raise StopIteration
+        return self.entries.pop()
+
+    def close(self):
+        self.entries = []
+
+os.scandir = Shuffled
+from torchlint.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+FORMATS = ("full", "json", "sarif", "concise", "markdown", "gitlab")
+FIXTURES = sorted((ROOT / "tests" / "fixtures").glob("*/hot.py"))[::8]
 
 
-def tree(folder: Path, shuffled: bool = False) -> None:
-    """A project of many of the rules' fixtures."""
-    texts = {path.parent.name + "_" + path.name: path.read_text(encoding="utf-8") for path in FIXTURES}
-    texts |= {"agent.py": AGENT, "neighbour.py": NEIGHBOUR}
-    folder.mkdir()
-    for name in sorted(texts, key=lambda name: name[::-1], reverse=True) if shuffled else sorted(texts):
-        (folder / name).write_text(texts[name], encoding="utf-8")
-    (folder / "pyproject.toml").touch()
+@dataclass(frozen=True)
+class Way:
+    """How a run is made that must not print, or write, anything else for it.
+
+    Of a ``half`` warm cache a third of the files was something else when it was written, and a third was not there.
+    """
+
+    seed: str
+    jobs: int
+    shuffled: bool
+    cache: str
+
+    def __str__(self) -> str:
+        return f"seed {self.seed}, {self.jobs} jobs, {'shuffled, ' * self.shuffled}{self.cache}"
+
+    def run(self, folder: Path, *flags: str) -> bytes:
+        """What a run prints on standard output."""
+        done = run(
+            folder,
+            *("check", "--isolated", "-j", str(self.jobs), *flags),
+            code=SHUFFLED if self.shuffled else "",
+            env={
+                "PYTHONHASHSEED": self.seed,
+                "TORCHLINT_NO_CACHE": "",
+                "TORCHLINT_DATA_DIR": str(folder.parent / "data"),
+            },
+        )
+        assert done.returncode in (0, 1), done.stderr
+        assert b"error" not in done.stderr and b"warning" not in done.stderr
+        return done.stdout
 
 
-FIXTURES = sorted((ROOT / "tests" / "fixtures").glob("*/hot.py"))[::4]
+PLAIN = Way("0", 1, False, "none")
+WAYS = [Way(*each) for each in product(("0", "4242"), (1, 2, 8), (False, True), ("cold", "warm", "half"))]
+SOME = WAYS[::7]
+"""Some of the ways, in which each seed, each number of processes, each order, and each cache comes up."""
 
 
-def everything(folder: Path, env: dict[str, str], flags: tuple[str, ...]) -> tuple[bytes, dict[str, bytes]]:
-    """What a run prints, and what it makes of the files."""
+def write_tree(folder: Path) -> list[Path]:
+    """A project of many of the rules' fixtures; its files."""
     shutil.rmtree(folder, ignore_errors=True)
-    tree(folder, "shuffled" in flags)
-    options = [flag for flag in flags if flag != "shuffled"]
-    done = run(folder, "check", "--fix", "--unsafe-fixes", "--isolated", "--output-format", "json", *options, env=env)
-    assert done.returncode in (0, 1), done.stderr
-    return done.stdout, {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    folder.mkdir()
+    texts = {path.parent.name + "_" + path.name: path.read_text(encoding="utf-8") for path in FIXTURES}
+    for name, text in (texts | {"agent.py": AGENT, "neighbour.py": NEIGHBOUR}).items():
+        (folder / name).write_text(text, encoding="utf-8")
+    (folder / "pyproject.toml").touch()
+    return sorted(folder.glob("*.py"))
 
 
 @pytest.fixture(scope="module")
-def expected(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, dict[str, bytes], Path]:
+def printed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Callable[[str], bytes]]:
+    """A folder, and what a run over the project in it prints in a format."""
     folder = tmp_path_factory.mktemp("same") / "tree"
-    return (*everything(folder, {"PYTHONHASHSEED": "0"}, ()), folder)
+    return folder, cache(lambda form: PLAIN.run(folder, "--no-cache", "--output-format", form))
 
 
-@pytest.mark.parametrize(("env", "flags"), WAYS.values(), ids=WAYS)
-def test_the_same_bytes_whatever_the_way(
-    expected: tuple[bytes, dict[str, bytes], Path], env: dict[str, str], flags: tuple[str, ...]
+def warm(folder: Path, way: Way, form: str) -> None:
+    """Leave the cache that a way begins with."""
+    files = write_tree(folder)
+    if way.cache == "half":
+        texts = {path: path.read_bytes() for path in files}
+        for number, path in enumerate(files):
+            if number % 3 == 0:
+                path.write_bytes(AGENT.encode())
+            elif number % 3 == 1:
+                path.unlink()
+        Way("7", 2, False, "").run(folder, "--output-format", form)
+        for path, raw in texts.items():
+            path.write_bytes(raw)
+    elif way.cache == "warm":
+        way.run(folder, "--output-format", form)
+
+
+def same_bytes(printed: tuple[Path, Callable[[str], bytes]], way: Way, formats: Sequence[str]) -> None:
+    folder, expected = printed
+    warm(folder, way, formats[0])
+    for name in formats:
+        assert way.run(folder, "--output-format", name) == expected(name), name
+    assert (folder / ".torchlint_cache").is_dir()
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("way", SOME, ids=str)
+def test_the_same_findings_whatever_the_way(printed: tuple[Path, Callable[[str], bytes]], way: Way) -> None:
+    number = WAYS.index(way)
+    same_bytes(printed, way, [FORMATS[number % len(FORMATS)], FORMATS[(number + 1) % len(FORMATS)]])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_the_same_findings_in_every_way_and_format(printed: tuple[Path, Callable[[str], bytes]], way: Way) -> None:
+    same_bytes(printed, way, FORMATS)
+
+
+FIXING = [replace(way, cache="none") for way in WAYS if way.cache == "cold"]
+SOME_FIXING = FIXING[2::3]
+
+
+def fixed(folder: Path, way: Way) -> tuple[bytes, dict[str, bytes]]:
+    """What a run with fixes prints, and what it makes of the files."""
+    files = write_tree(folder)
+    said = way.run(folder, "--no-cache", "--fix", "--unsafe-fixes", "--output-format", "json")
+    return said, {path.name: path.read_bytes() for path in files}
+
+
+@pytest.fixture(scope="module")
+def after(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tuple[bytes, dict[str, bytes]]]:
+    """A folder, and what fixing the project in it makes of it."""
+    folder = tmp_path_factory.mktemp("same") / "tree"
+    return folder, fixed(folder, PLAIN)
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("way", SOME_FIXING, ids=str)
+def test_the_same_fixes_whatever_the_way(
+    after: tuple[Path, tuple[bytes, dict[str, bytes]]], way: Way, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    printed, files, folder = expected
-    assert everything(folder, env, flags) == (printed, files)
+    folder, expected = after
+    monkeypatch.setenv("PYTHONMALLOC", "malloc")  # objects lie elsewhere
+    assert fixed(folder, way) == expected
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("way", FIXING, ids=str)
+def test_the_same_fixes_in_every_way(after: tuple[Path, tuple[bytes, dict[str, bytes]]], way: Way) -> None:
+    folder, expected = after
+    assert fixed(folder, way) == expected

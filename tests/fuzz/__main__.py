@@ -19,8 +19,6 @@ from datetime import date
 from itertools import count
 from pathlib import Path
 
-import hostile
-
 from fuzz import kills
 from fuzz.execution import differences
 from fuzz.properties import linted
@@ -47,19 +45,19 @@ def main(arguments: Sequence[str]) -> int:
     if options.number is not None:
         return _show(options.seed, options.kind or "loop", options.number)
     begin = time.monotonic()
-    killed = _killed(options.seed, options.kills)
+    killed, kept = _killed(options.seed, options.kills)
     inputs, unequal = differences(options.seed, options.inputs)
     for line in unequal:
         print(line, flush=True)
     tried, failed = _programs(options.seed, options.programs, begin + options.seconds, options.jobs, options.kind)
     minutes = (time.monotonic() - begin) / 60
     figures = {
-        "hostile texts": len(hostile.NESTED) * 2 + len(hostile.LONG) * 3 + len(hostile.HUGE),
         "random programs": sum(tried.values()),
         **{f"of these, kind {kind!r}": tried[kind] for kind in sorted(tried)},
         "programs with something wrong": failed,
-        "runs killed": options.kills,
-        "runs killed with something wrong": killed,
+        "runs of --fix over 200 files that were killed": options.kills,
+        "runs that were killed while they kept results": options.kills,
+        "killed runs with something wrong after them": killed + kept,
         "random inputs run before and after fixes": inputs,
         "of these, with other results": len(unequal),
     }
@@ -68,7 +66,7 @@ def main(arguments: Sequence[str]) -> int:
     print(f"{minutes:.0f} minutes; seed {options.seed}")
     if options.write:
         _write(options.write, figures, options.seed, minutes)
-    return int(bool(failed or killed or unequal))
+    return int(bool(failed or killed or kept or unequal))
 
 
 def _show(seed: str, kind: str, number: int) -> int:
@@ -81,16 +79,16 @@ def _show(seed: str, kind: str, number: int) -> int:
     return int(bool(found))
 
 
-def _killed(seed: str, runs: int) -> int:
-    """Kill runs; how many left something wrong."""
+def _killed(seed: str, runs: int) -> tuple[int, int]:
+    """Kill runs of ``--fix``, and runs that keep results; how many of each left something wrong."""
     if not runs or not kills.supported():
-        return 0
+        return 0, 0
     choice = random.Random(seed)
     with tempfile.TemporaryDirectory() as name:
-        after, lead, span = kills.duration(Path(name))
-        wrong = [told for _ in range(runs) if (told := kills.killed(Path(name), choice, lead, span, after))]
-    print("".join(f"{told}\n" for told in wrong), end="", flush=True)
-    return len(wrong)
+        fixing = kills.wrong(runs, choice, kills.Fixing.measure(Path(name, "fixed")))
+        keeping = kills.wrong(runs, choice, kills.Keeping.measure(Path(name, "kept")))
+    print("".join(f"{told}\n" for told in (*fixing, *keeping)), end="", flush=True)
+    return len(fixing), len(keeping)
 
 
 def _batch(seed: str, kind: str, first: int) -> list[Failure]:

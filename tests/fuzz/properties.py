@@ -19,6 +19,8 @@ from torchlint.sources.decode import UndecodableError, decode
 
 _ROOT = Path("/nowhere")
 _NAME = "program.py"
+_WORD = "torch"
+"""A file that nowhere speaks of it is not even parsed."""
 _SETTINGS = Settings(root=_ROOT, isolated=True, fix=True, no_context=True)
 
 
@@ -26,7 +28,7 @@ def complaints(text: str, unsafe: bool) -> list[str]:
     """What is wrong with how a program is linted and fixed; empty when nothing is."""
     result = linted(text, unsafe)
     wrong = [problem.message for problem in result.problems]
-    broken = tree_of(text) is None
+    broken = tree_of(text) is None and _WORD in text
     if broken != ([finding.code for finding in result.findings] == ["TL000"]):
         wrong.append("Python reads it, torchlint does not" if not broken else "torchlint reads what Python does not")
     fixed = result.fixed.get(_NAME)

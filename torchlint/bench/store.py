@@ -18,7 +18,11 @@ LOCAL = "local"
 
 
 def folder() -> Path:
-    """Where results are kept: ``$TORCHLINT_DATA_DIR``, else where programs of this system keep a user's data."""
+    """Where results are kept: ``$TORCHLINT_DATA_DIR``, else where programs of this system keep a user's data.
+
+    Raises:
+        OSError: nobody knows of a home folder of this user.
+    """
     return Path(data_folder())
 
 
@@ -89,8 +93,11 @@ def own() -> Own:
     """Read the user's own results of all devices; those of another machine (a shared home folder) do not count."""
     costs: dict[str, list[Cost]] = {}
     broken: list[str] = []
-    for device in DEVICES:
-        path = path_of(device)
+    try:
+        paths = [path_of(device) for device in DEVICES]
+    except OSError:  # where there is no home folder, nothing was measured
+        return Own({})
+    for path in paths:
         try:
             results = load(path)
         except BrokenResultsError as error:

@@ -7,6 +7,7 @@ keep the data of this user.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
@@ -15,11 +16,17 @@ _SIZE = 32
 
 
 def data_folder() -> str:
-    """Where data of this user are kept: ``$TORCHLINT_DATA_DIR``, else where programs of this system keep them."""
+    """Where data of this user are kept: ``$TORCHLINT_DATA_DIR``, else where programs of this system keep them.
+
+    Raises:
+        OSError: nobody knows of a home folder of this user, as in containers that run with any user's number.
+    """
     own = os.environ.get("TORCHLINT_DATA_DIR")
     if own:
         return own
     home = os.path.expanduser("~")
+    if not os.path.isabs(home):
+        raise OSError(errno.ENOENT, "there is no home folder", home)
     if sys.platform == "win32":
         return os.path.join(os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local"), "torchlint")
     return os.path.join(os.environ.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share"), "torchlint")

@@ -11,7 +11,7 @@ import os
 
 from torchlint.cache.digest import digest, seal
 from torchlint.cache.pack import pack, unpack
-from torchlint.cache.world import World
+from torchlint.cache.world import World, open_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def path_of(folder: str, root: str) -> str:
 def read_runs(path: str, key: bytes) -> list[Said]:
     """The runs that are kept, the last first; none, if the file is missing or is none of ours."""
     try:
-        with open(path, "rb") as stream:
+        with open_file(path) as stream:
             first, _ = _lengths(stream.read(len(_MAGIC) + 3 * _SEAL))
             stream.seek(len(_MAGIC))
             sealed = stream.read(_SEAL)
@@ -81,7 +81,7 @@ def read_rest(path: str, key: bytes) -> bytes:
     """What the engine kept; empty, if the file is missing or is none of ours."""
     start = len(_MAGIC) + 3 * _SEAL
     try:
-        with open(path, "rb") as stream:
+        with open_file(path) as stream:
             head = stream.read(start)
             first, second = _lengths(head)
             stream.seek(start + first)
@@ -110,6 +110,16 @@ def write(path: str, key: bytes, runs: Sequence[Said], rest: bytes) -> None:
     except OSError:
         os.unlink(temporary)
         raise
+
+
+def remove_strays(path: str) -> None:
+    """Remove what runs left beside a cache that were killed while they wrote it."""
+    import re
+
+    from torchlint.cache import strays
+
+    folder, name = os.path.split(path)
+    strays.remove_strays(folder, re.compile(rf"{re.escape(name)}\.(\d{{1,10}})-[0-9a-f]{{8}}\.tmp"))
 
 
 def _lengths(head: bytes) -> tuple[int, int]:

@@ -8,7 +8,9 @@ later change might leave the same stamp gets the stamp ``DIRTY``, which equals n
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import time
 
 from torchlint.cache.digest import digest
@@ -16,6 +18,7 @@ from torchlint.cache.digest import digest
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import BinaryIO
 
 DIRTY = "~"
 ABSENT = "-"
@@ -113,13 +116,24 @@ def content(entry: str) -> str | None:
             found = os.stat(path)
             return f"{found.st_size} {found.st_mtime_ns}"
         if kind == "f":
-            with open(path, "rb") as stream:
+            with open_file(path) as stream:
                 return digest(stream.read())
     except FileNotFoundError:
         return ABSENT
     except OSError:
         return None
     return "+" if os.path.exists(path) else ABSENT
+
+
+def open_file(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a file for reading its bytes, if it is one: a pipe would be waited for, and a device has no end.
+
+    Raises:
+        OSError: it cannot be read, or is no regular file.
+    """
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
+    return open(path, "rb")
 
 
 def listing(entries: Iterable[os.DirEntry[str]]) -> str:

@@ -23,6 +23,7 @@ def main(args: Sequence[str] | None = None) -> int:
     """
     if args is not None:
         return _run(list(args))
+    _open_streams()
     gc.disable()  # the process is short, and syntax trees, which make up its memory, have no cycles
     code = _run(sys.argv[1:])
     try:
@@ -33,10 +34,25 @@ def main(args: Sequence[str] | None = None) -> int:
     os._exit(code)  # to free syntax trees node by node takes longer than many a run
 
 
+def _open_streams() -> None:
+    """Let what is written to a closed stream go nowhere, and not into the file that is opened next in its place."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  open to the end
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  the same
+
+
 def _run(args: list[str]) -> int:
     """What nothing changed for is answered before anything is imported that takes time."""
     from torchlint.cli.plain import read
 
+    try:
+        os.getcwd()
+    except OSError:
+        from torchlint.cli.output import complain
+
+        complain("error: the current folder is gone, or may not be looked into")
+        return FAILED
     given = read(args)
     wanted = ""
     if given is not None:

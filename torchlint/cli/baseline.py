@@ -24,7 +24,7 @@ _NAME = "torchlint-baseline.jsonl"
 
 
 @click.command(short_help="Take what is found today as known.")
-@click.argument("paths", nargs=-1, type=click.Path())
+@click.argument("paths", nargs=-1, type=click.Path(readable=False))
 @click.option("--baseline", "file", type=click.Path(path_type=Path, dir_okay=False), help="The file to write.")
 @click.option("--config", metavar="PATH|'KEY = VALUE'", multiple=True, help="A settings file, or one setting.")
 @click.option("--isolated", is_flag=True, help="Read no settings file.")
@@ -74,7 +74,7 @@ def _kept(target: Path, given: tuple[Path, ...], settings: Settings) -> set[Entr
     Raises:
         click.ClickException: the file holds something else, and is not to be overwritten.
     """
-    if not target.exists():
+    if not os.path.exists(target):
         return set()
     try:
         entries = read_baseline(target)
@@ -84,6 +84,6 @@ def _kept(target: Path, given: tuple[Path, ...], settings: Settings) -> set[Entr
 
     def looked_at(entry: Entry) -> bool:
         path = settings.root / entry.path
-        return not path.exists() or any(folder == path or folder in path.parents for folder in folders)
+        return not os.path.exists(path) or any(folder == path or folder in path.parents for folder in folders)
 
     return {entry for entry in entries if not looked_at(entry)}

@@ -93,7 +93,7 @@ class _Check(Sectioned):
     short_help="Lint Python files and folders, and fix them.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.argument("paths", nargs=-1, type=click.Path())
+@click.argument("paths", nargs=-1, type=click.Path(readable=False))
 @_flag("--fix", text="Apply the fixes that change nothing but the time, and those accepted.")
 @_flag("--unsafe-fixes", text="Take every fix, whatever it may change.")
 @_list_option("--accept", kind=_CHANGE, text="Take the fixes that change no more than this, e.g. rounding,validation.")

@@ -154,7 +154,7 @@ def _place(text: str) -> tuple[Path, int | None, int]:
     if match is None:
         raise Failure(f"--explain-hot takes FILE:LINE, e.g. agent.py:88, not {text!r}")
     path, *cell, row = match.groups()
-    if not Path(path).is_file():
+    if not os.path.isfile(path):
         raise Failure(f"--explain-hot: no such file: {path}")
     if path.endswith(".ipynb") and not cell:
         raise Failure(f"--explain-hot: in a notebook give the cell, too: '{path}:cell 3:{row}'")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from torchlint import __version__
 from torchlint.cache.key import data_folder, make_key
 from torchlint.cache.place import FOLDER
-from torchlint.cache.store import Said, packed_world, path_of, read_rest, read_runs, write
+from torchlint.cache.store import Said, packed_world, path_of, read_rest, read_runs, remove_strays, write
 from torchlint.cache.world import LOOKED_FOR, World, around, content
 from torchlint.cli.output import complain
 from torchlint.engine.memory import Memory, key_of
@@ -51,12 +51,12 @@ class Cache:
         Raises:
             OSError: no cache can be kept.
         """
+        key = make_key()
         place = os.path.abspath(folder) if folder is not None else os.path.join(root, FOLDER)
         if not os.path.isdir(place):
             os.makedirs(place)
             with open(os.path.join(place, ".gitignore"), "w", encoding="utf-8") as stream:
                 stream.write(_IGNORE)
-        key = make_key()
         path = path_of(place, str(root))
         tool = dict(_tool(plugins))
         stands_for = key_of(__version__, sys.version, *sorted(tool.values()))
@@ -81,6 +81,7 @@ class Cache:
             if world is not None:
                 runs = [run for run in runs if run.key != wanted]
                 runs.insert(0, Said(wanted, code, self.told, packed_world(world)))
+        remove_strays(self.path)
         write(self.path, self.key, runs, self.memory.to_bytes())
 
 

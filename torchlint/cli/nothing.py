@@ -9,11 +9,11 @@ import os
 import sys
 
 from torchlint.cache.place import PROJECT, SETTINGS, common, folders_above, holds, project_root
-from torchlint.cache.world import LOOKED_FOR, SETTINGS_FILES, SUFFIXES
+from torchlint.cache.world import LOOKED_FOR, SETTINGS_FILES, SUFFIXES, open_file
 from torchlint.cli.flags import START
 from torchlint.cli.terminal import write_bytes
 from torchlint.settings.defaults import DEFAULT_EXCLUDE
-from torchlint.sources.marks import WIDE
+from torchlint.sources.wide import is_wide
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,9 +70,9 @@ def _files(paths: tuple[str, ...], isolated: bool) -> set[str]:
     # Patterns of git can only make the project smaller, and a file that is given is linted whatever they say.
     project = _below(root, SETTINGS_FILES) if holds(root, (*PROJECT, *SETTINGS)) else _beside(wanted)
     for file in wanted | project:
-        with open(file, "rb") as stream:
+        with open_file(file) as stream:
             text = stream.read()
-            if WORD in text or text.startswith(WIDE):
+            if WORD in text or is_wide(text):
                 raise _DoubtError
     return wanted
 
@@ -83,7 +83,7 @@ def _refuse_settings(path: str, isolated: bool) -> None:
         for name in () if isolated else SETTINGS_FILES:
             file = os.path.join(folder, name)
             if os.path.exists(file):
-                with open(file, "rb") as stream:
+                with open_file(file) as stream:
                     if name != "pyproject.toml" or b"torchlint" in stream.read():
                         raise _DoubtError
 

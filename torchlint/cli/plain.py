@@ -43,7 +43,7 @@ def read(args: list[str]) -> dict[str, Any] | None:
         if given[parameter] is None:
             return None
     given["paths"] = tuple(paths)
-    return given if all(map(_can_be_read, paths)) and _take_environment(given) else None
+    return given if _take_environment(given) else None
 
 
 def _value(parameter: str, kind: str, value: str, before: Any) -> Any:

@@ -138,6 +138,8 @@ class Run:
         from torchlint.engine.run import check
         from torchlint.sources.decode import UndecodableError, read_any, to_bytes
 
+        if sys.stdin is None:
+            raise Failure("- (standard input) is closed")
         settings = self.settings
         name = _name(filename, settings.root)
         try:

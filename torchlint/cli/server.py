@@ -31,6 +31,8 @@ def server() -> int:
         ) from error
     from torchlint.server.serve import serve
 
+    if sys.stdin is None:
+        raise click.ClickException("standard input is closed")
     gc.enable()  # it runs as long as the editor does
     stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
     with redirect_stdout(sys.stderr):  # whatever a rule prints is no part of the protocol

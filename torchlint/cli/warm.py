@@ -8,7 +8,7 @@ import time
 
 from torchlint import __version__
 from torchlint.cache.digest import digest
-from torchlint.cache.key import data_folder, read_key
+from torchlint.cache.key import read_key
 from torchlint.cache.place import FOLDER, common, project_root
 from torchlint.cache.store import packed_world, path_of, read_rest, read_runs, write
 from torchlint.cli.flags import START
@@ -30,7 +30,7 @@ _OTHERWISE = (
 _PAGE = "GITHUB_STEP_SUMMARY"
 _VARIABLES = (
     *("NO_COLOR", "FORCE_COLOR", "TERM", "GITHUB_WORKSPACE", "CI_PROJECT_DIR", "BUILD_SOURCESDIRECTORY"),
-    *("TORCHLINT_OUTPUT_FORMAT", "HOME"),
+    *("TORCHLINT_OUTPUT_FORMAT", "TORCHLINT_DATA_DIR", "XDG_DATA_HOME", "LOCALAPPDATA", "HOME", "USERPROFILE"),
 )
 
 
@@ -61,7 +61,7 @@ def run_key(args: list[str]) -> str:
     look = look_of(out)
     seen = (look.terminal, look.color, look.width, out.encoding, out.errors, err.isatty(), err.encoding, err.errors)
     variables = [f"{name}={os.environ.get(name)}" for name in _VARIABLES]
-    parts = (__version__, sys.version, os.getcwd(), data_folder(), *map(str, seen), *variables, "", *args)
+    parts = (__version__, sys.version, os.getcwd(), *map(str, seen), *variables, "", *args)
     return digest("\0".join(parts).encode("utf-8", "surrogateescape"))
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
-from torchlint.sources.marks import WIDE
+from torchlint.sources.wide import is_wide
 
 GATE_WORDS = (b"torch",)
 # A clause of imports at the start of a line or of a statement in it; its names may stand on several rows.
@@ -24,7 +24,7 @@ def passing(texts: Mapping[str, bytes], words: Iterable[bytes] = GATE_WORDS) -> 
     the agent imports says what a batch is, so the gate widens along imports until nothing is added.
     """
     words = tuple(words)
-    speaking = {name for name, text in texts.items() if text.startswith(WIDE) or any(word in text for word in words)}
+    speaking = {name for name, text in texts.items() if is_wide(text) or any(word in text for word in words)}
     return spread(speaking, {name: imported(text) for name, text in texts.items()})
 
 

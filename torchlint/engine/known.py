@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from pathlib import Path
@@ -64,7 +65,7 @@ class Known:
     def _is_stale(self, entry: Entry, looked_at: Mapping[str, Scope]) -> bool:
         scope = looked_at.get(entry.path)
         if scope is None:
-            return not (self.settings.root / entry.path).exists()
+            return not os.path.exists(self.settings.root / entry.path)
         # What a rule that did not run would say is not known.
         return any(rule.code == entry.code for rule in scope.linter.rules)
 

@@ -15,8 +15,8 @@ from torchlint.engine.memory import Known, Memory
 from torchlint.engine.notebooks import notebook_code
 from torchlint.late import dataclass
 from torchlint.sources.decode import read_any
-from torchlint.sources.marks import WIDE
 from torchlint.sources.text import Source
+from torchlint.sources.wide import is_wide
 
 
 class ChangedWhileReadError(Exception):
@@ -109,7 +109,7 @@ class Reader:
 
     def _look(self, name: str, path: Path, raw: bytes, mark: str, content: str) -> Known:
         code = notebook_code(raw, path, name)
-        spoken = tuple(word for word in self.words if raw.startswith(WIDE) or word.encode() in code)
+        spoken = tuple(word for word in self.words if is_wide(raw) or word.encode() in code)
         return Known(mark, content, spoken, tuple(sorted(imported(code))))
 
 

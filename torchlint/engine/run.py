@@ -237,9 +237,7 @@ class Run:
             # No project in sight: the folders of the files, not everything below the root.
             folders = sorted({path.parent for path in wanted.values()})
             seen.update({str(folder): look(str(folder)) for folder in folders if str(folder) not in seen})
-            files = {
-                _name(path, root): path for each in folders for path in sorted(each.glob("*.py")) if path.is_file()
-            }
+            files = {_name(path, root): path for each in folders for path in _beside(each)}
         if self.memory is not None:
             self.memory.seen.update({f"d{folder}": told for folder, told in seen.items()})
             self.memory.whole = not self.settings.no_context and is_root(root)
@@ -440,6 +438,15 @@ def _wanted(files: Iterable[Path], given: Sequence[Path], settings: Settings, sc
         for path in files
         if path in named or (scope := scopes.of(path)) is scopes.run or not scope.excludes(path)
     }
+
+
+def _beside(folder: Path) -> list[Path]:
+    """The Python files right in a folder; none where it cannot be looked into."""
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".py"))
+    except OSError:
+        return []
+    return [folder / name for name in names if os.path.isfile(folder / name)]
 
 
 def _name(path: Path, root: Path) -> str:

@@ -11,17 +11,20 @@ from torchlint.profile.samples import SAMPLE_US, Samples
 from torchlint.profile.stream import CUT
 from torchlint.profile.tree import FrameKey, Numbers
 
-_LINE = re.compile(r"(?P<stack>\S.*) (?P<count>\d{1,15})")
+# py-spy writes a line without a stack for samples in which no Python code ran.
+_LINE = re.compile(r"(?:(?P<stack>\S.*) )?(?P<count>\d{1,15})")
 _PYSPY = re.compile(r"(?P<name>.+) \((?P<file>[^()]+?)(?::(?P<line>\d{1,9}))?\)")
 _AUSTIN = re.compile(r"(?P<file>.+\.py):(?P<name>[^:]*)(?::(?P<line>\d{1,9}))?")
 _LONGEST = 1 << 20
+_FIRST = 20
 
 
 def looks_collapsed(head: bytes) -> bool:
-    """Whether the first line is a stack, with a file in one of its frames."""
-    first = head.decode("utf-8", "replace").lstrip().partition("\n")[0].rstrip()
-    match = _LINE.fullmatch(first)
-    return bool(match) and any(_key(part)[0] for part in match["stack"].split(";")) if match else False
+    """Whether the first lines are stacks, with a file in one of their frames."""
+    lines = head.decode("utf-8", "replace").split("\n")
+    whole = lines[: min(_FIRST, len(lines) - 1)] or lines
+    stacks = [_stack(line.strip()) for line in whole if line.strip()]
+    return None not in stacks and any(file for stack in stacks if stack for file, *_ in stack[0])
 
 
 def read_collapsed(read: Callable[[], bytes]) -> Profile:
@@ -34,11 +37,12 @@ def read_collapsed(read: Callable[[], bytes]) -> Profile:
     stack = samples.thread("all threads", 0.0)
     now = 0.0
     for row, line in enumerate(_lines(read), 1):
-        match = _LINE.fullmatch(line)
-        if match is None:
+        found = _stack(line)
+        if found is None:
             raise ProfileError(f"holds no stack in line {row}")
-        stack.become([numbers.number(_key(part)) for part in match["stack"].split(";")])
-        now += int(match["count"]) * SAMPLE_US
+        keys, count = found
+        stack.become(list(map(numbers.number, keys)))
+        now += count * SAMPLE_US
         stack.advance(now)
     stack.become([])
     return samples.profile(numbers.keys())
@@ -54,6 +58,14 @@ def _lines(read: Callable[[], bytes]) -> Iterator[str]:
         yield from filter(None, (line.decode("utf-8", "replace").strip() for line in whole))
     if rest.strip():
         raise ProfileError(CUT)
+
+
+def _stack(line: str) -> tuple[list[FrameKey], int] | None:
+    """The frames of a line and how often they were seen; ``None`` where it is no stack."""
+    match = _LINE.fullmatch(line)
+    if match is None:
+        return None
+    return [_key(part) for part in (match["stack"] or "").split(";") if part], int(match["count"])
 
 
 def _key(part: str) -> FrameKey:

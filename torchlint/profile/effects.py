@@ -14,9 +14,9 @@ _SYNCS = frozenset(
 )
 # Names of the CUDA and HIP runtimes and of the CUDA driver. ``cudaMemcpy`` waits, ``cudaMemcpyAsync`` does not.
 _RUNTIME_SYNC = re.compile(
-    r"(cuda|hip)(Stream|Device|Event)Synchronize|cu(Stream|Ctx|Event)Synchronize|(cuda|hip)Memcpy(2D|3D)?|cuMemcpy[^A]*"
+    r"(cuda|hip)(Stream|Device|Event)Synchronize|cu(Stream|Ctx|Event)Synchronize|(cuda|hip)Memcpy(2D|3D|WithStream)?|cuMemcpy[^A]*"
 )
-_RUNTIME_LAUNCH = re.compile(r"(cuda|hip)(Ext|Module)?Launch\w*Kernel\w*|cuLaunchKernel\w*|(cuda|hip)GraphLaunch")
+_RUNTIME_LAUNCH = re.compile(r"(cuda|hip)(Ext)?(Module)?Launch\w*Kernel\w*|cuLaunchKernel\w*|(cuda|hip)GraphLaunch")
 
 # Methods and functions of torch, by the name that Python code calls them by.
 _CALLED_COPIES = frozenset(

@@ -13,10 +13,11 @@ from torchlint.profile.names import without_address
 from torchlint.profile.stream import Json
 
 _STEP = "ProfilerStep#"
-_LONGEST = 1e15
+# Older traces count microseconds since 1970.
+_LONGEST = 1e18
 _WORD = 0xFFFFFFFF
 
-_Lane: TypeAlias = "tuple[int | str, int | str]"
+Lane: TypeAlias = "tuple[int | str, int | str]"
 """Process and thread."""
 
 
@@ -94,9 +95,9 @@ class Column:
 class Thread:
     """The events of one thread of the host."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, lane: Lane) -> None:
         """Start with nothing."""
-        self.name = name
+        self.lane = lane
         self.columns = tuple(Column(kind) for kind in Kind)
 
     @property
@@ -135,7 +136,8 @@ class Events:
         self.device_copies: dict[int, int] = {}
         self._numbers: dict[str, int] = {}
         self._stack_numbers: dict[str, int] = {}
-        self._threads: dict[_Lane, Thread] = {}
+        self._threads: dict[Lane, Thread] = {}
+        self._labels: dict[Lane, str] = {}
         self._correlations = array("I")
         self._device_us = array("d")
 
@@ -143,6 +145,10 @@ class Events:
     def threads(self) -> list[Thread]:
         """The threads of the host with events, those with Python code first, then by number of events."""
         return sorted(filter(_count, self._threads.values()), key=lambda one: (one.has_python, one.count), reverse=True)
+
+    def label(self, thread: Thread) -> str:
+        """The name of a thread."""
+        return self._labels.get(thread.lane, f"thread {thread.lane[1]}")
 
     @property
     def device(self) -> bool:
@@ -169,7 +175,7 @@ class Events:
         if event.get("ph") == "M":
             label = arguments.get("name")
             if name == "thread_name" and isinstance(label, str):
-                self._thread(lane).name = label
+                self._labels[lane] = label
             return
         start, duration, category = event.get("ts"), event.get("dur"), event.get("cat")
         if not _is_time(start) or not _is_time(duration) or duration < 0 or not isinstance(category, str):
@@ -186,9 +192,9 @@ class Events:
         elif category in _ANNOTATION and name.startswith(_STEP):
             self.steps.append((start, duration, self._thread(lane)))
 
-    def _thread(self, lane: _Lane) -> Thread:
+    def _thread(self, lane: Lane) -> Thread:
         if lane not in self._threads:
-            self._threads[lane] = Thread(f"thread {lane[1]}")
+            self._threads[lane] = Thread(lane)
         return self._threads[lane]
 
     def _number(self, name: str) -> int:

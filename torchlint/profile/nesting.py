@@ -150,11 +150,15 @@ class Step:
 
 
 def typical_step(events: Events) -> Step:
-    """The announced step of median duration, the whole time of the first thread where none was announced."""
+    """The announced step of median duration; the whole time of the thread with most operators if none was announced."""
     if not events.steps:
-        return Step(events.threads[0], float("-inf"), float("inf"))
+        return Step(max(events.threads, key=_operators), float("-inf"), float("inf"))
     start, duration, thread = sorted(events.steps, key=lambda step: step[1])[len(events.steps) // 2]
     return Step(thread, start, start + duration)
+
+
+def _operators(thread: Thread) -> int:
+    return len(thread.columns[Kind.OPERATOR].starts)
 
 
 class _Walk:

@@ -1,7 +1,8 @@
 """Reads large files piece by piece: bytes, unpacked where gzipped, and JSON values out of their text.
 
 JSON is cut into values by the decoder of the standard library on a sliding window of the text: one call for a whole
-event, in C. This is no slower than ijson with its C library, and nothing has to be installed for it.
+event, in C. ijson with its C library took a fifth less time for the same events, and without it sixteen times as much;
+that is not worth something more to install.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def _profile(events: Events) -> Profile:
         nodes=nodes,
         operators=nesting.operators(),
         order=tuple(nesting.order),
-        threads=tuple(thread.name for thread in events.threads),
+        threads=tuple(map(events.label, events.threads)),
         slices=nesting.timeline.slices(min(start for start, _ in spans)),
     )
 

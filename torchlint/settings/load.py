@@ -221,12 +221,12 @@ def _with_parents(file: _File) -> Iterator[_File]:
     seen = set()
     while True:
         yield file
-        seen.add(file.path.resolve())
+        seen.add(os.path.realpath(file.path))
         parent = file.table.get("extend")
         if not isinstance(parent, str):
             return
-        path = file.path.parent / Path(parent).expanduser()
-        if path.resolve() in seen:
+        path = file.path.parent / os.path.expanduser(parent)
+        if os.path.realpath(path) in seen:
             raise SettingsError(f"{_place(file, ['extend'])}: {parent} extends this file in turn")
         if not os.path.isfile(path):
             raise SettingsError(f"{_place(file, ['extend'])}: there is no file {parent}")
@@ -281,7 +281,7 @@ def _relative_to(root: Path, folder: Path, table: dict[str, object]) -> dict[str
     """The table with the path patterns that are relative to another folder than the root made absolute."""
     table = dict(table)
     if isinstance(baseline := table.get("baseline"), Path):
-        table["baseline"] = folder / baseline.expanduser()
+        table["baseline"] = folder / os.path.expanduser(baseline)
     if folder == root:
         return table
     anchor = re.sub(r"([*?[])", r"[\1]", folder.as_posix())

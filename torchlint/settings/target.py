@@ -5,6 +5,7 @@ Files are searched for lines, not parsed: they have many formats, and every run 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -73,7 +74,7 @@ def _first(root: Path, names: Iterable[str], patterns: Sequence[re.Pattern[str]]
 
 def _text(path: Path) -> str:
     """The text of a file without comment lines; empty where there is none that can be read."""
-    if not path.is_file():  # reading a pipe would wait for ever
+    if not os.path.isfile(path):  # reading a pipe would wait for ever
         return ""
     try:
         text = path.read_bytes().decode("utf-8", "replace")

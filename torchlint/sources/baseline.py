@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
+from torchlint.cache.world import open_file
 from torchlint.late import dataclass
 from torchlint.rule import Finding
 
@@ -45,7 +46,8 @@ def read_baseline(path: Path) -> frozenset[Entry]:
         BaselineError: it is missing, cannot be read, or holds something else.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        with open_file(path) as stream:
+            lines = stream.read().decode("utf-8").splitlines()
     except FileNotFoundError as error:
         raise BaselineError(f"{path}: there is no such baseline; torchlint baseline writes one") from error
     except OSError as error:
@@ -58,7 +60,7 @@ def read_baseline(path: Path) -> frozenset[Entry]:
 def _entry(path: Path, number: int, line: str) -> Entry:
     try:
         row = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BaselineError(f"{path}:{number}: no entry of a baseline: {line[:40]!r}") from error
     if not isinstance(row, dict) or row.keys() != _KEYS or not all(isinstance(value, str) for value in row.values()):
         raise BaselineError(f"{path}:{number}: an entry holds the strings path, code and fingerprint")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
 from difflib import SequenceMatcher
 from functools import cached_property
 from pathlib import Path
 
 from torchlint.sources.decode import UndecodableError, read_any, to_bytes
 from torchlint.sources.text import Source
+
+# A repository may name programs of its own: one that watches its files, and one that is told of a new index.
+_PLAIN = ("--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.quotePath=off")
 
 
 class GitError(Exception):
@@ -30,7 +32,7 @@ class Since:
             GitError: there is no git, no repository, or no such revision.
         """
         self._folder = folder
-        if not revision or revision.startswith("-"):
+        if not revision or revision.startswith("-") or "\0" in revision:
             raise GitError(f"{revision!r} is no revision")
         if self._git("rev-parse", "--is-inside-work-tree", fails=True) is None:
             raise GitError(f"{folder} is in no git repository")
@@ -80,11 +82,13 @@ class Since:
 
     def _git(self, *words: str, fails: bool = False) -> bytes | None:
         """What a git command prints; ``None`` where it may fail and does."""
-        command: Sequence[str] = ("git", "-C", str(self._folder), "-c", "core.quotePath=off", *words)
+        command = ("git", *_PLAIN, "-C", str(self._folder), *words)
         try:
             done = subprocess.run(command, capture_output=True, check=False)
         except FileNotFoundError as error:
             raise GitError("git is not installed") from error
+        except OSError as error:
+            raise GitError(f"git cannot be run: {error.strerror}") from error
         if done.returncode == 0:
             return done.stdout
         if fails:

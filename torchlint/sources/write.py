@@ -9,6 +9,7 @@ import sys
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from torchlint.cache import strays
 from torchlint.late import dataclass
 from torchlint.sources.decode import UndecodableError, read_any, to_bytes
 from torchlint.sources.text import Source
@@ -57,7 +58,8 @@ class Staged:
         """
         target = Path(os.path.realpath(before.path))
         raw = _encoded(before, after)
-        _check_unchanged(target, before)
+        if _on_disk(target) != raw:
+            _check_unchanged(target, before)
         import tempfile
 
         handle, name = tempfile.mkstemp(prefix=f"{_PREFIX}{os.getpid()}-", suffix=_SUFFIX, dir=target.parent)
@@ -84,36 +86,31 @@ class Staged:
 
         Raises: as ``replace_file``.
         """
+        if _on_disk(self.target) == self.raw:  # as another name of the same file, a hard link, was fixed
+            return
         _check_unchanged(self.target, self.before)
         if self.target.stat().st_nlink > 1:
-            _overwrite(self.target, self.raw)
+            _overwrite(self.target, self.raw, self.before.raw)
         else:
             self.temporary.replace(self.target)
 
 
 def remove_strays(folder: Path) -> None:
     """Remove what runs left in a folder that were killed while they wrote there."""
-    with suppress(OSError), os.scandir(folder) as scan:
-        for entry in scan:
-            stray = _STRAY.fullmatch(entry.name)
-            if stray and entry.is_file(follow_symlinks=False) and not _is_running(int(stray[1])):
-                os.unlink(entry.path)
+    strays.remove_strays(str(folder), _STRAY)
 
 
-def _is_running(process: int) -> bool:
-    if sys.platform == "win32":  # there a signal that asks would end the process
-        return True
+def _overwrite(target: Path, raw: bytes, before: bytes) -> None:
+    """Put other bytes into a file; where that fails, as on a full disk, those that it had."""
     try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        return True
-    return True
+        _put(target, raw)
+    except OSError:
+        _put(target, before)
+        raise
 
 
-def _overwrite(target: Path, raw: bytes) -> None:
-    """Put other bytes into a file: all that come at once, then the end."""
+def _put(target: Path, raw: bytes) -> None:
+    """Write bytes into a file: all that come at once, then the end."""
     with target.open("r+b", buffering=0) as stream:
         done = 0
         while done < len(raw):
@@ -145,14 +142,17 @@ def _bytes(source: Source) -> bytes:
         raise UnencodableError(str(error)) from error
 
 
-def _check_unchanged(target: Path, before: Source) -> None:
+def _on_disk(target: Path) -> bytes | None:
     try:
         # Opened for writing, because a replacement would also go over a file that is marked as read-only.
         with target.open("r+b") as stream:
-            unchanged = stream.read() == before.raw
+            return stream.read()
     except FileNotFoundError:
-        unchanged = False
-    if not unchanged:
+        return None
+
+
+def _check_unchanged(target: Path, before: Source) -> None:
+    if _on_disk(target) != before.raw:
         raise ChangedMeanwhileError(f"{before.name} was changed by someone else meanwhile and is left alone")
 
 

@@ -18,6 +18,8 @@ from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind
 
+MOST_BINDINGS = 50
+"""Of a name that one function binds more often nothing is followed: it would take long, and no person writes that."""
 _ADDING = frozenset({"append", "appendleft", "add", "insert", "extend", "put", "push"})
 _JOINING = frozenset(
     {"torch.cat", "torch.concat", "torch.hstack", "torch.vstack", "numpy.append", "numpy.concatenate", "numpy.vstack"}
@@ -156,7 +158,11 @@ class Follower:
 
     def _bound(self, stmt: ast.AST, target: ast.Name) -> Iterator[ast.expr]:
         """Follow a name from one binding to where it is read."""
-        for binding in self.function.bindings.get(target.id, []):
+        bindings = self.function.bindings.get(target.id, [])
+        if len(bindings) > MOST_BINDINGS:
+            self.ends.add(Ends.UNKNOWN)
+            return
+        for binding in bindings:
             if binding.stmt is stmt and binding not in self.seen:
                 self.seen.add(binding)
                 yield from self._uses(target.id, binding)

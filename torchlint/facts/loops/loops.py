@@ -12,7 +12,7 @@ from torchlint.facts.code.model import COMPREHENSIONS, Bind, Binding, FileFacts
 from torchlint.facts.code.nesting import OUTSIDE, LoopNode, around, head, inside, stored_before
 from torchlint.facts.code.reach import Rounds
 from torchlint.facts.code.tree import children
-from torchlint.facts.loops.ends import Ends, Follower
+from torchlint.facts.loops.ends import MOST_BINDINGS, Ends, Follower
 from torchlint.facts.loops.joining import Joining
 from torchlint.facts.state.effects import PARAMETERS, Effects, Sides, nodes_of
 from torchlint.facts.values.values import Values
@@ -248,6 +248,8 @@ class _Needing:
         return found
 
     def _name(self, name: ast.Name) -> Needs:
+        if len(self.facts.scope_of(name).function.bindings.get(name.id, ())) > MOST_BINDINGS:
+            return Needs(carried=None)
         bindings = self.loops.values.project.reaching(self.facts, name).bindings
         turns = self._rounds(name)
         found = _NOTHING
