@@ -3,7 +3,7 @@ PYTHON ?= python3
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test test-long test-packages fuzz demo docs bench-peers accuracy index format clean
+.PHONY: help test test-long test-packages fuzz demo docs bench-peers accuracy hotness tutorial index format clean
 
 SOURCES := $(shell find torchlint rules -name '*.py' -o -name '*.json')
 CONSTRAINTS := requirements/constraints.txt
@@ -39,6 +39,12 @@ accuracy: .venv/made ## score against labelled lines: make accuracy LABELS=... C
 	@test -n "$(LABELS)" && test -n "$(CHECKOUTS)" && test -n "$(SCORE)" || \
 		{ echo "usage: make accuracy LABELS=labels.json CHECKOUTS=folder SCORE=score.py" >&2; exit 2; }
 	.venv/bin/python benchmarks/accuracy.py "$(SCORE)" "$(LABELS)" "$(CHECKOUTS)"
+
+hotness: .venv/made ## train under a call counter and compare hotness with it: rewrites a part of docs/accuracy.md
+	PYTHONPATH=.:rules:tests:tests/packages .venv/bin/python benchmarks/hotness.py --write docs/accuracy.md
+
+tutorial: .venv/made ## run the commands of docs/tutorial.md and put what they print into it
+	.venv/bin/python benchmarks/tutorial.py
 
 index: .venv/made ## write the tables that are made from the commands and the rules
 	PYTHONPATH=.:rules .venv/bin/python tests/plain_flags.py

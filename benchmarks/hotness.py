@@ -126,7 +126,7 @@ class Ran:
 class Function:
     """A function of some code: how often it is said to run, and what each run counted, by name of the run.
 
-    ``abstract`` when it does nothing but raise or pass.
+    ``abstract`` when it is declared so, or does nothing but raise or pass.
     """
 
     code: str
@@ -234,8 +234,8 @@ def predictions(folder: Path) -> dict[tuple[str, int], tuple[str, Frequency, boo
 
 
 def _is_abstract(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether a function has nothing but a text, ``pass``, ``...`` and ``raise``."""
-    return all(
+    """Whether a function says so, or has nothing but a text, ``pass``, ``...`` and ``raise``."""
+    return any("abstractmethod" in ast.unparse(node) for node in function.decorator_list) or all(
         isinstance(stmt, (ast.Pass, ast.Raise)) or (isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant))
         for stmt in function.body
     )

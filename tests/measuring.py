@@ -46,7 +46,7 @@ class Agent:
 
     def rest(self, obs):
         total = 0
-        for number in range(20000):
+        for number in range(200000):
             total += number
         return total
 """

@@ -568,7 +568,7 @@ def test_settings_inside_a_project_do_not_cut_it_off(torchlint, project):
 FOR_ONE_RUN = {
     *("add-noqa", "cache-dir", "config", "diff", "exit-non-zero-on-fix", "exit-zero", "explain-hot", "help"),
     *("ignore-noqa", "isolated", "no-cache", "no-context", "output-file", "paths", "quiet", "show-files"),
-    *("show-settings", "silent", "since", "statistics", "stdin-filename", "verbose", "watch"),
+    *("show-settings", "silent", "since", "statistics", "stdin-filename", "verbose", "watch", "profile", "mapping"),
 }
 FOR_A_PROJECT = {"cold", "extend", "hot", "plugins", "rules"}
 

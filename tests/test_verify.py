@@ -14,6 +14,7 @@ import pytest
 from conftest import CommandLine, in_this_process
 
 from torchlint.verify.copying import Copy, synchronise
+from torchlint.verify.python import Python, module_names, python_of
 from torchlint.verify.scratch import remove_stale
 
 AGENT = """import numpy as np
@@ -645,3 +646,87 @@ def test_what_killed_runs_left_is_removed(tmp_path: Path) -> None:
     made(tmp_path, "torchlint-verify-mine", "other/x")
     remove_stale(tmp_path)
     assert sorted(os.listdir(tmp_path)) == ["other", "torchlint-verify-mine"]
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    """A folder with programs, as ``PATH`` names it."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    heads = {
+        "pytest": "#!/opt/my env/bin/python3.11\nimport pytest\n",
+        "env": "#!/usr/bin/env python3\n",
+        "long": '#!/bin/sh\n\'\'\'exec\' "/very/long/bin/python3" "$0" "$@"\n',
+        "shell": "#!/bin/sh\npython train.py\n",
+        "binary": "\x7fELF",
+        "python": "",
+        "uv": "#!/bin/sh\nexit 1\n",
+    }
+    for name, head in heads.items():
+        (folder / name).write_text(head)
+        (folder / name).chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("python train.py -v", Python(("python",), certain=True)),
+        ("python3.12 -I -s -m pytest -S", Python(("python3.12", "-I", "-s"), certain=True)),
+        ("/opt/bin/python -u train.py", Python(("/opt/bin/python",), certain=True)),
+        ("pytest -q", Python(("/opt/my env/bin/python3.11",), certain=True)),
+        ("env", Python(("python3",), certain=True)),
+        ("long", Python(("/very/long/bin/python3",), certain=True)),
+    ],
+)
+def test_the_python_of_a_command(programs: Path, words: str, expected: Python) -> None:
+    assert python_of(words.split(), {"PATH": str(programs)}) == expected
+
+
+@pytest.mark.parametrize("words", ["shell", "binary", "make", "./run.sh"])
+def test_the_python_on_the_path_where_the_command_names_none(programs: Path, words: str) -> None:
+    assert python_of([words], {"PATH": str(programs)}) == Python((str(programs / "python"),), certain=False)
+    assert python_of([words], {"PATH": str(programs / "nowhere")}) is None
+
+
+def test_names_under_which_files_may_be_imported(tmp_path: Path) -> None:
+    paths = [tmp_path / "src" / "my-lib" / "agent.py", tmp_path / "train.py", Path("/elsewhere/x.py")]
+    assert module_names(paths, tmp_path) == {"src", "agent", "train"}
+
+
+def test_what_the_copy_lacks_is_told_when_the_command_fails_at_once(torchlint: CommandLine, project: Path) -> None:
+    for number in range(7):
+        made(project, f"data{number}/x")
+    (project / ".gitignore").write_text("data*/\n")
+    code = "import os; raise SystemExit(not os.path.exists('data3/x'))"
+    words = ("--isolated", "--", sys.executable, "-c", code)
+    done = torchlint("verify", *words, cwd=project)
+    told = "the copy is without what git ignores: data0/, data1/, data2/, data3/, data4/ and 2 more (--copy or --link"
+    assert told in done.stderr
+    for option in ("--copy", "--link"):
+        assert torchlint("verify", "--diff", option, "data3", *words, cwd=project).returncode == 0
+
+
+def test_a_tool_that_makes_environments_of_its_own_is_named(
+    torchlint: CommandLine, project: Path, programs: Path
+) -> None:
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    done = torchlint("verify", "--isolated", "--", "uv", "run", "pytest", cwd=project, env={"PATH": path})
+    assert "uv may make an environment for the copy: give the program in yours" in done.stderr
+
+
+@pytest.mark.torch
+@pytest.mark.long
+def test_the_example_of_the_documentation(root: Path) -> None:
+    done = subprocess.run(
+        ["sh", root / "examples" / "verify.sh", sys.executable],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(root), str(root / "rules"))), "COLUMNS": "80"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    page = (root / "docs" / "verify.md").read_text(encoding="utf-8")
+    table = done.stdout.partition("updates per second: (.+): ")[0]
+    assert table in page
+    assert "10 of 11 fixes kept, 1 rejected; 3 files written." in done.stdout

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts.code.callers import passed
-from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.join import join
 from torchlint.late import dataclass
@@ -83,15 +83,9 @@ def _of_module(ask: Ask, file: FileFacts, found: Spelling) -> Value:
     if found.texts or found.prefix:
         chosen = [s for s in own if s.name in found.texts or (found.prefix and s.name.startswith(found.prefix))]
     else:
-        chosen = [scope for scope in own if _written(ask, scope)]
+        chosen = [scope for scope in own if ask.project.quotes(scope.name)]
     kinds = {scope.kind for scope in chosen}
     if len(chosen) > _MANY or len(kinds) != 1:
         return UNKNOWN
     kind = Kind.FUNCTION if kinds == {"function"} else Kind.CLASS
     return Value(kind, name="|".join(sorted(scope.dotted for scope in chosen)))
-
-
-def _written(ask: Ask, scope: Scope) -> bool:
-    """Whether the name of a function or class stands in quotes anywhere in the project."""
-    quoted = (f'"{scope.name}"'.encode(), f"'{scope.name}'".encode())
-    return any(text in file.source.utf8 for file in ask.project.files.values() for text in quoted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 
@@ -16,6 +17,7 @@ from torchlint.late import dataclass
 
 # Functions that a command line or an installed script starts.
 _ENTRIES = frozenset({"main", "cli", "run", "train", "launch"})
+_QUOTED = re.compile(rb"""(["'])([\w\x80-\xff]+)(?=\1)""")
 
 
 @dataclass(eq=False, slots=True)
@@ -39,6 +41,7 @@ class Project:
     _derived: dict[str, tuple[Scope, ...]] = field(default_factory=dict)
     _overrides: dict[tuple[str, str], tuple[Scope, ...]] = field(default_factory=dict)
     _unused: frozenset[str] | None = None
+    _quoted: frozenset[bytes] | None = None
     _reach: dict[ast.Name, Reaching] = field(default_factory=dict)
     _rounds: dict[tuple[ast.Name, Loop], Rounds] = field(default_factory=dict)
 
@@ -100,6 +103,13 @@ class Project:
             idle = (path for path, facts in self.files.items() if path not in imported and _only_defines(facts))
             self._unused = frozenset(idle) if imported else frozenset()
         return self._unused
+
+    def quotes(self, name: str) -> bool:
+        """Whether a name stands in quotes anywhere."""
+        if self._quoted is None:
+            texts = (file.source.utf8 for file in self.files.values())
+            self._quoted = frozenset(found[2] for text in texts for found in _QUOTED.finditer(text))
+        return name.encode() in self._quoted
 
     def binding_name(self, facts: FileFacts, binding: Binding) -> str | None:
         """Qualified name that a binding gives, for imports, functions, classes and plain aliases of these."""

@@ -36,6 +36,9 @@ class Rounds:
     before: tuple[Binding, ...]
 
 
+_NOWHERE = Reaching((), None)
+
+
 def reaching(facts: FileFacts, name: ast.Name) -> Reaching:
     """The bindings that may give a name its value where it is read."""
     scope: Scope | None = facts.scope_of(name)
@@ -45,10 +48,10 @@ def reaching(facts: FileFacts, name: ast.Name) -> Reaching:
         if bound and (inside or scope.kind != "class"):
             found = bound if scope.kind == "comprehension" else _seen(facts, name, scope, bound)
             if found:
-                return Reaching(tuple(dict.fromkeys(found)), scope)
+                return Reaching(tuple(found) if len(found) == 1 else tuple(dict.fromkeys(found)), scope)
         inside = inside and scope.kind == "comprehension"
         scope = scope.parent
-    return Reaching((), None)
+    return _NOWHERE
 
 
 def _seen(facts: FileFacts, name: ast.Name, scope: Scope, bound: list[Binding]) -> list[Binding]:

@@ -12,6 +12,9 @@ Key = TypeVar("Key")
 Answer = TypeVar("Answer")
 _DEEPEST = 40
 _PASSES = 8
+# Questions that one question may lead to before circles get no second pass, and chains that are too long no second
+# attempt: where half of a large project forms one circle, both begin anew again and again.
+_MOST = 5000
 _NEVER = 1 << 60
 
 
@@ -45,6 +48,7 @@ class Solver(Generic[Key, Answer]):
     _changed: list[Key] = field(default_factory=list)
     _lowest: int = _NEVER
     _count: int = 0
+    _last: int = 0
     _deepest: Key = field(init=False)
 
     def ask(self, key: Key) -> Answer | None:
@@ -66,6 +70,7 @@ class Solver(Generic[Key, Answer]):
     def _first(self, key: Key) -> Answer:
         """Answer a question that no other one waits for; chains that are too long are worked off from their ends."""
         waiting = [key]
+        self._last = self._count + _MOST
         while waiting:
             deeper = self._attempt(waiting[-1])
             if not deeper:
@@ -99,6 +104,9 @@ class Solver(Generic[Key, Answer]):
             self._lowest = min(self._lowest, number)
             return self._guesses.get(key)
         if len(self._open) >= _DEEPEST:
+            if self._count > self._last:
+                self._memory[key] = self.unknown
+                return self.unknown
             self._deepest = key
             raise _TooDeepError
         outer = self._lowest
@@ -139,6 +147,8 @@ class Solver(Generic[Key, Answer]):
                 del self._guessed[part]
             if self._lowest == _NEVER or not changed:
                 changed = []
+                break
+            if self._count > self._last:
                 break
         for part in circle:
             found = self._guesses.pop(part)

@@ -25,22 +25,6 @@ _FEW = 6
 _WRAPPERS = frozenset({"enumerate", "zip", "list", "tuple", "sorted", "reversed", "set"})
 
 
-@dataclass(frozen=True, slots=True)
-class Needs:
-    """What an expression in a loop depends on; ``carried`` is ``None`` where that is not known."""
-
-    item: bool = False
-    carried: bool | None = False
-    draws: bool = False
-
-    def __or__(self, other: Needs) -> Needs:
-        carried = True if self.carried or other.carried else self.carried if self.carried is None else other.carried
-        return Needs(self.item or other.item, carried, self.draws or other.draws)
-
-
-_NOTHING = Needs()
-
-
 @dataclass(eq=False, slots=True)
 class Loops:
     """Answers questions about loops, with a memory."""
@@ -179,20 +163,22 @@ class _Part:
         return PARAMETERS in self.loops.effects(self.facts, self.loop).writes
 
     @cached_property
-    def _needs(self) -> Needs:
-        return _Needing(self.loops, self.facts, self.loop).of(self.node)
+    def _needs(self) -> _Needing:
+        needs = _Needing(self.loops, self.facts, self.loop)
+        needs.follow(self.node)
+        return needs
 
     @property
     def item(self) -> bool:
         return self._needs.item
 
-    @property
+    @cached_property
     def carried(self) -> bool | None:
-        return self._needs.carried
+        return self._needs.carried()
 
-    @property
+    @cached_property
     def draws(self) -> bool:
-        return self._needs.draws
+        return self._needs.draws()
 
     @cached_property
     def _ends(self) -> Set[Ends]:
@@ -221,54 +207,81 @@ class _Part:
 
 
 class _Needing:
-    """Finds what expressions in one loop depend on."""
+    """Follows an expression to all in its loop that it depends on; what that does is asked of the finds only later.
+
+    Attributes:
+        item: the element that the loop is at is among it. turned: a name from the round before is.
+        unknown: a name that is bound without a value, or too often, is.
+        outer: names that are bound outside of the loop.
+        chains: attributes of such names, with their texts. calls: all calls.
+    """
 
     def __init__(self, loops: Loops, facts: FileFacts, loop: LoopNode) -> None:
         self.loops = loops
         self.facts = facts
         self.loop = loop
         self.body = loops.body(loop)
-        self.writes = loops.effects(facts, loop).writes
-        self.seen: set[ast.AST] = set()
-        self.carried: set[str] = set()
+        self.item = self.turned = self.unknown = False
+        self.outer: set[str] = set()
+        self.chains: list[tuple[ast.Attribute, str]] = []
+        self.calls: list[ast.Call] = []
+        self._seen: set[ast.AST] = set()
+        self._carried: set[str] = set()
 
-    def of(self, node: ast.AST) -> Needs:
-        """What an expression depends on, through the names that the loop binds."""
-        found = _NOTHING
+    def carried(self) -> bool | None:
+        """Whether any of it is what an earlier round left behind; ``None``: not known."""
+        if self.turned:
+            return True
+        sides, writes = self.loops.sides, self.loops.effects(self.facts, self.loop).writes
+        if not self.outer.isdisjoint(writes):
+            return True
+        if any(sides.overlaps(sides.canonical(self.facts, node, text), writes) for node, text in self.chains):
+            return True
+        known = not self.unknown
+        for call in self.calls:
+            effects = sides.call(self.facts, call)
+            if any(sides.overlaps(text, writes) and not self._is_own(text, call) for text in effects.reads):
+                return True
+            known = known and effects.known
+        return False if known else None
+
+    def draws(self) -> bool:
+        """Whether any of it is drawn at random."""
+        return any(self.loops.sides.call(self.facts, call).draws for call in self.calls)
+
+    def follow(self, node: ast.AST) -> None:
+        """Take in what an expression depends on, through the names that the loop binds."""
         for part in nodes_of([node]):
-            if part in self.seen:
+            if part in self._seen:
                 continue
-            self.seen.add(part)
+            self._seen.add(part)
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-                found |= self._name(part)
+                self._name(part)
             elif isinstance(part, ast.Attribute) and not isinstance(self.facts.parent.get(part), ast.Attribute):
-                found |= self._chain(part)
+                self._chain(part)
             elif isinstance(part, ast.Call):
-                found |= self._call(part)
-        return found
+                self.calls.append(part)
 
-    def _name(self, name: ast.Name) -> Needs:
+    def _name(self, name: ast.Name) -> None:
         if len(self.facts.scope_of(name).function.bindings.get(name.id, ())) > MOST_BINDINGS:
-            return Needs(carried=None)
+            self.unknown = True
+            return
         bindings = self.loops.values.project.reaching(self.facts, name).bindings
         turns = self._rounds(name)
-        found = _NOTHING
         for binding in bindings:
             if binding.stmt is self.loop:
-                found |= Needs(item=True)
-            elif binding.stmt not in self.seen:
+                self.item = True
+            elif binding.stmt not in self._seen:
                 if binding in turns.same or (binding.stmt in self.body and binding not in turns.before):
-                    found |= self._bound(name.id, binding)
+                    self._bound(name.id, binding)
         if turns.before:
-            found |= Needs(carried=True)
-            if name.id not in self.carried:  # of one name it is the same bindings every time
-                self.carried.add(name.id)
+            self.turned = True
+            if name.id not in self._carried:  # of one name it is the same bindings every time
+                self._carried.add(name.id)
                 for binding in turns.before:
-                    found |= self._bound(name.id, binding)
-        outer = any(binding.stmt not in self.body and binding.stmt is not self.loop for binding in bindings)
-        if outer and name.id in self.writes:
-            found |= Needs(carried=True)
-        return found
+                    self._bound(name.id, binding)
+        if any(binding.stmt not in self.body and binding.stmt is not self.loop for binding in bindings):
+            self.outer.add(name.id)
 
     def _rounds(self, name: ast.Name) -> Rounds:
         """The bindings of a name in this loop; a comprehension hands nothing on by names."""
@@ -276,49 +289,43 @@ class _Needing:
             return Rounds((), ())
         return self.loops.values.project.rounds(self.facts, name, self.loop)
 
-    def _bound(self, name: str, binding: Binding) -> Needs:
+    def _bound(self, name: str, binding: Binding) -> None:
         """What a name depends on by one of its bindings: on the value, on what was appended, on what decided it."""
-        if binding.stmt in self.seen:
-            return _NOTHING
-        self.seen.add(binding.stmt)
-        found = self.of(binding.value) if binding.value is not None else Needs(carried=None)
+        if binding.stmt in self._seen:
+            return
+        self._seen.add(binding.stmt)
+        if binding.value is not None:
+            self.follow(binding.value)
+        else:
+            self.unknown = True
         if isinstance(binding.stmt, ast.AugAssign) and isinstance(binding.stmt.target, ast.Name):
-            found |= self._name(binding.stmt.target)
+            self._name(binding.stmt.target)
         for _, appended in self.facts.scope_of(binding.stmt).function.appends.get(name, ()):
             if appended in self.body:
-                found |= self.of(appended)
+                self.follow(appended)
         above = self.facts.parent.get(binding.stmt)
         while above is not None and above is not self.loop and not isinstance(above, OUTSIDE):
             if isinstance(above, (ast.If, ast.While)):
-                found |= self.of(above.test)
+                self.follow(above.test)
             above = self.facts.parent.get(above)
-        return found
 
-    def _chain(self, node: ast.Attribute) -> Needs:
+    def _chain(self, node: ast.Attribute) -> None:
         """An attribute: set before in this round, or left by an earlier one where the loop writes it at all."""
         text = dotted(node)
         root: ast.expr = node
         while isinstance(root, ast.Attribute):
             root = root.value
-        if not text or not isinstance(root, ast.Name):
-            return _NOTHING
         above = self.facts.parent.get(node)
-        if isinstance(above, ast.Call) and above.func is node:
-            return _NOTHING  # what a method reads is known of the call
+        if not text or not isinstance(root, ast.Name) or (isinstance(above, ast.Call) and above.func is node):
+            return  # what a method reads is known of the call
         bindings = self.loops.values.project.reaching(self.facts, root).bindings
         if any(binding.stmt in self.body or binding.stmt is self.loop for binding in bindings):
-            return _NOTHING  # an object of this round
+            return  # an object of this round
         set_before = stored_before(self.facts, node, text, self.loop)
         if set_before is not None:
-            return self.of(set_before)
-        return Needs(carried=self.loops.sides.overlaps(self.loops.sides.canonical(self.facts, node, text), self.writes))
-
-    def _call(self, call: ast.Call) -> Needs:
-        effects = self.loops.sides.call(self.facts, call)
-        changing = any(
-            self.loops.sides.overlaps(text, self.writes) and not self._is_own(text, call) for text in effects.reads
-        )
-        return Needs(carried=True if changing else False if effects.known else None, draws=effects.draws)
+            self.follow(set_before)
+        else:
+            self.chains.append((node, text))
 
     def _is_own(self, text: str, call: ast.Call) -> bool:
         """Whether state belongs to an object that this round made, or was set before in this round."""

@@ -23,6 +23,8 @@ from torchlint.rule import Kind, Value
 
 PARAMETERS = "<parameters>"
 """The state that optimizers change and networks read."""
+EVERYTHING = "<everything>"
+"""Stands for all state there is."""
 
 _PURE = ("builtins.", "torch.", "numpy.", "math.", "itertools.", "operator.", "copy.", "time.", "collections.")
 _DRAWING = re.compile(r"^(numpy\.random\.|torch\.(rand|normal|multinomial|bernoulli|poisson)|builtins\.(next|input)$)")
@@ -60,6 +62,10 @@ class Effects:
 
 _NONE = Effects()
 _UNKNOWN = Effects(known=False)
+_ANYTHING = Effects(frozenset({EVERYTHING}), frozenset({EVERYTHING}), known=False, draws=True)
+# A function that touches more pieces of state than this may touch anything: in a large project what it calls leads to
+# half of the project, and to list that for each function would cost the square of its size.
+_MANY = 200
 
 
 def together(parts: Iterable[Effects]) -> Effects:
@@ -118,6 +124,8 @@ class Sides:
 
     def overlaps(self, one: str, others: frozenset[str]) -> bool:
         """Whether a piece of state is, holds, or is part of one of others."""
+        if EVERYTHING in others or (one == EVERYTHING and others):
+            return True
         holding = self._holding.get(others)
         if holding is None:
             holding = self._holding[others] = frozenset(whole for text in others for whole in _wholes(text))
@@ -243,6 +251,8 @@ class Sides:
     def _function(self, function: Scope) -> Effects:
         """The effects of a function on what outlives its call, in names of its parameters and of the module."""
         found = self.of(function.file, _body(function.node))
+        if EVERYTHING in found.reads or len(found.reads) + len(found.writes) > _MANY:
+            return _ANYTHING
         own = {name for name, bound in function.bindings.items() if bound[0].how is not Bind.PARAM}
         kept = [frozenset(text for text in texts if text.partition(".")[0] not in own) for texts in _both(found)]
         return Effects(kept[0], kept[1], found.known, found.draws)
@@ -258,7 +268,10 @@ class Sides:
                 if root not in bases:
                     bases[root] = self._given(facts, call, target, root)
                 given = bases[root]
-                names.update((text,) if given is None else (_shortened(f"{base}{dot}{rest}") for base in given))
+                if given is None:
+                    names.add(text)
+                else:
+                    names.update([_shortened(base + dot + rest) for base in given])
             found.append(frozenset(names))
         return Effects(found[0], found[1], effects.known, effects.draws)
 
@@ -294,7 +307,7 @@ def _both(effects: Effects) -> tuple[frozenset[str], frozenset[str]]:
 
 def _shortened(text: str) -> str:
     """A chain of at most four names, for state that is nested in state may be so without end."""
-    return ".".join(text.split(".")[:4])
+    return ".".join(text.split(".")[:4]) if text.count(".") > 3 else text
 
 
 def _last(node: ast.expr) -> str:
