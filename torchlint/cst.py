@@ -1,6 +1,6 @@
 """LibCST's node classes, loaded when first touched (PEP 562), for rules and ``match`` patterns.
 
-To import libcst takes 120 ms, two thirds of it for the methods of 200 classes of nodes, of which a run meets few. So a
+To import libcst takes 120 ms, two thirds of it for the methods of its 200 data classes, of which a run meets few. So a
 rule module imports ``from torchlint import cst``, nothing happens until a rule looks at a node, and then the methods
 of these classes are compiled one by one, when they are first used.
 """
