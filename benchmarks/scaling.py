@@ -1,11 +1,11 @@
 """Time and peak memory of a cold run against the size of the project.
 
-    scaling.py [--sizes 1000,3000,10000,...] [--packages NAME==VERSION,...] [--output FOLDER]
+    scaling.py [--sizes 1000,3000,10000,...] [--jobs N] [--output FOLDER]
 
 The projects are made of files of pinned packages of the package index and of the installed torch package, in a fixed
 order, until there are so many lines; each file keeps its place in its package, so imports mean what they meant. Counted
-are the CPU time and the peak memory of the process, without a cache and with one process. Writes
-docs/benchmarks/scaling.json and docs/benchmarks/scaling.svg.
+are the CPU time of all processes and the peak memory of the largest, without a cache; of processes there is one unless
+--jobs says more. Writes scaling.json and scaling.svg into docs/benchmarks or the folder that is given.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ def make(size: int, files: Sequence[tuple[Path, Path]], folder: Path) -> tuple[i
     return lines, count
 
 
-def measure(folder: Path) -> tuple[float, float]:
-    """CPU seconds and peak memory in MB of one run over a folder."""
-    command = [sys.executable, "-m", "torchlint", "check", "--isolated", "--no-cache", "-s", "-j", "1", "."]
+def measure(folder: Path, jobs: int) -> tuple[float, float]:
+    """CPU seconds and peak memory in MB, that of the largest process, of one run over a folder."""
+    command = [sys.executable, "-m", "torchlint", "check", "--isolated", "--no-cache", "-s", "-j", str(jobs), "."]
     path = os.pathsep.join((str(ROOT), str(ROOT / "rules")))
     process = subprocess.Popen(command, cwd=folder, env={**os.environ, "PYTHONPATH": path})
     _, status, usage = os.wait4(process.pid, 0)
@@ -113,6 +113,7 @@ def main() -> None:
     """Read the arguments, run, write and show."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--cache", type=Path, default=ROOT / ".cache" / "peers")
     parser.add_argument("--output", type=Path, default=OUTPUT)
     options = parser.parse_args()
@@ -121,7 +122,7 @@ def main() -> None:
     for size in map(int, options.sizes.split(",")):
         with tempfile.TemporaryDirectory() as folder:
             lines, count = make(size, files, Path(folder))
-            seconds, memory = measure(Path(folder))
+            seconds, memory = measure(Path(folder), options.jobs)
             shutil.rmtree(folder, ignore_errors=True)
         rows.append({"lines": lines, "files": count, "cpu_s": round(seconds, 3), "peak_mb": round(memory, 1)})
         per = 1000 * seconds / (lines / 1000)

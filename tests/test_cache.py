@@ -444,6 +444,18 @@ def command(project, *flags, options=(), **variables):
     return subprocess.Popen(words, cwd=project, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+def test_what_killed_runs_left_is_removed(torchlint, project):
+    torchlint("check", cwd=project)
+    path = cache_of(project)
+    ended, other = (path.with_name(f"{path.name}.{number}-0123abcd.tmp") for number in (99999999, os.getpid()))
+    kept = [path.with_name(name) for name in ("notes.tmp", f"x{path.name}.99999999-0123abcd.tmp")]
+    for each in (ended, other, *kept):
+        each.touch()
+    (project / "agent.py").write_text("import torch\n")
+    torchlint("check", cwd=project)
+    assert [each.exists() for each in (ended, other, *kept)] == [False, True, True, True]
+
+
 def test_runs_at_once_leave_a_whole_cache(torchlint, project, runs):
     expected = fresh(torchlint, project)[1]
     for _ in range(2):

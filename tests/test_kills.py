@@ -11,8 +11,11 @@ from pathlib import Path
 
 import pytest
 from fuzz import kills
+from hostile import AGENT, SMELL
 
+from torchlint.engine.run import check
 from torchlint.rule import Edit
+from torchlint.settings.model import Settings
 from torchlint.sources import write
 from torchlint.sources.decode import read_source
 from torchlint.sources.edits import apply_edits
@@ -110,6 +113,18 @@ def test_hard_links_stay(tmp_path: Path) -> None:
     assert (tmp_path / "other.py").read_bytes() == b"y = 1\n"
     assert (tmp_path / "other.py").samefile(tmp_path / "agent.py")
     assert sorted(os.listdir(tmp_path)) == ["agent.py", "other.py"]
+
+
+def test_hard_links_within_a_project_are_fixed_once(tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text(AGENT)
+    (tmp_path / "inner").mkdir()
+    for name in ("other.py", "inner/third.py"):
+        (tmp_path / name).hardlink_to(tmp_path / "agent.py")
+    result = check([tmp_path], Settings(root=tmp_path, isolated=True, fix=True, unsafe_fixes=True))
+    assert (result.problems, result.findings) == ([], [])
+    assert sorted(result.fixed) == ["agent.py", "inner/third.py", "other.py"]
+    assert SMELL not in (tmp_path / "agent.py").read_text()
+    assert (tmp_path / "agent.py").stat().st_nlink == 3
 
 
 def test_a_hard_linked_file_that_gets_shorter(tmp_path: Path) -> None:

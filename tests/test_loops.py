@@ -8,6 +8,7 @@ import textwrap
 import pytest
 from projects import Code
 
+from torchlint.facts.loops.ends import MOST_BINDINGS
 from torchlint.rule import Loop
 
 HEAD = """
@@ -357,6 +358,12 @@ PROGRAMS = {
 @pytest.mark.parametrize(("program", "expected"), PROGRAMS.values(), ids=PROGRAMS.keys())
 def test_the_part_of_an_expression_in_its_loop(program: str, expected: set[str]) -> None:
     assert part(program) == expected
+
+
+def test_of_a_name_with_very_many_bindings_nothing_is_known() -> None:
+    head, row, last = "def f(x, n):\n    for _ in range(n):\n", "        x = x * 2\n", "        net(«x»)\n"
+    assert part(head + row * (MOST_BINDINGS - 1) + last) == {"carried", "counted"}
+    assert part(head + row * MOST_BINDINGS + last) == {"carried?", "counted"}
 
 
 def test_an_inner_loop_comes_first_and_the_outer_one_knows_its_items() -> None:

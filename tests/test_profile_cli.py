@@ -3,10 +3,11 @@
 import json
 
 import pytest
-import torch  # noqa: F401
 from measuring import project, with_cprofile, with_torch
 
 from torchlint.cli import main
+
+pytestmark = [pytest.mark.torch, pytest.mark.once]
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from torch.profiler import ProfilerActivity, profile
+import torch
 
 from torchlint.bench.program import build
 from torchlint.bench.suite import running
@@ -18,12 +18,12 @@ RULES = [rule for rule in load_rules(()) if smell_of(rule.code).operators and ru
 def operators(program):
     """How often each operator runs in one call, after one to warm up."""
     program()
-    with profile(activities=[ProfilerActivity.CPU]) as traced:
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as traced:
         program()
     return Counter(event.name for event in traced.events())
 
 
-@pytest.mark.torch
+@pytest.mark.once
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 def test_a_smell_runs_its_operators_more_often_than_the_better_form(rule):
     names = smell_of(rule.code).operators

@@ -26,6 +26,7 @@ WITHOUT_POWER = ("setpriv", "--bounding-set", "-all", "--inh-caps", "-all", "--a
 SAID = "torchlint: error: "
 
 pytestmark = [
+    pytest.mark.once,
     pytest.mark.skipif(sys.platform == "win32", reason="rights are another thing there"),
     pytest.mark.skipif(ROOT_USER and shutil.which("setpriv") is None, reason="root without setpriv may do everything"),
 ]

@@ -13,7 +13,10 @@ import pytest
 from conftest import ROOT
 from hostile import AGENT
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no such files and shells there")
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.skipif(sys.platform == "win32", reason="no such files and shells there"),
+]
 SECONDS = 60
 
 

@@ -86,8 +86,9 @@ def _killed(seed: str, runs: int) -> tuple[int, int]:
     choice = random.Random(seed)
     with tempfile.TemporaryDirectory() as name:
         fixing = kills.wrong(runs, choice, kills.Fixing.measure(Path(name, "fixed")))
+        print("\n".join([*fixing, f"{runs} runs of --fix killed"]), flush=True)
         keeping = kills.wrong(runs, choice, kills.Keeping.measure(Path(name, "kept")))
-    print("".join(f"{told}\n" for told in (*fixing, *keeping)), end="", flush=True)
+        print("\n".join([*keeping, f"{runs} runs that keep results killed"]), flush=True)
     return len(fixing), len(keeping)
 
 

@@ -7,7 +7,6 @@ keep the data of this user.
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 
@@ -26,6 +25,8 @@ def data_folder() -> str:
         return own
     home = os.path.expanduser("~")
     if not os.path.isabs(home):
+        import errno
+
         raise OSError(errno.ENOENT, "there is no home folder", home)
     if sys.platform == "win32":
         return os.path.join(os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local"), "torchlint")

@@ -8,7 +8,6 @@ later change might leave the same stamp gets the stamp ``DIRTY``, which equals n
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 import time
@@ -131,7 +130,9 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
     Raises:
         OSError: it cannot be read, or is no regular file.
     """
-    if not stat.S_ISREG(os.stat(path).st_mode):
+    if "\0" in os.fspath(path) or not stat.S_ISREG(os.stat(path).st_mode):
+        import errno
+
         raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
     return open(path, "rb")
 

@@ -20,6 +20,7 @@ from torchlint.profile.model import Attribution, Profile
 from torchlint.profile.pace import observed
 from torchlint.profile.read import read
 from torchlint.profile.stream import Progress
+from torchlint.report.escape import visible
 from torchlint.settings.model import Settings
 
 if TYPE_CHECKING:
@@ -96,7 +97,8 @@ def _progress(trace: Path) -> Iterator[Progress | None]:
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), DownloadColumn(), TimeElapsedColumn())
+    name = TextColumn("{task.description}", markup=False)
+    columns = (name, BarColumn(bar_width=20), DownloadColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(trace.name, total=None)
+        task = bar.add_task(visible(trace.name), total=None)
         yield lambda done, size: bar.update(task, completed=done, total=size)

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchlint.engine.place import Place, place_of
-from torchlint.rule import Average, Network, Run, Use
+from torchlint.rule import EVERY_USE, Average, Network, Run, Use
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -17,10 +17,10 @@ class Learning(Place):
 
     __slots__ = ()
 
-    def graph_uses(self, node: cst.CSTNode) -> frozenset[Use]:
+    def graph_uses(self, node: cst.CSTNode, within: frozenset[Use] = EVERY_USE) -> frozenset[Use]:
         """Where the autograd graph of a tensor goes."""
         twin = self._expr(node)
-        return self.analysis.flow.graph_uses(self.facts, twin) if twin is not None else frozenset({Use.PASSED})
+        return self.analysis.flow.graph_uses(self.facts, twin, within) if twin is not None else frozenset({Use.PASSED})
 
     def differentiated(self, node: cst.CSTNode) -> bool:
         """Whether ``backward()`` runs through what a name or attribute holds."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
@@ -40,9 +41,7 @@ def lint_all(units: Sequence[Unit], jobs: int | None) -> Iterator[Done]:
     """Lint the targets of all units, with so many processes at most; ``None``: as many as pay."""
     count = _processes(units, jobs)
     if count == 1:
-        for number, unit in enumerate(units):
-            yield from (_lint(units, (number, name)) for name in unit.targets)
-            unit.forget()
+        yield from _work(units, [(number, name) for number, unit in enumerate(units) for name in unit.targets])
         return
     yield from _Crew(units, count).work()
 
@@ -57,6 +56,16 @@ def _processes(units: Sequence[Unit], jobs: int | None) -> int:
     size = sum(unit.size for unit in units)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(cores, targets, size // _ENOUGH))
+
+
+def _work(units: Sequence[Unit], share: Sequence[_Job]) -> Iterator[Done]:
+    """Do a share; each unit is forgotten after its last job."""
+    left = Counter(number for number, _ in share)
+    for job in share:
+        yield _lint(units, job)
+        left[job[0]] -= 1
+        if not left[job[0]]:
+            units[job[0]].forget()
 
 
 def _lint(units: Sequence[Unit], job: _Job) -> Done:
@@ -88,8 +97,7 @@ class _Crew:
         own, *others = self.shares
         children = [_Child.start(self.units, share) for share in others]
         try:
-            for job in own:
-                yield _lint(self.units, job)
+            yield from _work(self.units, own)
             while children:
                 yield from children[0].results()
                 left = children.pop(0)
@@ -205,8 +213,7 @@ class _Last:
 
 def _serve(units: Sequence[Unit], share: Sequence[_Job], written: BinaryIO) -> int:
     """Do a share in a child, and write it down for the parent."""
-    for job in share:
-        done = _lint(units, job)
+    for done in _work(units, share):
         told = [
             [to_row(finding) for finding in done.findings],
             [[each.path, each.message, each.internal, each.code, each.trace] for each in done.problems],

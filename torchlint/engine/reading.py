@@ -32,6 +32,16 @@ class File:
     known: Known
     raw: bytes | None
 
+    @property
+    def size(self) -> int:
+        """Its bytes; none where it is gone."""
+        if self.raw is not None:
+            return len(self.raw)
+        try:
+            return self.path.stat().st_size
+        except OSError:
+            return 0
+
     def source(self) -> Source:
         """Its text.
 

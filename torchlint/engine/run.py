@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import gc
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import field, replace
 from functools import cache
@@ -24,7 +25,7 @@ from torchlint.engine.recall import Recall
 from torchlint.engine.result import FixedFile, NoCodeError, Problem, Result, Skipped
 from torchlint.engine.rules import costs_of, listed_rules
 from torchlint.engine.scope import Scope, Scopes, SettingsOf
-from torchlint.engine.units import Target, Unit, together
+from torchlint.engine.units import MOST_BYTES, Target, Unit, in_parts, together
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.hotness.roots import is_test
 from torchlint.late import dataclass
@@ -172,7 +173,11 @@ def _rows(stmt: ast.stmt) -> range:
 
 @dataclass(eq=False, slots=True)
 class Run:
-    """The files of one run: those to report on, and those that are only read for their facts."""
+    """The files of one run: those to report on, and those that are only read for their facts.
+
+    ``large``: the facts of all files do not fit into memory, so they are found again for each unit, and not kept;
+    ``unfreed`` counts the bytes of texts whose facts are to be freed.
+    """
 
     settings: Settings
     scopes: Scopes
@@ -186,6 +191,8 @@ class Run:
     unreadable: dict[str, Unparsed] = field(default_factory=dict)
     result_: Result = field(default_factory=Result)
     parsed: Parsed = field(default_factory=dict)
+    large: bool = False
+    unfreed: int = 0
 
     @classmethod
     def prepare(
@@ -221,6 +228,7 @@ class Run:
         files.update((name, reader.given(source)) for name, source in self.given.items())
         self.result_.files = len(asked)
         self.files = {name: files[name] for name in sorted(passing(files.values(), self.scopes.selected_words))}
+        self.large = sum(file.size for file in self.files.values()) > MOST_BYTES
         self.wanted = frozenset(asked)
         self.result_.context = len(self.files.keys() - asked.keys())
 
@@ -264,15 +272,32 @@ class Run:
     # linting --------------------------------------------------------------------------------------------------------
 
     def facts(self, source: Source) -> FileFacts | Unparsed | None:
-        """The facts of a text, or why there are none; ``None`` for a test. The same text is parsed once per run."""
+        """The facts of a text, or why there are none; ``None`` for a test. The same text is parsed once per run.
+
+        Of a large project nothing is kept.
+        """
+        if self.large:
+            return self._read(source)
         key = source.name, source.utf8
         if key not in self.parsed:
-            inner = inner_name(source.name)
-            self.parsed[key] = None
-            with kept_going(lambda error: self._tell(mishap(source.name, "reading", error))):
-                good, bad = parse({inner: replace(source, name=inner)})
-                self.parsed[key] = good[0] if good else bad.get(inner)
+            self.parsed[key] = self._read(source)
         return self.parsed[key]
+
+    def glance(self, source: Source) -> FileFacts | Unparsed | None:
+        """The same, to look at what a file imports and let it go again."""
+        if self.large:
+            self.unfreed += len(source.utf8)
+            if self.unfreed > MOST_BYTES // 2:
+                gc.collect()  # facts refer to each other in circles
+                self.unfreed = 0
+        return self.facts(source)
+
+    def _read(self, source: Source) -> FileFacts | Unparsed | None:
+        inner = inner_name(source.name)
+        with kept_going(lambda error: self._tell(mishap(source.name, "reading", error))):
+            good, bad = parse({inner: replace(source, name=inner)})
+            return good[0] if good else bad.get(inner)
+        return None
 
     def units(self, sources: Mapping[str, Source]) -> tuple[list[Unit], dict[str, Unparsed]]:
         """What hangs together of the given texts and the rest of the project, and what cannot be parsed, by name.
@@ -280,32 +305,39 @@ class Run:
         Where none of the given texts is among the files of a unit, it is left out.
         """
         everything = {**self.context, **sources}
-        known = {name: self.facts(everything[name]) for name in sorted(everything)}
-        broken = {name: facts for name, facts in known.items() if isinstance(facts, Unparsed)}
-        groups = together({name: facts.links for name, facts in known.items() if isinstance(facts, FileFacts)})
+        links: dict[str, Sequence[str]] = {}
+        broken: dict[str, Unparsed] = {}
+        for name in sorted(everything):
+            facts = self.glance(everything[name])
+            if isinstance(facts, Unparsed):
+                broken[name] = facts
+            elif facts is not None:
+                links[name] = facts.links
+        groups = self.groups(links)
         # What has no facts, as tests have none, may still hold comments that a rule looks at.
-        groups += [[name] for name in sources if known[name] is None]
-        units = (self.unit(group, known, sources) for group in groups if not sources.keys().isdisjoint(group))
+        groups += [[name] for name in sources if name not in links and name not in broken]
+        units = (self.unit(group, everything, sources) for group in groups if not sources.keys().isdisjoint(group))
         return list(units), broken
 
-    def unit(
-        self,
-        names: Iterable[str],
-        known: Mapping[str, FileFacts | Unparsed | None],
-        sources: Mapping[str, Source],
-    ) -> Unit:
-        """A unit of files, of which those among ``sources`` are reported on."""
-        files: list[FileFacts] = []
+    def groups(self, links: Mapping[str, Sequence[str]]) -> list[list[str]]:
+        """The files that are analysed together, from what each imports, by name."""
+        return [part for group in together(links) for part in in_parts(group, lambda name: self.files[name].size)]
+
+    def unit(self, names: Sequence[str], texts: Mapping[str, Source], wanted: Container[str]) -> Unit:
+        """A unit of files, of which those that are ``wanted`` are reported on."""
         targets: dict[str, Target] = {}
         for name in names:
-            facts = known[name]
-            if isinstance(facts, FileFacts):
-                files.append(facts)
-            if name in sources:
-                scope = self.scopes.of(sources[name].path)
+            if name in wanted:
+                source, scope = texts[name], self.scopes.of(texts[name].path)
                 heed = not self.settings.ignore_noqa
-                targets[name] = Target(sources[name], scope, self._shown(sources[name], scope), heed)
-        return Unit(files, targets, self.settings)
+                targets[name] = Target(source, scope, self._shown(source, scope), heed)
+
+        def read() -> list[FileFacts]:
+            known = (self.facts(texts[name]) for name in names)
+            return [facts for facts in known if isinstance(facts, FileFacts)]
+
+        size = sum(len(texts[name].utf8) for name in names)
+        return Unit(read, size, targets, self.settings, fleeting=self.large)
 
     def lint(self, sources: Mapping[str, Source]) -> dict[str, list[Finding]]:
         """Findings of all files to report on, by name, without the suppressed ones."""

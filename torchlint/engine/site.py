@@ -18,7 +18,7 @@ from torchlint.facts.code.model import Bind, Scope, decorators
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.guards import raises
 from torchlint.facts.state.uses import mutated
-from torchlint.rule import Link, Use
+from torchlint.rule import EVERY_USE, Link, Use
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -201,10 +201,10 @@ class PairedSite(Learning, Surroundings, Holdings, Compilation, Rework):
             return False
         return self.analysis.escapes.leaves_as_data(self.facts, twin)
 
-    def uses(self, node: cst.CSTNode) -> frozenset[Use]:
+    def uses(self, node: cst.CSTNode, within: frozenset[Use] = EVERY_USE) -> frozenset[Use]:
         """Where the value of an expression goes."""
         twin = self._expr(node)
-        return self.analysis.flow.uses(self.facts, twin) if twin is not None else frozenset({Use.PASSED})
+        return self.analysis.flow.uses(self.facts, twin, within) if twin is not None else frozenset({Use.PASSED})
 
     def copies(self, node: cst.CSTNode) -> bool:
         """Whether a call is one of a project function that only copies its argument to the host."""

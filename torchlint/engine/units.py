@@ -2,11 +2,13 @@
 
 No fact reaches further than imports do, with two exceptions: a default of torch holds for all files, and that nobody
 imports a file says something only beside files that are imported. So units are analysed one by one, each forgotten
-before the next, and findings of a unit hold as long as none of its files changes.
+before the next, and findings of a unit hold as long as none of its files changes. What would not fit into memory is
+cut into parts, which know nothing of each other.
 """
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
@@ -25,6 +27,9 @@ from torchlint.rule import Finding
 from torchlint.settings.model import Settings
 from torchlint.sources.text import Source
 
+# Bytes of source that are analysed at once at most: 200,000 lines, for which about 500 MB are needed.
+MOST_BYTES = 8_000_000
+
 
 def together(links: Mapping[str, Sequence[str]]) -> list[list[str]]:
     """The groups of files that hang together, from what each imports, by name."""
@@ -39,6 +44,19 @@ def together(links: Mapping[str, Sequence[str]]) -> list[list[str]]:
     return [sorted(names[path] for path in group) for group in groups]
 
 
+def in_parts(group: Sequence[str], size: Callable[[str], int]) -> Iterator[list[str]]:
+    """A group of files; one that is too large in parts, each of files that lie side by side."""
+    part: list[str] = []
+    total = 0
+    for name in group:
+        if part and total + size(name) > MOST_BYTES:
+            yield part
+            part, total = [], 0
+        part.append(name)
+        total += size(name)
+    yield part
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """A file to report on: its text, its rules, which findings are to be shown, and whether comments count."""
@@ -51,23 +69,24 @@ class Target:
 
 @dataclass(eq=False, slots=True)
 class Unit:
-    """The facts of files that hang together, the files among them to report on, by name, and what went wrong."""
+    """Files that hang together, those among them to report on, by name, and what went wrong.
 
-    files: Sequence[FileFacts]
+    ``read`` gives the facts of all files, ``size`` is how many bytes they have: how much work the unit is.
+    ``fleeting``: nobody else holds the facts, so that their memory is free when the unit forgets them.
+    """
+
+    read: Callable[[], Sequence[FileFacts]]
+    size: int
     targets: dict[str, Target]
     settings: Settings
+    fleeting: bool = False
     problems: list[Problem] = field(default_factory=list)
     _analysis: Analysis | None = field(default=None, repr=False)
-
-    @property
-    def size(self) -> int:
-        """The bytes of all files: how much work the unit is."""
-        return sum(len(facts.source.utf8) for facts in self.files)
 
     def analysis(self) -> Analysis:
         """The files linked; made once."""
         if self._analysis is None:
-            self._analysis, problems = linked(self.files, self.settings)
+            self._analysis, problems = linked(self.read(), self.settings)
             self.problems += (replace(problem, path=outer_name(problem.path)) for problem in problems)
         return self._analysis
 
@@ -93,6 +112,7 @@ class Unit:
             yield replace(found, fingerprint=f"{found.fingerprint}:cell {cell}")
 
     def forget(self) -> None:
-        """Let the facts go."""
+        """Let the facts go; who asks again has them made again."""
         self._analysis = None
-        self.files = ()
+        if self.fleeting:
+            gc.collect()  # facts refer to each other in circles

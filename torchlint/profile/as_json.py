@@ -7,7 +7,7 @@ import json
 from torchlint.profile.agree import Agreement
 from torchlint.profile.join import Group
 from torchlint.profile.report import Report, Spot
-from torchlint.profile.words import remedy
+from torchlint.profile.words import remedy, sentence
 from torchlint.report.as_json import measure
 from torchlint.report.escape import encodable
 from torchlint.rule import Finding, Frequency
@@ -47,6 +47,7 @@ def _group(group: Group) -> dict[str, object]:
         "path": group.path,
         "function": group.function,
         "function_calls": group.runs or None,
+        "sentence": sentence(group),
         "measured": measure(group.measured),
         "copies": group.copies,
         "syncs": group.syncs,

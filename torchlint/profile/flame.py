@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchlint.late import dataclass
 from torchlint.profile.model import Attribution, Profile
-from torchlint.profile.names import called_name
+from torchlint.profile.names import AUTOGRAD, called_name
 
 # Of the whole; what is narrower cannot be seen.
 _LEAST = 0.001
@@ -59,7 +59,7 @@ def cells(profile: Profile, attribution: Attribution) -> list[Cell]:
     for each in profile.operators:
         home = homes[each.node] if each.node >= 0 else -1
         if not each.within and (home >= 0 or not profile.stacks):
-            ran = cell(home, -1, called_name(each.name))
+            ran = cell(home, -1, called_name(each.name).removeprefix(AUTOGRAD))
             ran.us += each.total_us
             ran.calls += each.calls
     return list(_visible(found, profile.total_us))

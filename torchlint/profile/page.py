@@ -17,7 +17,7 @@ from torchlint.profile.flame import Cell, cells
 from torchlint.profile.join import Group
 from torchlint.profile.report import Report, Spot
 from torchlint.profile.smells import smell_of
-from torchlint.profile.table import APART, agreement_of, headline_of, idle_sections, summary
+from torchlint.profile.table import APART, agreement_of, function_of, headline_of, idle_sections, summary
 from torchlint.profile.words import basis, effects, frequency, places, remedy, time, what
 from torchlint.report.cost import number, percent
 from torchlint.report.escape import visible
@@ -124,7 +124,7 @@ def _spots(report: Report) -> Iterator[str]:
 
 
 def _where(spot: Spot) -> str:
-    name = escape(visible(f"{spot.path}:{spot.row} {spot.function}"))
+    name = escape(visible(f"{spot.path}:{spot.row} {function_of(spot)}"))
     lines = [f'<span class="mono">{name}</span>{APART if spot.rest else ""}']
     for line in (", ".join(spot.mostly), effects(spot.copies, spot.syncs, spot.launches)):
         if line and not spot.exact:

@@ -10,7 +10,7 @@ from torchlint.late import dataclass
 from torchlint.profile.agree import Agreement, agreement
 from torchlint.profile.join import UNMEASURED, Group, Join
 from torchlint.profile.model import Attribution, FunctionCost, Profile
-from torchlint.profile.names import called_name
+from torchlint.profile.names import AUTOGRAD, called_name
 from torchlint.profile.pace import Pace
 from torchlint.rule import Basis, Finding
 from torchlint.sources.text import Source
@@ -127,7 +127,7 @@ def _spots(profile: Profile, attribution: Attribution, groups: Sequence[Group]) 
 
 
 def _spot(cost: FunctionCost, row: int, exact: bool, us: float) -> Spot:
-    named = [each.name for each in cost.operators if not each.within] or [
+    named = [each.name.removeprefix(AUTOGRAD) for each in cost.operators if not each.within] or [
         called_name(each.name) for each in cost.callees
     ]
     mostly = tuple(dict.fromkeys(named))[:_MOSTLY] if not exact else ()

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from torchlint.profile.agree import Agreement, Disagreement
+from torchlint.profile.definitions import MODULE
 from torchlint.profile.join import Group
 from torchlint.profile.report import Report, Spot
-from torchlint.profile.words import basis, effects, frequency, headline, places, remedy, time, what
+from torchlint.profile.words import basis, effects, frequency, headline, places, remedy, sentence, time, what
 from torchlint.report.cost import number, percent
 from torchlint.report.escape import visible
 from torchlint.report.explain import Pen
@@ -45,6 +46,8 @@ def as_text(report: Report, top: int, *, color: bool, unicode: bool, width: int)
         drawn = [line for part in section for line in (pen.lines(part) if part else [""])]
         lines += ["", *drawn] if drawn else []
     lines += ["", *pen.lines(Text(summary(report), "bold"))]
+    if report.groups:
+        lines += pen.lines(Text(f"Costliest: {visible(sentence(report.groups[0]))}"))
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -135,11 +138,16 @@ def _spots(report: Report, top: int) -> Iterator[Text | Table]:
 
 
 def _spot(spot: Spot) -> Text:
-    text = Text(f"{visible(spot.path)}:{spot.row} {visible(spot.function)}{APART if spot.rest else ''}")
+    text = Text(f"{visible(spot.path)}:{spot.row} {visible(function_of(spot))}{APART if spot.rest else ''}")
     told = [", ".join(map(visible, spot.mostly)), effects(spot.copies, spot.syncs, spot.launches)]
     for words in filter(None, told if not spot.exact else ()):
         text.append(f"\n{words}", QUIET)
     return text
+
+
+def function_of(spot: Spot) -> str:
+    """The function of a spot in words."""
+    return "module level, with imports" if spot.function == MODULE else spot.function
 
 
 def _idle(report: Report, top: int) -> Iterator[Text]:

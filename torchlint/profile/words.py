@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import MappingProxyType
 
+from torchlint.profile.definitions import MODULE
 from torchlint.profile.join import Group
 from torchlint.profile.model import Profile
 from torchlint.profile.pace import Pace
-from torchlint.report.cost import duration
+from torchlint.report.cost import duration, percent
 from torchlint.report.summary import count
 from torchlint.rule import Basis, Finding, Frequency
 from torchlint.rule.finding import Applicability
 
 _MOST_ROWS = 6
+_ABSENT = MappingProxyType(
+    {
+        Basis.NEVER: "never ran",
+        Basis.UNSEEN: "not seen in the profile",
+        Basis.ELSEWHERE: "costs time elsewhere",
+    }
+)
 
 
 def time(microseconds: float) -> str:
@@ -41,8 +50,19 @@ def headline(profile: Profile, pace: Pace, files: int) -> str:
 def what(group: Group) -> str:
     """``63 checks in Extractor.forward``."""
     size = len(group.findings)
-    where = "at module level" if group.function == "<module>" else f"in {group.function}"
+    where = "at module level" if group.function == MODULE else f"in {group.function}"
     return f"{size} {group.nouns[size > 1]} {where}"
+
+
+def sentence(group: Group) -> str:
+    """``18% of the time: 63 checks in Extractor.forward, extractor.py:41 …: check only when ...``."""
+    first, *more = group.rows
+    kind = group.measured.basis
+    bound = "up to " if kind is Basis.FUNCTION else ""
+    share = _ABSENT.get(kind) or f"{bound}{percent(group.measured.share)} of the time"
+    guess = " (a guess)" if kind is Basis.GUESS else ""
+    fix = next((f": {finding.fix.message}" for finding in group.findings if finding.fix is not None), "")
+    return f"{share}{guess}: {what(group)}, {group.path}:{first}{' ...' if more else ''}{fix}"
 
 
 def places(group: Group) -> str:

@@ -14,7 +14,7 @@ from torchlint.rule.finding import (
     PlainFix,
     Position,
 )
-from torchlint.rule.flow import Average, Network, Run, Use
+from torchlint.rule.flow import EVERY_USE, Average, Network, Run, Use
 from torchlint.rule.frequency import Frequency, Hop, Hotness
 from torchlint.rule.loop import Loop, Picked, Row
 from torchlint.rule.site import CallSite, Link, Site
@@ -25,6 +25,7 @@ API_VERSION = 1
 
 __all__ = [
     "API_VERSION",
+    "EVERY_USE",
     "UNKNOWN",
     "Applicability",
     "Average",

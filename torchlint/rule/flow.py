@@ -31,6 +31,10 @@ class Use(enum.Enum):
     PASSED = "handed to code that is not known"
 
 
+EVERY_USE = frozenset(Use)
+"""All ends that there are."""
+
+
 @dataclass(frozen=True, slots=True)
 class Network:
     """What is known of a module.

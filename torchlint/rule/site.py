@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from torchlint.late import dataclass
+from torchlint.rule.flow import EVERY_USE
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -153,14 +154,17 @@ class Site(Protocol):
     def recompiles(self) -> Changing | None:
         """Of an attribute, whether compiled code reads it as an integer of a module that hot code changes."""
 
-    def uses(self, node: cst.CSTNode) -> frozenset[Use]:
+    def uses(self, node: cst.CSTNode, within: frozenset[Use] = EVERY_USE) -> frozenset[Use]:
         """Where the value of an expression goes: all ends it comes to; empty where nobody uses it.
+
+        ``within``: the ends that a rule allows. It is followed no further once it comes to another one, and what is
+        given then holds that one, but perhaps not all.
 
         Followed through names, arithmetic, containers, calls of project functions, returns to known callers and
         attributes that are read. A tensor that is read back (``.item()``, ``.numpy()``) ends there in ``READ``.
         """
 
-    def graph_uses(self, node: cst.CSTNode) -> frozenset[Use]:
+    def graph_uses(self, node: cst.CSTNode, within: frozenset[Use] = EVERY_USE) -> frozenset[Use]:
         """Where the autograd graph of a tensor goes: like ``uses``, but it ends where the graph does."""
 
     def copies(self, node: cst.CSTNode) -> bool:

@@ -1,9 +1,9 @@
-"""What a run found out, for people: a table of the fixes, what was measured, and why fixes were rejected."""
+"""What a run found out, for people: a list of the fixes, what was measured, and why fixes were rejected."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from itertools import groupby
 
 from rich.text import Text
 
@@ -15,20 +15,17 @@ from torchlint.report.summary import count
 from torchlint.verify.metric import Gain, Verdict
 from torchlint.verify.result import Status, Tried, Verified
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
 _STYLES = {Status.KEPT: "green", Status.REJECTED: "bold red"}
 _VERDICTS = {Verdict.BETTER: "green", Verdict.WORSE: "bold red"}
 
 
 def as_text(verified: Verified, metric: str, written: int, *, color: bool, unicode: bool, width: int) -> str:
-    """The table and what there is to say below it; no line is wider than ``width`` cells, but for what was printed.
+    """The list and what there is to say below it; no line is wider than ``width`` cells, but for what was printed.
 
     ``metric`` is what was measured, as the user gave it, ``written`` how many files were.
     """
     pen = Pen(color, UNICODE if unicode else ASCII, width)
-    lines = pen.lines(_table(verified)) if verified.fixes else []
+    lines = [line for text in _listing(verified) for line in pen.lines(text)]
     for number, fix in enumerate(verified.fixes, 1):
         if fix.status is Status.REJECTED:
             lines += ["", *_rejection(number, fix, pen)]
@@ -49,20 +46,25 @@ def summary(verified: Verified, written: int) -> str:
     return f"{', '.join(parts)}{files}. The command ran {verified.runs} times, {verified.seconds:.3g} s without fixes."
 
 
-def _table(verified: Verified) -> Table:
-    from rich.table import Table
+def _listing(verified: Verified) -> Iterator[Text]:
+    """A row for each fix, below the name of its file."""
+    numbered = list(enumerate(verified.fixes, 1))
+    wide = max((len(_where(fix)) for fix in verified.fixes), default=0)
+    names = max((len(fix.finding.name) for fix in verified.fixes), default=0)
+    for path, group in groupby(numbered, lambda each: each[1].finding.path):
+        yield Text(visible(path), "bold")
+        for number, fix in group:
+            yield Text.assemble(
+                (f"{number:{len(str(len(numbered))) + 1}}  ", QUIET),
+                f"{_where(fix):{wide}}  ",
+                (fix.finding.code, LABEL),
+                f" {fix.finding.name:{names}}  ",
+                (fix.status.value, _STYLES[fix.status]),
+            )
 
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style=QUIET)
-    table.add_column("", justify="right")
-    table.add_column("Fix", overflow="fold")
-    table.add_column("At", overflow="fold")
-    table.add_column("", overflow="fold")
-    for number, fix in enumerate(verified.fixes, 1):
-        finding = fix.finding
-        place = f"{visible(finding.path)}:{fix.place.row}:{fix.place.column}"
-        name = Text.assemble((finding.code, LABEL), f" {finding.name}")
-        table.add_row(Text(str(number), QUIET), name, Text(place), Text(fix.status.value, _STYLES[fix.status]))
-    return table
+
+def _where(fix: Tried) -> str:
+    return f"{fix.place.row}:{fix.place.column}"
 
 
 def _rejection(number: int, fix: Tried, pen: Pen) -> Iterator[str]:

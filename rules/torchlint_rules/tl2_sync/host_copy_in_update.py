@@ -11,6 +11,7 @@ _COPIES = frozenset({"cpu", "numpy"})
 _MOVES = frozenset({"cpu", "to"})
 _SAME = frozenset({"cpu", "to", "detach", "clone"})
 _FURTHER = frozenset({"item", "numpy", "tolist"})
+_RECORDING = frozenset({"append", "extend"})
 _ENDS = frozenset({Use.LOGGED, Use.REPORTED, Use.RETURNED, Use.PASSED, Use.STORED})
 
 _MESSAGE = (
@@ -114,10 +115,18 @@ class HostCopyInUpdate(Rule):
             return
         what = _copy(site, call)
         if what and not site.copying():
-            uses = site.uses(call)
-            # What code that acts gives back is acted upon; what an update gives back are its metrics.
-            if Use.LOGGED in uses and uses <= _ENDS and not (Use.RETURNED in uses and site.acting()):
+            uses = site.uses(call, _ENDS)
+            # What code that acts gives back is acted upon, unless it is kept: metrics are, and updates give them back.
+            acted_upon = Use.RETURNED in uses and site.acting() and not _recorded(site, call)
+            if Use.LOGGED in uses and uses <= _ENDS and not acted_upon:
                 yield Report(call, _MESSAGE.format(what=what))
+
+
+def _recorded(site: Site, call: cst.Call) -> bool:
+    """Whether a copy is put into a container at once: ``self.values.extend(value.cpu().numpy())``."""
+    taker = site.parent(call)
+    func = taker.func if isinstance(taker, cst.Call) else None
+    return isinstance(func, cst.Attribute) and func.attr.value in _RECORDING
 
 
 def _copy(site: Site, call: cst.Call) -> str:

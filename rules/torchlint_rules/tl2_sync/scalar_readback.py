@@ -11,6 +11,7 @@ _NUMBERS = frozenset({"builtins.float", "builtins.int"})
 _TO_HOST = frozenset({"cpu", "to", "detach"})
 _ELSEWHERE = frozenset({Use.RETURNED, Use.PASSED, Use.STORED})
 _ENOUGH = frozenset({Use.LOGGED, Use.REPORTED, Use.TENSOR})
+_ALLOWED = _ENOUGH | _ELSEWHERE
 
 _MESSAGE = "`{what}` waits for the device, {why} (on CUDA; not measured here); {better}"
 _SHARED = "; {count} such reads in this function, `torch.stack([...]).tolist()` would be one"
@@ -120,8 +121,8 @@ class ScalarReadback(Rule):
         read = _read(site, call)
         if read is None or not _on_device(site, read[1]):
             return
-        uses = site.uses(call)
-        if uses <= _ENOUGH | _ELSEWHERE and (not uses or uses & _ENOUGH):
+        uses = site.uses(call, _ALLOWED)
+        if uses <= _ALLOWED and (not uses or uses & _ENOUGH):
             why, better = _advice(uses)
             yield Report(call, _MESSAGE.format(what=read[0], why=why, better=better), shared=_SHARED)
 

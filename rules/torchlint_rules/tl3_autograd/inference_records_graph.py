@@ -134,7 +134,7 @@ def _dead(site: Site, call: cst.Call) -> bool:
     run = site.run(call)
     if run is None or run.returned or run.keeps or run.differentiates or site.has_graph(call) is not True:
         return False
-    return site.graph_uses(call) <= _UNUSED and bool(site.uses(call))
+    return site.graph_uses(call, _UNUSED) <= _UNUSED and bool(site.uses(call, frozenset()))
 
 
 def _fix(site: Site, call: cst.Call) -> Fix | None:
@@ -148,7 +148,7 @@ def _fix(site: Site, call: cst.Call) -> Fix | None:
     if site.leaves_as_data() and not site.reaches(_GRADIENTS):
         return Fix(f"add `@{guard}`", (), may_change=changes, imports=imports, decorators=(guard,))
     value = _assigned(site, call)
-    if value is None or not (value is call or site.graph_uses(value) <= _UNUSED):
+    if value is None or not (value is call or site.graph_uses(value, _UNUSED) <= _UNUSED):
         return None
     assumes = "" if site.value(value).is_data else _AHEAD
     return Fix(f"put it into `with {guard}:`", (), may_change=changes, assumes=assumes, imports=imports, within=guard)

@@ -138,7 +138,7 @@ def _copied(site: Site, call: cst.Call) -> bool:
         return False
     network = site.network(call.func)
     target = network.target and not network.trained
-    return (target or site.has_graph(call, trained=True) is False) and bool(site.uses(call))
+    return (target or site.has_graph(call, trained=True) is False) and bool(site.uses(call, frozenset()))
 
 
 def _fix(site: Site, call: cst.Call, *, detached: bool) -> Fix | None:
@@ -150,7 +150,7 @@ def _fix(site: Site, call: cst.Call, *, detached: bool) -> Fix | None:
     above = site.parent(value)
     while above is not None and not isinstance(above, (cst.Assign, cst.AnnAssign, cst.Return)):
         value, above = above, site.parent(above)
-    if above is None or (site.has_graph(value, trained=True) and not site.graph_uses(value) <= _ENDS):
+    if above is None or (site.has_graph(value, trained=True) and not site.graph_uses(value, _ENDS) <= _ENDS):
         return None
     run = site.run(call)
     torch, imports = module_for(site, "torch", "torch")

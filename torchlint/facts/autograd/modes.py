@@ -45,7 +45,7 @@ class Modes:
     _solver: Solver[Scope, Mode] = field(init=False)
     _needs: Solver[Scope, bool] = field(init=False)
     _local: dict[ast.AST, Mode | None] = field(default_factory=dict)
-    _handed: dict[FileFacts, dict[str, list[ast.expr]]] = field(default_factory=dict)
+    _handed: dict[frozenset[str], dict[str, list[tuple[FileFacts, ast.expr]]]] = field(default_factory=dict)
     _switched: dict[frozenset[str], bool] = field(default_factory=dict)
     _setters: dict[Scope, set[ast.Call]] = field(default_factory=dict)
 
@@ -242,26 +242,24 @@ class Modes:
 
     def _references(self, function: Scope) -> Iterator[tuple[FileFacts, ast.expr]]:
         """Where a function is an argument of a call into a library: ``Process(target=f)``, ``fire.Fire(f)``."""
-        for path in sorted(self.graph.groups[function.file.path]):
-            facts = self.project.files[path]
-            for node in self._arguments(facts).get(function.name, ()):
-                if self._name(facts, node) == function.dotted:
-                    yield facts, node
+        for facts, node in self._arguments(self.graph.groups[function.file.path]).get(function.name, ()):
+            if self._name(facts, node) == function.dotted:
+                yield facts, node
 
-    def _arguments(self, facts: FileFacts) -> dict[str, list[ast.expr]]:
-        """By name, what a file hands to calls that reach nothing of the project."""
-        found = self._handed.get(facts)
+    def _arguments(self, group: frozenset[str]) -> dict[str, list[tuple[FileFacts, ast.expr]]]:
+        """By name, what connected files hand to calls that reach nothing of the project."""
+        found = self._handed.get(group)
         if found is None:
-            found = self._handed[facts] = {}
-            for scope in facts.scopes:
-                for call in scope.calls:
+            found = self._handed[group] = {}
+            for facts in (self.project.files[path] for path in sorted(group)):
+                for call in (call for scope in facts.scopes for call in scope.calls):
                     if call in self.graph.callees or self._name(facts, call.func) in _OFF:
                         continue
                     for part in [*call.args, *(keyword.value for keyword in call.keywords)]:
                         if isinstance(part, ast.Name):
-                            found.setdefault(part.id, []).append(part)
+                            found.setdefault(part.id, []).append((facts, part))
                         elif isinstance(part, ast.Attribute):
-                            found.setdefault(part.attr, []).append(part)
+                            found.setdefault(part.attr, []).append((facts, part))
         return found
 
     # functions that cannot run without a graph ----------------------------------------------------------------------

@@ -182,6 +182,7 @@ class _Resolver:
         self.names = _callable_names(project)
         self.linked = False
         self.switched: dict[FileFacts, frozenset[str]] = {}
+        self.closed: dict[Scope, bool] = {}
 
     def first_round(self) -> list[tuple[FileFacts, ast.Call]]:
         pending = []
@@ -402,9 +403,13 @@ class _Resolver:
 
     def _is_closed(self, cls: Scope) -> bool:
         """Whether all ancestors of a class are known."""
-        bases = list(self.project.bases(cls))
-        known = all(base in self.project.classes or base in _BARE for base in bases)
-        return known and isinstance(cls.node, ast.ClassDef) and len(cls.node.bases) == len(bases)
+        found = self.closed.get(cls)
+        if found is None:
+            bases = list(self.project.bases(cls))
+            known = all(base in self.project.classes or base in _BARE for base in bases)
+            whole = isinstance(cls.node, ast.ClassDef) and len(cls.node.bases) == len(bases)
+            found = self.closed[cls] = known and whole
+        return found
 
     def _topmost(self, method: Scope) -> Scope:
         """The method of the farthest ancestor that a method overrides, itself where it overrides none."""

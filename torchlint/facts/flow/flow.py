@@ -17,7 +17,7 @@ from torchlint.facts.flow.spots import Carrier, Next, Spot, iterated, key_of, pi
 from torchlint.facts.flow.store import Ground, fields_of
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
-from torchlint.rule import Kind, Use
+from torchlint.rule import EVERY_USE, Kind, Use
 
 _MOST = 3000
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp)
@@ -46,19 +46,19 @@ class Flow:
         self._data = _Steps(ground, Data(ground, self.seldom))
         self._graph = _Steps(ground, Graph(ground, self.records))
 
-    def uses(self, facts: FileFacts, node: ast.expr) -> frozenset[Use]:
-        """All ends that the value of an expression comes to."""
-        return self._data.ends(Spot(facts, node))
+    def uses(self, facts: FileFacts, node: ast.expr, within: frozenset[Use] = EVERY_USE) -> frozenset[Use]:
+        """All ends that the value of an expression comes to; or some, one of them not ``within`` what is allowed."""
+        return self._data.ends(Spot(facts, node), within)
 
-    def graph_uses(self, facts: FileFacts, node: ast.expr) -> frozenset[Use]:
-        """All ends that the autograd graph of a tensor comes to."""
-        return self._graph.ends(Spot(facts, node))
+    def graph_uses(self, facts: FileFacts, node: ast.expr, within: frozenset[Use] = EVERY_USE) -> frozenset[Use]:
+        """All ends that the autograd graph of a tensor comes to; or some, one of them not ``within`` the allowed."""
+        return self._graph.ends(Spot(facts, node), within)
 
     def differentiated(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether ``backward()`` runs through what a name or attribute holds, wherever else that is read."""
         if isinstance(node, ast.Attribute) and not self.values.of(facts, node.value).name:
             return False  # it may be an attribute of anything
-        return Use.BACKWARD in self._graph.ends(Spot(facts, node, put=True))
+        return Use.BACKWARD in self._graph.ends(Spot(facts, node, put=True), EVERY_USE - {Use.BACKWARD})
 
 
 class _Steps:
@@ -71,14 +71,19 @@ class _Steps:
         self._found: dict[Spot, frozenset[Use]] = {}
         self._after: dict[Spot, tuple[Spot | Use, ...]] = {}
 
-    def ends(self, start: Spot) -> frozenset[Use]:
-        """All ends of a value; one that goes too many ways is handed to code that is not known."""
+    def ends(self, start: Spot, within: frozenset[Use]) -> frozenset[Use]:
+        """All ends of a value; one that goes too many ways is handed to code that is not known.
+
+        It is followed no further once it comes to an end that is not ``within`` the allowed.
+        """
         found = self._found.get(start)
         if found is None:
-            found = self._found[start] = self._followed(start)
+            found = self._followed(start, within)
+            if found <= within:
+                self._found[start] = found
         return found
 
-    def _followed(self, start: Spot) -> frozenset[Use]:
+    def _followed(self, start: Spot, within: frozenset[Use]) -> frozenset[Use]:
         todo, seen, found = [start], {start}, set[Use]()
         while todo:
             spot = todo.pop()
@@ -88,6 +93,8 @@ class _Steps:
             for after in ways:
                 if isinstance(after, Use):
                     found.add(after)
+                    if after not in within:
+                        return frozenset(found)
                 elif after.deep:
                     found.add(Use.COLLECTED)
                 elif after not in seen:
