@@ -44,6 +44,8 @@ CHANGED = "stable-baselines3==2.9.2/stable_baselines3/common/utils.py"
 FOUND = "pfrl==0.4.0/pfrl/agents/trpo.py"
 PLAIN = "pfrl==0.4.0/pfrl/experiments/evaluation_hooks.py"
 OURS = "torchlint"
+# The one that Python brings along may be old, and write scripts that import more than they need.
+PIP = "pip==26.3"
 # Times of modification must have settled before anybody trusts them.
 SETTLED = 2.5
 
@@ -108,12 +110,13 @@ def environment(linter: Linter, cache: Path) -> Path:
     """The folder of executables of a linter's own virtual environment; torchlint is installed anew each time."""
     folder = cache / "venvs" / linter.requirement if linter.name != OURS else cache / "venvs" / OURS
     python = folder / "bin" / "python"
-    stamp = folder / "made"
+    stamp = folder / f"made with {PIP}"
     if linter.name != OURS and stamp.exists():
         return folder / "bin"
     print(f"installing {linter.name} ...", file=sys.stderr)
     if not stamp.exists():
         call(sys.executable, "-m", "venv", "--clear", folder)
+        call(python, "-m", "pip", "install", "--quiet", PIP)
     call(python, "-m", "pip", "install", "--quiet", linter.requirement)
     if linter.name == OURS:
         call(python, "-m", "pip", "install", "--quiet", "--force-reinstall", "--no-deps", linter.requirement)

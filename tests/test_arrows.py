@@ -17,10 +17,14 @@ FUNCTION_LINES = 60
 # The modules that may catch everything, once: around the work on a file, and around the import of a rule package.
 CALLS_OTHERS = ("torchlint.engine.mishap", "torchlint.engine.packages")
 
+# What every part may import: it knows nothing of torchlint.
+EVERYBODYS = ("torchlint.late",)
+
 # Prefixes of the modules of ours that each part may import, besides its own. Settings reach the parts below as a value.
 ALLOWED = {
     "torchlint": (),
     "torchlint.__main__": ("torchlint.cli",),
+    "torchlint.late": (),
     "torchlint.cst": (),
     "torchlint.rule": ("torchlint.cst",),
     "torchlint.cache": (),
@@ -183,7 +187,7 @@ def mutations(tree: ast.Module) -> Iterator[ast.AST]:
 def test_imports_follow_the_arrows(module: str) -> None:
     """A part imports only itself and the parts below it."""
     part = part_of(module)
-    allowed = (*ALLOWED[part], *(() if part == "torchlint" else (part,)))
+    allowed = (*EVERYBODYS, *ALLOWED[part], *(() if part == "torchlint" else (part,)))
     path = MODULES[module].relative_to(ROOT).as_posix()
     wrong = [
         f"{path}:{line} imports {name}"
@@ -191,6 +195,18 @@ def test_imports_follow_the_arrows(module: str) -> None:
         if not any(is_under(name, prefix) for prefix in allowed)
     ]
     assert wrong == []
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name.split(".")[0] == "torchlint"])
+def test_data_classes_have_late_methods(module: str) -> None:
+    """Where every run pays for what is imported, ``dataclass`` is ours; rules are imported when they have a site."""
+    theirs = {
+        alias.name
+        for node in ast.walk(TREES[module])
+        if isinstance(node, ast.ImportFrom) and node.module == "dataclasses"
+        for alias in node.names
+    }
+    assert module == "torchlint.late" or "dataclass" not in theirs
 
 
 @pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("torchlint_rules.")])

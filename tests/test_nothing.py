@@ -54,6 +54,8 @@ ANSWERED = [
     ({"a_py": "", "b__c_py": ""}, ["b"]),
     ({"a_py": "", "build__c_py": "import torch\n"}, []),
     ({"pyproject_toml": "[project]\n", "a_py": "", "b__c_py": ""}, ["b"]),
+    ({".gitignore": "a.py\n", **ALONE}, ["a.py"]),
+    ({".gitignore": "b\n", "pyproject_toml": "[project]\n", "b__.gitignore": "", "b__c_py": "", **ALONE}, ["b/c.py"]),
 ]
 LEFT = [
     ({"a_py": "import torch\n"}, []),
@@ -64,6 +66,8 @@ LEFT = [
     ({"b__torchlint_toml": "", **ALONE}, []),
     ({".gitignore": "a.py\n", **ALONE}, []),
     ({"b__.gitignore": "", **ALONE}, []),
+    ({".gitignore": "", "b__c_py": "", **ALONE}, ["a.py", "b"]),
+    ({".gitignore": "b\n", "pyproject_toml": "[project]\n", "b__c_py": "import torch\n", **ALONE}, ["a.py"]),
     (ALONE, ["--output-format", "json"]),
     (ALONE, ["--select", "TL1"]),
     (ALONE, ["--select", "nonsense"]),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
+
 import pytest
 from test_hotness import frequencies
 
@@ -128,3 +130,22 @@ def test_modules_of_frameworks() -> None:
     assert is_external_module("torchrl.objectives.SACLoss")
     assert not is_external_module("pydantic.BaseModel")
     assert not is_external_module("stable_baselines3.common.callbacks.BaseCallback")
+
+
+PIECES = ["", "a", "Env", "Vec", "agents.", "agents.torch.", "Wrapper", "PPO", "Policy", "rllib.models.torch."]
+
+
+def patterns():
+    """All patterns of the table."""
+    for protocol in protocols._table():
+        yield from (pattern for role in protocol["roles"] for pattern in role["classes"])
+        yield from (pattern for entry in protocol.get("given", ()) for pattern in entry["calls"])
+
+
+@pytest.mark.parametrize("pattern", [*sorted(set(patterns())), "", "*", "**", "a*a", "*a*", "*Env*Vec*", "Vec*Vec*"])
+def test_patterns_mean_what_they_mean_to_a_shell(pattern):
+    assert not set("?[]") & set(pattern)
+    bare = pattern.replace("*", "")
+    names = {one + other + third for one in [*PIECES, bare] for other in [*PIECES, bare] for third in PIECES}
+    for name in names:
+        assert protocols._matches(name, pattern) == fnmatchcase(name, pattern), name

@@ -1,10 +1,12 @@
+import ast
 from pathlib import Path
 
 import pytest
 
 from torchlint.rule import Finding, Level, Position
+from torchlint.sources import suppress
 from torchlint.sources.decode import decode
-from torchlint.sources.suppress import marks, suppressions
+from torchlint.sources.suppress import marks, silencing, suppressions
 
 
 def finding(row, code="TL101", name="legacy-tensor-constructor", rows=None):
@@ -14,7 +16,10 @@ def finding(row, code="TL101", name="legacy-tensor-constructor", rows=None):
 
 def covered(text, *args, **kwargs):
     source = decode(text.encode(), Path("/project/a.py"), "a.py")
-    return suppressions(source).covers(finding(*args, **kwargs))
+    found = finding(*args, **kwargs)
+    silenced = suppressions(source).covers(found)
+    assert silencing(source)(found) == silenced
+    return silenced
 
 
 @pytest.mark.parametrize(
@@ -212,3 +217,52 @@ class A:
     source = decode(text.encode(), Path("/project/a.py"), "a.py")
     assert marks(source) == {1: "cold", 9: "hot", 14: "cold"}
     assert marks(decode(b"def f(  # torchlint: hot\n", Path("/project/a.py"), "a.py")) == {}
+
+
+GOING_ON = """x = f(
+    1,  # noqa
+    2,
+)
+y = 1; z = '''
+'''  # noqa
+a = 2; \\
+    b = 3  # noqa: TL101
+if x: c = '''
+'''  # noqa
+d = f('''
+''')  # NOQA
+# noqa
+e = 4
+
+f = 5  # no mark
+"""
+
+
+def test_comments_are_read_wherever_one_may_silence_a_finding():
+    """The shorter way and the longer one agree on every run of rows of a text with all kinds of them."""
+    source = decode(GOING_ON.encode(), Path("/project/a.py"), "a.py")
+    rows = range(1, GOING_ON.count("\n") + 1)
+    silenced, shorter = suppressions(source), silencing(source)
+    agreed = set()
+    for first in rows:
+        for last in range(first, len(rows) + 1):
+            for row in range(first, last + 1):
+                found = finding(row, rows=(first, last))
+                if ends_a_statement(last):
+                    assert shorter(found) == silenced.covers(found), (first, last, row)
+                    agreed.add(shorter(found))
+    assert agreed == {True, False}
+
+
+def ends_a_statement(row):
+    """Whether a statement of ``GOING_ON`` ends on a row."""
+    return any(node.end_lineno == row for node in ast.walk(ast.parse(GOING_ON)) if isinstance(node, ast.stmt))
+
+
+def test_comments_are_not_read_for_findings_far_from_them(monkeypatch):
+    source = decode(b"x = 1  # noqa\ny = 2\n", Path("/project/a.py"), "a.py")
+    read = []
+    monkeypatch.setattr(suppress, "read_tokens", read.append)
+    assert not silencing(source)(finding(2)) and not read
+    silencing(source)(finding(1))
+    assert read == [source.text]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchlint.bench.fixed import Fixed
 from torchlint.bench.hostile import Variant, variants
 from torchlint.bench.observe import Observation, differences, observe
 from torchlint.bench.program import build, ordinary, seed
+from torchlint.late import dataclass
 from torchlint.rule import Change, Example, Rule
 
 ORDINARY = "ordinary"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 from torchlint.engine.rules import home_of
 from torchlint.engine.run import check
+from torchlint.late import dataclass
 from torchlint.rule import Change, Example, Rule
 from torchlint.settings.model import Settings
 from torchlint.sources.decode import decode

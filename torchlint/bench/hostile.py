@@ -6,12 +6,13 @@ One generator for all rules: a rule states the kind of its inputs and cannot cho
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import torch
 
 from torchlint.bench.program import make
+from torchlint.late import dataclass
 from torchlint.rule import Input, Kind
 
 _DTYPES = ("float64", "float32", "float16", "int64", "int32", "uint8", "bool")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import gc
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from torchlint.bench.program import Program
 from torchlint.bench.result import Figure
+from torchlint.late import dataclass
 
 _BLOCK_SECONDS = 0.02
 _WARM_UP_BLOCKS = 2

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -13,6 +12,7 @@ import torch
 from torchlint.bench.agree import Difference, difference
 from torchlint.bench.caught import Caught
 from torchlint.bench.program import Program, seed
+from torchlint.late import dataclass
 from torchlint.rule import Change
 
 _NAMED = {Difference.ROUNDING: Change.ROUNDING, Difference.ZERO: Change.NONFINITE}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from html import escape
 
+from torchlint.late import dataclass
 from torchlint.report.cost import duration, factor
 
 _WIDTH = 900

@@ -5,8 +5,9 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, field, fields
 
+from torchlint.late import dataclass
 from torchlint.rule import Cost, Example
 
 SCHEMA = 1

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from torchlint.bench.host import processor
 from torchlint.bench.result import BrokenResultsError, Results, Row, Status, from_json, to_json
 from torchlint.cache.key import data_folder
+from torchlint.late import dataclass
 from torchlint.rule import Cost
 
 DEVICES = ("cpu", "cuda")

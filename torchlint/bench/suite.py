@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 
@@ -18,6 +18,7 @@ from torchlint.bench.fixed import Fixed, UnfixableError, fixed
 from torchlint.bench.measure import measure, summarise
 from torchlint.bench.program import build
 from torchlint.bench.result import Pair, Row, Status, size_of
+from torchlint.late import dataclass
 from torchlint.rule import Example, Rule
 
 

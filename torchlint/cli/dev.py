@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -15,6 +14,7 @@ import click
 from torchlint.cli import OK, skeleton
 from torchlint.cli.nearest import Group
 from torchlint.cli.output import write
+from torchlint.late import dataclass
 
 _CODE = re.compile(r"[A-Z]{2,}\d{3}")
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")

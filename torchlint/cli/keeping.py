@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -20,6 +20,7 @@ from torchlint.cache.world import LOOKED_FOR, World, around, content
 from torchlint.cli.output import complain
 from torchlint.engine.memory import Memory, key_of
 from torchlint.engine.packages import installed_folders
+from torchlint.late import dataclass
 from torchlint.settings.target import DECLARING
 
 if TYPE_CHECKING:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchlint.cli.failure import Failure
 from torchlint.cli.output import complain
+from torchlint.late import dataclass
 from torchlint.profile.attribute import attribute
 from torchlint.profile.elsewhere import elsewhere
 from torchlint.profile.errors import ProfileError

@@ -17,7 +17,7 @@ from torchlint.sources.wide import is_wide
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 # Without it a file is of no interest to any rule of the default set; a test holds the rules to it.
 WORD = b"torch"
@@ -63,10 +63,12 @@ def _files(paths: tuple[str, ...], isolated: bool) -> set[str]:
             raise _DoubtError
         _refuse_settings(absolute, isolated)
         if os.path.isdir(path):
-            wanted |= _below(absolute)
+            _refuse_patterns(absolute)
+            wanted |= _below(absolute, LOOKED_FOR)
         else:
             wanted.add(absolute)
-    project = _below(root) if holds(root, (*PROJECT, *SETTINGS)) else _beside(wanted)
+    # Patterns of git can only make the project smaller, and a file that is given is linted whatever they say.
+    project = _below(root, SETTINGS_FILES) if holds(root, (*PROJECT, *SETTINGS)) else _beside(wanted)
     for file in wanted | project:
         with open_file(file) as stream:
             text = stream.read()
@@ -76,10 +78,8 @@ def _files(paths: tuple[str, ...], isolated: bool) -> set[str]:
 
 
 def _refuse_settings(path: str, isolated: bool) -> None:
-    """Raise where settings or patterns of git may hold for a path."""
+    """Raise where settings may hold for a path."""
     for folder in (path, *folders_above(path)):
-        if os.path.exists(os.path.join(folder, ".gitignore")):
-            raise _DoubtError
         for name in () if isolated else SETTINGS_FILES:
             file = os.path.join(folder, name)
             if os.path.exists(file):
@@ -88,8 +88,14 @@ def _refuse_settings(path: str, isolated: bool) -> None:
                         raise _DoubtError
 
 
-def _below(folder: str) -> set[str]:
-    """All files below a folder that a run looks at."""
+def _refuse_patterns(folder: str) -> None:
+    """Raise where patterns of git may hold for what is in a folder."""
+    if any(os.path.exists(os.path.join(place, ".gitignore")) for place in (folder, *folders_above(folder))):
+        raise _DoubtError
+
+
+def _below(folder: str, doubtful: Sequence[str]) -> set[str]:
+    """All files below a folder that a run looks at, or more; none of the ``doubtful`` names may be among them."""
     found: set[str] = set()
     waiting = [folder]
     while waiting:
@@ -97,7 +103,7 @@ def _below(folder: str) -> set[str]:
             for entry in scan:
                 if entry.name in DEFAULT_EXCLUDE:
                     continue
-                if entry.name in LOOKED_FOR and entry.path != os.path.join(folder, "pyproject.toml"):
+                if entry.name in doubtful and entry.path != os.path.join(folder, "pyproject.toml"):
                     raise _DoubtError
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append(entry.path)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import dataclasses
 import enum
 import os
-import shlex
 import sys
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
@@ -16,6 +14,7 @@ from torchlint import __version__
 from torchlint.cli.output import append_file, complain, own_costs, write, write_file
 from torchlint.cli.terminal import Look, look_of, write_bytes
 from torchlint.engine.result import Problem, Result
+from torchlint.late import dataclass
 from torchlint.report.context import Context
 from torchlint.report.escape import defused, visible
 from torchlint.report.formats import DESCRIBE_RULES, FOR_PEOPLE, renderer
@@ -87,6 +86,8 @@ class Printer:
             if problem.code:
                 words[2:2] = ["--select", problem.code]
             words[2:2] = ["--verbose", *(["--diff", "--unsafe-fixes"] if problem.fixing else [])]
+            import shlex
+
             complain(f"this is a bug of torchlint; please report it with what this prints: {shlex.join(words)}")
 
     def _remark(self, result: Result) -> None:

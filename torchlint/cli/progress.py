@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import threading
 
 _PATIENCE = 1.0
 _ERASE = "\r\x1b[K"
@@ -20,6 +23,8 @@ def waiting(doing: str) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
+    import threading  # which plain output has no need of
+
     done = threading.Event()
     thread = threading.Thread(target=_tell, args=(doing, done), daemon=True)
     thread.start()

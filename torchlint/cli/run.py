@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from torchlint.cli.printing import Printer, Volume
 from torchlint.cli.progress import waiting
 from torchlint.cli.terminal import look_of, write_bytes
 from torchlint.engine.result import NoCodeError, Result, UnusableError
+from torchlint.late import dataclass
 from torchlint.report.escape import defused, visible
 from torchlint.rule import Level
 from torchlint.settings.model import Settings

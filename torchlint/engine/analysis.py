@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from torchlint.engine.limits import too_long_to_parse, too_much
 from torchlint.facts.autograd.attention import Attention
@@ -55,6 +55,7 @@ from torchlint.facts.state.queues import Queues
 from torchlint.facts.state.sequel import Sequel
 from torchlint.facts.values.host_only import HostOnly
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 from torchlint.rule import Value
 from torchlint.settings.model import Settings
 from torchlint.sources.lines import LineTable

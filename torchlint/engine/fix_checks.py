@@ -10,10 +10,10 @@ import tokenize
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from torchlint.facts.code.tree import walk
+from torchlint.late import dataclass
 from torchlint.rule import Edit
 from torchlint.sources.edits import apply_edits
 from torchlint.sources.lines import LineTable

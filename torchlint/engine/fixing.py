@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from torchlint.engine.fix_checks import BrokenFixError, Reading, check, read, without_unused_imports
 from torchlint.engine.lineage import Lineage, Origin
 from torchlint.engine.mishap import kept_going, mishap
 from torchlint.engine.result import Problem
+from torchlint.late import dataclass
 from torchlint.rule import Edit, Finding, PlainFix
 from torchlint.sources.edits import apply_edits, choose_edits
 from torchlint.sources.lines import LineTable

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchlint.engine.result import UnusableError
 from torchlint.engine.scope import Scope
+from torchlint.late import dataclass
 from torchlint.rule import Finding
 from torchlint.settings.model import Settings
 from torchlint.sources.text import Source

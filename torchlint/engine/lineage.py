@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import accumulate
 
 from torchlint.cache.digest import digest
+from torchlint.late import dataclass
 from torchlint.rule import Edit, Finding, Position
 from torchlint.sources.edits import dominant_newline, inserted
 from torchlint.sources.lines import LineTable

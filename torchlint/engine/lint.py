@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from torchlint.cache.digest import fingerprint
+from torchlint.cst import load
 from torchlint.engine.analysis import Analysis
 from torchlint.engine.insertion import with_lines
 from torchlint.engine.mishap import kept_going, mishap
@@ -15,6 +16,7 @@ from torchlint.engine.result import Problem
 from torchlint.engine.sites import Triggers
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.tree import children
+from torchlint.late import dataclass
 from torchlint.rule import Cost, Edit, Finding, Fix, PlainFix, Report, Rule
 from torchlint.rule.versions import Target
 from torchlint.sources.text import Source
@@ -59,6 +61,7 @@ class Linter:
     def _drafts(
         self, analysis: Analysis, facts: FileFacts, wanted: Iterable[tuple[ast.AST, list[Rule]]]
     ) -> Iterable[Draft]:
+        load()
         from torchlint.engine.pair import PairingError, pair
         from torchlint.engine.site import PairedSite
         from torchlint.engine.snippets import parse_statements

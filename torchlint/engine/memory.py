@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from torchlint.cache.digest import digest
 from torchlint.cache.pack import pack, unpack
 from torchlint.engine.codec import from_row, to_row
+from torchlint.late import dataclass
 from torchlint.rule import Finding
 
 # Findings of so many bytes of units that the last run did not meet are kept: other settings, other branches.

@@ -11,7 +11,6 @@ from torchlint.engine.result import NoCodeError
 from torchlint.rule import Finding, Hop
 from torchlint.rule.frequency import Why
 from torchlint.sources.decode import UndecodableError, read_any
-from torchlint.sources.notebook import place_in_cells, row_in_text
 from torchlint.sources.text import Source
 
 _SUFFIX = ".ipynb"
@@ -48,6 +47,8 @@ def row_of_cell(source: Source, name: str, cell: int, row: int) -> int:
     Raises:
         NoCodeError: there is no such row.
     """
+    from torchlint.sources.notebook import row_in_text
+
     found = row_in_text(source.text, cell, row)
     if found is None:
         raise NoCodeError(f"{name} has no line {row} in a code cell {cell}")
@@ -60,6 +61,8 @@ def by_cells(why: Why, sources: Mapping[str, Source]) -> Why:
     def told(hop: Hop) -> Hop:
         if not hop.path.endswith(2 * _SUFFIX):
             return hop
+        from torchlint.sources.notebook import place_in_cells
+
         number, row = place_in_cells(sources[hop.path].text, hop.row)
         return Hop(f"{outer_name(hop.path)}:cell {number}", row, hop.name)
 

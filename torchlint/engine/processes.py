@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import BinaryIO
 
 from torchlint.engine.codec import from_row, to_row
 from torchlint.engine.result import Problem
 from torchlint.engine.units import Unit
+from torchlint.late import dataclass
 from torchlint.rule import Finding
 
 # Bytes of source below which a second process costs more than it saves: about 0.3 s of work.
@@ -182,6 +181,8 @@ class _Child:
     def stop(self) -> None:
         """End the child if it has not ended."""
         if self.pid:
+            import signal
+
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
 

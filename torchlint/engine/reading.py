@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from torchlint.cache.digest import digest
@@ -13,6 +13,7 @@ from torchlint.engine.gate import imported, spread
 from torchlint.engine.limits import too_large
 from torchlint.engine.memory import Known, Memory
 from torchlint.engine.notebooks import notebook_code
+from torchlint.late import dataclass
 from torchlint.sources.decode import read_any
 from torchlint.sources.text import Source
 from torchlint.sources.wide import is_wide

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchlint.engine.analysis import Unparsed
 from torchlint.engine.memory import Known, Memory, key_of
 from torchlint.facts.hotness.roots import is_test
+from torchlint.late import dataclass
 from torchlint.rule import Finding
 from torchlint.settings.model import Settings
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from torchlint.late import dataclass
 from torchlint.rule import Finding, PlainFix
 from torchlint.sources.text import Source
 

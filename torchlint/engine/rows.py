@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
+from torchlint.late import dataclass
 from torchlint.sources.lines import LineTable
 
 

@@ -7,7 +7,7 @@ import gc
 import os
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,13 +28,13 @@ from torchlint.engine.scope import Scope, Scopes, SettingsOf
 from torchlint.engine.units import MOST_BYTES, Target, Unit, in_parts, together
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.hotness.roots import is_test
-from torchlint.facts.hotness.why import explain, shortened
+from torchlint.late import dataclass
 from torchlint.rule import Finding, PlainFix
 from torchlint.rule.frequency import Why
 from torchlint.settings.model import Settings
 from torchlint.settings.root import is_root
 from torchlint.sources.decode import UndecodableError
-from torchlint.sources.suppress import Suppressions, suppressions
+from torchlint.sources.suppress import silencing
 from torchlint.sources.text import Source
 from torchlint.sources.walk import Walk, walk
 from torchlint.sources.write import ChangedMeanwhileError, Staged, UnencodableError, remove_strays
@@ -119,6 +119,8 @@ def explain_hot(
     Raises:
         NoCodeError: no statement stands on that row, or the file cannot be read.
     """
+    from torchlint.facts.hotness.why import explain, shortened
+
     run = Run.prepare([*paths, path], replace(settings, baseline=None, since=None), {})
     name = _name(path.absolute(), settings.root)
     _readable(run, path, name)
@@ -375,13 +377,12 @@ class Run:
         """Whether a finding of a file is to be shown: no comment and no setting for the file silences it."""
 
         @cache
-        def silenced() -> tuple[Suppressions, frozenset[str]]:
-            comments = Suppressions() if self.settings.ignore_noqa else suppressions(source)
-            return comments, scope.ignored(source.path)
+        def silenced() -> tuple[Callable[[Finding], bool], frozenset[str]]:
+            return silencing(source), scope.ignored(source.path)
 
         def shown(finding: Finding) -> bool:
-            comments, codes = silenced()
-            return finding.code not in codes and not comments.covers(finding)
+            by_comment, codes = silenced()
+            return finding.code not in codes and (self.settings.ignore_noqa or not by_comment(finding))
 
         return shown
 

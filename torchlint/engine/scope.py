@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 from torchlint.engine.lint import Linter
 from torchlint.engine.result import Problem
 from torchlint.engine.rules import costs_of, listed_rules
+from torchlint.late import dataclass
 from torchlint.rule import Cost, Finding, PlainFix, Rule
 from torchlint.rule.versions import Target, Version
 from torchlint.settings.model import Settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from torchlint.engine.analysis import Analysis
@@ -13,6 +13,7 @@ from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.nesting import around
 from torchlint.facts.code.tree import children, walk
 from torchlint.facts.hotness.guards import raises
+from torchlint.late import dataclass
 from torchlint.rule import Frequency, Kind, Rule, Value
 
 Match = Callable[[Analysis, FileFacts, ast.Subscript], bool]

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import libcst as cst
 
+from torchlint.late import dataclass
 from torchlint.sources.lines import LineTable
 from torchlint.sources.text import Source
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from torchlint.engine.run import Run
 from torchlint.engine.scope import SettingsOf
 from torchlint.engine.units import Unit
+from torchlint.late import dataclass
 from torchlint.rule import Frequency
 from torchlint.settings.model import Settings
 

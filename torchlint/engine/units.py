@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from torchlint.engine.analysis import Analysis, Unparsed
 from torchlint.engine.broken import syntax_error
@@ -22,6 +22,7 @@ from torchlint.engine.scope import Scope
 from torchlint.engine.unused import unused
 from torchlint.facts.code.linking import connected
 from torchlint.facts.code.model import EVERYWHERE, FileFacts
+from torchlint.late import dataclass
 from torchlint.rule import Finding
 from torchlint.settings.model import Settings
 from torchlint.sources.text import Source

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from torchlint.engine.survey import Predicted
+from torchlint.late import dataclass
 from torchlint.profile.model import Attribution
 from torchlint.profile.pace import Pace
 from torchlint.rule import Frequency

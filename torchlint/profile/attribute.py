@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from torchlint.late import dataclass
 from torchlint.profile.definitions import Definition, is_nameless, meant
 from torchlint.profile.errors import UnrelatedError
 from torchlint.profile.model import Attribution, Callee, Effect, FunctionCost, LineCost, OperatorCost, Pair, Profile

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from torchlint.late import dataclass
 from torchlint.profile.effects import effect_of_call, is_torch_call
 from torchlint.profile.errors import ProfileError
 from torchlint.profile.marshalled import MarshalError, Value, loads

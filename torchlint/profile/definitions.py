@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from torchlint.late import dataclass
 from torchlint.sources.decode import UndecodableError, read_source
 
 MODULE = "<module>"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from torchlint.late import dataclass
 from torchlint.profile.model import Attribution, Profile
 from torchlint.profile.paths import Places, Where
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from torchlint.late import dataclass
 from torchlint.profile.model import Attribution, Profile
 from torchlint.profile.names import AUTOGRAD, called_name
 

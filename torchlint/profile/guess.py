@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from torchlint.late import dataclass
 from torchlint.profile.model import Profile
 from torchlint.profile.smells import shown, smell_of
 from torchlint.rule import Finding, Frequency

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from torchlint.late import dataclass
 from torchlint.profile.definitions import MODULE, Definition, definitions
 from torchlint.profile.guess import Guesses
 from torchlint.profile.model import Attribution, Effect, FunctionCost, Operator, OperatorCost, Profile

@@ -7,7 +7,8 @@ profile names it, a *node* is a frame in its calling context. Nothing here knows
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+
+from torchlint.late import dataclass
 
 
 class Source(enum.Enum):

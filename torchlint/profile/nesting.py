@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import bisect
 import re
-from dataclasses import dataclass
 
+from torchlint.late import dataclass
 from torchlint.profile.effects import effect_of_operator, effect_of_runtime
 from torchlint.profile.events import Event, Events, Kind, Thread
 from torchlint.profile.model import MOST_ORDER, Effect, Operator, Slice

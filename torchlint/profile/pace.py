@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from torchlint.late import dataclass
 from torchlint.profile.model import Attribution, Profile, Source
 from torchlint.rule import Frequency
 from torchlint.rule.frequency import Observed, Ran

@@ -6,9 +6,9 @@ import itertools
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from torchlint.late import dataclass
 from torchlint.profile.definitions import Definition, definitions, meant
 
 # A folder of these holds code that was installed, or Python's own.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from torchlint.engine.survey import Predicted
+from torchlint.late import dataclass
 from torchlint.profile.agree import Agreement, agreement
 from torchlint.profile.join import UNMEASURED, Group, Join
 from torchlint.profile.model import Attribution, FunctionCost, Profile

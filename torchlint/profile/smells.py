@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
+
+from torchlint.late import dataclass
 
 _WORD = re.compile(r"\w+")
 _ATEN = "aten::"

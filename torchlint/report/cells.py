@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from rich.cells import cell_len
 
+from torchlint.late import dataclass
 from torchlint.report.escape import visible
 
 _TAB = 4

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from torchlint.late import dataclass
 from torchlint.report.escape import visible
 from torchlint.rule import Applicability, Edit, PlainFix
 from torchlint.sources.lines import LineTable

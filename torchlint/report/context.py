@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 
 from torchlint.engine.result import Accepts, FixedFile, Problem, Result
+from torchlint.late import dataclass
 from torchlint.rule import Change, Cost, Finding, Level, Rule
 from torchlint.sources.lines import LineTable
 from torchlint.sources.text import Source

@@ -6,11 +6,12 @@ import inspect
 import io
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from torchlint.late import dataclass
 from torchlint.report.cost import duration, factor
 from torchlint.report.style import ASCII, LABEL, LEVELS, QUIET, UNICODE, Signs
 from torchlint.rule import Cost, Rule, RuleSet

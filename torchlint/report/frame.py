@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import takewhile
 
 from rich.text import Text
 
+from torchlint.late import dataclass
 from torchlint.report.cells import fit
 from torchlint.report.style import QUIET, Signs
 from torchlint.rule import Finding

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from torchlint.late import dataclass
 from torchlint.rule import Level
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from torchlint.late import dataclass
 from torchlint.rule.finding import Change, Level
 from torchlint.rule.frequency import Frequency
 from torchlint.rule.value import Kind

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 
+from torchlint.late import dataclass
 from torchlint.rule.frequency import Hop
 
 

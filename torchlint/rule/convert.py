@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchlint import cst
+from torchlint.late import dataclass
 from torchlint.rule.build import expression
 from torchlint.rule.site import Link
 from torchlint.rule.value import Device, Kind

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchlint import cst
+from torchlint.late import dataclass
 from torchlint.rule.base import Trigger
 
 if TYPE_CHECKING:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from torchlint.late import dataclass
 from torchlint.rule.frequency import Hotness
 
 

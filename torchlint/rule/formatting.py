@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchlint import cst
+from torchlint.late import dataclass
 from torchlint.rule.build import bare_star_safe
 from torchlint.rule.value import Kind
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
+from torchlint.late import dataclass
 from torchlint.rule.value import UNKNOWN, Value
 
 

@@ -7,9 +7,9 @@ has no facts and raises ``TypeError``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from torchlint.late import dataclass
 from torchlint.rule.flow import EVERY_USE
 
 if TYPE_CHECKING:

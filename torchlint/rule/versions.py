@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from torchlint.late import dataclass
 
 Version = tuple[int, int]
 """Major and minor number."""

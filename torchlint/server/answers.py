@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from lsprotocol import types
 from pygls import uris
 
+from torchlint.late import dataclass
 from torchlint.report.cost import cost_of
 from torchlint.report.explain import as_markdown, explain
 from torchlint.rule import Applicability, Cost, Edit, Finding, Level, Position, Rule

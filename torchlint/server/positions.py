@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
+from torchlint.late import dataclass
 from torchlint.rule import Position
 from torchlint.sources.lines import LineTable
 from torchlint.sources.text import Source

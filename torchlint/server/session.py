@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from torchlint.engine.result import Result, UnusableError
 from torchlint.engine.rules import figures, load_rules
 from torchlint.engine.run import Parsed, check
+from torchlint.late import dataclass
 from torchlint.rule import Cost, Finding, Rule
 from torchlint.settings.check import SettingsError
 from torchlint.settings.load import Nested, load_settings

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from types import MappingProxyType
 
+from torchlint.late import dataclass
 from torchlint.rule import Change
 from torchlint.rule.versions import OLDEST_PYTHON, OLDEST_TORCH
 from torchlint.settings.check import DEVICES, FAIL_LEVELS, OUTPUT_FORMATS, PYTHONS

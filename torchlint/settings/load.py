@@ -6,10 +6,10 @@ import dataclasses
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torchlint.late import dataclass
 from torchlint.settings.check import SettingsError, WrongKeyError, check_keys
 from torchlint.settings.model import Settings
 from torchlint.settings.root import project_root

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from torchlint.late import dataclass
 from torchlint.rule import Change
 from torchlint.rule.frequency import Observed
 from torchlint.settings.defaults import DEFAULT_EXCLUDE

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from torchlint.cache.world import open_file
+from torchlint.late import dataclass
 from torchlint.rule import Finding
 
 _KEYS = frozenset({"path", "code", "fingerprint"})

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from torchlint.late import dataclass
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

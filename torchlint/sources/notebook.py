@@ -7,9 +7,9 @@ import json
 import re
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from torchlint.late import dataclass
 from torchlint.sources.text import Source
 
 _MARK = "# %% torchlint cell "

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 import tokenize
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field
+from functools import cache
 
+from torchlint.late import dataclass
 from torchlint.rule import Finding
 from torchlint.sources.text import Source
 from torchlint.sources.tokens import read_tokens
@@ -21,6 +23,9 @@ _IGNORE = re.compile(r"#\s*torchlint:\s*ignore(?P<file>-file)?(?P<rest>.*)", re.
 _LIST = re.compile(r"\s*\[([^][]*)\]")
 _CODE = re.compile(r"[\s,]*([A-Z]+[0-9]+)(?=[\s,A-Z]|$)")
 _HOTNESS = re.compile(r"#\s*torchlint:\s*(hot|cold)\b", re.IGNORECASE)
+# What a row has to hold if a string or a statement on it is to end on another row.
+_GOING_ON = ("\\", '"""', "'''")
+_NEWLINE = re.compile(r"\r\n|\r|\n")
 _TRIVIA = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT})
 
 
@@ -123,6 +128,28 @@ def suppressions(source: Source) -> Suppressions:
                     rows.setdefault(row, []).append(mark)
     open_rows = sorted({token.start[0] for token in tokens if token.type in (tokenize.NEWLINE, tokenize.NL)})
     return Suppressions(found, rows, open_rows)
+
+
+def silencing(source: Source) -> Callable[[Finding], bool]:
+    """Tells which findings of a file its comments silence, as ``suppressions`` does.
+
+    To read the comments takes all tokens of the file, so that waits for a finding that stands near one.
+    """
+    lowered = source.text.lower()
+    if "noqa" not in lowered and "torchlint:" not in lowered:
+        return lambda _: False
+    rows = _NEWLINE.split(lowered) if "torchlint:" not in lowered else []
+    read = cache(lambda: suppressions(source))
+    return lambda finding: _is_near(finding, rows) and read().covers(finding)
+
+
+def _is_near(finding: Finding, rows: Sequence[str]) -> bool:
+    """Whether a noqa may silence a finding; without ``rows`` nothing can be said.
+
+    It does on the rows of the finding's statement, and behind its last where this one ends in a string or a backslash.
+    """
+    over = rows[min(finding.start.row, finding.rows[0]) - 1 : max(finding.start.row, finding.rows[1])]
+    return not over or any("noqa" in row for row in over) or any(end in over[-1] for end in _GOING_ON)
 
 
 def marks(source: Source) -> dict[int, str]:

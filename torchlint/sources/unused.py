@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
+from torchlint.late import dataclass
 from torchlint.rule import Edit, Finding
 from torchlint.sources.lines import LineTable
 from torchlint.sources.suppress import Mark, Suppressions

@@ -6,10 +6,11 @@ import os
 import stat
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from torchlint.cache.world import listing, stamp
+from torchlint.late import dataclass
 from torchlint.settings.model import Settings
 from torchlint.sources.gitignore import Ignores, ignores_above, ignores_in
 from torchlint.sources.globs import Globs

@@ -7,10 +7,10 @@ import re
 import stat
 import sys
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from torchlint.cache import strays
+from torchlint.late import dataclass
 from torchlint.sources.decode import UndecodableError, read_any, to_bytes
 from torchlint.sources.text import Source
 

@@ -8,9 +8,9 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from torchlint.late import dataclass
 from torchlint.verify.failure import CannotVerifyError
 
 _GRACE = 2.0

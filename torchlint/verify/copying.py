@@ -7,9 +7,10 @@ import shutil
 import subprocess
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from torchlint.late import dataclass
 from torchlint.sources.gitignore import Ignores, ignores_in
 
 _REPOSITORIES = frozenset({".git", ".hg", ".svn", ".jj"})

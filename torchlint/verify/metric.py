@@ -7,8 +7,8 @@ import math
 import re
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from torchlint.late import dataclass
 from torchlint.verify.command import Ended
 from torchlint.verify.failure import CannotVerifyError
 

@@ -8,9 +8,9 @@ import re
 import shutil
 import subprocess
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from torchlint.late import dataclass
 from torchlint.verify.scratch import Scratch
 
 _PYTHON = re.compile(r"(?:python|pypy)[0-9.]*(?:\.exe)?")

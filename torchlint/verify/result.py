@@ -5,10 +5,11 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from torchlint.engine.result import Problem
+from torchlint.late import dataclass
 from torchlint.report.escape import encodable
 from torchlint.rule import Finding, Position
 from torchlint.verify.metric import Gain

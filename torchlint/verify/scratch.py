@@ -8,10 +8,11 @@ import sys
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from torchlint.cache.digest import digest
+from torchlint.late import dataclass
 from torchlint.sources.decode import to_bytes
 from torchlint.sources.text import Source
 from torchlint.verify.copying import Copy, synchronise

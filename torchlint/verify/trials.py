@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from torchlint.cache.digest import digest
 from torchlint.engine.fixing import FixOutcome
 from torchlint.engine.run import Run
+from torchlint.late import dataclass
 from torchlint.sources.text import Source
 from torchlint.verify.command import Command, Ended
 from torchlint.verify.scratch import Scratch

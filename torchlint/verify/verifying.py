@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from torchlint.engine.fixing import FixOutcome
 from torchlint.engine.lineage import Origin
 from torchlint.engine.run import Run
+from torchlint.late import dataclass
 from torchlint.rule import Finding, Position
 from torchlint.settings.root import is_root
 from torchlint.sources.lines import LineTable

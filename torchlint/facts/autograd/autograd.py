@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from torchlint.facts.autograd.graphs import ENDING, Graph, Graphs
 from torchlint.facts.autograd.layers import is_kept_layer
@@ -17,6 +17,7 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import children, walk
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 from torchlint.rule import Kind, Run
 
 _GRADIENTS = frozenset(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchlint.facts.autograd.origins import Origin, Tracer
 from torchlint.facts.code.model import Bind, Binding, FileFacts
@@ -13,6 +12,7 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.state.effects import code_of
 from torchlint.facts.state.provenance import last_word, looped
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 from torchlint.rule import Average, Kind
 
 _SAME = frozenset({"data"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.autograd.graphs import ENDING
@@ -16,6 +16,7 @@ from torchlint.facts.code.tree import children, walk
 from torchlint.facts.flow.flow import Flow
 from torchlint.facts.values.signatures import starred
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 from torchlint.rule import Kind, Use
 
 _BACKWARD = frozenset({"backward", "manual_backward", "torch.autograd.grad", "torch.autograd.backward"})

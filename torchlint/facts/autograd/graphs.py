@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import enum
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from torchlint.facts.autograd.layers import is_kept_layer
 from torchlint.facts.autograd.modes import Mode, Modes
@@ -18,6 +18,7 @@ from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import walk
 from torchlint.facts.values.signatures import keyword
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 from torchlint.rule import Kind
 
 ENDING = frozenset(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import enum
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, FileFacts, Scope
@@ -13,6 +13,7 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.hotness import Heat
+from torchlint.late import dataclass
 from torchlint.rule import Frequency
 
 _WITH = (ast.With, ast.AsyncWith)

@@ -6,7 +6,7 @@ import ast
 import enum
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from torchlint.facts.autograd.origins import Origin, Tracer
 from torchlint.facts.autograd.parts import Parts
@@ -16,6 +16,7 @@ from torchlint.facts.code.model import Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 from torchlint.rule import Kind, Network
 
 _TARGET = re.compile(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from torchlint.facts.autograd.origins import SAME
 from torchlint.facts.code.callers import methods, passed, stores_of
@@ -14,6 +14,7 @@ from torchlint.facts.code.project import Project, is_external_module
 from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import walk
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 from torchlint.rule import Kind
 
 _Question = str | tuple[FileFacts, ast.expr]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from torchlint.facts.autograd.networks import Networks
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
+from torchlint.late import dataclass
 
 _CONTEXT_METHODS = frozenset({"__enter__", "__exit__"})
 _CONTEXT_MAKERS = frozenset({"contextmanager", "asynccontextmanager"})

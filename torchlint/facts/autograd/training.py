@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from torchlint.facts.autograd.origins import Origin, Tracer
 from torchlint.facts.code.callers import methods, passed, stores_of
@@ -14,6 +14,7 @@ from torchlint.facts.code.model import Bind, Binding, FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 from torchlint.rule import Kind
 
 _OPTIMIZER = re.compile(r"optim|adam|sgd|rmsprop|adagrad|adadelta|lion|lamb|muon|lbfgs|soap|shampoo", re.IGNORECASE)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchlint.facts.code.model import FileFacts, Scope, Store
 from torchlint.facts.code.project import Project
+from torchlint.late import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchlint.facts.code.callers import passed
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.join import join
+from torchlint.late import dataclass
 from torchlint.rule import UNKNOWN, Kind, Value
 
 _MANY = 8

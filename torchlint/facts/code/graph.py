@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import enum
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from torchlint.facts.code.callers import Caller, methods, passed
 from torchlint.facts.code.collect import dotted
@@ -13,6 +13,7 @@ from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project, components
 from torchlint.facts.values.calls import PARTIAL
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 from torchlint.rule import Kind, Value
 
 # Names that containers, files and the standard library also have: never linked by name alone.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.tree import walk
+from torchlint.late import dataclass
 
 
 @dataclass(eq=False, slots=True)

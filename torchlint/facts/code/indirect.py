@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.graph import CallGraph, How
@@ -15,6 +15,7 @@ from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts, Scope, d
 from torchlint.facts.code.project import Project
 from torchlint.facts.hotness import protocols
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 from torchlint.rule import Kind, Value
 
 # Calls that keep or describe a function, or give another in its place: they do not run it.

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePosixPath
 from typing import Generic, Protocol, TypeVar
+
+from torchlint.late import dataclass
 
 # Packages that a file or folder of the same name in a package (``agents/torch/``) does not hide: ``import torch``.
 _LIBRARIES = frozenset(

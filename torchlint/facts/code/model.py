@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from torchlint.late import dataclass
 from torchlint.sources.text import Source
 
 ScopeNode = (

@@ -6,13 +6,14 @@ import ast
 import builtins
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from torchlint.facts.code.linking import Modules, connected
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.code.reach import Loop, Reaching, Rounds, reaching, rounds
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness import protocols
+from torchlint.late import dataclass
 
 # Functions that a command line or an installed script starts.
 _ENTRIES = frozenset({"main", "cli", "run", "train", "launch"})

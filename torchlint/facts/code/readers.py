@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.late import dataclass
 
 _COPIES = frozenset({"cpu", "numpy", "tolist"})
 _METHODS = _COPIES | {"detach", "clone", "contiguous", "squeeze", "flatten", "ravel", "astype", "float", "to"}

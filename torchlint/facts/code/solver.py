@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic, TypeVar
+
+from torchlint.late import dataclass
 
 Key = TypeVar("Key")
 Answer = TypeVar("Answer")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 from typing import TypedDict
@@ -15,6 +15,7 @@ from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.compiling.inside import Inside
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 from torchlint.rule import Break, Hop, Kind, Splits
 
 _LOGGER = "logging.Logger"

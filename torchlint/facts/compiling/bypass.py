@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts, Scope
@@ -13,6 +13,7 @@ from torchlint.facts.compiling.compiled import Compilation, Compilations
 from torchlint.facts.compiling.holders import Held, Holders, is_before
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 from torchlint.rule import Bypass, Frequency, Hop, Kind, Taken, Way
 
 _MODULE = frozenset({"torch.nn.Module", "torch.nn.modules.Module", "torch.nn.modules.module.Module"})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
@@ -13,6 +12,7 @@ from torchlint.facts.compiling.compiled import Compilation, Compilations
 from torchlint.facts.compiling.holders import Holders
 from torchlint.facts.hotness.guards import raises
 from torchlint.facts.hotness.hotness import Heat
+from torchlint.late import dataclass
 from torchlint.rule import CallSite, Hop
 
 _CALLING = frozenset({"torch.func.functional_call", "torch.nn.utils.stateless.functional_call"})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.project import Project
@@ -17,6 +15,7 @@ from torchlint.facts.compiling.integers import Integers
 from torchlint.facts.compiling.machines import Machines
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 
 
 @dataclass(frozen=True, eq=False, slots=True)

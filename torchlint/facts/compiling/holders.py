@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchlint.facts.autograd.origins import SAME
 from torchlint.facts.code.callers import passed
@@ -13,6 +12,7 @@ from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.nesting import LOOPS
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 from torchlint.rule import Kind
 
 Held = tuple[FileFacts, ast.expr]

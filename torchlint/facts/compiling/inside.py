@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.graph import CallGraph
@@ -12,6 +11,7 @@ from torchlint.facts.code.model import FileFacts, Scope, decorators
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.compiling.compiled import Compilation, Compilations
+from torchlint.late import dataclass
 from torchlint.rule import Kind
 
 # Decorators of functions that are not traced, or not looked into.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.graph import CallGraph
@@ -15,6 +15,7 @@ from torchlint.facts.compiling.breaks import settled
 from torchlint.facts.compiling.inside import Inside
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 from torchlint.rule import Changing, Frequency, Hop, Kind
 
 

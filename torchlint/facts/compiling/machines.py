@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.graph import CallGraph
@@ -15,6 +15,7 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.compiling.compiled import Compilation, Compilations
 from torchlint.facts.hotness.roots import cold_file
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 
 # Words of conditions that ask for the device or the platform.
 _MACHINE = re.compile(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.code.collect import dotted
@@ -14,6 +13,7 @@ from torchlint.facts.code.reach import leaves
 from torchlint.facts.code.tree import children, walk
 from torchlint.facts.hotness.guards import names_in
 from torchlint.facts.state.effects import Sides, nodes_of
+from torchlint.late import dataclass
 
 _CONDITIONAL = (ast.IfExp, ast.BoolOp, ast.Lambda, *COMPREHENSIONS)
 _LEARNING = frozenset({"backward", "step", "load_state_dict", "train", "eval", "manual_backward", "zero_"})

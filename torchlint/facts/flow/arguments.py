@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from torchlint.facts.autograd.layers import is_kept_layer
 from torchlint.facts.flow.spots import Carrier, Key, Next, Spot, iterated, key_of, picked
 from torchlint.facts.flow.store import Ground, fields_of
+from torchlint.late import dataclass
 from torchlint.rule import Kind, Use
 
 _LOG_LIBRARIES = (

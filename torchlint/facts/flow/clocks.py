@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.code.collect import dotted
@@ -12,6 +12,7 @@ from torchlint.facts.code.model import COMPREHENSIONS, NESTED, Bind, FileFacts, 
 from torchlint.facts.code.tree import children, walk
 from torchlint.facts.hotness.guards import is_debug_flag
 from torchlint.facts.hotness.switches import Switches
+from torchlint.late import dataclass
 from torchlint.rule import Device, Frequency, Kind
 
 CLOCKS = frozenset(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.flow.spots import Next, Spot
 from torchlint.facts.flow.store import Ground
+from torchlint.late import dataclass
 from torchlint.rule import Kind, Use
 
 Seldom = Callable[[FileFacts, ast.AST], bool]

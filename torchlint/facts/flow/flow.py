@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import Mentions
@@ -16,6 +16,7 @@ from torchlint.facts.flow.gradients import Graph, Records
 from torchlint.facts.flow.spots import Carrier, Next, Spot, iterated, key_of, picked
 from torchlint.facts.flow.store import Ground, fields_of
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 from torchlint.rule import EVERY_USE, Kind, Use
 
 _MOST = 3000

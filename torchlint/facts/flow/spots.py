@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from torchlint.facts.code.model import FileFacts
+from torchlint.late import dataclass
 from torchlint.rule import Use
 
 Key = str | int | None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.hotness import Heat
+from torchlint.late import dataclass
 from torchlint.rule import Frequency
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from torchlint.facts.code.callers import passed
 from torchlint.facts.code.graph import CallGraph
@@ -13,6 +13,7 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.guards import limit, negated_limit
 from torchlint.facts.values.signatures import starred
+from torchlint.late import dataclass
 from torchlint.rule import Frequency
 
 

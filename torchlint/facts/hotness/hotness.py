@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from torchlint.facts.code.graph import CallGraph, How
 from torchlint.facts.code.model import FileFacts, Scope
@@ -15,6 +15,7 @@ from torchlint.facts.hotness.paths import Paths
 from torchlint.facts.hotness.places import Local, Places
 from torchlint.facts.hotness.roots import SETS_UP, Roots, cold_file, cold_function, find_roots, forwards
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 from torchlint.rule import Frequency, Hotness
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from torchlint.facts.code.model import Scope
+from torchlint.late import dataclass
 from torchlint.rule import Frequency
 from torchlint.rule.frequency import Observed, Ran
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from torchlint.facts.code.graph import How
 from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.late import dataclass
 from torchlint.rule import Frequency, Hop
 
 if TYPE_CHECKING:

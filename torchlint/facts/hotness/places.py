@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.graph import CallGraph
@@ -14,6 +14,7 @@ from torchlint.facts.hotness.flags import Flags
 from torchlint.facts.hotness.guards import branch_limit, early_exits, is_debug_flag, is_none, limit, negated_limit
 from torchlint.facts.hotness.roots import Roots, enclosing_loop, runs_each_time
 from torchlint.facts.state.caches import kept_already, renews
+from torchlint.late import dataclass
 from torchlint.rule import Frequency
 
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 from typing import TypedDict
 
+from torchlint.late import dataclass
 from torchlint.rule import Frequency
 
 STEP, UPDATE = "step", "update"
@@ -124,7 +123,23 @@ def _roles(name: str) -> Iterator[tuple[_Protocol, _Role]]:
 
 def _fits(rest: str, pattern: str) -> bool:
     """Whether a name below its package fits a pattern; one without a dot speaks of the last component alone."""
-    return fnmatchcase(rest if "." in pattern else rest.rpartition(".")[2], pattern)
+    return _matches(rest if "." in pattern else rest.rpartition(".")[2], pattern)
+
+
+def _matches(name: str, pattern: str) -> bool:
+    """Whether a name fits a pattern, in which ``*`` stands for anything; regular expressions take longer to compile."""
+    first, *others = pattern.split("*")
+    if not others:
+        return name == pattern
+    *middle, last = others
+    place, end = len(first), len(name) - len(last)
+    if place > end or not (name.startswith(first) and name.endswith(last)):
+        return False
+    for part in middle:
+        place = name.find(part, place, end) + len(part)
+        if place < len(part):
+            return False
+    return True
 
 
 def _fits_call(call: str, pattern: str, modules: Sequence[str]) -> bool:

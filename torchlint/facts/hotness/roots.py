@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import TypeGuard
@@ -17,6 +17,7 @@ from torchlint.facts.code.project import Project, exported
 from torchlint.facts.hotness.guards import limit
 from torchlint.facts.hotness.protocols import EntryPoint, entry_points
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 from torchlint.rule import Kind
 
 _ENV = re.compile(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env|world|simulator)\d*($|_)", re.IGNORECASE)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.hotness.guards import is_debug_flag, names_in
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.hotness.roots import cold_file
+from torchlint.late import dataclass
 from torchlint.rule import Frequency
 
 # Words of conditions that ask what the machine is, or whether something was set before, but not what the user wants.

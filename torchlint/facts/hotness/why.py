@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from torchlint.facts.code.graph import How
 from torchlint.facts.code.model import FileFacts, Scope
@@ -13,6 +13,7 @@ from torchlint.facts.hotness.hotness import Edge, Heat
 from torchlint.facts.hotness.paths import weight
 from torchlint.facts.hotness.places import Local
 from torchlint.facts.hotness.roots import cold_file
+from torchlint.late import dataclass
 from torchlint.rule import Frequency, Hop, Hotness
 from torchlint.rule.frequency import Limit, Way, Why
 

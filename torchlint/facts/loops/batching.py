@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.collect import dotted
@@ -15,6 +14,7 @@ from torchlint.facts.code.tree import children, walk
 from torchlint.facts.state.effects import Sides, nodes_of
 from torchlint.facts.state.provenance import looped
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 from torchlint.rule import Kind
 
 _LEAVING = (ast.Break, ast.Continue, ast.Return, ast.Yield, ast.YieldFrom, ast.Await)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.nesting import LoopNode, around
@@ -13,6 +12,7 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.state.effects import nodes_of
 from torchlint.facts.state.provenance import looped
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 from torchlint.rule import Kind, Picked, Value
 
 _READING = frozenset({"item", "max", "min", "clamp", "clip", "abs", "exp", "log", "mul", "add", "sub", "pow", "clone"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import enum
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import COMPREHENSIONS, Binding, FileFacts
@@ -15,6 +15,7 @@ from torchlint.facts.code.reach import Rounds
 from torchlint.facts.code.tree import walk
 from torchlint.facts.state.effects import Sides, code_of, nodes_of
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 from torchlint.rule import Kind
 
 MOST_BINDINGS = 50

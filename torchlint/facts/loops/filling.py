@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.state.effects import nodes_of
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 from torchlint.rule import Kind
 
 _NUMBERS = frozenset({Kind.NUMBER, Kind.SCALAR, Kind.ITEM})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.collect import dotted
@@ -15,6 +15,7 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.flow.flow import Flow
 from torchlint.facts.state.effects import code_of, nodes_of
+from torchlint.late import dataclass
 from torchlint.rule import Kind, Use
 
 _ADDING = {"append": 0, "appendleft": 0, "add": 0, "insert": 1}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.tree import walk
 from torchlint.facts.state.effects import code_of
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 from torchlint.rule import Kind
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchlint.facts.code.model import COMPREHENSIONS, FileFacts
 from torchlint.facts.code.nesting import LoopNode
 from torchlint.facts.code.project import Project
 from torchlint.facts.state.effects import code_of
+from torchlint.late import dataclass
 
 JOINS = frozenset(
     [

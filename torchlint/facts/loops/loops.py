@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from torchlint.facts.code.collect import dotted
@@ -16,6 +16,7 @@ from torchlint.facts.loops.ends import MOST_BINDINGS, Ends, Follower
 from torchlint.facts.loops.joining import Joining
 from torchlint.facts.state.effects import PARAMETERS, Effects, Sides, nodes_of
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 from torchlint.rule import UNKNOWN, Kind, Loop, Value
 
 _KEYS = frozenset({"keys", "values", "items"})

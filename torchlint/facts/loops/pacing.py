@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.code.collect import dotted
@@ -17,6 +16,7 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.guards import limit
 from torchlint.facts.state.effects import nodes_of
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 from torchlint.rule import Kind
 
 _ONE = re.compile(r"(train_|training_)?env(ironment)?$")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchlint.facts.code.model import COMPREHENSIONS, FileFacts
 from torchlint.facts.code.nesting import LOOPS, around, head, inside, stored_before
@@ -13,6 +12,7 @@ from torchlint.facts.hotness.guards import names_in
 from torchlint.facts.loops.joining import JOINS
 from torchlint.facts.loops.loops import Loops
 from torchlint.facts.state.effects import nodes_of
+from torchlint.late import dataclass
 
 _JOINS = JOINS | {"numpy.append"}
 _ASKING = frozenset({"keys", "append", "setdefault"})

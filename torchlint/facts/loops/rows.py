@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.nesting import LoopNode, around, head, inside
@@ -13,6 +12,7 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.loops.elements import Elements
 from torchlint.facts.state.effects import nodes_of
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 from torchlint.rule import Row
 
 _SAME = frozenset(

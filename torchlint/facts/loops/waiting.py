@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.guards import names_in
 from torchlint.facts.state.effects import Sides
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 
 _SHORT = 0.01
 """Up to this many seconds a sleep is too short to be an idle wait."""

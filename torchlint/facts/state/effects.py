@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.collect import dotted
@@ -18,6 +18,7 @@ from torchlint.facts.code.project import Project, is_super
 from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import children
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 from torchlint.rule import Kind, Value
 
 PARAMETERS = "<parameters>"

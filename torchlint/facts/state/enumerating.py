@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchlint.facts.code.callers import methods
 from torchlint.facts.code.graph import CallGraph
@@ -13,6 +12,7 @@ from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.tree import walk
 from torchlint.facts.state.effects import code_of
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 
 _DRAWS = frozenset({"choice", "choices", "sample", "randint", "integers", "randrange"})
 _SOURCES = ("random.", "numpy.random.")

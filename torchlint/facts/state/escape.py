@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from torchlint.facts.autograd.layers import is_kept_layer
 from torchlint.facts.code.graph import CallGraph
@@ -13,6 +13,7 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import children, walk
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 from torchlint.rule import UNKNOWN, Kind
 
 _HARMLESS = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.DISTRIBUTION, Kind.NUMBER, Kind.SCALAR, Kind.STRING, Kind.SIZE})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.graph import CallGraph
@@ -12,6 +11,7 @@ from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 from torchlint.rule import Frequency
 
 _ADDING = frozenset({"append", "appendleft"})

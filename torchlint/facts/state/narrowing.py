@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchlint.facts.code.callers import methods
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.tree import walk
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 from torchlint.rule import Kind
 
 _FLOAT_TENSORS = frozenset({"torch.FloatTensor", "torch.Tensor", "torch.cuda.FloatTensor"})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.graph import CallGraph
@@ -12,6 +11,7 @@ from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.naming import mentions_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
+from torchlint.late import dataclass
 
 _LARGEST_BYTE = 255
 _DEPTH = 24

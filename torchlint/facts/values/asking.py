@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
@@ -13,6 +13,7 @@ from torchlint.facts.code.solver import NotYetError, Solver
 from torchlint.facts.values import tensordicts
 from torchlint.facts.values.annotations import Annotations
 from torchlint.facts.values.join import join
+from torchlint.late import dataclass
 from torchlint.rule import UNKNOWN, Kind, Value
 
 Question = Scope | tuple[FileFacts, ast.expr | Binding] | tuple[str, str]

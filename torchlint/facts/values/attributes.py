@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from torchlint.facts.code.callers import methods, stores_of
 from torchlint.facts.code.collect import dotted
@@ -16,6 +16,7 @@ from torchlint.facts.values.containers import element_of
 from torchlint.facts.values.join import TENSOR, join
 from torchlint.facts.values.tensors import tensor_attribute
 from torchlint.facts.values.torch_objects import distribution_attribute
+from torchlint.late import dataclass
 from torchlint.rule import UNKNOWN, Kind, Value
 
 _MODULE = Value(Kind.MODULE, name="torch.nn.Module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from torchlint.facts.code.dynamic import looked_up
 from torchlint.facts.code.model import FileFacts, Scope
@@ -18,6 +18,7 @@ from torchlint.facts.values.join import NONE, join, list_of, registry
 from torchlint.facts.values.libraries import library_call
 from torchlint.facts.values.tensors import tensor_method
 from torchlint.facts.values.torch_objects import distribution_method, made_module, module_call, module_moved, on_device
+from torchlint.late import dataclass
 from torchlint.rule import UNKNOWN, Kind, Value
 
 _KEEPING = frozenset(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.values.signatures import device_of
 from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
 from torchlint.rule import Device
 
 _DEVICE = re.compile(r"_*device_*$")

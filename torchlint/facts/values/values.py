@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, Store
@@ -21,6 +21,7 @@ from torchlint.facts.values.join import INT, join, list_of, registry, tuple_of
 from torchlint.facts.values.libraries import library_name
 from torchlint.facts.values.signatures import starred
 from torchlint.facts.values.tensors import tensor_item
+from torchlint.late import dataclass
 from torchlint.rule import UNKNOWN, Kind, Value
 
 
