@@ -16,6 +16,7 @@ from torchlint.engine.rules import listed_rules
 from torchlint.facts.code.model import FileFacts
 from torchlint.rule import Frequency, Report, Rule, Site, Trigger
 from torchlint.settings.model import Settings
+from torchlint.sources.text import Source
 
 
 class Failing(Rule):
@@ -111,14 +112,14 @@ def test_files_that_cannot_be_linked_together(project: Path, monkeypatch: pytest
 
 
 def test_a_file_whose_fixing_crashes(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fix_file = fixing._fix_file
+    read = fixing.read
 
-    def crashing(source: object, *rest: object) -> object:
-        if getattr(source, "name", "") == "bad.py":
+    def crashing(source: Source) -> fixing.Reading | None:
+        if source.name == "bad.py":
             raise ZeroDivisionError
-        return fix_file(source, *rest)
+        return read(source)
 
-    monkeypatch.setattr(fixing, "_fix_file", crashing)
+    monkeypatch.setattr(fixing, "read", crashing)
     result = fixed(project)
     assert [(p.path, p.internal, p.fixing) for p in result.problems] == [("bad.py", True, True)]
     assert (project / "bad.py").read_text() == AGENT
