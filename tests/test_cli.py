@@ -282,7 +282,7 @@ def test_the_help_lists_every_option_of_check_under_a_heading(engine, capsys):
     lines = capsys.readouterr().out.splitlines()
     headings = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
     assert headings == [
-        "Fixes:", "Rules:", "Known findings:", "Files:", "Settings:", "Speed:", "Output:", "Exit code:",
+        "Fixes:", "Rules:", "Measured:", "Known findings:", "Files:", "Settings:", "Speed:", "Output:", "Exit code:",
         "Other options:",
     ]  # fmt: skip
     assert [line.strip() for line in lines[lines.index("Other options:") + 1 :]] == [

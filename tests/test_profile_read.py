@@ -27,7 +27,7 @@ PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(100)
     [
         (b"", "is empty"),
         (b"  \n\n", "is empty"),
-        (gzip.compress(b""), "is empty"),
+        (gzip.compress(b"", mtime=0), "is empty"),
         (PNG, UNKNOWN),
         (pickle.dumps({"traceEvents": []}), UNKNOWN),
         (b"print('hello')\n", UNKNOWN),
@@ -43,8 +43,8 @@ PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(100)
         (b'{"traceEvents": 5}', "is no profile: a list is missing at '5}'"),
         (TRACE[: len(TRACE) // 2], "is cut short: it ends in the middle"),
         (TRACE[:-1], "is cut short: it ends in the middle"),
-        (gzip.compress(TRACE)[:-9], "is cut short: its gzip data ends in the middle"),
-        (gzip.compress(TRACE)[:-4], "is cut short: its gzip data ends in the middle"),
+        (gzip.compress(TRACE, mtime=0)[:-9], "is cut short: its gzip data ends in the middle"),
+        (gzip.compress(TRACE, mtime=0)[:-4], "is cut short: its gzip data ends in the middle"),
         (TRACE + b" {}", "is no valid JSON at '{}'"),
         (b'{"traceEvents": [{"name": oops}]}', "is no valid JSON at '{\"name\": oops}]}'"),
         (b"main (a.py:1);f (a.py:2) 3\nmain (a.py:1) 4", "is cut short: it ends in the middle"),
@@ -87,7 +87,7 @@ def test_content_counts_and_not_the_name(tmp_path: Path) -> None:
     path = tmp_path / "profile.prof"
     path.write_bytes(b"\xef\xbb\xbf" + TRACE)
     assert [(one.name, one.calls) for one in read(path).operators] == [("aten::add", 3)]
-    path.write_bytes(gzip.compress(TRACE))
+    path.write_bytes(gzip.compress(TRACE, mtime=0))
     assert [(one.name, one.calls) for one in read(path).operators] == [("aten::add", 3)]
 
 

@@ -11,7 +11,6 @@ import importlib.util
 import os
 import site
 import sys
-import sysconfig
 from collections.abc import Callable, Iterator, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -110,6 +109,8 @@ def _spec(name: str, parent: ModuleType | None) -> ModuleSpec | None:
 
 def _search_path() -> Iterator[str]:
     """The folders of installed packages, and those that path files there name."""
+    import sysconfig  # brings threads along, and few runs have plugins
+
     folders = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()]
     if site.ENABLE_USER_SITE:
         folders.append(site.getusersitepackages())
