@@ -419,8 +419,9 @@ class Run:
         self.result_.problems.extend(outcome.problems)
         remaining = dict(outcome.remaining)
         wanted = [name for name in outcome.applied if name not in self.given]
-        writing = self.settings.fix and not self.settings.diff
-        unwritten = self._write({name: (self.sources[name], outcome.sources[name]) for name in wanted if writing})
+        unwritten: set[str] = set()
+        if self.settings.fix and not self.settings.diff:
+            unwritten = self._write({name: (self.sources[name], outcome.sources[name]) for name in wanted})
         for name, applied in outcome.applied.items():
             if name not in unwritten:
                 self.result_.fixed[name] = FixedFile(self.sources[name], outcome.sources[name], applied)
@@ -436,7 +437,7 @@ class Run:
         """
         failed: set[str] = set()
         named = [source.path for name, source in self.sources.items() if name not in self.given]
-        for folder in sorted({Path(os.path.realpath(path)).parent for path in named}) if texts else ():
+        for folder in sorted({Path(os.path.realpath(path)).parent for path in named}):
             remove_strays(folder)
         with ExitStack() as stack:
             staged: dict[str, Staged] = {}
