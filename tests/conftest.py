@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -67,6 +68,11 @@ def torchlint() -> CommandLine:
         )
 
     return run
+
+
+def heed_interrupts() -> None:
+    """For ``preexec_fn``: the new process heeds SIGINT, which those do not that a shell started in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def in_this_process(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> CommandLine:
