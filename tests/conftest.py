@@ -24,6 +24,10 @@ os.environ["TORCHLINT_DATA_DIR"] = str(ROOT / ".no-results-of-anybody")
 # Tests that are not about the cache neither read nor leave one.
 os.environ["TORCHLINT_NO_CACHE"] = "1"
 
+# What a shell starts in the background ignores SIGINT, and so does what that starts; tests of interrupts send it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 
@@ -68,11 +72,6 @@ def torchlint() -> CommandLine:
         )
 
     return run
-
-
-def heed_interrupts() -> None:
-    """For ``preexec_fn``: the new process heeds SIGINT, which those do not that a shell started in the background."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def in_this_process(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> CommandLine:

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, heed_interrupts, in_this_process
+from conftest import ROOT, in_this_process
 from jsonschema import Draft7Validator
 from test_cli_whole import AGENT, NEW, OLD
 
@@ -482,12 +482,7 @@ def test_watch_lints_again_when_a_file_changes(project):
     command = [sys.executable, "-m", "torchlint", "check", "--watch"]
     with out.open("w") as stdout, err.open("w") as stderr:
         process = subprocess.Popen(
-            command,
-            cwd=project,
-            stdout=stdout,
-            stderr=stderr,
-            env={**os.environ, "PYTHONPATH": path},
-            preexec_fn=heed_interrupts,
+            command, cwd=project, stdout=stdout, stderr=stderr, env={**os.environ, "PYTHONPATH": path}
         )
     try:
         wait_for(lambda: err.read_text().count("watching") == 1)

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, heed_interrupts
+from conftest import ROOT
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no such signals")
 
@@ -49,7 +49,6 @@ class Project:
             [sys.executable, "-m", "torchlint", *words],
             cwd=self.folder,
             env={**os.environ, "PYTHONPATH": path, "TMPDIR": str(self.scratches)},
-            preexec_fn=heed_interrupts,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
