@@ -57,7 +57,9 @@ def pytest(python: Path | str, markers: str) -> tuple[int, int]:
     """Run pytest with an interpreter; how many tests passed and failed (at least one when the run itself failed)."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
-        status = run(python, "-m", "pytest", "-q", "-n", "2", "-m", markers, f"--junitxml={report}")
+        # Slow tests stand together: whoever has none left takes some from the other.
+        shared = ("-n", "2", "--dist", "worksteal")
+        status = run(python, "-m", "pytest", "-q", *shared, "-m", markers, f"--junitxml={report}")
         suites = list(ElementTree.parse(report).getroot().iter("testsuite")) if report.exists() else []
     tests, skipped, failures, errors = (
         sum(int(suite.get(kind, 0)) for suite in suites) for kind in ("tests", "skipped", "failures", "errors")
