@@ -63,6 +63,17 @@ def test_inserted_lines_end_as_the_file_does(newline):
 
 
 @pytest.mark.parametrize(
+    ("text", "at", "put", "after"),
+    [
+        ("a\rb\nc\nd\n", 2, "\nx = 1\n", "a\r\rx = 1\nb\nc\nd\n"),
+        ("a\rb\rc\n\nd\r", 6, "x = 1\n", "a\rb\rc\nx = 1\n\nd\r"),
+    ],
+)
+def test_ends_of_two_rows_do_not_become_one(text, at, put, after):
+    assert applied(text, Edit(at, at, put)) == after
+
+
+@pytest.mark.parametrize(
     ("text", "newline"), [("", "\n"), ("a\r\nb\r\nc\n", "\r\n"), ("a\nb\r\nc\n", "\n"), ("a\rb\rc\n", "\r")]
 )
 def test_the_dominant_newline(text, newline):

@@ -30,11 +30,20 @@ def apply_edits(source: Source, edits: Sequence[Edit]) -> Source:
             raise ValueError(f"{edit} lies outside a text of {len(source.utf8)} bytes")
         if last is not None and _overlap(last, edit):
             raise ValueError(f"{last} and {edit} overlap")
-        pieces += [source.utf8[done : edit.start], inserted(edit, newline)]
+        pieces += [source.utf8[done : edit.start], _apart(source.utf8, edit, inserted(edit, newline))]
         done = edit.end
         last = edit
     utf8 = b"".join([*pieces, source.utf8[done:]])
     return replace(source, text=utf8.decode(), utf8=utf8)
+
+
+def _apart(utf8: bytes, edit: Edit, text: bytes) -> bytes:
+    r"""What an edit puts in, so that where rows end in ``\r`` alone no ``\n`` beside one makes one end of two."""
+    if utf8.endswith(b"\r", 0, edit.start) and text.startswith(b"\n"):
+        text = b"\r" + text[1:]
+    if text.endswith(b"\r") and utf8.startswith(b"\n", edit.end):
+        text = text[:-1] + b"\n"
+    return text
 
 
 def inserted(edit: Edit, newline: str) -> bytes:
