@@ -227,7 +227,13 @@ def cases(names: list[str], cache: Path, work: Path) -> list[Case]:
 def ratio(row: dict[str, object]) -> str:
     """How a linter compares: ``12x faster`` is torchlint, ``2.5x its time`` is the other."""
     value = float(str(row["ratio"]))
-    return f"{value:.3g}x faster" if value >= 1 else f"{1 / value:.3g}x its time"
+    return f"{_rounded(value)}x faster" if value >= 1 else f"{_rounded(1 / value)}x its time"
+
+
+def _rounded(value: float) -> str:
+    """Three digits of a number, and no exponent."""
+    text = f"{value:.3g}"
+    return text if value < 999.5 else f"{float(text):,.0f}"
 
 
 def table(results: list[dict[str, object]]) -> str:
