@@ -134,11 +134,12 @@ def _bound_in(loop: _Loop) -> set[str]:
 
 
 def _made_longer(loop: _Loop, target: ast.expr) -> bool:
-    """Whether a loop adds elements to the list whose item a target is, such as the last: ``rows[-1] = ...``."""
+    """Whether a target is an item of a list counted from its end, ``rows[-1]``, and a loop adds elements to that."""
     dotted = ast.unparse(_base(target))
     calls = (part for part in nodes_of(inside(loop)) if isinstance(part, ast.Call))
     adding = (call.func for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr in _ADDING)
-    return isinstance(target, ast.Subscript) and any(ast.unparse(func.value) == dotted for func in adding)
+    from_end = isinstance(target, ast.Subscript) and isinstance(target.slice, ast.UnaryOp)
+    return from_end and any(ast.unparse(func.value) == dotted for func in adding)
 
 
 def _only_asks(facts: FileFacts, node: ast.AST) -> bool:
