@@ -208,7 +208,8 @@ class Modes:
         strong = {mode for caller, mode in modes.items() if caller.call not in self.graph.weak}
         if known == {Mode.ON} or self._needs.ask(function):
             return Mode.ON
-        hottest = {mode for caller, mode in modes.items() if every[caller] is max(every.values())}
+        most = max(every.values())
+        hottest = {mode for caller, mode in modes.items() if every[caller] is most}
         if Mode.ON in strong and not hottest.isdisjoint({Mode.ON, None}) and (often or Mode.OFF not in known):
             return Mode.ON
         if not known:
