@@ -1,13 +1,14 @@
-"""``dataclass`` as in the standard library, with methods that are compiled when they are first used.
+"""``dataclass`` as in the standard library, and regular expressions, compiled when they are first used.
 
 The standard library compiles up to six methods for each class when its module is imported, and that is most of what it
 costs to import a module of such classes. A run makes objects of few of the classes that it imports, compares fewer, and
-prints none.
+prints none. Of a hundred regular expressions it needs a third.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable
 from dataclasses import MISSING, FrozenInstanceError, fields, is_dataclass
 from reprlib import recursive_repr
@@ -16,13 +17,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
+    from re import compile as regex
 
     from _typeshed import DataclassInstance
 
     # Gives the text of a method of a class; what it needs besides its parameters is added to the names.
     _Text = Callable[[type[DataclassInstance], str, "_Names"], str]
 
-__all__ = ["dataclass", "with_late_methods"]
+__all__ = ["dataclass", "regex", "with_late_methods"]
 
 _Names = dict[str, object]
 _standard = dataclasses.dataclass
@@ -44,6 +46,20 @@ if not TYPE_CHECKING:
         made = with_late_methods(cls, **options)
         made.__dataclass_params__.frozen = options.get("frozen", False)
         return made
+
+    class regex:
+        """A regular expression: it takes the methods of ``re.Pattern`` one by one, when they are asked for."""
+
+        def __init__(self, pattern: str | bytes, flags: int = 0) -> None:
+            """Take what ``re.compile`` takes; what is wrong with it is told at the first use."""
+            self._given = pattern, flags
+
+        def __getattr__(self, name: str) -> object:
+            if name.startswith("__"):
+                raise AttributeError(name)
+            found = getattr(re.compile(*self._given), name)  # whose memory has the same for the next name
+            setattr(self, name, found)
+            return found
 
 
 def with_late_methods(

@@ -44,7 +44,7 @@ def _open_streams() -> None:
 
 def _run(args: list[str]) -> int:
     """What nothing changed for is answered before anything is imported that takes time."""
-    from torchlint.cli.plain import read
+    from torchlint.cli.plain import is_repeatable, read
 
     try:
         os.getcwd()
@@ -56,9 +56,9 @@ def _run(args: list[str]) -> int:
     given = read(args)
     wanted = ""
     if given is not None:
-        from torchlint.cli.warm import is_repeatable, run_key, served
-
         if is_repeatable(given):
+            from torchlint.cli.warm import run_key, served
+
             wanted = run_key(args)
             code = served(given, wanted)
             if code is not None:

@@ -13,6 +13,7 @@ from torchlint.cache.place import common
 from torchlint.cli.failure import Failure
 from torchlint.cli.printing import Volume
 from torchlint.cli.run import Keeping, Run, describe_hotness
+from torchlint.late import regex
 from torchlint.settings.load import Nested, load_settings
 from torchlint.settings.model import Settings
 
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from torchlint.cli.measuring import Measuring
 
 _STDIN = "-"
-_ON_LINE = re.compile(r"(.+):([1-9][0-9]*)", re.DOTALL)
-_IN_CELL = re.compile(r"(.+\.ipynb):(?:cell )?([1-9][0-9]*):([1-9][0-9]*)", re.DOTALL)
+_ON_LINE = regex(r"(.+):([1-9][0-9]*)", re.DOTALL)
+_IN_CELL = regex(r"(.+\.ipynb):(?:cell )?([1-9][0-9]*):([1-9][0-9]*)", re.DOTALL)
 
 
 def perform(  # long: a parameter for each option that is no setting

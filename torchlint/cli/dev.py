@@ -14,13 +14,13 @@ import click
 from torchlint.cli import OK, skeleton
 from torchlint.cli.nearest import Group
 from torchlint.cli.output import write
-from torchlint.late import dataclass
+from torchlint.late import dataclass, regex
 
-_CODE = re.compile(r"[A-Z]{2,}\d{3}")
-_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_CODE = regex(r"[A-Z]{2,}\d{3}")
+_NAME = regex(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _BUILT_IN = Path("rules", "torchlint_rules")
 _INDEXER = Path("tests", "rule_index.py")
-_ROW = re.compile(r"\| TL\d{3} ")
+_ROW = regex(r"\| TL\d{3} ")
 _MARK = "TORCHLINT_API"
 
 

@@ -12,10 +12,19 @@ from torchlint.cli.flags import CHOICES, ENVIRONMENT, FLAGS, START
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 _COMMAND = "check"
 _SWITCHES = ("0", "1")
+_STDIN = "-"
+# What writes files, asks others than the file system, or does not end.
+_OTHERWISE = (
+    *("fix", "diff", "fix_only", "add_noqa", "since", "output_file", "stdin_filename", "watch", "explain_hot"),
+    *("show_files", "show_settings", "no_cache", "profile", "mapping"),
+)
+# A service's page to which every run adds something.
+_PAGE = "GITHUB_STEP_SUMMARY"
 
 
 def read(args: list[str]) -> dict[str, Any] | None:
@@ -44,6 +53,18 @@ def read(args: list[str]) -> dict[str, Any] | None:
             return None
     given["paths"] = tuple(paths)
     return given if _take_environment(given) else None
+
+
+def is_repeatable(given: Mapping[str, object]) -> bool:
+    """Whether a run with these parameters does no more than write what it found in files."""
+    paths = given["paths"]
+    assert isinstance(paths, tuple)
+    return (
+        all(given[name] == START[name] for name in _OTHERWISE)
+        and _STDIN not in paths
+        and not os.environ.get(_PAGE)
+        and not any("\n" in path for path in paths)
+    )
 
 
 def _value(parameter: str, kind: str, value: str, before: Any) -> Any:

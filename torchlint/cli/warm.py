@@ -11,7 +11,6 @@ from torchlint.cache.digest import digest
 from torchlint.cache.key import read_key
 from torchlint.cache.place import FOLDER, common, project_root
 from torchlint.cache.store import packed_world, path_of, read_rest, read_runs, write
-from torchlint.cli.flags import START
 from torchlint.cli.terminal import look_of, write_bytes
 
 TYPE_CHECKING = False
@@ -20,30 +19,10 @@ if TYPE_CHECKING:
 
     from torchlint.cache.store import Said
 
-_STDIN = "-"
-# What writes files, asks others than the file system, or does not end.
-_OTHERWISE = (
-    *("fix", "diff", "fix_only", "add_noqa", "since", "output_file", "stdin_filename", "watch", "explain_hot"),
-    *("show_files", "show_settings", "no_cache", "profile", "mapping"),
-)
-# A service's page to which every run adds something.
-_PAGE = "GITHUB_STEP_SUMMARY"
 _VARIABLES = (
     *("NO_COLOR", "FORCE_COLOR", "TERM", "GITHUB_WORKSPACE", "CI_PROJECT_DIR", "BUILD_SOURCESDIRECTORY"),
     *("TORCHLINT_OUTPUT_FORMAT", "TORCHLINT_DATA_DIR", "XDG_DATA_HOME", "LOCALAPPDATA", "HOME", "USERPROFILE"),
 )
-
-
-def is_repeatable(given: Mapping[str, object]) -> bool:
-    """Whether a run with these parameters does no more than write what it found in files."""
-    paths = given["paths"]
-    assert isinstance(paths, tuple)
-    return (
-        all(given[name] == START[name] for name in _OTHERWISE)
-        and _STDIN not in paths
-        and not os.environ.get(_PAGE)
-        and not any("\n" in path for path in paths)
-    )
 
 
 def cache_path(given: Mapping[str, object]) -> str:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
+from torchlint.late import regex
 from torchlint.sources.wide import is_wide
 
 GATE_WORDS = (b"torch",)
 # A clause of imports at the start of a line or of a statement in it; its names may stand on several rows.
-_IMPORT = re.compile(
+_IMPORT = regex(
     rb"(?:^|[\r\n;:]|\xef\xbb\xbf)[ \t\f]*(?:from[ \t]*([\w.\x80-\xff]+)[ \t]*)?import\b[ \t]*"
     rb"(\((?:[^()#]|#[^\r\n]*[\r\n])*|(?:[^\\\r\n;#]|\\\r?\n)*)"
 )
-_WORD = re.compile(r"\w+")
+_WORD = regex(r"\w+")
 
 
 def passing(texts: Mapping[str, bytes], words: Iterable[bytes] = GATE_WORDS) -> frozenset[str]:

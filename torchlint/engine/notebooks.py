@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from torchlint.engine.result import NoCodeError
+from torchlint.late import regex
 from torchlint.rule import Finding, Hop
 from torchlint.rule.frequency import Why
 from torchlint.sources.decode import UndecodableError, read_any
@@ -15,7 +16,7 @@ from torchlint.sources.text import Source
 
 _SUFFIX = ".ipynb"
 # The name of a notebook among the facts, in a text, and perhaps a row.
-_PLACE = re.compile(r"(\S+\.ipynb\.ipynb)(?::(\d+))?")
+_PLACE = regex(r"(\S+\.ipynb\.ipynb)(?::(\d+))?")
 
 
 def notebook_code(raw: bytes, path: Path, name: str) -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pkgutil
-import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -13,13 +12,14 @@ from types import ModuleType
 from typing import Any
 
 from torchlint.engine.packages import RulePackageError, import_below, import_installed
+from torchlint.late import regex
 from torchlint.rule import API_VERSION, Cost, Frequency, Level, Report, Rule, RuleSet, Site, Trigger
 
 BUILT_IN = "torchlint_rules"
 _INDEX = "index.json"
 
 _API = "TORCHLINT_API"
-_CODE = re.compile(r"[A-Z]{2,}\d{3}")
+_CODE = regex(r"[A-Z]{2,}\d{3}")
 _OURS = "TL"
 _NEEDED = ("code", "name", "summary", "trigger")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -18,13 +17,14 @@ from torchlint.facts.code.model import Bind, Scope, decorators
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.guards import raises
 from torchlint.facts.state.uses import mutated
+from torchlint.late import regex
 from torchlint.rule import EVERY_USE, Link, Use
 
 if TYPE_CHECKING:
     import libcst as cst
 
 
-_FLAG = re.compile(r"(^|_)(debug\w*|sanity\w*|check_nans?|check_finite|check_numerics|validate|validation)($|_)")
+_FLAG = regex(r"(^|_)(debug\w*|sanity\w*|check_nans?|check_finite|check_numerics|validate|validation)($|_)")
 
 
 class PairedSite(Learning, Surroundings, Holdings, Compilation, Rework):

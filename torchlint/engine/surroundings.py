@@ -13,6 +13,7 @@ from torchlint.facts.code.model import Scope
 from torchlint.facts.code.nesting import in_handler
 from torchlint.facts.hotness.guards import names_in
 from torchlint.facts.values import torch_table
+from torchlint.late import regex
 from torchlint.rule import Loop, Picked, Row, Value
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 _FEW_CALLS = 5
-_TIMER = re.compile(r"(^|_)(profil\w*|timers?|timing|timeit|stopwatch|record_function|nvtx)($|_)", re.IGNORECASE)
+_TIMER = regex(r"(^|_)(profil\w*|timers?|timing|timeit|stopwatch|record_function|nvtx)($|_)", re.IGNORECASE)
 
 
 class Surroundings(Place):

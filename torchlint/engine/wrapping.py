@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,11 +10,12 @@ from dataclasses import replace
 from torchlint.engine.rows import Rows
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.tree import walk
+from torchlint.late import regex
 from torchlint.rule import Edit
 from torchlint.sources.lines import LineTable
 
 _USUAL_INDENT = "    "
-_ROW_START = re.compile(r"\n(?=[^\r\n])")
+_ROW_START = regex(r"\n(?=[^\r\n])")
 
 
 def wrapped(facts: FileFacts, table: LineTable, node: ast.AST, header: str, edits: Sequence[Edit]) -> list[Edit] | None:

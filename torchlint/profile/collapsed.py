@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 
+from torchlint.late import regex
 from torchlint.profile.errors import ProfileError
 from torchlint.profile.model import Profile
 from torchlint.profile.samples import SAMPLE_US, Samples
@@ -12,9 +12,9 @@ from torchlint.profile.stream import CUT
 from torchlint.profile.tree import FrameKey, Numbers
 
 # py-spy writes a line without a stack for samples in which no Python code ran.
-_LINE = re.compile(r"(?:(?P<stack>\S.*) )?(?P<count>\d{1,15})")
-_PYSPY = re.compile(r"(?P<name>.+) \((?P<file>[^()]+?)(?::(?P<line>\d{1,9}))?\)")
-_AUSTIN = re.compile(r"(?P<file>.+\.py):(?P<name>[^:]*)(?::(?P<line>\d{1,9}))?")
+_LINE = regex(r"(?:(?P<stack>\S.*) )?(?P<count>\d{1,15})")
+_PYSPY = regex(r"(?P<name>.+) \((?P<file>[^()]+?)(?::(?P<line>\d{1,9}))?\)")
+_AUSTIN = regex(r"(?P<file>.+\.py):(?P<name>[^:]*)(?::(?P<line>\d{1,9}))?")
 _LONGEST = 1 << 20
 _FIRST = 20
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from torchlint.late import regex
 from torchlint.profile.model import Effect
 
 _COPIES = frozenset({"aten::_to_copy", "aten::copy_", "aten::clone"})
@@ -13,10 +12,10 @@ _SYNCS = frozenset(
     {"aten::item", "aten::_local_scalar_dense", "aten::nonzero", "aten::is_nonzero", "aten::masked_select"}
 )
 # Names of the CUDA and HIP runtimes and of the CUDA driver. ``cudaMemcpy`` waits, ``cudaMemcpyAsync`` does not.
-_RUNTIME_SYNC = re.compile(
+_RUNTIME_SYNC = regex(
     r"(cuda|hip)(Stream|Device|Event)Synchronize|cu(Stream|Ctx|Event)Synchronize|(cuda|hip)Memcpy(2D|3D|WithStream)?|cuMemcpy[^A]*"
 )
-_RUNTIME_LAUNCH = re.compile(r"(cuda|hip)(Ext)?(Module)?Launch\w*Kernel\w*|cuLaunchKernel\w*|(cuda|hip)GraphLaunch")
+_RUNTIME_LAUNCH = regex(r"(cuda|hip)(Ext)?(Module)?Launch\w*Kernel\w*|cuLaunchKernel\w*|(cuda|hip)GraphLaunch")
 
 # Methods and functions of torch, by the name that Python code calls them by.
 _CALLED_COPIES = frozenset(

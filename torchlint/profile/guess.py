@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import field
 
-from torchlint.late import dataclass
+from torchlint.late import dataclass, regex
 from torchlint.profile.model import Profile
 from torchlint.profile.smells import shown, smell_of
 from torchlint.rule import Finding, Frequency
 
-_WORD = re.compile(r"\w+")
+_WORD = regex(r"\w+")
 _ATEN = "aten::"
 # How many operators before and after one say where it stands.
 _NEAR = 6

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
+from torchlint.late import regex
 
 AUTOGRAD = "autograd::engine::evaluate_function: "
 """Stands before the name of what autograd runs in a backward pass: ``AddmmBackward0``."""
-_BUILT_IN = re.compile(r"<built-in (?:method|function) (?P<name>[^\s>]+)")
-_METHOD = re.compile(r"<(?:slot wrapper|method(?:-wrapper)?) '(?P<name>[^']+)'")
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_BUILT_IN = regex(r"<built-in (?:method|function) (?P<name>[^\s>]+)")
+_METHOD = regex(r"<(?:slot wrapper|method(?:-wrapper)?) '(?P<name>[^']+)'")
+_ADDRESS = regex(r" at 0x[0-9a-fA-F]+")
 
 
 def called_name(name: str) -> str:

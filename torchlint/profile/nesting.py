@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import re
 
-from torchlint.late import dataclass
+from torchlint.late import dataclass, regex
 from torchlint.profile.effects import effect_of_operator, effect_of_runtime
 from torchlint.profile.events import Event, Events, Kind, Thread
 from torchlint.profile.model import MOST_ORDER, Effect, Operator, Slice
@@ -14,7 +14,7 @@ from torchlint.profile.tree import FrameKey, Numbers, Timeline, Tree
 
 # Contexts of operators beyond this many are counted without the Python code that called them.
 _MOST_ROWS = 200_000
-_PYTHON = re.compile(r"(?P<file>.*)\((?P<line>\d{1,9})\): (?P<name>.*)", re.DOTALL)
+_PYTHON = regex(r"(?P<file>.*)\((?P<line>\d{1,9})\): (?P<name>.*)", re.DOTALL)
 # What waits in Python while autograd works in threads of its own.
 _BACKWARD = "run_backward"
 

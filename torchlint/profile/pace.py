@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from torchlint.late import dataclass
+from torchlint.late import dataclass, regex
 from torchlint.profile.model import Attribution, Profile, Source
 from torchlint.rule import Frequency
 from torchlint.rule.frequency import Observed, Ran
 
-_TORCH = re.compile(r"(^|[/\\])torch[/\\]")
-_OPTIMIZER = re.compile(r"(^|[/\\])torch[/\\]optim[/\\](?!lr_scheduler|swa_utils)")
-_BACKWARD = re.compile(r"(^|[/\\])torch[/\\]_tensor\.py$")
+_TORCH = regex(r"(^|[/\\])torch[/\\]")
+_OPTIMIZER = regex(r"(^|[/\\])torch[/\\]optim[/\\](?!lr_scheduler|swa_utils)")
+_BACKWARD = regex(r"(^|[/\\])torch[/\\]_tensor\.py$")
 # What runs where compiled code does, and what compiles it; to import these modules means nothing.
 _COMPILED = frozenset(
     {

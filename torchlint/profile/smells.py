@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 
-from torchlint.late import dataclass
+from torchlint.late import dataclass, regex
 
-_WORD = re.compile(r"\w+")
+_WORD = regex(r"\w+")
 _ATEN = "aten::"
 # Operators that run although nothing in the source calls them by name.
 _IMPLICIT = frozenset({"is_nonzero", "lift_fresh", "detach_", "resolve_conj", "resolve_neg"})

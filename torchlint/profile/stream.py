@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import codecs
 import json
-import re
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
+from torchlint.late import regex
 from torchlint.profile.errors import ProfileError
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -26,8 +26,8 @@ _CHUNK = 1 << 19
 # No value that is read in one piece is larger, in characters: an event of a trace has a few hundred.
 _LARGEST = 1 << 24
 _DEEPEST = 100
-_SPACE = re.compile(r"[ \t\n\r]*")
-_COMMA = re.compile(r"[ \t\n\r]*,[ \t\n\r]*")
+_SPACE = regex(r"[ \t\n\r]*")
+_COMMA = regex(r"[ \t\n\r]*,[ \t\n\r]*")
 # What may follow a number that the end of the window cuts, be it nothing.
 _GOES_ON = "0123456789.eE+-"
 _GZIP = b"\x1f\x8b"

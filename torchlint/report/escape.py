@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from torchlint.late import regex
+
 # Controls, invisible format characters (bidirectional overrides, zero-width joiners), lone surrogates, and the two
 # Unicode line separators: each of them can move the cursor, end a line for some reader, or hide what is really there.
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-_COLONS = re.compile(r"^([ \t]*):(?=:)", re.MULTILINE)
-_NUMBER_SIGNS = re.compile(r"##(?=\[|vso\[)", re.IGNORECASE)
+_COLONS = regex(r"^([ \t]*):(?=:)", re.MULTILINE)
+_NUMBER_SIGNS = regex(r"##(?=\[|vso\[)", re.IGNORECASE)
 
 
 def visible(text: str, keep: str = "") -> str:

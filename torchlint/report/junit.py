@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from itertools import groupby
 from xml.etree import ElementTree
 
+from torchlint.late import regex
 from torchlint.report.context import Context
 from torchlint.report.escape import visible
 from torchlint.report.words import with_reasons
 from torchlint.rule import Finding, Level
 
 # Beyond the controls, which become visible anyway: what no XML document may hold.
-_NOT_XML = re.compile("[\ufffe\uffff]")
+_NOT_XML = regex("[\ufffe\uffff]")
 
 
 def render(context: Context) -> str:

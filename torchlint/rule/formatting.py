@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchlint import cst
-from torchlint.late import dataclass
+from torchlint.late import dataclass, regex
 from torchlint.rule.build import bare_star_safe
 from torchlint.rule.value import Kind
 
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from torchlint.rule.site import Site
 
 _CONVERSIONS = {None: "%s", "s": "%s", "r": "%r", "a": "%a"}
-_NUMERIC = re.compile(r"\d*(\.\d+)?[eEfFgG]")
+_NUMERIC = regex(r"\d*(\.\d+)?[eEfFgG]")
 _PRINTS_ALIKE = frozenset(
     {Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.SIZE, Kind.DTYPE, Kind.DEVICE, Kind.LIST, Kind.DICT}
 )

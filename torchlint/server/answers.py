@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from lsprotocol import types
 from pygls import uris
 
-from torchlint.late import dataclass
+from torchlint.late import dataclass, regex
 from torchlint.report.cost import cost_of
 from torchlint.report.explain import as_markdown, explain
 from torchlint.rule import Applicability, Cost, Edit, Finding, Level, Position, Rule
@@ -29,7 +28,7 @@ _SEVERITIES: Mapping[Level, types.DiagnosticSeverity] = MappingProxyType(
         Level.ERROR: types.DiagnosticSeverity.Error,
     }
 )
-_CODE = re.compile(r"[A-Z]{2,}\d{3}")
+_CODE = regex(r"[A-Z]{2,}\d{3}")
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
+from torchlint.late import regex
 from torchlint.rule import Edit
 from torchlint.sources.edits import dominant_newline
 from torchlint.sources.text import Source
 
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
-_BARE_LF = re.compile(r"(?<!\r)\n")
+_LINE = regex(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_BARE_LF = regex(r"(?<!\r)\n")
 
 
 def between(before: Source, after: Source) -> list[Edit]:

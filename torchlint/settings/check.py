@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
+from torchlint.late import regex
 from torchlint.rule import Change
 
 FAIL_LEVELS = ("note", "warning", "never")
@@ -29,8 +29,8 @@ OUTPUT_FORMATS = (
 DEVICES = ("auto", "cpu", "cuda")
 PYTHONS = tuple(f"py3{minor}" for minor in range(7, 16))
 
-_TORCH = re.compile(r"(\d+)\.(\d+)(\.\d+)*")
-_FUNCTION = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
+_TORCH = regex(r"(\d+)\.(\d+)(\.\d+)*")
+_FUNCTION = regex(r"\w+(\.\w+)*:\w+(\.\w+)*")
 
 
 class SettingsError(Exception):

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from torchlint.late import regex
+
 _Version = tuple[int, int]
 # The first minor number that the setting knows; older Pythons are dealt with in the same way.
 _OLDEST_MINOR = 7
@@ -32,23 +34,21 @@ DECLARING = (*_DECLARING, *_LOCKS)
 
 _EXTRAS = r"\s*(?:\[[^\]\n]*\])?\s*"
 _REQUIREMENTS = (
-    re.compile(rf"""(?<![\w.-])(["'])torch{_EXTRAS}\(?(?P<bound>[<>=!~][^"';#\n]*)"""),  # "torch>=2.1"
-    re.compile(
-        rf"""^[ \t]*(?:-[ \t]+)?(?:py)?torch{_EXTRAS}(?P<bound>[<>=!~][^;#"'{{\n]*)""", re.MULTILINE
-    ),  # torch>=2.1
-    re.compile(r"""^[ \t]*["']?torch["']?\s*=\s*["'](?P<bound>[^"'\n]*)["']""", re.MULTILINE),  # torch = "^2.1"
-    re.compile(r"""^[ \t]*["']?torch["']?\s*=\s*\{[^}\n]*\bversion\s*=\s*["'](?P<bound>[^"'\n]*)["']""", re.MULTILINE),
+    regex(rf"""(?<![\w.-])(["'])torch{_EXTRAS}\(?(?P<bound>[<>=!~][^"';#\n]*)"""),  # "torch>=2.1"
+    regex(rf"""^[ \t]*(?:-[ \t]+)?(?:py)?torch{_EXTRAS}(?P<bound>[<>=!~][^;#"'{{\n]*)""", re.MULTILINE),  # torch>=2.1
+    regex(r"""^[ \t]*["']?torch["']?\s*=\s*["'](?P<bound>[^"'\n]*)["']""", re.MULTILINE),  # torch = "^2.1"
+    regex(r"""^[ \t]*["']?torch["']?\s*=\s*\{[^}\n]*\bversion\s*=\s*["'](?P<bound>[^"'\n]*)["']""", re.MULTILINE),
 )
 _LOCKED = (
-    re.compile(r"""^name\s*=\s*"torch"\s*\nversion\s*=\s*"(?P<bound>[^"\n]*)\"""", re.MULTILINE),
-    re.compile(r""""torch":\s*\{[^{}]*"version":\s*"(?P<bound>[^"\n]*)\""""),
-    re.compile(r"""^[ \t-]*name:\s*(?:py)?torch\s*\n\s*version:\s*["']?(?P<bound>[^\s"']*)""", re.MULTILINE),
+    regex(r"""^name\s*=\s*"torch"\s*\nversion\s*=\s*"(?P<bound>[^"\n]*)\"""", re.MULTILINE),
+    regex(r""""torch":\s*\{[^{}]*"version":\s*"(?P<bound>[^"\n]*)\""""),
+    regex(r"""^[ \t-]*name:\s*(?:py)?torch\s*\n\s*version:\s*["']?(?P<bound>[^\s"']*)""", re.MULTILINE),
 )
 _PYTHONS = (
-    re.compile(r"""^[ \t]*(?:requires-python|python)\s*=\s*["'](?P<bound>[^"'\n]*)["']""", re.MULTILINE),
-    re.compile(r"""\bpython_requires\s*=\s*["']?(?P<bound>[^"'\n]*)"""),
+    regex(r"""^[ \t]*(?:requires-python|python)\s*=\s*["'](?P<bound>[^"'\n]*)["']""", re.MULTILINE),
+    regex(r"""\bpython_requires\s*=\s*["']?(?P<bound>[^"'\n]*)"""),
 )
-_CLAUSE = re.compile(r"\s*(?P<operator>===|==|>=|~=|\^|~|>|=|)\s*v?(?P<major>\d{1,9})(?:\.(?P<minor>\d{1,9}))?")
+_CLAUSE = regex(r"\s*(?P<operator>===|==|>=|~=|\^|~|>|=|)\s*v?(?P<major>\d{1,9})(?:\.(?P<minor>\d{1,9}))?")
 
 
 def torch_of(root: Path) -> str | None:

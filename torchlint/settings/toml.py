@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from torchlint.late import regex
 from torchlint.settings.check import SettingsError
 
 _LONGEST_ROW = 10_000
-_HEADER = re.compile(r"\s*\[\[?([^]]+)\]\]?\s*(#.*)?")
-_KEY = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[\w.\s-])+?)\s*=""")
-_NAME = re.compile(r"""\"([^"]*)\"|'([^']*)'|([\w-]+)""")
+_HEADER = regex(r"\s*\[\[?([^]]+)\]\]?\s*(#.*)?")
+_KEY = regex(r"""\s*((?:"[^"]*"|'[^']*'|[\w.\s-])+?)\s*=""")
+_NAME = regex(r"""\"([^"]*)\"|'([^']*)'|([\w-]+)""")
 
 
 def read_toml(text: str, shown: str) -> dict[str, object]:

@@ -6,12 +6,13 @@ import codecs
 import re
 from pathlib import Path
 
+from torchlint.late import regex
 from torchlint.sources.lines import LineTable
 from torchlint.sources.text import Source
 
-_NEWLINE = re.compile(rb"\r\n|\r|\n")
-_COOKIE = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.DOTALL)
-_BLANK = re.compile(rb"[ \t\f]*(?:#.*)?", re.DOTALL)
+_NEWLINE = regex(rb"\r\n|\r|\n")
+_COOKIE = regex(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.DOTALL)
+_BLANK = regex(rb"[ \t\f]*(?:#.*)?", re.DOTALL)
 _OTHER_MARKS = ((codecs.BOM_UTF32_LE, "UTF-32"), (codecs.BOM_UTF16_LE, "UTF-16"), (codecs.BOM_UTF16_BE, "UTF-16"))
 
 

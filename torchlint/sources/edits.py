@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from torchlint.late import regex
 from torchlint.rule import Edit
 from torchlint.sources.text import Source
 
-_BARE_LF = re.compile(r"(?<!\r)\n")
+_BARE_LF = regex(r"(?<!\r)\n")
 
 
 def apply_edits(source: Source, edits: Sequence[Edit]) -> Source:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from torchlint.late import regex
+
 
 class Globs:
     """Patterns that a path may match, with Ruff's meaning.
@@ -57,7 +59,7 @@ def _union(patterns: Sequence[str]) -> re.Pattern[str] | None:
     return re.compile("|".join(_translate(pattern) for pattern in patterns), re.DOTALL)
 
 
-_PART = re.compile(r"(?P<folders>\*\*/)|(?P<many>\*+)|(?P<one>\?)|\[(?P<no>[!^]?)(?P<set>\]?[^]]+)\]", re.DOTALL)
+_PART = regex(r"(?P<folders>\*\*/)|(?P<many>\*+)|(?P<one>\?)|\[(?P<no>[!^]?)(?P<set>\]?[^]]+)\]", re.DOTALL)
 
 
 def _translate(pattern: str) -> str:

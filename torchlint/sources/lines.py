@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 
+from torchlint.late import regex
 from torchlint.rule import Position
 
-_NEWLINE = re.compile(rb"\r\n|\r|\n")
+_NEWLINE = regex(rb"\r\n|\r|\n")
 
 
 class LineTable:

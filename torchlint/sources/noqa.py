@@ -7,6 +7,7 @@ import tokenize
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 
+from torchlint.late import regex
 from torchlint.rule import Edit, Finding
 from torchlint.sources.edits import apply_edits
 from torchlint.sources.lines import LineTable
@@ -14,7 +15,7 @@ from torchlint.sources.suppress import suppressions
 from torchlint.sources.text import Source
 from torchlint.sources.tokens import read_tokens
 
-_LISTED = re.compile(r"#\s*noqa\s*:\s*[A-Z]+[0-9]+(?:[\s,]+[A-Z]+[0-9]+)*", re.IGNORECASE)
+_LISTED = regex(r"#\s*noqa\s*:\s*[A-Z]+[0-9]+(?:[\s,]+[A-Z]+[0-9]+)*", re.IGNORECASE)
 
 
 def with_noqa(source: Source, findings: Sequence[Finding], reason: str) -> tuple[Source, list[Finding]]:

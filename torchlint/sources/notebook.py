@@ -9,15 +9,15 @@ import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from torchlint.late import dataclass
+from torchlint.late import dataclass, regex
 from torchlint.sources.text import Source
 
 _MARK = "# %% torchlint cell "
-_MARKED = re.compile(rf"^{_MARK}(\d+)$", re.MULTILINE)
-_BLANK = re.compile(r"[ \t\r\n]*")
+_MARKED = regex(rf"^{_MARK}(\d+)$", re.MULTILINE)
+_BLANK = regex(r"[ \t\r\n]*")
 # Cell magics whose body is Python that runs in the notebook's own names.
 _PYTHON_MAGICS = frozenset({"time", "timeit", "capture", "prun"})
-_MAGIC = re.compile(r"[ \t]*(?:[%!?]|[^#'\"\n]*[\w)\]]\?{1,2}[ \t]*$|[\w.,\[\] \t]+=[ \t]*[%!])")
+_MAGIC = regex(r"[ \t]*(?:[%!?]|[^#'\"\n]*[\w)\]]\?{1,2}[ \t]*$|[\w.,\[\] \t]+=[ \t]*[%!])")
 _MASKED = "pass  # "
 _CONTINUED = "pass  #: "
 _UNREADABLE = "pass  #! "

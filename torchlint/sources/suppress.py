@@ -13,19 +13,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cache
 
-from torchlint.late import dataclass
+from torchlint.late import dataclass, regex
 from torchlint.rule import Finding
 from torchlint.sources.text import Source
 from torchlint.sources.tokens import read_tokens
 
-_NOQA = re.compile(r"#\s*(?P<file>torchlint:\s*)?noqa(?P<rest>.*)", re.IGNORECASE)
-_IGNORE = re.compile(r"#\s*torchlint:\s*ignore(?P<file>-file)?(?P<rest>.*)", re.IGNORECASE)
-_LIST = re.compile(r"\s*\[([^][]*)\]")
-_CODE = re.compile(r"[\s,]*([A-Z]+[0-9]+)(?=[\s,A-Z]|$)")
-_HOTNESS = re.compile(r"#\s*torchlint:\s*(hot|cold)\b", re.IGNORECASE)
+_NOQA = regex(r"#\s*(?P<file>torchlint:\s*)?noqa(?P<rest>.*)", re.IGNORECASE)
+_IGNORE = regex(r"#\s*torchlint:\s*ignore(?P<file>-file)?(?P<rest>.*)", re.IGNORECASE)
+_LIST = regex(r"\s*\[([^][]*)\]")
+_CODE = regex(r"[\s,]*([A-Z]+[0-9]+)(?=[\s,A-Z]|$)")
+_HOTNESS = regex(r"#\s*torchlint:\s*(hot|cold)\b", re.IGNORECASE)
 # What a row has to hold if a string or a statement on it is to end on another row.
 _GOING_ON = ("\\", '"""', "'''")
-_NEWLINE = re.compile(r"\r\n|\r|\n")
+_NEWLINE = regex(r"\r\n|\r|\n")
 _TRIVIA = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT})
 
 

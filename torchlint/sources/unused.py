@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from torchlint.late import dataclass
+from torchlint.late import dataclass, regex
 from torchlint.rule import Edit, Finding
 from torchlint.sources.lines import LineTable
 from torchlint.sources.suppress import Mark, Suppressions
 
-_WORDS = re.compile(r"#\s*(?:torchlint:\s*)?(?:noqa|ignore(?:-file)?)", re.IGNORECASE)
+_WORDS = regex(r"#\s*(?:torchlint:\s*)?(?:noqa|ignore(?:-file)?)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,13 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from torchlint.cache import strays
-from torchlint.late import dataclass
+from torchlint.late import dataclass, regex
 from torchlint.sources.decode import UndecodableError, read_any, to_bytes
 from torchlint.sources.text import Source
 
 _PREFIX = ".torchlint-"
 _SUFFIX = ".tmp"
-_STRAY = re.compile(rf"{re.escape(_PREFIX)}(\d{{1,10}})-\w+{re.escape(_SUFFIX)}")
+_STRAY = regex(rf"{re.escape(_PREFIX)}(\d{{1,10}})-\w+{re.escape(_SUFFIX)}")
 
 
 class ChangedMeanwhileError(Exception):

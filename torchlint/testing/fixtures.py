@@ -12,11 +12,12 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from torchlint.late import regex
 from torchlint.testing.linting import fixed, found
 from torchlint.testing.renaming import renamed
 
 _CODE = r"[A-Z]{2,}\d{3}"
-_MARK = re.compile(rf"[ ]*# expect: (?P<codes>{_CODE}(?:, ?{_CODE})*)$", re.MULTILINE)
+_MARK = regex(rf"[ ]*# expect: (?P<codes>{_CODE}(?:, ?{_CODE})*)$", re.MULTILINE)
 _TWINS = (".fixed", ".accepted")
 
 Places = Counter[tuple[str, int]]

@@ -10,12 +10,12 @@ import subprocess
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from torchlint.late import dataclass
+from torchlint.late import dataclass, regex
 from torchlint.verify.scratch import Scratch
 
-_PYTHON = re.compile(r"(?:python|pypy)[0-9.]*(?:\.exe)?")
-_IN_SCRIPT = re.compile(rb"(/[^\n\"']*?(?:python|pypy)[0-9.]*)(?=[\s\"']|$)")
-_ISOLATING = re.compile(r"-[EIPsS]+")
+_PYTHON = regex(r"(?:python|pypy)[0-9.]*(?:\.exe)?")
+_IN_SCRIPT = regex(rb"(/[^\n\"']*?(?:python|pypy)[0-9.]*)(?=[\s\"']|$)")
+_ISOLATING = regex(r"-[EIPsS]+")
 _PATIENCE = 60.0
 
 # The first entry of the path is the folder of a script, which for the command is another one than for this text.

@@ -16,12 +16,10 @@ from torchlint.facts.code.model import Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.values.values import Values
-from torchlint.late import dataclass
+from torchlint.late import dataclass, regex
 from torchlint.rule import Kind, Network
 
-_TARGET = re.compile(
-    r"(^|_)(target|targ|tgt)(s|_|\d|$)|(^|_)(q|critic|actor|net|policy|model)(target|targ|tgt)s?$", re.I
-)
+_TARGET = regex(r"(^|_)(target|targ|tgt)(s|_|\d|$)|(^|_)(q|critic|actor|net|policy|model)(target|targ|tgt)s?$", re.I)
 
 
 class _Tie(enum.IntEnum):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 
@@ -13,11 +12,11 @@ from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.code.reach import Loop, Reaching, Rounds, reaching, rounds
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness import protocols
-from torchlint.late import dataclass
+from torchlint.late import dataclass, regex
 
 # Functions that a command line or an installed script starts.
 _ENTRIES = frozenset({"main", "cli", "run", "train", "launch"})
-_QUOTED = re.compile(rb"""(["'])([\w\x80-\xff]+)(?=\1)""")
+_QUOTED = regex(rb"""(["'])([\w\x80-\xff]+)(?=\1)""")
 
 
 @dataclass(eq=False, slots=True)

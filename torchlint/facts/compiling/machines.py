@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from dataclasses import field
 
@@ -15,16 +14,14 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.compiling.compiled import Compilation, Compilations
 from torchlint.facts.hotness.roots import cold_file
 from torchlint.facts.values.values import Values
-from torchlint.late import dataclass
+from torchlint.late import dataclass, regex
 
 # Words of conditions that ask for the device or the platform.
-_MACHINE = re.compile(
+_MACHINE = regex(
     r"cuda|\bmps\b|_mps|gpu|\bxpu\b|\btpu\b|device|platform|darwin|apple|triton|capability|win32|windows|linux"
     r"|os\.name|machine|accelerator|inductor|get_arch|uname"
 )
-_TARGETS = re.compile(
-    rb"\bmps\b|is_available\(\)\s*(?:and[^\n]*)?else\s*[\"'(]|is_available\(\) else torch\.device\(.cpu"
-)
+_TARGETS = regex(rb"\bmps\b|is_available\(\)\s*(?:and[^\n]*)?else\s*[\"'(]|is_available\(\) else torch\.device\(.cpu")
 _DEEP = 4
 _GENERATING = "inductor"
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from torchlint.facts.autograd.layers import is_kept_layer
 from torchlint.facts.flow.spots import Carrier, Key, Next, Spot, iterated, key_of, picked
 from torchlint.facts.flow.store import Ground, fields_of
-from torchlint.late import dataclass
+from torchlint.late import dataclass, regex
 from torchlint.rule import Kind, Use
 
 _LOG_LIBRARIES = (
@@ -25,16 +25,16 @@ _LOG_METHODS = frozenset(
         *("log_value", "scalar_summary", "add_summary", "track_stats", "report_scalar"),
     )
 )
-_LOGGERS = re.compile(
+_LOGGERS = regex(
     r"(^|_)(log(ger|s|ging)?|writer|wandb|tb|tensorboard|summary|p(rogress_?)?bar|progress|tqdm|recorder|reporter|console"
     r"|stdout|stderr|tbwriter|neptune|mlflow|statsd)(_run|_client|\d)?$",
     re.IGNORECASE,
 )
-_LOGGER_CLASS = re.compile(r"(Logger|Writer|Recorder|Reporter|ProgressBar|tqdm|WandB|Wandb)$")
+_LOGGER_CLASS = regex(r"(Logger|Writer|Recorder|Reporter|ProgressBar|tqdm|WandB|Wandb)$")
 _CONTAINERS = (Kind.LIST, Kind.DICT, Kind.SET)
-_ENV_NAME = re.compile(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env)\d*$", re.IGNORECASE)
+_ENV_NAME = regex(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env)\d*$", re.IGNORECASE)
 _ENV_METHODS = frozenset({"step", "send", "send_actions", "step_async", "step_wait", "env_step"})
-_ENV_BASE = re.compile(r"(Env|EnvBase|Environment|Wrapper)$")
+_ENV_BASE = regex(r"(Env|EnvBase|Environment|Wrapper)$")
 _READING = frozenset({"get", "pop", "setdefault", "popleft"})
 
 

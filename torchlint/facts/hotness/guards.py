@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.reach import leaves
 from torchlint.facts.code.tree import walk
+from torchlint.late import regex
 from torchlint.rule import Frequency
 
-_DEBUG = re.compile(
+_DEBUG = regex(
     r"(^|_)(debug\w*|verbose\w*|verbosity|dev_mode|render\w*|plot\w*|visuali\w+|profil\w+|print\w*|dump\w*|trace|tracing"
     r"|return_stats|log_interval|logging|should_log|do_log|log_this\w*|to_log|tensorboard|tb|wandb|writer|write|record_video"
     r"|capture_video|isEnabledFor|save\w*|should_save|checkpoint\w*"
@@ -19,7 +20,7 @@ _DEBUG = re.compile(
     r"|summary|summaries|debugging|DEBUG\w*)($|_)",
     re.IGNORECASE,
 )
-_DONE = re.compile(
+_DONE = regex(
     r"(^|_)(dones?|finished|terminated|truncated|terminations?|truncations?|episode_over|episode_done|episode_ends?|episode_ended|game_over|reset)"
     r"($|_|\d)"
 )
@@ -28,21 +29,19 @@ _DONE = re.compile(
 _EPISODE_KEYS = frozenset(
     {"episode", "_episode", "final_info", "_final_info", "final_observation", "final_obs", "terminal_observation"}
 )
-_ALARM = re.compile(r"\W*(warning|warn|error|alert)\b", re.IGNORECASE)
-_SWITCH = re.compile(r"debug|verbos|dev_mode|render|plot|visuali|profil|sanity|video", re.IGNORECASE)
-_SINCE = re.compile(
-    r"(^|_)(last|prev|previous)_\w*(log|save|eval|print|test|video|histogram|record|checkpoint|dump|report)"
-)
-_START = re.compile(r"(^|_)start($|_)")
-_EVERY = re.compile(
+_ALARM = regex(r"\W*(warning|warn|error|alert)\b", re.IGNORECASE)
+_SWITCH = regex(r"debug|verbos|dev_mode|render|plot|visuali|profil|sanity|video", re.IGNORECASE)
+_SINCE = regex(r"(^|_)(last|prev|previous)_\w*(log|save|eval|print|test|video|histogram|record|checkpoint|dump|report)")
+_START = regex(r"(^|_)start($|_)")
+_EVERY = regex(
     r"(^|_)(interval|freq|frequency|every|period)($|_)|(log|eval|save|print|render|test)\w*(interval|freq|every|period)"
 )
-_DUE = re.compile(r"(^|_)(maybe|try)_|_(if|when)_(necessary|needed|due|required|ready)$")
+_DUE = regex(r"(^|_)(maybe|try)_|_(if|when)_(necessary|needed|due|required|ready)$")
 _DEBUG_MODES = frozenset({"debug", "dev", "test", "verbose"})
 _NONFINITE = frozenset({"isnan", "isinf", "isneginf", "isposinf"})
 _FINITE = frozenset({"isfinite"})
 _ANY = frozenset({"any"})
-_SETS_UP = re.compile(r"_*(setup|set_up|init|initialize|initialise|build|allocate)(_\w+)?$")
+_SETS_UP = regex(r"_*(setup|set_up|init|initialize|initialise|build|allocate)(_\w+)?$")
 _MANY = 10  # what happens every so many times is seldom
 _WARNINGS = frozenset({"warn", "warning", "error", "exception", "critical"})
 

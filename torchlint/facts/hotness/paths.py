@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts.code.graph import How
 from torchlint.facts.code.model import FileFacts, Scope
-from torchlint.late import dataclass
+from torchlint.late import dataclass, regex
 from torchlint.rule import Frequency, Hop
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ Key = tuple[Scope, bool]
 _CALL, _OVERRIDE, _WEAK = 1, 4, 12
 # A root in code for evaluation is a worse witness than one in training.
 _EVALUATION, _EPISODE = 3, 6
-_EVALUATING = re.compile(r"(^|[^a-z])(eval\w*|test\w*|infer\w*|example\w*|benchmark\w*)", re.IGNORECASE)
+_EVALUATING = regex(r"(^|[^a-z])(eval\w*|test\w*|infer\w*|example\w*|benchmark\w*)", re.IGNORECASE)
 
 
 @dataclass(eq=False, slots=True)

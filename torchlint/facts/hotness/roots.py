@@ -17,14 +17,14 @@ from torchlint.facts.code.project import Project, exported
 from torchlint.facts.hotness.guards import limit
 from torchlint.facts.hotness.protocols import EntryPoint, entry_points
 from torchlint.facts.values.values import Values
-from torchlint.late import dataclass
+from torchlint.late import dataclass, regex
 from torchlint.rule import Kind
 
-_ENV = re.compile(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env|world|simulator)\d*($|_)", re.IGNORECASE)
-_NOT_ENV = re.compile(
+_ENV = regex(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env|world|simulator)\d*($|_)", re.IGNORECASE)
+_NOT_ENV = regex(
     r"(optim\w*|opt|sched\w*|scaler|prof\w*|lr|timer|pbar|bar|meter|accelerator|run|logger|manager)\d*$", re.I
 )
-_OPTIMIZER = re.compile(r"(optim\w*|(^|_)opt\w*|scaler|trainer)\d*$", re.IGNORECASE)
+_OPTIMIZER = regex(r"(optim\w*|(^|_)opt\w*|scaler|trainer)\d*$", re.IGNORECASE)
 _COLD_WORDS = frozenset(
     [
         "test",
@@ -63,19 +63,17 @@ _COLD_WORDS = frozenset(
         "docs",
     ]
 )
-_COLD_NAME = re.compile(
+_COLD_NAME = regex(
     r"_*(save\w*|load\w*|close|setup|_?init|make_model|render\w*|plot\w*|visuali\w+|export\w*|state_dict|load_state_dict"
     r"|extra_repr|__repr__|__str__|__del__|__getstate__|__setstate__|test_\w+|\w+_test|reset_parameters"
     r"|init_(weights?|params|parameters|layers?)\w*|weights?_init\w*|print_\w+|checkpoint\w*)$"
 )
 # What is saved in memory, of a step; names of calls that put something on disk all the same.
-_KEEPS = re.compile(
-    r"_*save_(obs\w*|transitions?|experiences?|actions?|rewards?|samples?|steps?|rollouts?|trajector\w+)$"
-)
-_WRITES = re.compile(r"save|dump|write|export|open$|makedirs|mkdir|(^|_)to_(csv|json|pickle|parquet)", re.IGNORECASE)
-_SHOWS = re.compile(r"_*(save\w*|render\w*|plot\w*|visuali\w+|export\w*|test_\w+|\w+_test|print_\w+)$")
+_KEEPS = regex(r"_*save_(obs\w*|transitions?|experiences?|actions?|rewards?|samples?|steps?|rollouts?|trajector\w+)$")
+_WRITES = regex(r"save|dump|write|export|open$|makedirs|mkdir|(^|_)to_(csv|json|pickle|parquet)", re.IGNORECASE)
+_SHOWS = regex(r"_*(save\w*|render\w*|plot\w*|visuali\w+|export\w*|test_\w+|\w+_test|print_\w+)$")
 # Names of functions that set something up, unless hot code is seen to call them.
-SETS_UP = re.compile(r"_*(setup\w*|init_\w+|initialize\w*|initialise\w*|build\w*)$")
+SETS_UP = regex(r"_*(setup\w*|init_\w+|initialize\w*|initialise\w*|build\w*)$")
 # Decorators that keep what a function gave: it runs once for each set of arguments.
 _CACHES = frozenset({"cache", "lru_cache", "cached_property"})
 # Methods of pipes and queues that give what was sent.

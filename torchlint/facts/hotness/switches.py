@@ -11,15 +11,15 @@ from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.hotness.guards import is_debug_flag, names_in
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.hotness.roots import cold_file
-from torchlint.late import dataclass
+from torchlint.late import dataclass, regex
 from torchlint.rule import Frequency
 
 # Words of conditions that ask what the machine is, or whether something was set before, but not what the user wants.
-_MACHINE = re.compile(
+_MACHINE = regex(
     r"_*((use|has|is|with|on)_)?(cuda|gpus?|mps|device)(_?(available|type|count|enabled)|:\d+)?"
     r"|is_available|device_count|__name__|platform|version(_info)?|hasattr"
 )
-_SWITCH = re.compile(r"(^|_)(debug\w*|profil\w+|trac(e|ing)|anomal\w+|diagnos\w+|inspect\w*)($|_)", re.IGNORECASE)
+_SWITCH = regex(r"(^|_)(debug\w*|profil\w+|trac(e|ing)|anomal\w+|diagnos\w+|inspect\w*)($|_)", re.IGNORECASE)
 _CALLED_BY_PYTHON = frozenset({"property", "staticmethod", "classmethod", "contextmanager", "wraps", "abstractmethod"})
 
 

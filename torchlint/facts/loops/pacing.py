@@ -16,12 +16,12 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.guards import limit
 from torchlint.facts.state.effects import nodes_of
 from torchlint.facts.values.values import Values
-from torchlint.late import dataclass
+from torchlint.late import dataclass, regex
 from torchlint.rule import Kind
 
-_ONE = re.compile(r"(train_|training_)?env(ironment)?$")
-_MANY = re.compile(r"(vec|vector|envs|async|parallel|sync|batch|pool)", re.IGNORECASE)
-_SEVERAL = re.compile(r"(^|_|\.)actions$")
+_ONE = regex(r"(train_|training_)?env(ironment)?$")
+_MANY = regex(r"(vec|vector|envs|async|parallel|sync|batch|pool)", re.IGNORECASE)
+_SEVERAL = regex(r"(^|_|\.)actions$")
 _DEPTH = 4
 
 

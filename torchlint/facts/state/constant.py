@@ -15,10 +15,10 @@ from torchlint.facts.code.solver import Solver
 from torchlint.facts.hotness.guards import is_none
 from torchlint.facts.values.signatures import starred
 from torchlint.facts.values.values import Values
-from torchlint.late import dataclass
+from torchlint.late import dataclass, regex
 from torchlint.rule import Kind
 
-_SETTINGS = re.compile(r"_*(args|opts?|cfg|config|conf|configs|hparams|hyperparams|settings|flags|params_cfg)_*$", re.I)
+_SETTINGS = regex(r"_*(args|opts?|cfg|config|conf|configs|hparams|hyperparams|settings|flags|params_cfg)_*$", re.I)
 _PURE = frozenset({"float", "int", "bool", "range", "abs", "max", "min", "round", "tuple", "list", "sum", "pow"})
 _CHANGING = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.DICT, Kind.SET, Kind.ENV, Kind.MODULE, Kind.SIZE})
 

@@ -18,7 +18,7 @@ from torchlint.facts.code.project import Project, is_super
 from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import children
 from torchlint.facts.values.values import Values
-from torchlint.late import dataclass
+from torchlint.late import dataclass, regex
 from torchlint.rule import Kind, Value
 
 PARAMETERS = "<parameters>"
@@ -27,9 +27,9 @@ EVERYTHING = "<everything>"
 """Stands for all state there is."""
 
 _PURE = ("builtins.", "torch.", "numpy.", "math.", "itertools.", "operator.", "copy.", "time.", "collections.")
-_DRAWING = re.compile(r"^(numpy\.random\.|torch\.(rand|normal|multinomial|bernoulli|poisson)|builtins\.(next|input)$)")
-_OPTIMIZER = re.compile(r"(optim\w*|(^|_)opt\w*|scaler)\d*$", re.IGNORECASE)
-_LAYER = re.compile(r"torch\.nn\.(?!Module$)[A-Z]\w*$")
+_DRAWING = regex(r"^(numpy\.random\.|torch\.(rand|normal|multinomial|bernoulli|poisson)|builtins\.(next|input)$)")
+_OPTIMIZER = regex(r"(optim\w*|(^|_)opt\w*|scaler)\d*$", re.IGNORECASE)
+_LAYER = regex(r"torch\.nn\.(?!Module$)[A-Z]\w*$")
 _PLAIN = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.SCALAR, Kind.ITEM, Kind.NUMBER, Kind.STRING, Kind.SIZE, Kind.TUPLE})
 _MUTATORS = frozenset(
     [

@@ -12,11 +12,11 @@ from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.tree import walk
 from torchlint.facts.state.effects import code_of
 from torchlint.facts.values.values import Values
-from torchlint.late import dataclass
+from torchlint.late import dataclass, regex
 
 _DRAWS = frozenset({"choice", "choices", "sample", "randint", "integers", "randrange"})
 _SOURCES = ("random.", "numpy.random.")
-_GENERATOR = re.compile(r"(rng|random|generator)", re.IGNORECASE)
+_GENERATOR = regex(r"(rng|random|generator)", re.IGNORECASE)
 _ADDING = frozenset({"append", "appendleft", "extend", "add", "insert"})
 _WHOLE = frozenset({"keys", "values", "items"})
 _LISTS = frozenset({"list", "tuple", "sorted", "array", "asarray", "range", "len", "enumerate", "zip"})

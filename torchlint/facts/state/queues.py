@@ -12,14 +12,14 @@ from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.nesting import OUTSIDE
 from torchlint.facts.code.tree import children, walk
 from torchlint.facts.values.values import Values
-from torchlint.late import dataclass
+from torchlint.late import dataclass, regex
 from torchlint.rule import Kind
 
 MANY = 10_000
 """From this many things on, work on all of them is slow for one batch."""
 _LONG_LIST = 1_000
 _DEEPEST = 4
-_CAPACITY = re.compile(
+_CAPACITY = regex(
     r"capacity|max_?(size|len|length|transitions|episodes)|(buffer|memory|replay|queue)_?(size|len|limit)", re.I
 )
 _DEQUES = frozenset({"collections.deque"})

@@ -18,13 +18,13 @@ from torchlint.facts.values.join import NONE, join, list_of, registry
 from torchlint.facts.values.libraries import library_call
 from torchlint.facts.values.tensors import tensor_method
 from torchlint.facts.values.torch_objects import distribution_method, made_module, module_call, module_moved, on_device
-from torchlint.late import dataclass
+from torchlint.late import dataclass, regex
 from torchlint.rule import UNKNOWN, Kind, Value
 
 _KEEPING = frozenset(
     {"to", "cuda", "cpu", "eval", "train", "float", "double", "half", "requires_grad_", "share_memory"}
 )
-_ENV_NAME = re.compile(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env|gym_env)\d*$", re.IGNORECASE)
+_ENV_NAME = regex(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env|gym_env)\d*$", re.IGNORECASE)
 PARTIAL = "functools.partial"
 """Name of a function with some arguments filled in; the function is the only item of the value."""
 

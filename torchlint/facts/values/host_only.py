@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import field
 
 from torchlint.facts.code.graph import CallGraph
@@ -10,10 +9,10 @@ from torchlint.facts.code.model import Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.values.signatures import device_of
 from torchlint.facts.values.values import Values
-from torchlint.late import dataclass
+from torchlint.late import dataclass, regex
 from torchlint.rule import Device
 
-_DEVICE = re.compile(r"_*device_*$")
+_DEVICE = regex(r"_*device_*$")
 
 
 @dataclass(eq=False, slots=True)

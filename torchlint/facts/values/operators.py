@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from dataclasses import replace
 
 from torchlint.facts.values import arrays, tensors
@@ -11,10 +10,11 @@ from torchlint.facts.values.containers import element_of
 from torchlint.facts.values.dtypes import cast, floating, promoted
 from torchlint.facts.values.join import BOOL, FLOAT, INT, NDARRAY, NONE, NUMBER, STRING, TENSOR, join, tuple_of
 from torchlint.facts.values.signatures import device_called
+from torchlint.late import regex
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
-_ENV_CLASS = re.compile(r"(Env|Envs|Environment|Wrapper|VecNormalize|VecFrameStack|VecMonitor|Monitor)$")
-_DEVICE_NAME = re.compile(r"_*(device|dev|dvc|torch_device|DEVICE)_*$")
+_ENV_CLASS = regex(r"(Env|Envs|Environment|Wrapper|VecNormalize|VecFrameStack|VecMonitor|Monitor)$")
+_DEVICE_NAME = regex(r"_*(device|dev|dvc|torch_device|DEVICE)_*$")
 
 # Methods that neither arrays nor containers have; with ``dim=`` (arrays say ``axis=``) also those that reduce.
 _TENSOR_ONLY = frozenset(
