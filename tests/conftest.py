@@ -7,7 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import tracemalloc
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker("torch"):
                 item.add_marker(pytest.mark.skip(reason="needs torch"))
+
+
+@pytest.fixture(autouse=True)
+def no_trace() -> Iterator[None]:
+    """Tracing of memory that a program under test leaves on makes all tests after it several times as slow."""
+    yield
+    assert not tracemalloc.is_tracing()
 
 
 @pytest.fixture(scope="session")

@@ -125,6 +125,15 @@ def test_an_example_that_the_fixer_leaves_alone_has_failed():
     assert (found.status, found.detail) == (Status.FAILED, "TL101 observation-17: the fixer changes nothing")
 
 
+def test_what_a_program_traces_slows_no_other_down():
+    import tracemalloc
+
+    tracing = "import tracemalloc\ntracemalloc.start()\n"
+    for each in (example(setup=tracing), example("def work(x):\n    return x.nonsense()\n", setup=tracing)):
+        row_of(Sums, each, Stand(), Plan(rounds=4))
+        assert not tracemalloc.is_tracing()
+
+
 @pytest.mark.parametrize("stopping", [KeyboardInterrupt, SystemExit])
 def test_an_interrupt_passes(monkeypatch, stopping):
     def stop(*_):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchlint.bench.fixed import Fixed
 from torchlint.bench.hostile import Variant, variants
 from torchlint.bench.observe import Observation, differences, observe
-from torchlint.bench.program import build, ordinary, seed
+from torchlint.bench.program import build, left_as_it_was, ordinary, seed
 from torchlint.late import dataclass
 from torchlint.rule import Change, Example, Rule
 
@@ -60,16 +60,17 @@ def judge(rule: type[Rule], example: Example, fixed: Fixed, device: str = "cpu")
     changes: set[Change] = set()
     exceptions: list[str] = []
     wrong: list[str] = []
-    for outcome in outcomes(example, fixed, device):
-        tried += 1
-        undeclared = outcome.changes - fixed.may_change
-        if (outcome.other or undeclared) and outcome.kind in rule.exceptions:
-            exceptions.append(outcome.label)
-        elif outcome.other or undeclared:
-            words = ", ".join(sorted(f"changes {change.value}" for change in undeclared))
-            wrong.append(f"{outcome.label}: {'; '.join(filter(None, (outcome.other, words)))}")
-        else:
-            changes |= outcome.changes
+    with left_as_it_was():
+        for outcome in outcomes(example, fixed, device):
+            tried += 1
+            undeclared = outcome.changes - fixed.may_change
+            if (outcome.other or undeclared) and outcome.kind in rule.exceptions:
+                exceptions.append(outcome.label)
+            elif outcome.other or undeclared:
+                words = ", ".join(sorted(f"changes {change.value}" for change in undeclared))
+                wrong.append(f"{outcome.label}: {'; '.join(filter(None, (outcome.other, words)))}")
+            else:
+                changes |= outcome.changes
     return Verdict(tried, frozenset(changes), tuple(exceptions), tuple(wrong))
 
 

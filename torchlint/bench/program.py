@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+import tracemalloc
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import cast
 
 import numpy as np
@@ -38,6 +40,18 @@ def build(example: Example, source: str, device: str = "cpu", inputs: Mapping[st
     workload = f"def __workload():\n    return ({example.workload})\n"
     exec(compile(workload, f"<workload of {example.name}>", "exec"), namespace)
     return cast("Program", namespace["__workload"])
+
+
+@contextmanager
+def left_as_it_was() -> Iterator[None]:
+    """What programs switch on for the whole process, and what would slow down all after them, is switched off again."""
+    traced, threads = tracemalloc.is_tracing(), torch.get_num_threads()
+    try:
+        yield
+    finally:
+        if not traced:
+            tracemalloc.stop()
+        torch.set_num_threads(threads)
 
 
 def seed() -> None:

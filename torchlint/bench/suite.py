@@ -16,7 +16,7 @@ from torchlint.bench.device import Device, silence_profiler
 from torchlint.bench.equal import judge
 from torchlint.bench.fixed import Fixed, UnfixableError, fixed
 from torchlint.bench.measure import measure, summarise
-from torchlint.bench.program import build
+from torchlint.bench.program import build, left_as_it_was
 from torchlint.bench.result import Pair, Row, Status, size_of
 from torchlint.late import dataclass
 from torchlint.rule import Example, Rule
@@ -67,7 +67,7 @@ def row_of(rule: type[Rule], example: Example, device: Device, plan: Plan) -> Ro
     )
     if rule.cuda_only and device.name == "cpu":
         return replace(blank, status=Status.SKIPPED, detail="the gain is on an accelerator")
-    with Caught() as caught:
+    with Caught() as caught, left_as_it_was():
         return _row(rule, example, device, plan, blank)
     unfixable = isinstance(caught.error, UnfixableError)
     return replace(blank, detail=str(caught.error) if unfixable else caught.story)

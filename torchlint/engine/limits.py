@@ -18,6 +18,7 @@ MOST_NODES = 100_000
 MOST_FUNCTIONS = 1_000
 MOST_STATEMENTS = 1_000
 MOST_DEPTH = 200
+_CHAINS: dict[type, str] = {ast.BoolOp: "values", ast.With: "items", ast.AsyncWith: "items"}
 
 
 def too_many_bytes(size: int, most: int = MOST_BYTES) -> str:
@@ -66,13 +67,11 @@ def _too_long(facts: FileFacts) -> str:
 def _too_deep(facts: FileFacts) -> str:
     """Depth is counted as LibCST and a reader meet it: ``a and b and c`` and ``with a, b, c`` are chains."""
     depths: dict[ast.AST, int] = {facts.tree: 0}
-    deepest = 0
     for node, parent in facts.parent.items():  # a node's parent stands before it
         depth = depths.get(parent, 0) + 1
-        if isinstance(node, ast.BoolOp):
-            depth += len(node.values)
-        elif isinstance(node, (ast.With, ast.AsyncWith)):
-            depth += len(node.items)
+        links = _CHAINS.get(node.__class__)
+        if links is not None:
+            depth += len(getattr(node, links))
         depths[node] = depth
-        deepest = max(deepest, depth)
+    deepest = max(depths.values())
     return f"{deepest:,} levels of code in code are more than {MOST_DEPTH:,}" if deepest > MOST_DEPTH else ""

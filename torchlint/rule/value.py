@@ -34,6 +34,8 @@ class Kind(enum.Enum):
     INSTANCE = "instance"
     NAMESPACE = "imported module"
 
+    __hash__ = object.__hash__  # that of enumerations is written in Python, and kinds are hashed very often
+
 
 class Device(enum.Enum):
     """Where a tensor lives: on the host, on an accelerator, on one where there is one, or not known."""
@@ -42,6 +44,8 @@ class Device(enum.Enum):
     CPU = "cpu"
     CUDA = "cuda"
     EITHER = "cuda or cpu"
+
+    __hash__ = object.__hash__  # as of kinds
 
 
 @dataclass(frozen=True, slots=True)

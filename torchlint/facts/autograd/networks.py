@@ -43,6 +43,7 @@ class Networks:
     _table: Table | None = None
     _known: dict[tuple[FileFacts, ast.expr], Network] = field(default_factory=dict)
     _contents: dict[str, frozenset[str]] = field(default_factory=dict)
+    _holding: dict[tuple[str, str], bool] = field(default_factory=dict)
     _copied: dict[Origin, bool] = field(default_factory=dict)
     _movers: dict[Origin, tuple[_Tie, frozenset[ast.AST]]] = field(default_factory=dict)
 
@@ -186,8 +187,14 @@ class Networks:
 
     def _holds(self, other: Origin, root: Scope) -> bool:
         """Whether an instance of a class may be a part of another module."""
-        wholes = [cls for cls, rest in self.tracer.views(other) if not rest]
-        return any(self.tracer.related(root.dotted, cls) for whole in wholes for cls in self._inside(whole))
+        return any(self._may_hold(cls, root.dotted) for cls, rest in self.tracer.views(other) if not rest)
+
+    def _may_hold(self, whole: str, part: str) -> bool:
+        found = self._holding.get((whole, part))
+        if found is None:
+            found = any(self.tracer.related(part, cls) for cls in self._inside(whole))
+            self._holding[whole, part] = found
+        return found
 
     def _inside(self, cls: str) -> frozenset[str]:
         """The project's classes of all that an instance of a class is made of, at any depth."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
-from pathlib import PurePosixPath
 from typing import Generic, Protocol, TypeVar
 
 from torchlint.late import dataclass
@@ -71,7 +70,9 @@ class Modules(Generic[_File]):
         if exact is not None and "." in dotted:
             return exact
         candidates = self._by_suffix.get(dotted, [])
-        here = PurePosixPath(path).parent.parts
+        if not candidates:
+            return None
+        here = path.split("/")[:-1]
         foreign = dotted in sys.stdlib_module_names or dotted.partition(".")[0] in _LIBRARIES
         best: tuple[int, int, str] | None = None
         found = None

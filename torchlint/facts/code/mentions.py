@@ -80,11 +80,12 @@ class Mentions:
         if found is None:
             found = self._indices[facts.path] = _Index()
             for node, parent in facts.parent.items():
-                if isinstance(node, ast.Name):
-                    if isinstance(node.ctx, ast.Load) or _augments(node, parent):
+                if not isinstance(node, (ast.Name, ast.Attribute)):
+                    continue
+                if isinstance(node.ctx, ast.Load) or _augments(node, parent):
+                    if isinstance(node, ast.Name):
                         found.names.setdefault(node.id, []).append(node)
-                elif isinstance(node, ast.Attribute):
-                    if isinstance(node.ctx, ast.Load) or _augments(node, parent):
+                    else:
                         found.attributes.setdefault(node.attr, []).append(node)
         return found
 

@@ -110,6 +110,7 @@ class Scope:
     params: list[str] = field(default_factory=list)
     inner: list[Scope] = field(default_factory=list)
     _dotted: str = ""
+    _decorators: frozenset[str] | None = None
 
     @property
     def dotted(self) -> str:
@@ -154,15 +155,15 @@ class Scope:
         return self.params[0]
 
     @property
-    def decorator_names(self) -> list[str]:
+    def decorator_names(self) -> frozenset[str]:
         """Last components of the decorators' names."""
-        found = []
-        for node in decorators(self.node):
-            if isinstance(node, ast.Attribute):
-                found.append(node.attr)
-            elif isinstance(node, ast.Name):
-                found.append(node.id)
-        return found
+        if self._decorators is None:
+            self._decorators = frozenset(
+                node.attr if isinstance(node, ast.Attribute) else node.id
+                for node in decorators(self.node)
+                if isinstance(node, (ast.Attribute, ast.Name))
+            )
+        return self._decorators
 
     @property
     def row(self) -> int:

@@ -39,6 +39,7 @@ class Project:
     _mro: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _derived: dict[str, tuple[Scope, ...]] = field(default_factory=dict)
     _overrides: dict[tuple[str, str], tuple[Scope, ...]] = field(default_factory=dict)
+    _modules: dict[str, bool] = field(default_factory=dict)
     _unused: frozenset[str] | None = None
     _quoted: frozenset[bytes] | None = None
     _reach: dict[ast.Name, Reaching] = field(default_factory=dict)
@@ -263,7 +264,10 @@ class Project:
 
     def is_module(self, cls: str) -> bool:
         """Whether a class is an ``nn.Module``."""
-        return any(is_external_module(base) for base in self.ancestry(cls))
+        found = self._modules.get(cls)
+        if found is None:
+            found = self._modules[cls] = any(is_external_module(base) for base in self.ancestry(cls))
+        return found
 
 
 def is_external_module(name: str) -> bool:

@@ -96,7 +96,8 @@ class Solver(Generic[Key, Answer]):
     def _forget(self) -> None:
         """Drop what belongs to questions that are answered or given up."""
         for unsettled in (self._guesses, self._open, self._guessed, self._circle, self._changed):
-            unsettled.clear()
+            if unsettled:
+                unsettled.clear()
 
     def _inner(self, key: Key) -> Answer | None:
         number = self._open.get(key, self._guessed.get(key))

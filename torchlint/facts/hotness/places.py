@@ -17,6 +17,9 @@ from torchlint.facts.state.caches import kept_already, renews
 from torchlint.late import dataclass
 from torchlint.rule import Frequency
 
+# All that ``_bound`` knows.
+_BOUNDING = frozenset({ast.If, ast.IfExp, ast.BoolOp, ast.ExceptHandler, ast.Raise, ast.Assert})
+
 
 @dataclass(slots=True)
 class Local:
@@ -96,7 +99,7 @@ class Places:
         child, current = node, facts.parent.get(node)
         last: ast.stmt | None = None  # what leaves the loop at the end of a branch around the node
         while True:
-            if isinstance(child, ast.stmt) and child is not node and child in facts.places:
+            if child is not node and child in facts.places:
                 if not isinstance(node, ast.stmt):
                     return local.within(self.of(facts, child, scope))
                 _limit_in_block(local, facts, child)
@@ -203,6 +206,8 @@ def _runs_per_element(node: ast.AST, child: ast.AST, parent: ast.AST | None) -> 
 
 def _bound(node: ast.AST, child: ast.AST, facts: FileFacts) -> Frequency | None:
     """The limit that a node puts on one of its children."""
+    if node.__class__ not in _BOUNDING:
+        return None
     if isinstance(node, ast.If):
         if child in node.body:
             if renews(node.body, node.test, facts):

@@ -52,7 +52,7 @@ def join(values: Iterable[Value | None]) -> Value | None:
             nothing = value
             continue
         result = value if result is None else _meet(result, value)
-        if not result.known:
+        if result.kind is Kind.UNKNOWN:
             return UNKNOWN
     return result if result is not None else nothing
 
