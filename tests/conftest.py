@@ -51,7 +51,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def no_trace() -> Iterator[None]:
     """Tracing of memory that a program under test leaves on makes all tests after it several times as slow."""
     yield
-    assert not tracemalloc.is_tracing()
+    traced = tracemalloc.is_tracing()
+    tracemalloc.stop()
+    assert not traced
 
 
 @pytest.fixture(scope="session")

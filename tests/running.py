@@ -48,6 +48,8 @@ def run(
     import numpy as np
     import torch
 
+    from torchlint.bench.program import left_as_it_was
+
     torch.manual_seed(0)
     np.random.seed(0)
     names: dict[str, Any] = {"__name__": "example", "torch": torch, "np": np, "device": "cpu"}
@@ -59,8 +61,9 @@ def run(
     for name in texts:
         del sys.modules[name.removesuffix(".py")]
     names.update(((renamed or {}).get(given.name, given.name), values_of(given)) for given in example.inputs)
-    exec(compile(example.setup if setup is None else setup, "setup", "exec"), names)
-    return eval(compile(example.workload if workload is None else workload, "workload", "eval"), names)
+    with left_as_it_was():
+        exec(compile(example.setup if setup is None else setup, "setup", "exec"), names)
+        return eval(compile(example.workload if workload is None else workload, "workload", "eval"), names)
 
 
 def assert_same(ours: Any, theirs: Any, exact: bool) -> None:
