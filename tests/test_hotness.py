@@ -259,6 +259,10 @@ GUARDS = {
     "if args.verbose > 1:\n    f(x)  # A": O,
     "if cfg['debug']:\n    f(x)  # A": O,
     "if logger.is_debug():\n    f(x)  # A": O,
+    "if (x == 0.0).all():\n    f(x)  # A": E,
+    "if torch.all(x == 0):\n    f(x)  # A": E,
+    "if (x == y).all():\n    f(x)  # A": S,
+    "if (x == 0).any():\n    f(x)  # A": S,
     "if flag:\n    f(x)  # A": S,
     "if debug:\n    pass\nelse:\n    f(x)  # A": S,
     "if not debug:\n    pass\nelse:\n    f(x)  # A": O,
@@ -497,6 +501,23 @@ def test_gradients_that_only_demos_and_savers_ask_for_are_no_updates() -> None:
     assert frequencies(SALIENCY.format(name="save_overlay")) == {"A": O, "B": O}
     assert frequencies(SALIENCY.format(name="learn")) == {"A": U, "B": U}
     assert frequencies(SALIENCY.format(name="save_overlay") + "def learn(x):\n    gradient(x)\n")["A"] is U
+
+
+PRIMED = """
+class Agent:
+    def initialize(self, net):
+        self.head = prepare(net)  # A
+        self.optimizer = torch.optim.Adam(net.parameters())
+        self.optimizer.zero_grad()
+        {}
+"""
+
+
+def test_a_step_that_an_optimizer_takes_where_it_is_made_is_no_update() -> None:
+    assert frequencies(PRIMED.format("self.optimizer.step()")) == {"A": O}
+    assert frequencies(PRIMED.format("self.other_optimizer.step()")) == {"A": U}
+    assert frequencies(PRIMED.format("loss(net).backward(); self.optimizer.step()")) == {"A": U}
+    assert frequencies(PRIMED.format("for x in net.data: self.optimizer.step()")) == {"A": O}
 
 
 def test_what_set_up_connects_is_hot() -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from torchlint.facts.code.callers import passed, stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import Mentions
-from torchlint.facts.code.model import Bind, Binding, Scope
+from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.flow.spots import Carrier, Key, Next, Spot, key_of, picked
 from torchlint.facts.values.values import Values
@@ -19,6 +19,7 @@ from torchlint.rule import Kind, Use
 _FRESH = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.Constant)
 _MAKING = ("builtins.", "collections.", "torch.", "numpy.", "copy.")
 _PROPERTIES = frozenset({"property", "cached_property"})
+_ADDING = frozenset({"append", "appendleft", "extend", "insert", "add", "update"})
 
 
 @dataclass(eq=False, slots=True)
@@ -71,11 +72,15 @@ class Ground:
         yield from self.field(spot, classes, node.attr, node)
 
     def field(self, spot: Spot, classes: str, attr: str, here: ast.Attribute | None = None) -> Next:
-        """The value is an attribute of instances of classes: all reads of it but the one ``here``."""
+        """The value is an attribute of instances of classes: all reads of it but the one ``here``.
+
+        Of objects of no known class that attribute is nowhere read where all only add to it: such an object may be a
+        tuple of lists whose fields are read by position, or by a name that stands nowhere.
+        """
         found = False
         for facts, read in self.mentions.of_field(spot.facts, classes, attr):
             if read is not here:
-                found = True
+                found = found or bool(classes) or not _is_added_to(facts, read)
                 yield spot.elsewhere(facts, read)
         if not found:
             yield Use.STORED
@@ -270,3 +275,10 @@ def fields_of(project: Project, cls: str) -> Iterator[str]:
         for stmt in scope.node.body:
             if isinstance(stmt, ast.AnnAssign) and isinstance(stmt.target, ast.Name):
                 yield stmt.target.id
+
+
+def _is_added_to(facts: FileFacts, node: ast.Attribute) -> bool:
+    """Whether an attribute is read only to add to the container in it: ``stats.loss.append(x)``."""
+    method = facts.parent.get(node)
+    call = facts.parent.get(method) if isinstance(method, ast.Attribute) and method.attr in _ADDING else None
+    return isinstance(call, ast.Call) and call.func is method and isinstance(facts.parent.get(call), ast.Expr)

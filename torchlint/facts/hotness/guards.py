@@ -108,7 +108,7 @@ def limit(test: ast.expr, facts: FileFacts, stmt: ast.stmt | None = None) -> Fre
         return Frequency.ONCE if seldom or _tests_for(test.operand, _FINITE) else None
     if is_debug_flag(test) or _is_interval(test) or _is_first_call(test, facts) or _tests_for(test, _NONFINITE):
         return Frequency.ONCE
-    if _is_reset(test) or _is_ended(test, facts) or _is_full(test, facts):
+    if _is_reset(test) or _is_ended(test, facts) or _is_full(test, facts) or _is_uniform(test):
         return Frequency.EPISODE
     if _was_due(test, facts):
         return Frequency.ONCE
@@ -273,6 +273,18 @@ def _tests_for(test: ast.expr, names: frozenset[str]) -> bool:
         inner = func.value if isinstance(func, ast.Attribute) else None
         test = test.args[0] if test.args else inner if inner is not None else func
     return False
+
+
+def _is_uniform(test: ast.expr) -> bool:
+    """``(advantages == 0).all()``, ``torch.all(mask == 0)``: a batch with nothing in it to learn from."""
+    if not isinstance(test, ast.Call) or not isinstance(test.func, ast.Attribute) or test.func.attr != "all":
+        return False
+    compared = test.args[0] if test.args else test.func.value
+    return (
+        isinstance(compared, ast.Compare)
+        and isinstance(compared.ops[0], ast.Eq)
+        and isinstance(compared.comparators[0], ast.Constant)
+    )
 
 
 def _is_out_of_range(tests: Sequence[ast.expr]) -> bool:

@@ -14,6 +14,7 @@ from torchlint.facts.code.graph import CallGraph, references
 from torchlint.facts.code.indirect import indirect
 from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project, exported
+from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.guards import limit
 from torchlint.facts.hotness.protocols import EntryPoint, entry_points
 from torchlint.facts.values.values import Values
@@ -154,7 +155,7 @@ def find_roots(project: Project, graph: CallGraph, values: Values) -> Roots:
         for scope in facts.scopes:
             for call in scope.calls:
                 kind = _kind(facts, call, values)
-                if kind and not _demo(facts, call, scope):
+                if kind and not _demo(facts, call, scope) and not (kind == "update" and _primes(scope, call)):
                     found.append((scope, call, kind))
                     if kind == "update":
                         roots.updating.update(_branches(scope, call))
@@ -235,6 +236,26 @@ def _demo(facts: FileFacts, call: ast.Call, scope: Scope) -> bool:
             if value.func.attr in ("render", "imshow", "pause", "capture_frame", "append_data", "flip"):
                 return True
     return False
+
+
+def _primes(scope: Scope, call: ast.Call) -> bool:
+    """Whether an optimizer takes one step where it is made, without gradients: its scheduler asks for it."""
+    assert isinstance(call.func, ast.Attribute)
+    methods = {other.func.attr for other in scope.calls if isinstance(other.func, ast.Attribute)}
+    if call.func.attr != "step" or "backward" in methods or enclosing_loop(scope.file, call, scope) is not None:
+        return False
+    optimizer = ast.dump(call.func.value)
+    made = (target for stmt in _assigned(scope) if stmt.lineno < call.lineno for target in stmt.targets)
+    return any(ast.dump(target).replace("Store()", "Load()") == optimizer for target in made)
+
+
+def _assigned(scope: Scope) -> Iterator[ast.Assign]:
+    """The assignments of calls in a function itself."""
+    return (
+        stmt
+        for stmt in walk(scope.node)
+        if isinstance(stmt, ast.Assign) and isinstance(stmt.value, ast.Call) and scope.file.scope_of(stmt) is scope
+    )
 
 
 class _Shown:
