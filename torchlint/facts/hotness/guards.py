@@ -41,6 +41,7 @@ _DEBUG_MODES = frozenset({"debug", "dev", "test", "verbose"})
 _NONFINITE = frozenset({"isnan", "isinf", "isneginf", "isposinf"})
 _FINITE = frozenset({"isfinite"})
 _ANY = frozenset({"any"})
+_FINDING = frozenset({"where", "nonzero", "argwhere", "flatnonzero"})
 _SETS_UP = regex(r"_*(setup|set_up|init|initialize|initialise|build|allocate)(_\w+)?$")
 _MANY = 10  # what happens every so many times is seldom
 _WARNINGS = frozenset({"warn", "warning", "error", "exception", "critical"})
@@ -259,6 +260,31 @@ def _are_ends(flags: ast.expr | None, path: tuple[int, ...]) -> bool:
         case ast.Name() | ast.Attribute():
             return not path and _is_reset(flags)
     return False
+
+
+def goes_over_ends(loop: ast.AST, facts: FileFacts) -> bool:
+    """Whether a loop goes over the environments whose episode ended: ``for i in np.where(dones)[0]:``."""
+    if not isinstance(loop, (ast.For, ast.AsyncFor)):
+        return False
+    if not isinstance(loop.iter, ast.Name):
+        return _finds_ends(loop.iter)
+    bindings = facts.scope_of(loop).function.bindings.get(loop.iter.id, ())
+    return bool(bindings) and all(
+        b.how is Bind.ASSIGN and not b.path and b.value is not None and _finds_ends(b.value) for b in bindings
+    )
+
+
+def _finds_ends(node: ast.expr) -> bool:
+    """Whether an expression gives the places at which flags for the end of an episode are set."""
+    while True:
+        if isinstance(node, ast.Subscript):
+            node = node.value
+            continue
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            return False
+        if node.func.attr in _FINDING:
+            return _is_reset(node.args[0] if node.args else node.func.value)
+        node = node.func.value
 
 
 def _tests_for(test: ast.expr, names: frozenset[str]) -> bool:

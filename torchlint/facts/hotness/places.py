@@ -11,7 +11,15 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.hotness.flags import Flags
-from torchlint.facts.hotness.guards import branch_limit, early_exits, is_debug_flag, is_none, limit, negated_limit
+from torchlint.facts.hotness.guards import (
+    branch_limit,
+    early_exits,
+    goes_over_ends,
+    is_debug_flag,
+    is_none,
+    limit,
+    negated_limit,
+)
 from torchlint.facts.hotness.roots import Roots, enclosing_loop, runs_each_time
 from torchlint.facts.state.caches import kept_already, renews
 from torchlint.late import dataclass
@@ -115,6 +123,8 @@ class Places:
                     local.episode = local.episode or current
                 elif local.item is None and scope.yields and current in self._yielding_loops(scope):
                     local.item = current
+                elif goes_over_ends(current, facts):
+                    local.limit(Frequency.EPISODE, current)
                 elif local.item is None:
                     local.loops += int(last is None)
                 last = last if isinstance(last, ast.Return) else None
