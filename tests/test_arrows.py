@@ -209,6 +209,19 @@ def test_data_classes_have_late_methods(module: str) -> None:
     assert module == "torchlint.late" or "dataclass" not in theirs
 
 
+@pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("torchlint.")])
+def test_no_regular_expression_is_compiled_by_an_import(module: str) -> None:
+    """As with data classes: a module that is imported pays for none of what this run may not need."""
+    todo, found = list(TREES[module].body), []
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "re.compile":
+            found.append(node.lineno)
+        if not isinstance(node, (ast.FunctionDef, ast.Lambda)):
+            todo.extend(ast.iter_child_nodes(node))
+    assert found == []
+
+
 @pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("torchlint_rules.")])
 def test_rules_import_nothing_else(module: str) -> None:
     """A rule module imports the floor and the standard library, but nothing that reads code or the machine."""

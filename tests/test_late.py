@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import inspect
 import pickle
+import re
 import subprocess
 import sys
 from dataclasses import FrozenInstanceError, field
@@ -248,3 +249,20 @@ def test_this_release_of_libcst_is_known():
     from torchlint import cst
 
     assert cst._version().startswith(cst._SAME)
+
+
+@pytest.mark.parametrize(("pattern", "text"), [(r"(a+)(?P<last>b)", "xAAb"), (rb"(a+)(?P<last>b)", b"xAAb")])
+def test_a_regular_expression_does_what_that_of_the_standard_library_does(pattern, text):
+    ours, theirs = late.regex(pattern, re.IGNORECASE), re.compile(pattern, re.IGNORECASE)
+    assert ours.search(text).groups() == theirs.search(text).groups()
+    assert ours.sub(text, text) == theirs.sub(text, text)
+    assert [each.span() for each in ours.finditer(text)] == [each.span() for each in theirs.finditer(text)]
+    assert (ours.pattern, ours.flags, ours.groups, ours.groupindex) == (pattern, theirs.flags, 2, theirs.groupindex)
+    assert ours.match(text) is None
+
+
+def test_a_regular_expression_is_compiled_at_its_first_use(monkeypatch):
+    compiled = []
+    monkeypatch.setattr(re, "compile", lambda *given: compiled.append(given))
+    assert not hasattr(late.regex("a"), "__wrapped__")  # as ``inspect`` asks whatever it meets
+    assert compiled == []

@@ -244,9 +244,9 @@ def _primes(scope: Scope, call: ast.Call) -> bool:
     methods = {other.func.attr for other in scope.calls if isinstance(other.func, ast.Attribute)}
     if call.func.attr != "step" or "backward" in methods or enclosing_loop(scope.file, call, scope) is not None:
         return False
-    optimizer = ast.dump(call.func.value)
+    optimizer = ast.unparse(call.func.value)
     made = (target for stmt in _assigned(scope) if stmt.lineno < call.lineno for target in stmt.targets)
-    return any(ast.dump(target).replace("Store()", "Load()") == optimizer for target in made)
+    return any(ast.unparse(target) == optimizer for target in made)
 
 
 def _assigned(scope: Scope) -> Iterator[ast.Assign]:
