@@ -278,7 +278,9 @@ def fields_of(project: Project, cls: str) -> Iterator[str]:
 
 
 def _is_added_to(facts: FileFacts, node: ast.Attribute) -> bool:
-    """Whether an attribute is read only to add to the container in it: ``stats.loss.append(x)``."""
+    """Whether an attribute is read only to add to what is in it: ``stats.loss.append(x)``, ``stats.loss += x``."""
     method = facts.parent.get(node)
+    if isinstance(method, ast.AugAssign):
+        return method.target is node
     call = facts.parent.get(method) if isinstance(method, ast.Attribute) and method.attr in _ADDING else None
     return isinstance(call, ast.Call) and call.func is method and isinstance(facts.parent.get(call), ast.Expr)
