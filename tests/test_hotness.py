@@ -593,6 +593,25 @@ def test_a_switch_of_the_mode_is_no_call_of_train(call: str, expected: Frequency
     assert frequencies(SWITCH.format(call=call)) == {"A": expected}
 
 
+SAMPLE = """
+class Buffer:
+    def sample(self):
+        f(1)  # A
+
+def run(things):
+    while True:
+        env.step({call})
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [("things.sample()", S), ("things.action_space.sample()", O), ("things.action_spaces[0].sample()", O)],
+)
+def test_a_sample_of_a_space_is_none_of_a_buffer(call: str, expected: Frequency) -> None:
+    assert frequencies(SAMPLE.format(call=call)) == {"A": expected}
+
+
 def test_common_names_are_never_linked_by_name() -> None:
     assert frequencies(many(1).replace("choose", "update")) == {"0": O}
 

@@ -92,6 +92,7 @@ _COMMON = frozenset(
     ]
 )
 _MANY = 6
+_SPACES = ("space", "spaces")
 
 
 class How(enum.Enum):
@@ -373,6 +374,8 @@ class _Resolver:
             near = [m for m in near if _fits(m, call)]
             if func.attr == "train" and self._switches(facts, call, func):
                 continue
+            if func.attr == "sample" and _name(func.value).endswith(_SPACES):
+                continue  # of actions, and no batch of a buffer
             if near:
                 used = _used(facts, func.value)
                 near = [m for m in near if self._may_have(m, used)]
@@ -430,6 +433,13 @@ def _is_mode(call: ast.Call) -> bool:
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
     literal = len(given) == 1 and isinstance(given[0], ast.Constant) and isinstance(given[0].value, bool)
     return name == "train" and literal
+
+
+def _name(node: ast.expr) -> str:
+    """The last component of what an expression names, or names an item of."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return dotted(node).rpartition(".")[2]
 
 
 def _used(facts: FileFacts, receiver: ast.expr) -> frozenset[str]:
