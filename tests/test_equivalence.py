@@ -28,10 +28,11 @@ def one_thread() -> Iterator[None]:
     """Many small programs run here: more threads only wait for each other."""
     import torch
 
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+    from torchlint.bench.program import left_as_it_was
+
+    with left_as_it_was():
+        torch.set_num_threads(1)
+        yield
 
 
 @pytest.mark.parametrize(("rule", "example"), EXAMPLES)
