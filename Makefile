@@ -3,7 +3,7 @@ PYTHON ?= python3
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test test-long test-packages fuzz demo docs bench-peers accuracy hotness tutorial index format clean
+.PHONY: help test test-long test-packages fuzz fuzz-fixes demo docs bench-peers accuracy hotness tutorial index format clean
 
 SOURCES := $(shell find torchlint rules -name '*.py' -o -name '*.json')
 CONSTRAINTS := requirements/constraints.txt
@@ -24,6 +24,9 @@ test-packages: .venv/made ## put smells into RL packages, fix them, run their te
 
 fuzz: .venv/made ## a million random programs or an hour, 200 killed runs: make fuzz ARGS="--seconds 600 --seed 1"
 	PYTHONPATH=.:rules:tests .venv/bin/python -m fuzz $(ARGS)
+
+fuzz-fixes: .venv/made ## run 10,000 random programs before and after safe fixes: make fuzz-fixes ARGS="--seed 1"
+	PYTHONPATH=.:rules:tests .venv/bin/python -m fuzz.fixes $(ARGS)
 
 demo: .venv-demo/made ## lint and fix a copy of the agent in examples/
 	@sh examples/demo.sh .venv-demo/bin/python

@@ -10,57 +10,73 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from torchlint.bench.judgement import Ground, ground
-from torchlint.engine.rules import load_rules, measured
-from torchlint.report.cost import NOISE, factor
-from torchlint.rule import Cost, Rule, RuleSet
+from torchlint.engine.figures import counted, measured
+from torchlint.engine.rules import load_rules
+from torchlint.report.cost import factor, fewer
+from torchlint.rule import Cost, Counted, Rule, RuleSet
+from torchlint.rule.finding import NOISE
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "judgement.md"
 # Rules that were meant to be warnings and became notes, for no gain of theirs could be measured.
 MOVED = ("TL901", "TL907")
 
-Figures = Sequence[tuple[str, str, Cost]]
+_Figure = TypeVar("_Figure", Cost, Counted)
 
 _TOP = """\
 # What runs by default, and why
 
-A rule runs by default if its gain is real on some device at some size: a 10th percentile above {noise}. One that gains
-nothing must be about memory, or be a note that says so; else it has to be selected by its code. A ratio is time before
-by time after, with its 10th to 90th percentile; the data are those that messages quote.
+A rule runs by default if its gain is real on some device at some size: a 10th percentile of the ratio of times above
+{noise}, or fewer waits, copies or launches on an accelerator, counted on the counted device. One that gains nothing
+must be about memory, or be a note that says so; else it has to be selected by its code. A ratio is time before by time
+after, with its 10th to 90th percentile; the data are those that messages quote.
 """
 
 
 def main() -> int:
     """Write the page. Returns 1 when a rule has no place in the default set."""
     rules = [rule for rule in load_rules() if rule.set is RuleSet.DEFAULT]
-    PAGE.write_text(page(rules, measured()), encoding="utf-8")
-    without = [rule.code for rule in rules if ground(rule, costs_of(rule, measured())) is Ground.NONE]
+    PAGE.write_text(page(rules), encoding="utf-8")
+    without = [rule.code for rule in rules if ground_of(rule) is Ground.NONE]
     if without:
         print(f"nothing keeps {', '.join(without)} in the default set", file=sys.stderr)
     return int(bool(without))
 
 
-def costs_of(rule: type[Rule], figures: Figures) -> list[Cost]:
+def ground_of(rule: type[Rule]) -> Ground:
+    """What the rule's place rests on, by the figures that it ships."""
+    return ground(rule, _of(rule, measured()), _of(rule, counted()))
+
+
+def _of(rule: type[Rule], figures: Sequence[tuple[str, str, _Figure]]) -> list[_Figure]:
     """The figures of the examples that the rule has."""
     names = {example.name for example in rule.examples}
-    return [cost for code, example, cost in figures if code == rule.code and example in names]
+    return [figure for code, example, figure in figures if code == rule.code and example in names]
 
 
-def page(rules: Sequence[type[Rule]], figures: Figures) -> str:
+def page(rules: Sequence[type[Rule]]) -> str:
     """The page as Markdown."""
-    grounds = {rule: ground(rule, costs_of(rule, figures)) for rule in rules}
-    gaining = sum(found is Ground.GAIN for found in grounds.values())
-    lines = [_TOP.format(noise=NOISE), f"{gaining} of {len(rules)} rules are faster by measurement. The others:", ""]
-    lines += ["| Rule | Level | Best ratio measured | Kept as |", "| --- | --- | --- | --- |"]
+    grounds = {rule: ground_of(rule) for rule in rules}
+    gaining, sparing = (sum(found is each for found in grounds.values()) for each in (Ground.GAIN, Ground.EVENTS))
+    lines = [
+        _TOP.format(noise=NOISE),
+        f"{gaining} of {len(rules)} rules are faster by measurement, and {sparing} more spare an accelerator events. "
+        "All that are not faster:",
+        "",
+        "| Rule | Level | Best ratio on the CPU | On a GPU, a call | Kept as |",
+        "| --- | --- | --- | --- | --- |",
+    ]
     for rule, found in grounds.items():
         if found is not Ground.GAIN:
-            costs = costs_of(rule, figures)
-            best = shown(max(costs, key=lambda cost: cost.low)) if costs else "not measured"
-            lines.append(f"| {rule.code} {rule.name} | {rule.level.value} | {best} | {found.value} |")
+            costs = _of(rule, measured())
+            best = shown(max(costs, key=lambda cost: cost.low)) if costs else "none is timed"
+            spares = next((fewer(count) for count in _of(rule, counted()) if count.gains), "")
+            lines.append(f"| {rule.code} {rule.name} | {rule.level.value} | {best} | {spares} | {found.value} |")
     moved = [f"{rule.code} {rule.name}" for rule in rules if rule.code in MOVED]
     lines += ["", f"Planned as warnings and made notes for want of a measured gain: {', '.join(moved)}."]
-    slower = list(slower_examples(rules, figures))
+    slower = list(slower_examples(rules))
     if slower:
         lines += ["", "## Where the better form is not faster", ""]
         lines += ["Examples of rules above that have a gain elsewhere. Their messages quote no time saved.", ""]
@@ -68,11 +84,11 @@ def page(rules: Sequence[type[Rule]], figures: Figures) -> str:
     return "\n".join(lines) + "\n"
 
 
-def slower_examples(rules: Sequence[type[Rule]], figures: Figures) -> Iterator[str]:
+def slower_examples(rules: Sequence[type[Rule]]) -> Iterator[str]:
     """Rows for the examples of rules with a gain that take longer after the fix."""
     for rule in rules:
-        costs = costs_of(rule, figures)
-        if ground(rule, costs) is Ground.GAIN:
+        if ground_of(rule) is Ground.GAIN:
+            costs = _of(rule, measured())
             yield from (f"| {rule.code} {cost.size} | {shown(cost)} |" for cost in costs if cost.high < 1)
 
 

@@ -1,11 +1,15 @@
 """Time and peak memory of a cold run against the size of the project.
 
-    scaling.py [--sizes 1000,3000,10000,...] [--jobs N] [--output FOLDER]
+    scaling.py [--parts growth,small,real] [--sizes 1000,3000,10000,...] [--jobs N] [--output FOLDER]
 
 The projects are made of files of pinned packages of the package index and of the installed torch package, in a fixed
 order, until there are so many lines; each file keeps its place in its package, so imports mean what they meant. Counted
 are the CPU time of all processes and the peak memory of the largest, without a cache; of processes there is one unless
 --jobs says more. Writes scaling.json and scaling.svg into docs/benchmarks or the folder that is given.
+
+The part ``small`` does the same with projects of many small files, with as many processes as pay, below and above the
+limits of the engine, and fails where a step takes more than the lines it adds (small.json). The part ``real`` measures
+packages one by one (real.json). Both write their table into docs/performance.md.
 """
 
 from __future__ import annotations
@@ -23,7 +27,10 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from peers import PACKAGES, ROOT, source
+import small
+from peers import PACKAGES, PAGE, ROOT, source
+from real import measured
+from real import table as real_table
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 OUTPUT = ROOT / "docs" / "benchmarks"
@@ -55,9 +62,10 @@ def make(size: int, files: Sequence[tuple[Path, Path]], folder: Path) -> tuple[i
     return lines, count
 
 
-def measure(folder: Path, jobs: int) -> tuple[float, float]:
+def measure(folder: Path, jobs: int | None = 1) -> tuple[float, float]:
     """CPU seconds and peak memory in MB, that of the largest process, of one run over a folder."""
-    command = [sys.executable, "-m", "torchlint", "check", "--isolated", "--no-cache", "-s", "-j", str(jobs), "."]
+    command = [sys.executable, "-m", "torchlint", "check", "--isolated", "--no-cache", "-s", "."]
+    command[-1:-1] = ["-j", str(jobs)] if jobs is not None else []
     path = os.pathsep.join((str(ROOT), str(ROOT / "rules")))
     process = subprocess.Popen(command, cwd=folder, env={**os.environ, "PYTHONPATH": path})
     _, status, usage = os.wait4(process.pid, 0)
@@ -109,31 +117,58 @@ def panel(rows: Sequence[dict[str, float]], key: str, title: str, left: int) -> 
     return parts
 
 
-def main() -> None:
-    """Read the arguments, run, write and show."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--cache", type=Path, default=ROOT / ".cache" / "peers")
-    parser.add_argument("--output", type=Path, default=OUTPUT)
-    options = parser.parse_args()
-    files = list(files_of(options.cache.resolve()))
+def growth(sizes: str, jobs: int, cache: Path, output: Path) -> None:
+    """Measure projects of more and more lines of packages."""
+    files = list(files_of(cache))
     rows: list[dict[str, float]] = []
-    for size in map(int, options.sizes.split(",")):
+    for size in map(int, sizes.split(",")):
         with tempfile.TemporaryDirectory() as folder:
             lines, count = make(size, files, Path(folder))
-            seconds, memory = measure(Path(folder), options.jobs)
+            seconds, memory = measure(Path(folder), jobs)
             shutil.rmtree(folder, ignore_errors=True)
         rows.append({"lines": lines, "files": count, "cpu_s": round(seconds, 3), "peak_mb": round(memory, 1)})
         per = 1000 * seconds / (lines / 1000)
         print(
             f"{lines:>10,} lines {count:>6} files {seconds:>8.2f} s {memory:>8.0f} MB {per:>6.1f} ms/kloc", flush=True
         )
-        options.output.mkdir(parents=True, exist_ok=True)
         machine = {"python": platform.python_version(), "system": platform.system()}
         text = json.dumps({"machine": machine, "results": rows}, indent=1)
-        (options.output / "scaling.json").write_text(text + "\n")
-        (options.output / "scaling.svg").write_text(plot(rows))
+        (output / "scaling.json").write_text(text + "\n")
+        (output / "scaling.svg").write_text(plot(rows))
+
+
+def main() -> None:
+    """Read the arguments, run, write and show."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
+    parser.add_argument("--parts", default="growth,small,real")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--cache", type=Path, default=ROOT / ".cache" / "peers")
+    parser.add_argument("--output", type=Path, default=OUTPUT)
+    options = parser.parse_args()
+    options.output.mkdir(parents=True, exist_ok=True)
+    cache, parts = options.cache.resolve(), options.parts.split(",")
+    if "growth" in parts:
+        growth(options.sizes, options.jobs, cache, options.output)
+    if "real" in parts:
+        costs = measured(cache, measure)
+        write(options.output, "real", costs, real_table(costs))
+    if "small" in parts:
+        steps = small.measured(lambda folder: measure(folder, None))
+        write(options.output, "small", steps, small.table(steps))
+        if worse := small.worse(steps):
+            sys.exit("more than linear: " + ", ".join(worse))
+
+
+def write(output: Path, name: str, rows: Sequence[dict[str, object]], text: str) -> None:
+    """Write what was measured, and its table into the page where the output is that of the documentation."""
+    machine = {"python": platform.python_version(), "system": platform.system(), "cores": os.cpu_count()}
+    (output / f"{name}.json").write_text(json.dumps({"machine": machine, "results": rows}, indent=1) + "\n")
+    begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
+    page = PAGE.read_text(encoding="utf-8")
+    if output == OUTPUT and begin in page:
+        head, _, rest = page.partition(begin)
+        PAGE.write_text(f"{head}{begin}{text}{end}{rest.partition(end)[2]}", encoding="utf-8")
 
 
 if __name__ == "__main__":

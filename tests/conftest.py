@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +17,8 @@ import pytest
 from torchlint.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
+# Seconds after which a test that waits for an event gives up: no machine is that busy, it hangs.
+PATIENCE = 600
 CommandLine = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -48,12 +51,32 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
+def as_it_was() -> Iterator[None]:
+    """What a program under test switches in torch for the whole process does not reach the next test."""
+    if "torch" not in sys.modules:
+        yield
+        return
+    from torchlint.bench.program import left_as_it_was
+
+    with left_as_it_was():
+        yield
+
+
+@pytest.fixture(autouse=True)
 def no_trace() -> Iterator[None]:
     """Tracing of memory that a program under test leaves on makes all tests after it several times as slow."""
     yield
     traced = tracemalloc.is_tracing()
     tracemalloc.stop()
     assert not traced
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Wait until something is so, however long the machine takes for it."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ from types import ModuleType
 
 from reporting import COST, STEP, finding_of, fix_of
 
+from torchlint.engine import figures
 from torchlint.engine.result import FixedFile, Result
 from torchlint.rule import Level, Rule, Trigger
 from torchlint.rule.frequency import Why
@@ -76,7 +77,8 @@ def install(monkeypatch, project):
     fake = Engine()
     run, rules = ModuleType("torchlint.engine.run"), ModuleType("torchlint.engine.rules")
     run.check, run.explain_hot = fake.check, fake.explain_hot
-    rules.load_rules, rules.figures = (lambda *_: (Sample,)), (lambda *_: {"TL101": (COST,)})
+    rules.load_rules = lambda *_: (Sample,)
+    monkeypatch.setattr(figures, "shipped", lambda *_: {"TL101": figures.Shipped((COST,))})
     monkeypatch.setitem(sys.modules, "torchlint.engine.run", run)
     monkeypatch.setitem(sys.modules, "torchlint.engine.rules", rules)
     for name in ("TORCHLINT_OUTPUT_FORMAT", "NO_COLOR", "FORCE_COLOR", "GITHUB_STEP_SUMMARY", "COLUMNS"):

@@ -109,7 +109,7 @@ def python(folder: Path, *arguments: str | Path) -> None:
         env=environment,
         check=True,
         capture_output=True,
-        timeout=300,
+        timeout=600,
     )
 
 

@@ -5,13 +5,12 @@ import os
 import sys
 from contextlib import asynccontextmanager
 
-from conftest import ROOT
+from conftest import PATIENCE, ROOT
 from lsprotocol import types
 from pygls import uris
 from pygls.lsp.client import LanguageClient
 
 ENV = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "rules")))}
-WAIT = 60
 
 
 class Client(LanguageClient):
@@ -40,7 +39,7 @@ class Client(LanguageClient):
 
     async def until(self, wanted):
         async with self.news:
-            await asyncio.wait_for(self.news.wait_for(wanted), WAIT)
+            await asyncio.wait_for(self.news.wait_for(wanted), PATIENCE)
 
     async def diagnostics(self, uri, version):
         """What was published for a version of a document."""

@@ -217,6 +217,56 @@ show({expression})
     assert code.analysis.autograd.has_graph(code.file(), code.shown()) is GRAPHS[expression]
 
 
+GATHERED = {
+    "losses": True,
+    "torch.stack(losses).sum()": True,
+    "numbers": False,
+    "rows": True,
+    "[state for state, _ in rows]": False,
+    "[value for _, value in rows]": True,
+    "states": False,
+    "torch.stack(values)": True,
+    "terms": True,
+    "counts": False,
+    "kept.losses": True,
+    "kept.numbers": False,
+}
+
+
+@pytest.mark.parametrize("expression", GATHERED)
+def test_what_is_put_into_a_collection_brings_its_graph(expression: str) -> None:
+    code = Code(f"""{HEAD}
+class Kept:
+    def __init__(self):
+        self.losses = []
+        self.numbers = []
+
+    def add(self, loss):
+        self.losses.append(loss)
+        self.numbers.append(loss.detach())
+
+net = nn.Linear(4, 2)
+optimizer = torch.optim.Adam(net.parameters())
+obs = torch.zeros(4)
+kept = Kept()
+losses = []
+numbers = []
+rows = []
+terms = {{"critic": []}}
+counts = {{"critic": []}}
+for _ in range(8):
+    terms["critic"].append(net(obs))
+    counts["critic"].append(1)
+    losses.append(net(obs).sum())
+    numbers.append(net(obs).detach())
+    rows.append((obs, net(obs)))
+    kept.add(net(obs).mean())
+states, values = zip(*rows)
+show({expression})
+""")
+    assert code.analysis.autograd.has_graph(code.file(), code.shown()) is GATHERED[expression]
+
+
 def test_graphs_of_target_networks_alone_can_be_told_apart() -> None:
     head = f"{HEAD}import copy\nnet = nn.Linear(4, 2)\ntarget = copy.deepcopy(net)\nobs = torch.zeros(4)\n"
     head += "optimizer = torch.optim.Adam(net.parameters())\n"

@@ -89,7 +89,8 @@ def test_a_failing_workload_is_reported_and_the_others_go_on(given, capsys):
     assert "TL997 one failed:\nTraceback" in out
     assert "ValueError: the workload fails" in out
     assert "TL998 good" in out
-    assert "2 failed" in out
+    # The sentence names the processor, so where it is broken depends on the machine.
+    assert "2 failed" in " ".join(out.split())
 
 
 def test_a_fix_that_lies_makes_the_exit_code_1(given, capsys):
@@ -121,9 +122,11 @@ def test_an_interrupt_keeps_what_was_measured(given, data, capsys, monkeypatch):
 
 
 def test_without_torch_it_says_how_to_install_it(torchlint, tmp_path):
-    (tmp_path / "torch.py").write_text("raise ImportError('No module named torch')\n")
+    there = tmp_path / "there"
+    there.mkdir()
+    (there / "torch.py").write_text("raise ImportError('No module named torch')\n")
     (tmp_path / "agent.py").write_text("import torch\n")
-    path = os.pathsep.join([str(tmp_path), *(p for p in sys.path if p)])
+    path = os.pathsep.join([str(there), *(p for p in sys.path if p)])
     found = torchlint("bench", cwd=tmp_path, env={"PYTHONPATH": path})
     assert found.returncode == 2
     assert found.stdout == ""

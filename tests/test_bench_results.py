@@ -24,10 +24,10 @@ from torchlint.rule import Cost, Rule
 FAILED = row("TL104", "second", status=Status.FAILED, figure=None, inputs=0, detail="Traceback\n<ValueError>: & no")
 DIFFERENT = row("TL105", status=Status.DIFFERENT, figure=None, detail="x: empty: other results")
 UNSTEADY = row("TL106", status=Status.UNSTEADY, figure=WILD)
-SKIPPED = row("TL203", status=Status.SKIPPED, figure=None, inputs=0)
+COUNTED = row("TL203", status=Status.COUNTED, figure=None, inputs=0)
 MEMORY = row("TL303", bytes=Pair(135_792, 512), figure=NOISE)
 WAITS = row("TL204", syncs=Pair(3, 1), exceptions=("obs: objects",), changes=("rounding",))
-EVERYTHING = results(row(), FAILED, DIFFERENT, UNSTEADY, SKIPPED, MEMORY, WAITS)
+EVERYTHING = results(row(), FAILED, DIFFERENT, UNSTEADY, COUNTED, MEMORY, WAITS)
 SHIPPED = {("TL101", "first"): Cost(15.0, 2.4, 2.3, 2.5, "first, x 4")}
 
 
@@ -53,7 +53,7 @@ def test_the_shape_of_the_json():
     assert first["figure"]["ratio"] == FIGURE.ratio
     assert set(first) == {
         *("code", "name", "example", "size", "device", "by_hand", "status", "inputs", "changes"),
-        *("exceptions", "detail", "figure", "rounds", "syncs", "bytes"),
+        *("exceptions", "detail", "figure", "rounds", "syncs", "bytes", "events", "runs", "unit"),
     }
 
 
@@ -158,7 +158,7 @@ def test_notes_say_what_went_wrong():
     assert "TL106 first: no conclusion: a program timed against itself gave 1.21x" in text
     assert "TL303 first: 136 kB before, 512 B after" in text
     assert "3 > 1" in text
-    assert "Not run, for the gain is on an accelerator (--device cuda): TL203." in text
+    assert "Counted and not timed, for the gain is on an accelerator: TL203." in text
 
 
 def test_an_unsteady_figure_is_not_shown():
@@ -193,7 +193,7 @@ def test_plain_ascii_without_colours():
 def test_the_sum():
     assert summary(EVERYTHING) == (
         "3 of 7 examples measured on cpu (Some Processor, 1 thread, torch 2.13.0+cpu): 2 faster, 1 with no gain beyond "
-        "noise, 1 without conclusion, 1 whose fix changes what it does not declare, 1 failed, 1 not run."
+        "noise, 1 without conclusion, 1 whose fix changes what it does not declare, 1 failed, 1 counted only."
     )
     assert summary(results(complete=False)).startswith("Interrupted: 0 of 0 examples")
 

@@ -521,7 +521,6 @@ def test_files_without_torch_need_no_engine(tmp_path, flags):
 RARE = {
     "threading",
     "shlex",
-    "signal",
     "torchlint.sources.notebook",
     "torchlint.facts.hotness.why",
 }
@@ -552,3 +551,18 @@ def test_what_is_known_of_units_outlives_a_new_checkout(torchlint, project, lint
     linted.clear()
     assert answer(torchlint("check", "-q", cwd=project))[1] == first[1]
     assert linted == []
+
+
+def test_a_link_in_the_place_of_the_cache_is_refused(torchlint, project, tmp_path):
+    """It comes with the project, and could lead anywhere."""
+    cache = project / ".torchlint_cache"
+    torchlint("check", cwd=project)
+    cache.rename(tmp_path / "elsewhere")
+    cache.symlink_to(tmp_path / "elsewhere")
+    kept = {path.name: path.read_bytes() for path in (tmp_path / "elsewhere").iterdir()}
+    done = torchlint("check", cwd=project)
+    told = f"warning: no results are kept: {cache}: it is a symbolic link, which torchlint clean removes\n"
+    assert told in done.stderr
+    assert {path.name: path.read_bytes() for path in (tmp_path / "elsewhere").iterdir()} == kept
+    chosen = torchlint("check", "--cache-dir", ".torchlint_cache", cwd=project)
+    assert "warning" not in chosen.stderr

@@ -180,13 +180,13 @@ def test_interrupted(engine, capsys):
 
 WRONG = {
     "chek": "no such command: chek; did you mean 'check'?",
-    "xyz": "no such command: xyz; did you mean",
+    "xyz": "no such command: xyz\n",
     "check --slect TL1": "no such option: --slect; did you mean '--select'?",
     "check --unsafe": "no such option: --unsafe; did you mean '--unsafe-fixes'?",
-    "check -x": "no such option: -x; did you mean",
+    "check -x": "no such option: -x\n",
     "--vresion": "no such option: --vresion; did you mean '--version'?",
     "check --output-format ful": "'ful' is none of full, concise, grouped, json, json-lines,",
-    "check --output-format zzzz": "rdjson, azure, pylint, lintrunner, markdown; did you mean",
+    "check --output-format zzzz": "rdjson, azure, pylint, lintrunner, markdown\n",
     "check --output-format ful --quiet": "did you mean 'full'?",
     "check --device gpu": "'gpu' is none of auto, cpu, cuda; did you mean",
     "check --fail-level warnings": "did you mean 'warning'?",
@@ -226,7 +226,7 @@ WRONG = {
     "rule TL101 --all": "give the code or name of one rule, or --all",
     "rule TL110": "no such rule: TL110; did you mean 'TL101'?",
     "rule legacy-constructor": "did you mean 'legacy-tensor-constructor'?",
-    "rule TL101 --output-format html": "'html' is none of text, json, markdown; did you mean 'text'?",
+    "rule TL101 --output-format html": "'html' is none of text, json, markdown\n",
 }
 
 

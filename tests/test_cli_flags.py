@@ -6,11 +6,10 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, in_this_process
+from conftest import PATIENCE, ROOT, in_this_process, wait_for
 from jsonschema import Draft7Validator
 from test_cli_whole import AGENT, NEW, OLD
 
@@ -484,30 +483,35 @@ def test_watch_lints_again_when_a_file_changes(project):
         process = subprocess.Popen(
             command, cwd=project, stdout=stdout, stderr=stderr, env={**os.environ, "PYTHONPATH": path}
         )
+
+    def told(text, times=1):
+        wait_for(lambda: err.read_text().count(text) == times or process.poll() is not None)
+        assert process.poll() is None, err.read_text()
+
     try:
-        wait_for(lambda: err.read_text().count("watching") == 1)
+        told("watching")
         assert out.read_text().count("TL102") == 1
-        (project / "agent.py").write_text(AGENT.replace(OLD, f"{OLD}\n        more = {OLD}"))
-        wait_for(lambda: err.read_text().count("watching") == 2)
+        put(project / "agent.py", AGENT.replace(OLD, f"{OLD}\n        more = {OLD}"))
+        told("watching", 2)
         assert out.read_text().count("TL102") == 3
-        (project / "pyproject.toml").write_text("[tool.torchlint]\nselct = []\n")
-        wait_for(lambda: "unknown key 'selct'" in err.read_text())
-        (project / "pyproject.toml").write_text("[tool.torchlint]\nselect = ['TL2']\n")
-        wait_for(lambda: err.read_text().count("watching") == 3)
+        put(project / "pyproject.toml", "[tool.torchlint]\nselct = []\n")
+        told("unknown key 'selct'")
+        put(project / "pyproject.toml", "[tool.torchlint]\nselect = ['TL2']\n")
+        told("watching", 3)
         assert out.read_text().count("TL102") == 3
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 130
+        assert process.wait(PATIENCE) == 130
     finally:
         process.kill()
     assert "Traceback" not in err.read_text()
     assert err.read_text().splitlines()[-1] == "torchlint: interrupted"
 
 
-def wait_for(condition, seconds=30):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
+def put(path, text):
+    """Write a file at once: who watches it sees no half of it."""
+    beside = path.with_suffix(".new")
+    beside.write_text(text)
+    beside.replace(path)
 
 
 # nested settings ------------------------------------------------------------------------------------------------------
@@ -567,7 +571,7 @@ def test_settings_inside_a_project_do_not_cut_it_off(torchlint, project):
 # Options that say what one run does, and keys that only a project has.
 FOR_ONE_RUN = {
     *("add-noqa", "cache-dir", "config", "diff", "exit-non-zero-on-fix", "exit-zero", "explain-hot", "help"),
-    *("ignore-noqa", "isolated", "no-cache", "no-context", "output-file", "paths", "quiet", "show-files"),
+    *("color", "ignore-noqa", "isolated", "no-cache", "no-context", "output-file", "paths", "quiet", "show-files"),
     *("show-settings", "silent", "since", "statistics", "stdin-filename", "verbose", "watch", "profile", "mapping"),
 }
 FOR_A_PROJECT = {"cold", "extend", "hot", "plugins", "rules"}
@@ -657,9 +661,13 @@ def test_clean_removes_the_cache_and_nothing_else(torchlint, project):
     assert (done.returncode, done.stdout) == (0, f"Removed {project}/.torchlint_cache\n")
     assert sorted(path.name for path in project.iterdir()) == ["agent.py", "pyproject.toml", "sub"]
     (project / "kept").mkdir()
-    (project / ".torchlint_cache").symlink_to("kept")
-    torchlint("clean", cwd=project)
-    assert (project / "kept").is_dir()
+    (project / "kept" / "mine").write_text("")
+    for target in ("kept", "nowhere"):
+        (project / ".torchlint_cache").symlink_to(target)
+        done = torchlint("clean", cwd=project)
+        assert (done.returncode, done.stdout) == (0, f"Removed the link {project}/.torchlint_cache\n")
+        assert not (project / ".torchlint_cache").is_symlink()
+    assert (project / "kept" / "mine").is_file()
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,6 @@ NAMES = [
     "\u202eevil.py",
     os.fsdecode(b"bad\xff.py"),
 ]
-FOR_TEXT = ("concise", "grouped", "pylint", "full", "statistics")
 
 
 @pytest.fixture(scope="module")
@@ -63,8 +62,55 @@ def test_no_format_passes_on_what_a_terminal_or_a_service_would_obey(torchlint, 
     if own:
         assert len(lines) == 10 + 1 if name == "github" else len(lines) == len(NAMES)
         assert all(line.startswith(own) or line == "::notice title=torchlint::3 more" for line in lines)
-    elif name in FOR_TEXT:
+    else:
         assert commands == []
+
+
+COMMANDS = (
+    "::error::taken",
+    "\u3000::error::taken",
+    "##[error]taken",
+    "##vso[task.setvariable variable=PATH]taken",
+    "##VSO[task.complete]taken",
+    "plain ##[group]taken",
+    "cr\r::error::taken",
+)
+
+
+def obeyed(text: str) -> list[str]:
+    """The lines that a service takes for commands: it ends them at carriage returns, too, and strips any blank."""
+    lines = re.split(r"[\r\n]", text)
+    return [line for line in lines if line.strip().startswith("::") or re.search(r"##(\[|vso\[)", line, re.IGNORECASE)]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("quote", ['"""', "#"])
+def test_no_line_of_source_is_a_command(torchlint, tmp_path: Path, command: str, quote: str) -> None:
+    (tmp_path / "pyproject.toml").write_text("")
+    if quote == "#":
+        text = AGENT.replace(f"mask = {OLD}", f"mask = (  # {command}\n            {OLD}\n        )")
+    else:
+        text = AGENT.replace(f"        mask = {OLD}", f'        """\n{command}\n        """\n        mask = {OLD}')
+    with (tmp_path / "agent.py").open("w", newline="") as stream:
+        stream.write(text.replace("cr\r", "cr\r" if quote != "#" else "cr"))
+    (tmp_path / "other.py").write_text(AGENT)
+    for name in OUTPUT_FORMATS:
+        if name not in ("github", "azure"):
+            done = torchlint("check", "--no-cache", "--output-format", name, cwd=tmp_path)
+            assert done.returncode == 1
+            assert obeyed(done.stdout + done.stderr) == [], name
+    done = torchlint("check", "--diff", cwd=tmp_path)
+    assert obeyed(done.stdout + done.stderr) == []
+    assert "+++ other.py" in done.stdout
+    shown = quote == "#" and "::" in command
+    assert ("+++ agent.py" in done.stdout) is shown
+    if not shown:
+        assert done.returncode == 2
+        assert "agent.py: a line of its diff may be a command to a service that reads the output" in done.stderr
+    torchlint("check", "--diff", "--output-file", "fix.patch", cwd=tmp_path)
+    patched = subprocess.run(["git", "apply", "-p0", "fix.patch"], cwd=tmp_path, capture_output=True, check=False)
+    assert patched.returncode == 0, patched.stderr
+    assert torchlint("check", cwd=tmp_path).returncode == 0
 
 
 def test_nor_do_errors_and_explanations(torchlint, folder: Path) -> None:
@@ -127,6 +173,7 @@ def test_each_is_found_by_its_name_and_fixed(torchlint, folder: Path, tmp_path: 
     [
         ("::error::x\n", "\\x3a:error::x\n"),
         ("  ::error::x\na::b\n", "  \\x3a:error::x\na::b\n"),
+        ("\u3000::error::x\na\r::b\r ::c\n", "\u3000\\x3a:error::x\na\r\\x3a:b\r \\x3a:c\n"),
         ("a ##[group]b\n", "a #\\x23[group]b\n"),
         ("##VSO[task.x]y", "#\\x23VSO[task.x]y"),
         ("## heading, ### and x[::2]\n", "## heading, ### and x[::2]\n"),

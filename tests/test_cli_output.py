@@ -5,10 +5,10 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from conftest import PATIENCE, wait_for
 from fake_engine import CODE, FIXED, LINE, NOTE, TEXT, WARNING, feed, fixed_file, install
 from reporting import STEP, finding_of
 
@@ -280,9 +280,16 @@ def test_rule_in_other_formats(engine, capsys):
 def test_a_long_run_shows_a_sign_of_life_on_a_terminal_only(capsys, monkeypatch, terminal):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     monkeypatch.setattr(progress, "_PATIENCE", 0.01)
+    said = []
+
+    def seen():
+        said.append(capsys.readouterr().err)
+        return "1 s" in "".join(said)
+
     with progress.waiting("reading"):
-        time.sleep(0.1)
-    err = capsys.readouterr().err
+        if terminal:
+            wait_for(seen)
+    err = "".join(said) + capsys.readouterr().err
     assert err.startswith("\r\x1b[Kreading ... 1 s") is terminal
     assert err.endswith("\r\x1b[K") is terminal
     assert bool(err) is terminal
@@ -290,6 +297,7 @@ def test_a_long_run_shows_a_sign_of_life_on_a_terminal_only(capsys, monkeypatch,
 
 def test_a_short_run_shows_nothing(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(progress, "_PATIENCE", PATIENCE)
     with progress.waiting("reading"):
         pass
     assert capsys.readouterr().err == ""

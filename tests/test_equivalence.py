@@ -65,7 +65,10 @@ def test_an_exception_is_real_and_stands_in_the_documentation(rule: type[Rule]) 
 
 
 # The one place where a fix that may be safe does otherwise, by rule: what for is told in docs/architecture.md.
-OF_SAFE_FIXES = {"TL104": {"empty rows", "objects"}, "TL409": {"empty"}}
+OF_SAFE_FIXES = {
+    "TL104": {"empty rows", "objects", "one row of foreign byte order", "large integers"},
+    "TL409": {"empty"},
+}
 
 
 def test_safe_fixes_have_no_other_exceptions() -> None:
@@ -145,7 +148,7 @@ def test_a_declared_change_is_no_complaint() -> None:
 def test_a_check_that_no_longer_raises_is_validation() -> None:
     before = after("assert x.ndim, 'no rows'\n    return torch.tensor(x)")
     wrong = judged(BEFORE, before=before)
-    assert wrong == ("x: 0-d: changes validation",)
+    assert wrong == ("x: 0-d: changes validation", "x: 0-d of integers: changes validation")
     assert judged(BEFORE, Change.VALIDATION, before=before) == ()
 
 

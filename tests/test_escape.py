@@ -38,6 +38,10 @@ DATA = {
     "appended as data": block("store.append(net(x).item())\nreturn 1"),
     "a list of the block's own": block("z = []\nz.append(net(x))\nreturn z[0].numpy()"),
     "a callee that keeps nothing": block("return self.g(x).numpy()", more="def g(self, x):\n    return net(x)"),
+    "a number in a dict of the module": "D = {}\n" + block("D['y'] = net(x).item()\nreturn 1"),
+    "a callee with a cache of data": "import functools\n"
+    + block("return self.g(2) * net(x).item()", more="@functools.lru_cache\ndef g(self, n):\n    return n * 2"),
+    "a global name that is a number": block("y = net(x)", "global z\nz = 1\nreturn y.numpy()"),
     "a recursive callee": block(
         "return self.g(x).numpy()", more="def g(self, x):\n    return self.g(x) if x else net(x)"
     ),
@@ -63,6 +67,25 @@ TENSORS = {
         "self.g(net(x))\nreturn 1", more="def g(self, x):\n    self.h(x)\ndef h(self, x):\n    self.y = x"
     ),
     "appended": block("store.append(net(x))\nreturn 1"),
+    "stored in a dict of the module": "D = {}\n" + block("D['y'] = net(x)\nreturn 1"),
+    "a default in a dict of the module": "D = {}\n" + block("D.setdefault('y', net(x))\nreturn 1"),
+    "stored in a dict of the module by a callee": "D = {}\n"
+    + block("self.g(x)\nreturn 1", more="def g(self, x):\n    D['y'] = net(x)"),
+    "stored in a mutable default": block(
+        "self.g(x)\nreturn 1", more="def g(self, x, known={}):\n    known['y'] = net(x)"
+    ),
+    "kept by a cache of a callee": "import functools\n"
+    + block("return self.g(2).numpy()", more="@functools.cache\ndef g(self, n):\n    return torch.ones(n)"),
+    "a global name of a callee": block(
+        "self.g(x)\nreturn 1", more="def g(self, x):\n    global last\n    last = net(x)"
+    ),
+    "a global name declared before": "def f(x):\n    global y\n    with torch.no_grad():\n        y = net(x)\n"
+    "        return 1\n",
+    "a list from before the block": "def f(x):\n    z = []\n    with torch.no_grad():\n        z.append(net(x))\n"
+    "        y = 1\n    print(y)\n    return z\n",
+    "read by a function from before": "def f(x):\n    def h():\n        return y\n    with torch.no_grad():\n"
+    "        y = net(x)\n    print(y.item())\n    return h\n",
+    "set by the method of object": block("object.__setattr__(self, 'y', net(x))\nreturn 1"),
     "set by name": block("setattr(self, 'y', net(x))\nreturn 1"),
     "appended to a list that was there": block("z = self.z\nz.append(net(x))\nreturn 1")
     + "    def g(self):\n        self.z = []\n",

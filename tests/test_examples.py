@@ -36,7 +36,9 @@ def test_the_source_holds_the_smell_and_the_better_version_does_not(
 
 @pytest.mark.parametrize(("rule", "example"), EXAMPLES)
 def test_the_fix_makes_the_better_version(rule: type[Rule], example: Example, tmp_path: Path) -> None:
-    text = fixed_text(tmp_path, "example.py", example.source, select=(rule.code,), unsafe_fixes=True)
+    width = max([88, *map(len, example.fixed.splitlines())])  # rows as long as their author made them
+    options = {"unsafe_fixes": True, "target_torch": "999.0", "line_length": width}
+    text = fixed_text(tmp_path, "example.py", example.source, select=(rule.code,), **options)
     assert text == (example.source if example.by_hand else example.fixed)
 
 

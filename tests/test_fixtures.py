@@ -46,6 +46,7 @@ BETTER = SMELL.replace("torch.FloatTensor([obs])", 'torch.as_tensor([obs], dtype
 
 def written(folder: Path, **texts: str) -> Path:
     (folder / "TL101").mkdir()
+    (folder / "pyproject.toml").write_text("[tool.ruff]\nline-length = 120\n")
     for name, text in texts.items():
         (folder / "TL101" / f"{name.replace('__', '.')}.py").write_text(text)
     return folder / "TL101" / "hot.py"

@@ -79,6 +79,9 @@ class Agent:
     def train(self):
         f()  # A
 
+    def think(self):
+        pass
+
 
 def act(env, net):
     while True:
@@ -90,7 +93,9 @@ def act(env, net):
 def test_the_mode_of_a_module_is_no_method_of_the_project() -> None:
     assert Code(MODES.format(calls="net.train(); net.eval()")).frequency("# A") is O
     assert Code(MODES.format(calls="net.train(True)")).frequency("# A") is O
-    assert Code(MODES.format(calls="net.train()")).frequency("# A") is S
+    assert Code(MODES.format(calls="net.train()")).frequency("# A") is O
+    assert Code(MODES.format(calls="net.train(); net.think()")).frequency("# A") is S
+    assert Code(MODES.format(calls="net.train(); net.predict()")).frequency("# A") is O
 
 
 INTERVALS = {
@@ -202,3 +207,69 @@ def test_callers_tell_the_device_of_a_parameter_but_not_those_that_nobody_runs()
     started = {**texts, "old.py": "from env import env\ndef main(device):\n    env(device)"}
     assert Code(started).value("env.py").device is Device.UNKNOWN
     assert Code({**old, "use.py": "import old"}).value("env.py").device is Device.UNKNOWN
+
+
+ARMS = {
+    "x.numel() > 0": (U, O),
+    "x.numel() == 0": (O, U),
+    "not x.numel()": (O, U),
+    "len(x) == 0": (O, U),
+    "len(x)": (U, O),
+    "x.shape[0] > 0": (U, O),
+    "x.size(0) < 1": (O, U),
+    "x.any()": (U, O),
+    "torch.any(x)": (U, O),
+    "not x.any()": (O, U),
+    "(x > 0).any().item()": (U, O),
+    "x.sum() > 0": (U, O),
+    "count > 0": (U, O),
+    "x is not None and len(x) > 0": (U, O),
+    "x is None or len(x) == 0": (O, U),
+    "not rows": (O, U),
+    "rows": (U, O),
+    "x.any() and flag": (U, U),
+    "flag": (U, U),
+    "not flag": (U, U),
+    "len(x) > 5": (U, U),
+    "x.mean() > 0": (U, U),
+    "dones.any()": (E, U),
+}
+
+
+@pytest.mark.parametrize(("test", "expected"), ARMS.items(), ids=ARMS)
+def test_the_branch_for_empty_data_is_not_hot(test: str, expected: tuple[Frequency, Frequency]) -> None:
+    body = f"count = x.sum()\nfor row in rows:\n    pass\nif {test}:\n    y = f(x)  # A\nelse:\n    y = f(x)  # B"
+    if expected[0] is O or "any" in test or "sum" in test or "count" in test:
+        zero = "y = torch.zeros(3)"
+        first, last = "y = f(x, dones)  # A", f"{zero}  # B"
+        if expected[0] is O:
+            first, last = f"{zero}  # A", "y = f(x, rows)  # B"
+        body = body.replace("y = f(x)  # A", first).replace("y = f(x)  # B", last)
+    lines = "\n".join(f"    {line}" for line in body.splitlines())
+    code = Code(LOOP.format(before="", body=lines))
+    found = tuple(min(code.frequency(mark), U) for mark in ("# A", "# B"))
+    assert found == expected
+
+
+OTHER_ARMS = {
+    "what is left after a return": (
+        "def h(x):\n    if x.any():\n        return f(x)\n    return torch.tensor(0.0)  # A\n",
+        O,
+    ),
+    "what is left to compute": ("def h(x):\n    if x.any():\n        return f(x)\n    return f(y)  # A\n", U),
+    "what follows an alarm": (
+        "def h(x):\n    if len(x) > 0:\n        log(x)\n        raise ValueError\n    return f(y)  # A\n",
+        U,
+    ),
+    "a queue that is filled again": ("if len(plan) == 0:\n    plan.extend(f(x))  # A", U),
+    "a plan that is made again": ("if not plan:\n    plan = list(f(x))  # A\nfor p in plan:\n    pass", U),
+    "nothing found, which is common": ("ids = x.nonzero()\nif len(ids) > 0:\n    f(ids)\nelse:\n    g(x)  # A", U),
+    "an event that is rare": ("if (x > 9).any():\n    f(x)\nelse:\n    g(x)  # A", U),
+}
+
+
+@pytest.mark.parametrize(("body", "expected"), OTHER_ARMS.values(), ids=OTHER_ARMS)
+def test_what_only_looks_like_a_branch_for_empty_data(body: str, expected: Frequency) -> None:
+    before, body = (body, "h(x)") if body.startswith("def") else ("", body)
+    lines = "\n".join(f"    {line}" for line in body.splitlines())
+    assert min(Code(LOOP.format(before=before, body=lines)).frequency("# A"), U) is expected

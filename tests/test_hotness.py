@@ -289,6 +289,10 @@ GUARDS = {
     "if terminated or truncated:\n    f(x)  # A": E,
     "if not done:\n    f(x)  # A": S,
     "if not done:\n    pass\nelse:\n    f(x)  # A": E,
+    "if not_done:\n    f(x)  # A": S,
+    "if not_dones.any():\n    f(x)  # A": S,
+    "if not not_done_masks[i].any().item():\n    f(x)  # A": E,
+    "if not_done:\n    pass\nelse:\n    f(x)  # A": E,
     "if flag:\n    f(x)  # A\n    raise ValueError": O,
     "if flag:\n    pass\nelse:\n    f(x)  # A\n    raise ValueError": O,
     "if self.cache is None:\n    f(x)  # A": O,
@@ -327,6 +331,12 @@ GUARDS = {
     "if self.mask.shape[0] != n or x:\n    self.mask = f(x)  # A": S,
     "if len(self.mask) > n:\n    self.mask = f(x)  # A": S,
     "if y.shape[0] != n:\n    y = f(x)  # A": S,
+    "if self.table[0, 0] == 0:\n    self.table, self.other = f(x)  # A": O,
+    "if self.table[0, 0] == 0:\n    self.other = f(x)  # A": S,
+    "if self.table[i] == 0:\n    self.table = f(x)  # A": S,
+    "for k, y in enumerate(x):\n    if k % 9 == 0 or k == last:\n        f(y)  # A": O,
+    "for k, y in enumerate(x):\n    if k % 9 == 0 or y == last:\n        f(y)  # A": I,
+    "for k, y in enumerate(x):\n    last = g(y)\n    if k % 9 == 0 or k == last:\n        f(y)  # A": I,
     "if self.cache is not None:\n    pass\nelse:\n    f(x)  # A": O,
     "if not hasattr(self, 'cache'):\n    f(x)  # A": O,
     "if key not in self.cache:\n    f(x)  # A": O,
@@ -450,7 +460,9 @@ def test_entry_points_of_frameworks(text: str, expected: dict[str, Frequency]) -
 AGENT = HEAD + "\ndef act(x):\n    return f(x)  # A\n\nwhile True:\n    env.step(act(1))  # B\n"
 
 
-@pytest.mark.parametrize("name", ["examples/enjoy.py", "plot_results.py", "docs/a.py", "profile_agent.py"])
+@pytest.mark.parametrize(
+    "name", ["examples/enjoy.py", "plot_results.py", "tools/vis_policy.py", "docs/a.py", "profile_agent.py"]
+)
 def test_files_that_only_show_are_cold(name: str) -> None:
     assert frequencies({name: AGENT}) == {"A": O, "B": O}
 
@@ -567,6 +579,14 @@ def test_calls_on_unknown_receivers_reach_the_few_methods_of_that_name() -> None
     assert set(frequencies(many(9)).values()) == {O}
 
 
+def test_a_plain_call_reaches_no_method_of_an_actor_in_another_process() -> None:
+    worker = "class A:\n    def learn_from(self, x):\n        x.backward()\n        f(x)  # A\n"
+    driver = "def fit(group):\n    for batch in batches:\n        group.learn_from(batch)\n        f(batch)  # B\n"
+    assert frequencies(worker + driver) == {"A": U, "B": U}
+    assert frequencies(f"import ray\n@ray.remote\n{worker}{driver}") == {"A": U, "B": O}
+    assert frequencies(f"import ray\n@ray.remote(num_gpus=1)\n{worker}{driver}") == {"A": U, "B": O}
+
+
 def test_calls_on_unknown_receivers_do_not_reach_methods_of_other_arity_or_of_unconnected_files() -> None:
     agent = "class A:\n    def choose(self, x):\n        return f(x)  # A\n"
     train = "def train(a):\n    while True:\n        env.step(a.choose(1))\n"
@@ -578,35 +598,60 @@ def test_calls_on_unknown_receivers_do_not_reach_methods_of_other_arity_or_of_un
 
 SWITCH = """
 class Agent:
-    def train(self):
+    def train(self, batch=None):
         f(1)  # A
 
-def run(agent, norm):
+    def choose(self):
+        return 1
+
+def run(agent, norm, net):
     while True:
         env.step({call})
         norm.eval()
+        agent.choose()
 """
 
 
-@pytest.mark.parametrize(("call", "expected"), [("agent.train()", S), ("norm.train()", O), ("norm.train(True)", O)])
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("agent.train()", S),
+        ("net.train()", O),
+        ("net.train(batch=1)", S),
+        ("net.train(1)", O),
+        ("norm.train()", O),
+        ("norm.train(True)", O),
+    ],
+)
 def test_a_switch_of_the_mode_is_no_call_of_train(call: str, expected: Frequency) -> None:
     assert frequencies(SWITCH.format(call=call)) == {"A": expected}
 
 
 SAMPLE = """
 class Buffer:
-    def sample(self):
+    def sample(self, size=9):
         f(1)  # A
 
-def run(things):
+    def keep(self, item):
+        self.items.append(item)
+
+def run(things, other):
     while True:
         env.step({call})
+        things.keep(1)
 """
 
 
 @pytest.mark.parametrize(
     ("call", "expected"),
-    [("things.sample()", S), ("things.action_space.sample()", O), ("things.action_spaces[0].sample()", O)],
+    [
+        ("things.sample()", S),
+        ("other.sample()", O),
+        ("other.sample((3,))", O),
+        ("other.sample(size=3)", S),
+        ("things.action_space.sample()", O),
+        ("things.action_spaces[0].sample()", O),
+    ],
 )
 def test_a_sample_of_a_space_is_none_of_a_buffer(call: str, expected: Frequency) -> None:
     assert frequencies(SAMPLE.format(call=call)) == {"A": expected}
@@ -648,3 +693,206 @@ def test_what_makes_a_line_hot() -> None:
     heat = code.analysis.heat
     assert heat.kinds(code.file(), code.node("f(1)")) == {"step"}
     assert heat.kinds(code.file(), code.node("g(b)")) == {"update"}
+
+
+TWICE = """
+import torch
+
+
+class Runner:
+    def collect(self, env):
+        f()  # A
+        self.prepare()
+
+    def prepare(self):
+        f()  # B
+
+
+class Other:
+    def collect_all(self):
+        f()
+
+
+def steps(env, runner):
+    while True:
+        runner.collect(env)
+        obs, reward, done, info = env.step(1)
+
+
+def main(env, runner: Runner):
+    {main}
+"""
+EPISODES = "for episode in range(9):\n        runner.collect(env)\n        steps(env, make())"
+
+
+def test_a_call_by_name_alone_does_not_outdo_a_proven_loop() -> None:
+    assert Code(TWICE.format(main="steps(env, make())")).frequency("# A") is Frequency.STEP
+    assert Code(TWICE.format(main="steps(env, make())")).frequency("# B") is Frequency.STEP
+    assert Code(TWICE.format(main=EPISODES)).frequency("# A") is Frequency.EPISODE
+    assert Code(TWICE.format(main=EPISODES)).frequency("# B") is Frequency.EPISODE
+
+
+PROGRAM = """
+import torch
+
+
+class Program:
+    def launch(self):
+        f()  # A
+        for episode in range(9):
+            f()  # B
+            self.episode()
+
+    def episode(self):
+        while True:
+            obs, reward, done, info = self.env.step(1)
+            {call}
+
+
+def main(make):
+    Program(make()).launch()
+"""
+
+
+def test_a_call_by_name_alone_leads_from_no_step_to_a_whole_training() -> None:
+    code = Code(PROGRAM.format(call="self.app.launch()"))
+    assert code.frequency("# A") is Frequency.ONCE
+    assert code.frequency("# B") is Frequency.EPISODE
+
+
+EVALUATING = """
+import torch
+
+
+class Learner:
+    def evaluate(self, batches):
+        {mode}
+        for batch in batches:
+            f(self.net(batch))  # A
+
+    def update(self, batch):
+        loss = self.net(batch).mean()
+        loss.backward()
+        self.optimizer.step()
+
+
+def main(learner: Learner, batches, held_out):
+    for batch in batches:
+        learner.update(batch)
+        if learner.is_due():
+            learner.evaluate(held_out)
+"""
+
+
+def test_an_evaluation_is_no_update_however_it_is_called() -> None:
+    for mode in ("self.net.eval()", "torch.set_grad_enabled(False), torch.no_grad()", "self.net.train(False)"):
+        assert Code(EVALUATING.format(mode=mode)).frequency("# A") is Frequency.EPISODE
+    assert Code(EVALUATING.format(mode="pass")).frequency("# A") > Frequency.EPISODE
+    own = EVALUATING.replace("(self, batches)", "(self)").replace("evaluate(held_out)", "evaluate()")
+    assert Code(own.format(mode="batches = self.data")).frequency("# A") is Frequency.EPISODE
+    held_out = EVALUATING.replace("in batches:\n            f(", "in self.eval_batches:\n            f(")
+    assert Code(held_out.format(mode="pass")).frequency("# A") is Frequency.EPISODE
+    chances = EVALUATING.format(mode="torch.no_grad()").replace("evaluate(", "evaluate_actions(")
+    assert Code(chances).frequency("# A") > Frequency.EPISODE
+
+
+def test_a_trainer_that_is_given_rollouts_makes_many_updates_of_each() -> None:
+    text = "import torch\nfor batch in batches:\n    ppo_trainer.step({given})\n    f(batch)  # A\n"
+    assert Code(text.format(given="queries, answers, rewards")).frequency("# A") is Frequency.ONCE
+    assert Code(text.format(given="64")).frequency("# A") is Frequency.UPDATE
+
+
+ITERATIONS = """
+import torch
+
+
+class Agent:
+    def collect(self, env):
+        for t in range(128):
+            obs, reward, done, info = env.step(1)
+
+    def learn(self):
+        f()  # A
+        self.loss.backward()
+        self.optimizer.step()
+
+
+def main(agent: Agent, env, policy):
+    for iteration in range(9):
+        {rollout}
+        f()  # B
+        agent.learn()
+"""
+
+
+@pytest.mark.parametrize(
+    ("rollout", "expected"),
+    [
+        ("agent.collect(env)", U),
+        ("for t in range(9):\n            obs, reward, done, info = env.step(1)", U),
+        ("policy.generate(prompts)", O),
+        ("pass", U),
+    ],
+)
+def test_a_loop_in_which_a_model_generates_is_no_loop_over_updates(rollout: str, expected: Frequency) -> None:
+    code = Code(ITERATIONS.format(rollout=rollout))
+    assert code.frequency("# A") is U
+    assert min(code.frequency("# B"), U) is (U if expected is U else Frequency.EPISODE)
+
+
+INHERITING = """
+import torch
+
+
+class Base:
+    def train(self):
+        for epoch in range(9):
+            self.round()
+
+    def round(self):
+        for batch in self.loader:
+            self.fit(batch)
+            self.optimizer.step()
+
+    def fit(self, batch):
+        f(batch)  # A
+
+
+class Inheriting(Base):
+    def fit(self, batch):
+        f(batch)  # B
+
+
+class Overriding(Base):
+    def round(self):
+        {first}
+        self.fit(self.data)
+        for batch in self.loader:
+            self.optimizer.step()
+
+    def fit(self, batch):
+        f(batch)  # C
+
+
+class Below(Overriding):
+    {more}
+    def fit(self, batch):
+        f(batch)  # D
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "more", "expected"),
+    [
+        ("pass", "", {"# A": U, "# B": U, "# C": E, "# D": E}),
+        ("super().round()", "", {"# A": U, "# B": U, "# C": U, "# D": U}),
+        ("pass", "def round(self):\n        Base.round(self)\n", {"# A": U, "# B": U, "# C": U, "# D": U}),
+        ("pass", "def round(self):\n        super().round()\n", {"# A": U, "# B": U, "# C": E, "# D": E}),
+        ("[super(Overriding, self).round() for _ in range(1)]", "", {"# C": U, "# D": U}),
+    ],
+)
+def test_a_method_calls_only_what_objects_have_that_run_it(
+    first: str, more: str, expected: Mapping[str, Frequency]
+) -> None:
+    code = Code(INHERITING.format(first=first, more=more))
+    assert {mark: code.frequency(mark) for mark in expected} == expected

@@ -95,7 +95,7 @@ def test_installing_needs_no_torch(root: Path, packages: Path) -> None:
     always = {re.split(r"[<>=!;\[ ]", need)[0] for need in needs if "extra ==" not in need}
     bench = {re.split(r"[<>=!;\[ ]", need)[0] for need in needs if re.search(r"""extra == ['"]bench['"]""", need)}
     version = re.search(r'__version__ = "(.+)"', (root / "torchlint" / "__init__.py").read_text())
-    assert always == {"click", "libcst", "pathspec", "rich", "tomli"}
+    assert always == {"click", "libcst", "rich", "tomli"}
     assert bench == {"torch", "numpy"}
     assert version is not None
     assert metadata["Version"] == version[1]
@@ -104,17 +104,35 @@ def test_installing_needs_no_torch(root: Path, packages: Path) -> None:
     assert "torchlint = torchlint.cli:main" in scripts
 
 
-def test_linting_imports_no_torch(root: Path) -> None:
-    """No module imports torch or NumPy, except those of ``bench``: what is linted is read, never run."""
+def test_only_what_runs_code_imports_torch(root: Path) -> None:
+    """No module imports torch or NumPy but those of ``bench`` and ``device``, which run examples and programs."""
     banned = {"torch", "numpy"}
+    running = (root / "torchlint" / "bench", root / "torchlint" / "device")
     files = [*(root / "torchlint").rglob("*.py"), *(root / "rules").rglob("*.py")]
     for path in files:
-        if path.is_relative_to(root / "torchlint" / "bench"):
+        if any(path.is_relative_to(folder) for folder in running):
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             assert not banned & {name.split(".")[0] for name in names}, path
+
+
+def test_linting_imports_neither_torch_nor_what_imports_it(root: Path, tmp_path: Path) -> None:
+    """A run of ``check`` over code with findings and fixes ends without torch, the counted device and its runner."""
+    (tmp_path / "train.py").write_text("import torch\n\n\ndef f(obs, env):\n    while True:\n        env.step(obs)\n")
+    program = (
+        "import sys\nfrom torchlint.cli import main\nmain(['check', '--isolated', '--select', 'ALL', '--diff', '.'])\n"
+        "main(['rule', 'TL101'])\nprint('modules', *sorted(sys.modules))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(root), str(root / "rules")))}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    modules = done.stdout.splitlines()[-1].split()
+    assert "torchlint.engine.run" in modules
+    running = ("torch", "numpy", "torchlint.device", "torchlint.count")
+    assert not [name for name in modules if name in running or name.startswith(tuple(f"{each}." for each in running))]
 
 
 def test_make_lists_its_targets(root: Path) -> None:

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -152,7 +153,7 @@ def test_the_hooks_take_notebooks(commit, project):
 # the action -----------------------------------------------------------------------------------------------------------
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
-INSTALL, SARIF, UPLOAD, LINT = ACTION["runs"]["steps"]
+ARGUMENTS, INSTALL, SARIF, UPLOAD, LINT = ACTION["runs"]["steps"]
 
 
 def value_of(expression, inputs, here):
@@ -166,23 +167,56 @@ def value_of(expression, inputs, here):
     return str(here)
 
 
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory):
+    """A package without a need for the network; what it installs finds this repository's torchlint."""
+    paths = [str(ROOT), str(ROOT / "rules"), *(path for path in sys.path if path.endswith("-packages"))]
+    about = "torchlint-0.dist-info"
+    files = {
+        "torchlint_here.pth": "".join(f"{path}\n" for path in paths),
+        f"{about}/METADATA": "Metadata-Version: 2.1\nName: torchlint\nVersion: 0\n",
+        f"{about}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    files[f"{about}/RECORD"] = "".join(f"{name},,\n" for name in (*files, f"{about}/RECORD"))
+    path = tmp_path_factory.mktemp("wheel") / "torchlint-0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return path
+
+
+@pytest.fixture(scope="session")
+def runner(tmp_path_factory, wheel):
+    """The temporary folder of a runner, into which the action installed torchlint."""
+    temp = tmp_path_factory.mktemp("runner")
+    done = stepped(INSTALL, temp, temp, python=sys.executable, package=str(wheel))
+    assert done.returncode == 0, done.stderr
+    return temp
+
+
+def stepped(step, temp, cwd, *, env=None, **inputs):
+    """Run a step of the action as the runner does."""
+    names = {
+        name: re.sub(r"\$\{\{ (.+?) \}\}", lambda found: value_of(found[1], inputs, ROOT), text)
+        for name, text in step["env"].items()
+    }
+    script = temp / "step.sh"
+    script.write_text(step["run"])
+    whole = {**names, "RUNNER_TEMP": str(temp), **(env or {})}
+    return run("bash", "--noprofile", "--norc", "-eo", "pipefail", script, cwd=cwd, env=whole)
+
+
 @pytest.fixture
-def step(project, path_with_torchlint, tmp_path):
-    """Run a step as the runner does: ``step(LINT, args="--select TL1")``."""
-    files = {name: tmp_path / name.lower() for name in ("GITHUB_PATH", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+def step(project, runner, tmp_path):
+    """Run a step as the runner does, with the step for arguments before it: ``step(LINT, args="--select TL1")``."""
+    files = {name: tmp_path / name.lower() for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
     for file in files.values():
         file.write_text("")
 
-    def step(step, cwd=project, path=path_with_torchlint, **inputs):
-        names = {
-            name: re.sub(r"\$\{\{ (.+?) \}\}", lambda found: value_of(found[1], inputs, ROOT), text)
-            for name, text in step["env"].items()
-        }
-        paths = {name: str(file) for name, file in files.items()}
-        env = {**names, **paths, "RUNNER_TEMP": str(tmp_path), "GITHUB_WORKSPACE": str(project), "PATH": path}
-        script = tmp_path / "step.sh"
-        script.write_text(step["run"])
-        return run("bash", "--noprofile", "--norc", "-eo", "pipefail", script, cwd=cwd, env=env)
+    def step(step, **inputs):
+        env = {**{name: str(file) for name, file in files.items()}, "GITHUB_WORKSPACE": str(project)}
+        before = stepped(ARGUMENTS, runner, project, env=env, **inputs)
+        return stepped(step, runner, project, env=env, **inputs) if before.returncode == 0 else before
 
     step.files = files
     return step
@@ -190,7 +224,7 @@ def step(project, path_with_torchlint, tmp_path):
 
 def test_the_action_annotates_and_fails(step):
     done = step(LINT)
-    assert done.returncode == 1
+    assert done.returncode == 1, done.stderr
     assert done.stdout.startswith("::warning title=TL102,file=agent.py,line=12,")
     assert "| warning | TL102 cpu-then-move |" in step.files["GITHUB_STEP_SUMMARY"].read_text()
     plain = step(LINT, annotations="false")
@@ -199,8 +233,16 @@ def test_the_action_annotates_and_fails(step):
 
 def test_the_action_takes_arguments_and_paths_with_blanks(step, project):
     (project / "a b.py").write_text(AGENT)
-    done = step(LINT, args="--fail-level 'never' --select TL1", paths="a b.py\n\n")
+    done = step(LINT, args="--fail-level 'never'\n --select TL1", paths="a b.py\n\n")
     assert (done.returncode, done.stdout.count("file=a b.py"), done.stdout.count("::warning")) == (0, 1, 1)
+
+
+@pytest.mark.parametrize("args", ["--select 'TL1", '--fail-level never "', "--select TL1 \\"])
+def test_arguments_that_cannot_be_read_are_one_error_of_the_action(step, args):
+    for each in (LINT, SARIF):
+        done = step(each, args=args)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+        assert done.stderr.startswith("torchlint: error: the input args cannot be read: No ")
 
 
 def test_nothing_in_an_input_is_run_or_taken_for_an_option(step, project):
@@ -216,22 +258,48 @@ def test_the_action_reports_on_changed_lines_only(step, project):
     assert step(LINT, since="HEAD").returncode == 1
 
 
-def test_the_action_writes_sarif(step, tmp_path):
+def test_the_action_writes_sarif(step, runner):
     done = step(SARIF, sarif="true")
     assert done.returncode == 0, done.stderr
-    assert step.files["GITHUB_OUTPUT"].read_text() == f"file={tmp_path / 'torchlint.sarif'}\n"
-    (result,) = Sarif.model_validate_json((tmp_path / "torchlint.sarif").read_text()).runs[0].results
+    assert step.files["GITHUB_OUTPUT"].read_text() == f"file={runner / 'torchlint.sarif'}\n"
+    (result,) = Sarif.model_validate_json((runner / "torchlint.sarif").read_text()).runs[0].results
     assert result.rule_id == "TL102"
     assert UPLOAD["if"] == SARIF["if"] == "inputs.sarif == 'true'"
 
 
+HOSTILE = (
+    *("venv", "pip", "ensurepip", "shlex", "runpy", "torchlint", "torchlint_rules", "click", "rich", "libcst", "ast"),
+    *("re", "json", "sitecustomize", "usercustomize", "setuptools"),
+)
+
+
+def test_the_action_runs_nothing_of_the_checkout(project, wheel, tmp_path):
+    """Also where the job put the checkout on the path of modules."""
+    temp, mark = tmp_path / "temp", tmp_path / "mark"
+    temp.mkdir()
+    trap = f"open({str(mark)!r}, 'w').close()\n"
+    for name in HOSTILE[:2]:
+        (project / name).mkdir()
+        for file in ("__init__.py", "__main__.py"):
+            (project / name / file).write_text(trap)
+    for name in HOSTILE:
+        (project / f"{name}.py").write_text(trap)
+    env = {"PYTHONPATH": f"{project}:.", "GITHUB_OUTPUT": str(tmp_path / "output")}
+    local = project / wheel.name
+    shutil.copy(wheel, local)
+    inputs = {"python": sys.executable, "package": f"./{wheel.name}", "args": "--no-cache"}
+    codes = [stepped(each, temp, project, env=env, **inputs).returncode for each in (ARGUMENTS, INSTALL, SARIF, LINT)]
+    assert (codes, mark.exists()) == ([0, 0, 0, 1], False)
+
+
 @pytest.mark.packages
-def test_the_action_installs_torchlint(step, tmp_path):
-    done = step(INSTALL, python=sys.executable)
-    assert done.returncode == 0, done.stderr
-    installed = step.files["GITHUB_PATH"].read_text().strip()
-    linted = step(LINT, path=f"{installed}{os.pathsep}{os.environ['PATH']}")
-    assert linted.stdout.startswith("::warning title=TL102,")
+def test_the_action_installs_torchlint(project, tmp_path):
+    temp = tmp_path / "temp"
+    temp.mkdir()
+    for each in (ARGUMENTS, INSTALL):
+        done = stepped(each, temp, project, python=sys.executable)
+        assert done.returncode == 0, done.stderr
+    assert stepped(LINT, temp, project).stdout.startswith("::warning title=TL102,")
 
 
 # lintrunner -----------------------------------------------------------------------------------------------------------

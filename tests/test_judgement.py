@@ -9,8 +9,8 @@ from typing import ClassVar
 import pytest
 
 from torchlint.bench.judgement import Ground, ground, section
-from torchlint.engine.rules import load_rules, measured
-from torchlint.rule import Cost, Level, Rule, RuleSet
+from torchlint.engine.rules import load_rules
+from torchlint.rule import Cost, Counted, Counts, Level, Rule, RuleSet
 
 DEFAULT = [pytest.param(rule, id=rule.code) for rule in load_rules() if rule.set is RuleSet.DEFAULT]
 GAIN = Cost(3.0, 1.5, 1.2, 1.7, "obs 17", "cpu")
@@ -44,7 +44,7 @@ def judgement(root: Path) -> ModuleType:
 
 @pytest.mark.parametrize("rule", DEFAULT)
 def test_a_default_rule_has_its_place(rule: type[Rule], judgement: ModuleType) -> None:
-    assert ground(rule, judgement.costs_of(rule, measured())) is not Ground.NONE
+    assert judgement.ground_of(rule) is not Ground.NONE
 
 
 @pytest.mark.parametrize("rule", [pytest.param(rule, id=rule.code) for rule in load_rules() if rule.kept])
@@ -53,9 +53,9 @@ def test_what_keeps_a_rule_stands_in_its_documentation(rule: type[Rule]) -> None
 
 
 def test_a_gain_on_one_device_at_one_size_is_enough() -> None:
-    assert ground(Silent, [NOISE, GAIN]) is Ground.GAIN
-    assert ground(Silent, [NOISE, NOISE]) is Ground.NONE
-    assert ground(Silent, []) is Ground.NONE
+    assert ground(Silent, [NOISE, GAIN], []) is Ground.GAIN
+    assert ground(Silent, [NOISE, NOISE], []) is Ground.NONE
+    assert ground(Silent, [], []) is Ground.NONE
 
 
 def test_without_a_gain_a_rule_is_a_note_that_says_so() -> None:
@@ -70,10 +70,10 @@ def test_without_a_gain_a_rule_is_a_note_that_says_so() -> None:
         kept = "words that stand nowhere"
 
     Note.__doc__ = Warns.__doc__ = Hides.__doc__ = Silent.__doc__
-    assert ground(Note, [NOISE]) is Ground.NOTE
-    assert ground(Warns, [NOISE]) is Ground.NONE
-    assert ground(Hides, [NOISE]) is Ground.NONE
-    assert ground(Warns, []) is Ground.MISTAKE
+    assert ground(Note, [NOISE], []) is Ground.NOTE
+    assert ground(Warns, [NOISE], []) is Ground.NONE
+    assert ground(Hides, [NOISE], []) is Ground.NONE
+    assert ground(Warns, [], []) is Ground.MISTAKE
 
 
 def test_memory_counts_where_it_is_spoken_of() -> None:
@@ -89,24 +89,25 @@ def test_memory_counts_where_it_is_spoken_of() -> None:
     class Quiet(Memory):
         __doc__ = Silent.__doc__
 
-    assert ground(Memory, [NOISE]) is Ground.MEMORY
-    assert ground(Quiet, [NOISE]) is Ground.NONE
+    assert ground(Memory, [NOISE], []) is Ground.MEMORY
+    assert ground(Quiet, [NOISE], []) is Ground.NONE
 
 
-def test_an_accelerator_that_nobody_had_makes_a_note() -> None:
+def test_events_of_an_accelerator_are_a_gain() -> None:
     class Cuda(Silent):
         level = Level.NOTE
         cuda_only = True
 
-    class Warns(Cuda):
-        level = Level.WARNING
-
-    assert ground(Cuda, []) is Ground.NOT_MEASURED
-    assert ground(Warns, []) is Ground.NONE
+    fewer = Counted(Counts(waits=2), Counts(waits=1, launches=3), "obs 17")
+    more = Counted(Counts(launches=3), Counts(waits=1), "obs 17")
+    assert ground(Cuda, [], [more, fewer]) is Ground.EVENTS
+    assert ground(Cuda, [GAIN], [fewer]) is Ground.GAIN
+    assert ground(Cuda, [], [more]) is Ground.NONE
+    assert ground(Cuda, [], []) is Ground.NONE
 
 
 def test_the_page_is_up_to_date(judgement: ModuleType) -> None:
     rules = [rule for rule in load_rules() if rule.set is RuleSet.DEFAULT]
-    assert judgement.PAGE.read_text(encoding="utf-8") == judgement.page(rules, measured())
+    assert judgement.PAGE.read_text(encoding="utf-8") == judgement.page(rules)
     moved = {rule.code: rule.level for rule in rules if rule.code in judgement.MOVED}
     assert moved == dict.fromkeys(judgement.MOVED, Level.NOTE)

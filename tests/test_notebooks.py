@@ -285,6 +285,33 @@ def test_python_is_not_taken_for_magic(line):
     assert text == line
 
 
+@pytest.mark.parametrize(
+    ("source", "readable"),
+    [
+        ("ls data/robots", True),
+        ("x = 1\ncd ..\ny = 2", True),
+        ("    print(x)\n    print(y)", True),
+        ("\n  for x in y:\n\n    f(x)", True),
+        ("    %ls\n    f(1)", True),
+        ("print(1)\n    print(2)", False),
+        ("make x", False),
+        ("    print(x", False),
+    ],
+)
+def test_what_ipython_reads_is_no_fault(source, readable):
+    notebook = parse_notebook(text_of("z = 1", source))
+    assert [number for number, _ in notebook.faults()] == ([] if readable else [2])
+    changed = notebook.with_text(notebook.text.replace("z = 1", "z = 2"))
+    assert ["".join(cell["source"]) for cell in json.loads(changed.json_text)["cells"]] == ["z = 2", source]
+
+
+def test_a_command_without_a_percent_sign_hides_no_code_beside_it():
+    ((_, text),) = split_cells(parse_notebook(text_of("ls data\nx = 1")).text)
+    assert text == "pass  # ls data\nx = 1"
+    ((_, text),) = split_cells(parse_notebook(text_of('"""\npip install torch\n"""\nls = 1')).text)
+    assert text == '"""\npip install torch\n"""\nls = 1'
+
+
 PIECES = ("a", "\n", "\r\n", "%", "!", "?", " ", '"', "\\", "é", "😀", "\t", "x = 1\n", "%ls\n", "\u2028", "\x0c")
 SOURCES = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 

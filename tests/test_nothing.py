@@ -6,6 +6,7 @@ from conftest import in_this_process
 from torchlint.cli import nothing
 from torchlint.engine.rules import load_rules
 from torchlint.rule import RuleSet
+from torchlint.settings.defaults import MOST_BYTES
 from torchlint.settings.model import DEFAULT_EXCLUDE
 
 
@@ -50,14 +51,23 @@ ANSWERED = [
     (ALONE, ["-q"]),
     (ALONE, ["-s"]),
     (ALONE, ["-j", "2", "--no-cache"]),
-    ({"a_py": "", "b__c_py": "", "b__d_py": "x = ("}, []),
-    ({"a_py": "", "b__c_py": ""}, ["b"]),
+    ({"a_py": "", "b__c_py": "", "b__d_py": "x = ()"}, []),
+    ({"a_py": "", "b__c_py": "'\\d'"}, ["b"]),
+    ({"a_py": "", "b_py": "x = ("}, ["a.py"]),
     ({"a_py": "", "build__c_py": "import torch\n"}, []),
     ({"pyproject_toml": "[project]\n", "a_py": "", "b__c_py": ""}, ["b"]),
     ({".gitignore": "a.py\n", **ALONE}, ["a.py"]),
     ({".gitignore": "b\n", "pyproject_toml": "[project]\n", "b__.gitignore": "", "b__c_py": "", **ALONE}, ["b/c.py"]),
 ]
 LEFT = [
+    ({"a_py": "", "b__c_py": "", "b__d_py": "x = ("}, []),
+    ({"a_py": '{"cells": [], "nbformat": 4}'}, []),
+    ({"a_py": "# coding: what\n"}, []),
+    ({"a_py": "x = " + "(" * 500 + ")" * 500}, []),
+    ({"a_py": "x = " + "-" * 9000 + "1"}, []),
+    ({"a_py": "#" * (MOST_BYTES + 1)}, []),
+    ({"a_py": "", "b.ipynb": "{}"}, []),
+    ({"a_py": "x = '\0'"}, []),
     ({"a_py": "import torch\n"}, []),
     ({"a_py": "", "b_py": "import torch\n"}, ["a.py"]),
     ({"pyproject_toml": "[project]\n", "a_py": "", "b__c_py": "import torch\n"}, ["a.py"]),

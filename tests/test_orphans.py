@@ -67,3 +67,43 @@ def test_a_number_sent_to_a_device_names_the_fill(tmp_path: Path) -> None:
 
 def test_a_number_kept_on_the_host_is_copied_nowhere(tmp_path: Path) -> None:
     assert "copied to the device" not in message(tmp_path, '0.0, device="cpu"')
+
+
+CAST = """\
+import torch
+
+
+def train(net, optimizer, batches):
+    for batch in batches:
+        rows = {}
+        loss = net(batch)[rows].mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_a_cast_to_the_dtype_that_a_tensor_has_makes_nothing_twice(tmp_path: Path) -> None:
+    idle, real = "torch.arange(8).long()", "torch.ones(8).bool()"
+    (first,) = lint(tmp_path, {"a.py": CAST.format(idle)}, select=("TL102",)).findings
+    (second,) = lint(tmp_path, {"a.py": CAST.format(real)}, select=("TL102",)).findings
+    assert "casts to the dtype that the tensor has" in first.message
+    assert "makes the tensor twice" in second.message
+
+
+POLICY = """\
+import torch
+from stable_baselines3.common.policies import BasePolicy
+
+
+class Policy(BasePolicy):
+    def evaluate_actions(self, obs, actions):
+        return torch.zeros(obs.shape[0]).to(obs.device)
+"""
+
+
+def test_a_module_beside_a_package_of_the_same_name_is_never_imported(tmp_path: Path) -> None:
+    texts = {"policy.py": POLICY, "main.py": "from policy import Policy\n\nprint(Policy)\n"}
+    assert [finding.code for finding in lint(tmp_path / "one", texts).findings] == ["TL102"]
+    texts["policy/__init__.py"] = POLICY
+    assert [finding.path for finding in lint(tmp_path / "two", texts).findings] == ["policy/__init__.py"]

@@ -2,12 +2,14 @@
 
 import gc
 import weakref
+from pathlib import Path
 
 import pytest
 from test_cli_whole import AGENT
 
+from torchlint.engine import linking, mishap, units
 from torchlint.engine import run as run_module
-from torchlint.engine import units
+from torchlint.engine.memory import Memory
 from torchlint.engine.run import Run, check
 from torchlint.engine.units import in_parts
 from torchlint.settings.model import Settings
@@ -66,11 +68,11 @@ def test_fixing_a_large_project_is_as_fixing_a_small_one(project, monkeypatch):
     assert whole
 
 
-def test_facts_of_a_part_are_gone_when_it_is_done(project, monkeypatch):
+def test_facts_of_a_part_are_gone_before_those_of_the_next_are_there(project, monkeypatch):
     small_memory(monkeypatch, 2 * len(AGENT) + 100)
     run = Run.prepare([project], Settings(root=project, isolated=True), {})
     found, broken = run.units(run.sources)
-    assert run.large
+    assert run.leftovers is not None
     assert [len(unit.targets) for unit in found] == [2, 2, 1]
     assert list(broken) == ["wrong.py"]
     gc.disable()
@@ -78,7 +80,62 @@ def test_facts_of_a_part_are_gone_when_it_is_done(project, monkeypatch):
         facts = [weakref.ref(each.tree) for each in found[0].analysis().project.files.values()]
         assert all(ref() is not None for ref in facts)
         found[0].forget()
+        found[1].analysis()
         assert all(ref() is None for ref in facts)
     finally:
         gc.enable()
     assert found[0].lint("a.py")  # who asks again gets the same
+
+
+MANY = 60
+
+
+def crowd(folder: Path, name: str, text: str) -> int:
+    """Put many small files into a folder, which are one file's size each; their bytes together."""
+    folder.mkdir()
+    (folder.parent / "pyproject.toml").touch()
+    for number in range(MANY):
+        (folder / name.format(number)).write_text(text)
+    return MANY * len(text)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("remembers", [False, True])
+@pytest.mark.parametrize("name", ["test_{}.py", "script_{}.py"])
+def test_small_files_of_a_large_project_are_freed_together(tmp_path, monkeypatch, name, remembers, jobs):
+    size = crowd(tmp_path / "tests", name, AGENT)
+    most = size // 6
+    small_memory(monkeypatch, most)
+    collections: list[int] = []
+    monkeypatch.setattr(gc, "collect", lambda: collections.append(1))
+    memory = Memory("tool", 0) if remembers else None
+    result = check([tmp_path], Settings(root=tmp_path, isolated=True, jobs=jobs), memory=memory)
+    assert result.files == MANY
+    assert not result.problems
+    assert len(collections) <= 2 * size / most + 1
+
+
+def test_files_without_facts_are_one_unit(tmp_path):
+    crowd(tmp_path / "tests", "test_{}.py", AGENT)
+    run = Run.prepare([tmp_path], Settings(root=tmp_path, isolated=True), {})
+    (unit,), broken = run.units(run.sources)
+    assert len(unit.targets) == MANY
+    assert not broken
+
+
+def test_what_crashes_with_many_files_is_told_once(tmp_path, monkeypatch):
+    crowd(tmp_path / "agents", "m{}.py", f"import m0\n{AGENT}")
+    told: list[object] = []
+    of_error = mishap.row_of
+    monkeypatch.setattr(mishap, "row_of", lambda error: told.append(error) or of_error(error))
+    analyse = linking.analyse
+
+    def crashing(files, settings):
+        if len(list(files)) > MANY // 2:
+            raise ValueError("too many")
+        return analyse(files, settings)
+
+    monkeypatch.setattr(linking, "analyse", crashing)
+    result = lint(tmp_path)
+    assert len(result.problems) == MANY // 2
+    assert len(told) == 1

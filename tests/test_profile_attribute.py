@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from torchlint.profile.model import (
     Profile,
     Source,
 )
+from torchlint.profile.sole import TELLING
 from torchlint.profile.tree import Numbers, Tree, frames_of
 
 AGENT = """\
@@ -265,4 +267,6 @@ def test_operators_are_summed_over_contexts(project: Path) -> None:
 def test_a_profile_without_stacks_has_no_functions(project: Path) -> None:
     profile = profile_of(([CALL], 1.0))
     empty = Profile(Source.TORCH, 1.0, 0, False, False, False, False, (), (), profile.operators, ("aten::mul",), (), ())
-    assert attributed(project, empty) == Attribution((), 0.0, (), ())
+    found = attributed(project, empty)
+    assert replace(found, mentions={}) == Attribution((), 0.0, (), ())
+    assert set(found.mentions) == TELLING

@@ -87,14 +87,21 @@ def test_what_is_hot_without_a_finding_is_listed_and_is_of_the_project(cprofiled
     assert {spot["path"] for spot in found["hot"]} <= {"agent.py", "train.py"}
 
 
-def test_without_stacks_operators_are_matched_and_called_a_guess(stackless, capsys):
+def test_without_stacks_nothing_is_guessed(stackless, capsys):
     found, _ = told(capsys, stackless)
     assert not found["stacks"]
-    checks = groups(found)["TL201", "Policy.forward"]["measured"]
-    assert checks["basis"] == "guess"
-    assert checks["calls"] > 0
+    # Two functions of the project check for NaN.
+    assert groups(found)["TL201", "Policy.forward"]["measured"]["basis"] == "unseen"
+    shared = {each["name"]: each for each in found["operators"]}
+    assert {each["code"] for each in shared["aten::isnan"]["findings"]} == {"TL201"}
+    assert shared["aten::isnan"]["calls"] > 0
     main(["profile", str(stackless)])
-    assert "a guess, by operator: no stacks were recorded" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "recorded without stacks" in out
+    assert "with_stack=True" in out
+    assert "guess" not in out
+    main(["check", "--profile", str(stackless)])
+    assert "warning: The trace was recorded without stacks" in capsys.readouterr().err
 
 
 def test_predictions_are_compared_with_calls(cprofiled, capsys):

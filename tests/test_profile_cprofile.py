@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from torchlint.profile.cprofile import read_stats
@@ -26,13 +26,13 @@ VALUES = st.recursive(KEYS, lambda one: st.dictionaries(KEYS, one, max_size=4), 
 Stats = dict[tuple[str, int, str], tuple[object, ...]]
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=100)
 @given(VALUES, st.sampled_from(range(2, 5)))
 def test_values_are_read_as_marshal_reads_them(value: object, version: int) -> None:
     assert repr(loads(marshal.dumps(value, version))) == repr(value)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=200)
 @given(st.binary(max_size=60))
 def test_no_bytes_do_harm(data: bytes) -> None:
     with contextlib.suppress(MarshalError):

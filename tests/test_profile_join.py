@@ -1,4 +1,4 @@
-"""What findings cost by a profile: by line, by operator, by function, by guess; pace and agreement."""
+"""What findings cost by a profile: by line, by operator, by function; pace and agreement."""
 
 import pytest
 from profiles import frame, joined, node, operator, profile_of
@@ -6,7 +6,8 @@ from profiles import frame, joined, node, operator, profile_of
 from torchlint.profile.agree import spearman
 from torchlint.profile.model import Effect, Source
 from torchlint.profile.pace import Pace, pace_of
-from torchlint.rule import Basis, Frequency
+from torchlint.profile.table import as_text
+from torchlint.rule import Basis, Frequency, Measured
 
 TEXT = """\
 import torch
@@ -121,22 +122,223 @@ def test_a_profile_of_all_calls_claims_it_unless_code_was_compiled(operators, ba
     assert [group.measured.basis for group in report.idle] == [basis]
 
 
-def test_without_stacks_neighbours_decide_whose_operators_they_are(tmp_path):
+# without stacks -------------------------------------------------------------------------------------------------------
+
+
+def test_without_stacks_only_what_no_other_line_names_is_a_finding_s(tmp_path):
+    ran = [
+        operator("aten::isnan", -1, 8, 40.0),
+        operator("aten::isinf", -1, 8, 10.0),
+        operator("aten::is_nonzero", -1, 50, 30.0),
+    ]
+    report = joined(profile_of(operators=ran), {"agent.py": TEXT}, tmp_path)
+    group = one(report)
+    assert (group.measured.basis, group.measured.us, group.measured.calls) == (Basis.CALLS, 50.0, 8)
+    assert group.named == ("aten::isinf", "aten::isnan")
+    # A test of a tensor is named by nothing: an optimizer makes some, too.
+    assert [(each.name, each.us, len(each.findings)) for each in report.shared] == [("aten::is_nonzero", 30.0, 2)]
+
+
+def test_without_stacks_an_operator_that_two_functions_name_is_nobodys(tmp_path):
     text = TEXT.replace("        return obs\n", f"        return obs\n\n{PLAN}")
     text = text.replace("agent.act(obs))", "agent.plan(agent.act(obs)))")
     order = ["aten::softmax", "aten::isnan"] * 3
     profile = profile_of(operators=[operator("aten::isnan", -1, 8, 40.0)], order=order)
-    groups = {group.function: group.measured for group in joined(profile, {"agent.py": text}, tmp_path).groups}
-    assert groups.keys() == {"Agent.plan"}
-    assert groups["Agent.plan"].basis is Basis.GUESS
-    assert groups["Agent.plan"].us == pytest.approx(40.0)
+    report = joined(profile, {"agent.py": text}, tmp_path)
+    assert report.groups == ()
+    assert {group.measured for group in report.idle} == {Measured(Basis.UNSEEN)}
+    assert [(each.name, len(each.findings)) for each in report.shared] == [("aten::isnan", 2)]
+    other = {"agent.py": TEXT, "tools.py": "def clean(x):\n    return x[x.isnan()]\n"}
+    report = joined(profile, other, tmp_path)
+    assert report.groups == ()
+
+
+def test_without_stacks_the_first_words_are_how_to_record_them(tmp_path):
+    report = joined(profile_of(operators=[operator("aten::is_nonzero", -1, 8, 40.0)]), {"agent.py": TEXT}, tmp_path)
+    told = " ".join(as_text(report, 10, color=False, unicode=True, width=80).split())
+    assert told.index("without stacks") < told.index("with_stack=True") < told.index("aten::is_nonzero")
+    assert "TL201 (2 findings) or code without findings" in told
+    assert "Costliest" not in told
+    assert "of the time" not in told
+
+
+# what is hot ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_measured_comes_before_what_is_only_bounded(tmp_path):
+    text = TEXT.replace("def act", "@torch.no_grad()\n    def act").replace(
+        "return obs\n", "return obs.argmax().item()\n"
+    )
+    operators = [operator("aten::isnan", 1, 10, 0.5)]
+    frames = [*CALLED[:1], frame("agent.py", "act", 10, 80.0, line=6)]
+    report = joined(profile_of(frames, TREE, operators), {"agent.py": text}, tmp_path)
+    bases = [group.measured.basis for group in report.groups]
+    assert bases == sorted(bases, key=lambda basis: basis is Basis.FUNCTION)
+    assert bases[0] is Basis.CALLS
+
+
+def test_imports_are_part_of_no_function_and_of_no_share(tmp_path):
+    frames = [
+        *CALLED,
+        frame("<frozen importlib._bootstrap>", "_find_and_load", 3, 45.0),
+        frame("/x/site-packages/torch/_dynamo/__init__.py", "<module>", 1, 40.0),
+    ]
+    nodes = [
+        node(0, -1, 1, 100.0, 5.0),
+        node(1, 0, 10, 50.0, 50.0),
+        node(2, 0, 3, 45.0, 5.0),
+        node(3, 2, 1, 40.0, 40.0),
+    ]
+    profile = profile_of(frames, nodes, [operator("aten::isnan", 1, 10, 11.0)], total_us=100.0)
+    report = joined(profile, {"agent.py": TEXT}, tmp_path)
+    assert report.attribution.imports_us == 45.0
+    assert {each.name: each.own_us for each in report.attribution.functions} == {"Agent.act": 50.0, "train": 5.0}
+    assert one(report).measured.share == pytest.approx(11 / 55)
+    assert "(45 us of it imports)" in as_text(report, 10, color=False, unicode=True, width=80)
+
+
+SETUP = """
+
+def build(size):
+    return [size for _ in range(size)]
+
+
+def main(env, agent):
+    build(3)
+    train(env, agent)
+"""
+
+
+@pytest.mark.parametrize(("calls", "hot"), [(1, set()), (500, {"build"})])
+def test_what_runs_once_is_not_hot(calls, hot, tmp_path):
+    frames = [
+        frame("agent.py", "train", 1, 100.0, line=13),
+        frame("agent.py", "build", calls, 30.0, line=20),
+        frame("env.py", "step", 500, 20.0),
+        frame("", "<built-in method torch._C._load>", 1, 40.0),
+    ]
+    nodes = [
+        node(0, -1, 1, 100.0, 10.0),
+        node(1, 0, calls, 30.0, 30.0),
+        node(2, 0, 500, 20.0),
+        node(3, 0, 1, 40.0, 40.0),
+    ]
+    report = joined(profile_of(frames, nodes), {"agent.py": TEXT + SETUP}, tmp_path)
+    # The loop calls the environment again and again; what it loads before is not counted.
+    assert {spot.function for spot in report.spots} == {"train", *hot}
+    assert next(spot.us for spot in report.spots if spot.function == "train") == pytest.approx(10.0)
+
+
+LEARN = """\
+import torch
+from torch import nn
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+class Agent:
+    def __init__(self):
+        self.net = nn.Linear(17, 1).to(device)
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+
+    def update(self, batches):
+        total = 0.0
+        for obs in batches:
+            loss = self.net(obs).square().mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            total += loss.item()
+        return total / len(batches)
+
+
+def train(agent: Agent, replay, updates):
+    for _ in range(updates):
+        print(agent.update(replay.sample(8)))
+"""
+
+
+def learning(own):
+    frames = [
+        frame("agent.py", "update", 10, 80.0, line=12),
+        frame("/x/site-packages/torch/optim/optimizer.py", "wrapper", 10, 40.0),
+        frame("/x/site-packages/torch/optim/adam.py", "step", 10, 30.0),
+    ]
+    nodes = [node(0, -1, 10, 80.0, 40.0), node(1, 0, 10, 40.0, 10.0), node(2, 1, 10, 30.0, 30.0)]
+    waits = [operator("aten::item", 2, 80, 8.0, effect=Effect.SYNC)]
+    if own:
+        waits += [
+            operator("aten::item", 0, 10, 2.0, effect=Effect.SYNC),
+            operator("aten::item", 0, 20, 1.0, within="aten::multinomial", effect=Effect.SYNC),
+            operator("aten::item", 0, 30, 1.0, within="aten::is_nonzero", effect=Effect.SYNC),
+        ]
+    return profile_of(frames, nodes, waits)
+
+
+def test_waits_of_torch_itself_are_told_apart(tmp_path):
+    report = joined(learning(own=True), {"agent.py": LEARN}, tmp_path, select=("TL703",))
+    spot = one_spot(report)
+    assert spot.syncs == 140
+    assert [(each.where, each.syncs) for each in spot.inside] == [("torch.optim.adam", 80)]
+    told = as_text(report, 10, color=False, unicode=True, width=80)
+    for words in ("60 synchronisations\n", "80 synchronisations inside torch.optim.adam"):
+        assert words in told
+
+
+def one_spot(report):
+    return next(spot for spot in report.spots if spot.function == "Agent.update")
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_what_an_optimizer_waits_for_is_no_cost_of_a_line_that_reads_a_loss(own, tmp_path):
+    found = joined(learning(own), {"agent.py": LEARN}, tmp_path, select=("TL203",))
+    readbacks = [group for group in found.groups if group.function == "Agent.update"]
+    assert readbacks, found.groups
+    assert readbacks[0].measured.basis is (Basis.CALLS if own else Basis.FUNCTION)
+    assert readbacks[0].measured.us != 8.0
+
+
+SAMPLED = """\
+import torch
+from torch.distributions import Categorical
+
+
+class Agent:
+    def act(self, obs):
+        return Categorical(logits=torch.as_tensor(obs)).sample().item()
+
+
+def train(env, agent):
+    obs = env.reset()
+    while True:
+        obs, reward, terminated, truncated, info = env.step(agent.act(obs))
+"""
+
+
+@pytest.mark.parametrize(("source", "us", "calls"), [(Source.TORCH, 18.0, 9), (Source.CPROFILE, 20.0, 10)])
+def test_validation_alone_is_what_a_validated_distribution_costs(source, us, calls, tmp_path):
+    frames = [
+        *CALLED,
+        frame("/x/site-packages/torch/distributions/categorical.py", "__init__", 10, 60.0),
+        frame("/x/site-packages/torch/distributions/distribution.py", "__init__", 10, 20.0),
+    ]
+    # cProfile's contexts are shares, of which some are folded into those above.
+    nodes = [*TREE, node(2, 1, 10, 60.0, 42.0), node(3, 2, 9, 18.0, 18.0)]
+    group = one(joined(profile_of(frames, nodes, source=source), {"agent.py": SAMPLED}, tmp_path, select=("TL205",)))
+    assert group.measured.basis is Basis.CALLS
+    assert (group.measured.us, group.measured.calls) == (pytest.approx(us), calls)
 
 
 def test_what_is_no_finding_is_hot_by_what_its_findings_leave(tmp_path):
-    profile = profile_of(CALLED, TREE, [operator("aten::isnan", 1, 10, 12.0)])
+    waits = [
+        operator("aten::is_nonzero", 1, 20, 0.0, effect=Effect.SYNC),
+        operator("aten::item", 1, 5, 0.0, effect=Effect.SYNC),
+    ]
+    profile = profile_of(CALLED, TREE, [operator("aten::isnan", 1, 10, 12.0), *waits])
     spots = {spot.function: spot for spot in joined(profile, {"agent.py": TEXT}, tmp_path).spots}
     assert spots["Agent.act"].us == pytest.approx(30.0 - 12.0)
     assert spots["Agent.act"].rest
+    assert spots["Agent.act"].syncs == 5
     assert not spots["train"].rest
 
 

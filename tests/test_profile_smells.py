@@ -8,7 +8,8 @@ import torch
 from torchlint.bench.program import build
 from torchlint.bench.suite import running
 from torchlint.engine.rules import load_rules
-from torchlint.profile.smells import is_implicit, smell_of
+from torchlint.profile.smells import is_implicit, shown, smell_of
+from torchlint.profile.sole import TELLING
 
 # What these run differs on an accelerator alone: pinned or asynchronous copies, synchronisation, what a copy moves.
 ON_CUDA = {"TL106", "TL108", "TL207", "TL213"}
@@ -57,3 +58,36 @@ def test_a_line_that_names_none_may_show_as_any():
 def test_nothing_is_known_of_rules_of_others():
     assert smell_of("ACME1").nouns == ("place", "places")
     assert not smell_of("ACME1").operators
+
+
+@pytest.mark.once
+def test_what_tells_a_place_without_stacks_is_run_by_nothing_in_torch_itself():
+    inputs = torch.rand(8, 16)
+
+    def work():
+        net = torch.nn.Sequential(torch.nn.Linear(16, 16), torch.nn.BatchNorm1d(16), torch.nn.Linear(16, 4))
+        for optimizer in (torch.optim.Adam(net.parameters()), torch.optim.SGD(net.parameters(), momentum=0.9)):
+            optimizer.zero_grad()
+            loss = net(inputs).square().mean()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+            optimizer.step()
+        for made in (
+            torch.distributions.Categorical(logits=inputs),
+            torch.distributions.Normal(inputs, inputs + 1),
+            torch.distributions.Beta(inputs + 1, inputs + 1),
+        ):
+            made.log_prob(made.sample())
+            made.entropy()
+        torch.nn.MultiheadAttention(16, 2)(inputs, inputs, inputs)
+        torch.nn.LSTM(16, 4)(inputs)
+        list(torch.utils.data.DataLoader(torch.utils.data.TensorDataset(inputs), 4, shuffle=True))
+        repr(inputs)
+
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as traced:
+        work()
+    # What runs inside of other operators is theirs.
+    ran = {each.name for each in traced.events() if not (each.cpu_parent and each.cpu_parent.name.startswith("aten::"))}
+    assert "aten::is_nonzero" in ran
+    assert not TELLING & ran
+    assert {name for name in shown() if name in TELLING} == TELLING

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from torchlint.profile import stream as module
@@ -34,7 +34,7 @@ def walked(stream: JsonStream) -> Json:
     return stream.value()
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=50)
 @given(DOCUMENTS, st.integers(1, 40), st.sampled_from([None, 1]))
 def test_documents_are_read_as_json_reads_them(document: Json, size: int, indent: int | None) -> None:
     data = json.dumps(document, indent=indent).encode()
@@ -49,7 +49,7 @@ def test_documents_are_read_as_json_reads_them(document: Json, size: int, indent
     assert list(items) == [] and skipped.peek() == ""
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=50)
 @given(st.lists(DOCUMENTS, max_size=5), st.integers(1, 40))
 def test_lists_give_their_elements(documents: list[Json], size: int) -> None:
     data = json.dumps(documents, ensure_ascii=False).encode("utf-8", "surrogatepass")

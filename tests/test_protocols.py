@@ -5,6 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 import pytest
+from projects import Code
 from test_hotness import frequencies
 
 from torchlint.facts.code.project import is_external_module
@@ -53,7 +54,7 @@ CLASSES: dict[str, tuple[str, str, dict[str, str]]] = {
     "Lightning": (
         "import pytorch_lightning as pl",
         "pl.LightningModule",
-        {"training_step": "U", "configure_optimizers": "O"},
+        {"training_step": "U", "validation_step": "E", "configure_optimizers": "O"},
     ),
     "Tianshou 1": (
         "from tianshou.policy import BasePolicy",
@@ -110,6 +111,18 @@ def test_methods_that_frameworks_call(line: str, base: str, methods: dict[str, s
 )
 def test_functions_given_to_frameworks_run_each_step(call: str) -> None:
     assert frequencies(f"def act(x):\n    return g(x)  # A\n{call}\n") == {"A": Frequency.STEP}
+
+
+def test_what_runs_for_each_micro_batch_says_so() -> None:
+    methods = {"compute_loss": "A", "prediction_step": "B"}
+    bodies = "".join(f"    def {name}(self, x):\n        return g(x)  # {mark}\n" for name, mark in methods.items())
+    text = f"from transformers import Trainer\nclass Mine(Trainer):\n{bodies}"
+    code = Code(text)
+    place = code.function("code.Mine.compute_loss").returns[0]
+    hot = code.analysis.heat.at(code.file(), place)
+    assert hot.describe() == "once per micro-batch (code.py:3 Mine.compute_loss)"
+    assert code.frequency("# A") is Frequency.UPDATE
+    assert code.frequency("# B") is Frequency.EPISODE
 
 
 def test_a_collate_function_runs_for_each_batch() -> None:

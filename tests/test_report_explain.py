@@ -7,7 +7,7 @@ from rich.cells import cell_len
 
 from torchlint.engine.rules import load_rules
 from torchlint.report.explain import as_json, as_markdown, as_text, explain
-from torchlint.rule import Change, Level, Rule, RuleSet, Trigger
+from torchlint.rule import Change, Counted, Counts, Level, Rule, RuleSet, Trigger
 
 
 class Sample(Rule):
@@ -44,6 +44,16 @@ class Sample(Rule):
 EXPLAINED = explain(Sample, [COST])
 
 
+def test_counts_stand_below_the_times():
+    events = Counted(Counts(waits=3, launches=9), Counts(waits=1, launches=9), "17-dim observations")
+    explained = explain(Sample, [COST], [events])
+    text = as_text([explained], color=False, unicode=True, width=80)
+    rows = [line.split() for line in text.splitlines()]
+    assert ["17-dim", "observations", *"3 > 1".split(), *"9 > 9".split(), *"0 > 0".split(), "0"] in rows
+    assert "| 17-dim observations | 3 > 1 | 9 > 9 | 0 > 0 | 0 |" in as_markdown([explained])
+    assert json.loads(as_json([explained], single=True))["counts"][0]["before"]["waits"] == 3
+
+
 def test_sections_are_read_from_the_docstring():
     assert EXPLAINED.introduction == "A tensor made in `vain`."
     assert [heading for heading, _ in EXPLAINED.sections] == ["What it does", "Example", "Measured", "References"]
@@ -58,7 +68,7 @@ def test_text_fits_and_reads_well():
     assert lines[0] == "TL999 sample-smell " + "─" * 61
     assert lines[1] == "note; set: with --preview; fix may change rounding, rng"
     assert "    x = torch.zeros(3)" in lines
-    assert "  17-dim observations        3.6 us   3.1x                 2.3-3.1x  CPU" in lines
+    assert "  17-dim observations  3.6 us a call   3.1x                 2.3-3.1x  CPU" in lines
     assert all(cell_len(line) <= 80 and line == line.rstrip() for line in lines)
     assert "\n\n\n" not in text
 
@@ -81,7 +91,7 @@ def test_markdown_keeps_the_docstring_and_adds_the_figures():
     text = as_markdown([EXPLAINED])
     assert text.startswith("# sample-smell (TL999)\n\nA tensor made in `vain`.\n\n*note; set: with --preview;")
     assert "## Example\n\n```python\n## no heading\nx = torch.zeros(3)\n```\nand then some text.\n" in text
-    assert "| 17-dim observations | 3.6 us | 3.1x | 2.3-3.1x | CPU |\n\n## References" in text
+    assert "| 17-dim observations | 3.6 us a call | 3.1x | 2.3-3.1x | CPU |\n\n## References" in text
 
 
 def test_json_holds_everything():

@@ -5,6 +5,7 @@ import pytest
 from reporting import COST, ROOT, STEP, context_of, finding_of
 
 from torchlint.report import github
+from torchlint.report.escape import defused
 from torchlint.rule import Change, Cost, Edit, Frequency, Hop, Hotness, Level, PlainFix, Position
 
 TEXT = "x = torch.FloatTensor(obs)\ny = torch.zeros(\n    3,\n)\n"
@@ -63,7 +64,7 @@ def test_the_level_is_the_command(level, name):
 def test_names_and_messages_come_back_as_they_were(hostile):
     (command,) = commands(finding_of(TEXT, CODE, path=hostile, message=hostile))
     assert command.properties["file"] == hostile
-    assert command.message == hostile
+    assert command.message == defused(hostile)
     assert set(command.properties) == {"title", "file", "line", "col", "endLine", "endColumn"}
 
 
@@ -114,6 +115,6 @@ def test_an_annotation_tells_why_the_line_is_hot_what_it_costs_and_what_a_fix_ma
     assert message.rstrip("\n").split("%0A") == [
         "use torch.as_tensor",
         "hot: once per environment step (train.py:88 loop → Agent.act)",
-        "cost: about 3.6 us a call, 3.1x (2.3-3.2x) at observation 17, measured on CPU",
+        "cost: about 3.6 us a call, 3.1x (2.3-3.2x), measured at observation 17 on CPU",
         "fix: use a flag; may change validation; --fix --accept validation applies it",
     ]

@@ -3,7 +3,7 @@ import json
 from reporting import COST, ROOT, STEP, context_of, finding_of
 
 from torchlint.report import as_json
-from torchlint.rule import Change, Edit, Level, PlainFix
+from torchlint.rule import Change, Counted, Counts, Edit, Level, PlainFix
 
 TEXT = 'name = "日本語😀"; obs = torch.FloatTensor(\n    obs\n).to(d)\n'
 CODE = "torch.FloatTensor(\n    obs\n).to(d)"
@@ -12,6 +12,10 @@ CODE = "torch.FloatTensor(\n    obs\n).to(d)"
 def fix():
     start = len(TEXT[: TEXT.index(CODE)].encode())
     return PlainFix("build it", (Edit(start, start + len(CODE.encode()), "y"), Edit(0, 0, "é\n")), (Change.RNG,))
+
+
+def read(finding):
+    return json.loads(as_json.render(context_of(TEXT, finding)))
 
 
 def test_every_field_of_a_finding():
@@ -35,10 +39,20 @@ def test_every_field_of_a_finding():
                     {"filename": "/home/me/project/agent.py", "row": 9, "name": "Agent.act"},
                 ],
             },
-            "cost": {"saves_us": 3.6, "ratio": 3.1, "device": "cpu", "source": "bundled"},
+            "cost": {
+                "saves_us": 3.6,
+                "ratio": 3.1,
+                "low": 2.3,
+                "high": 3.14,
+                "size": "17-dim observations",
+                "unit": "call",
+                "device": "cpu",
+                "source": "bundled",
+            },
             "fix": {
                 "applicability": "unsafe",
                 "may_change": ["rng"],
+                "assumes": "",
                 "message": "build it",
                 "edits": [
                     {
@@ -55,6 +69,17 @@ def test_every_field_of_a_finding():
             },
         }
     ]
+
+
+def test_events_that_are_saved_stand_beside_the_time():
+    events = Counted(
+        Counts(waits=16, launches=8, copies=8, bytes=24), Counts(launches=16), "losses", runs=8, unit="update"
+    )
+    saved = {"waits": 2, "launches": -1, "copies": 1, "bytes": 3, "size": "losses", "unit": "update"}
+    (alone,) = read(finding_of(TEXT, CODE, events=events))
+    assert alone["cost"] == {"events": saved}
+    (both,) = read(finding_of(TEXT, CODE, events=events, cost=COST))
+    assert (both["cost"]["saves_us"], both["cost"]["events"]) == (COST.saves_us, saved)
 
 
 def test_what_is_not_known_is_null():

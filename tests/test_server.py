@@ -1,12 +1,15 @@
 """The language server, spoken to by a client that knows nothing of it."""
 
 import asyncio
+import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from conftest import ROOT
 
 pytest.importorskip("pygls")
 
@@ -80,7 +83,7 @@ def test_diagnostics_of_a_text_that_is_not_saved_with_the_hot_path(project):
             place = found.range
             assert (place.start.line, place.start.character, place.end.character) == (LINE, START, END)
             assert "once per environment step" in found.message
-            assert "measured on CPU" in found.message
+            assert "measured at masks of 8 environments on CPU" in found.message
             hops = [(Path(uris.to_fs_path(each.location.uri)).name, each.message) for each in found.related_information]
             assert hops == [("train.py", "hot here: loop"), ("agent.py", "→ Agent.act")]
             assert found.related_information[0].location.range.start.line == 5
@@ -274,9 +277,66 @@ def test_without_the_extra_there_is_one_clear_error(tmp_path):
     (tmp_path / "pygls" / "__init__.py").write_text("raise ImportError('No module named pygls')\n")
     env = {**ENV, "PYTHONPATH": os.pathsep.join((str(tmp_path), ENV["PYTHONPATH"]))}
     command = [sys.executable, "-m", "torchlint", "server"]
-    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
     assert "pip install 'torchlint[server]'" in done.stderr
+
+
+# how it ends ----------------------------------------------------------------------------------------------------------
+
+
+def message(**fields):
+    body = json.dumps({"jsonrpc": "2.0", **fields}).encode()
+    return b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+
+
+def ended(folder, *sent, number=None):
+    """The status of a server that is sent messages, and then a signal or the end of its input; what it printed."""
+    command = [sys.executable, "-m", "torchlint", "server"]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(command, cwd=folder, env=ENV, **pipes) as process:
+        process.stdin.write(message(id=1, method="initialize", params={"processId": None, "capabilities": {}}))
+        process.stdin.flush()
+        length = process.stdout.readline()
+        assert length.startswith(b"Content-Length: ")
+        while process.stdout.readline().strip():
+            pass  # the rest of the head
+        process.stdout.read(int(length.split()[1]))  # now it waits for the next message, which never comes
+        process.stdin.write(b"".join(sent))
+        process.stdin.flush()
+        if number is not None:
+            process.send_signal(number)
+            process.wait()
+        _, told = process.communicate()
+    return process.returncode, told.decode()
+
+
+SHUTDOWN, EXIT = message(id=2, method="shutdown"), message(method="exit")
+
+
+def test_it_ends_when_the_editor_says_so(project):
+    assert ended(project, SHUTDOWN, EXIT) == (0, "")
+    assert ended(project, EXIT) == (1, "")
+    assert ended(project) == (0, "")
+
+
+def test_it_ends_in_the_middle_of_work(project):
+    uri = uris.from_fs_path(str(project / "agent.py"))
+    document = {"uri": uri, "languageId": "python", "version": 1, "text": AGENT}
+    opened = message(method="textDocument/didOpen", params={"textDocument": document})
+    assert ended(project, opened, SHUTDOWN, EXIT) == (0, "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signals there")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_ends_when_the_system_says_so(project, number):
+    assert ended(project, number=number) == (128 + number, "torchlint: interrupted\n")
+
+
+@pytest.mark.parametrize("length", ["9" * 20, "9" * 5000, str(1 << 40), str((1 << 28) + 1)])
+def test_a_message_of_impossible_length_is_one_error(project, length):
+    told = "torchlint: error: standard input: a message of more than 256 MiB is announced\n"
+    assert ended(project, b"Content-Length: %s\r\n\r\n{}" % length.encode()) == (2, told)
 
 
 # its parts ------------------------------------------------------------------------------------------------------------

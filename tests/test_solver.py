@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from torchlint.facts.code.solver import NotYetError, Solver
+from torchlint.facts.code.solver import NotYetError, Solver, _TooDeepError
 
 TOP = frozenset({"anything"})
 Equations = Mapping[str, tuple[str, ...]]
@@ -92,6 +92,40 @@ def test_long_chains(first: int) -> None:
     solver.ask(first)
     assert solver.ask(999) == 999
     assert len(asked) < 3 * 1000
+
+
+def test_a_chain_that_is_too_long_is_left_to_the_solver_that_met_it() -> None:
+    asked: list[tuple[str, int]] = []
+
+    def outer(key: int) -> int:
+        asked.append(("outer", key))
+        return (inner.ask(999) or 0) + key
+
+    def deeper(key: int) -> int:
+        asked.append(("inner", key))
+        return (inner.ask(key - 1) or 0) + 1 if key else 0
+
+    first, inner = Solver(outer, -1), Solver(deeper, -1)
+    assert first.ask(1) == 1000
+    # The chain of the inner solver is worked off by it alone: the outer question is answered once.
+    assert [key for solver, key in asked if solver == "outer"] == [1]
+    assert first.idle
+    assert inner.idle
+
+
+def test_an_error_of_a_chain_that_is_too_long_names_its_solver() -> None:
+    def compute(key: int) -> int:
+        return (solver.ask(key - 1) or 0) + 1 if key else 0
+
+    def other_compute(key: int) -> int:
+        raise _TooDeepError(solver)
+
+    solver, other = Solver(compute, -1), Solver(other_compute, -1)
+    with pytest.raises(_TooDeepError) as raised:
+        other.ask(0)
+    assert raised.value.solver is solver
+    assert other.idle
+    assert solver.ask(999) == 999
 
 
 def test_a_circle_longer_than_any_chain_ends() -> None:

@@ -10,14 +10,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from conftest import PATIENCE, ROOT
 from hostile import AGENT
 
 pytestmark = [
     pytest.mark.once,
     pytest.mark.skipif(sys.platform == "win32", reason="no such files and shells there"),
 ]
-SECONDS = 60
 
 
 @pytest.fixture
@@ -47,7 +46,7 @@ def run(folder: Path, *words: str, shell: str = "", **env: str) -> subprocess.Co
         capture_output=True,
         text=True,
         check=False,
-        timeout=SECONDS,
+        timeout=PATIENCE,
     )
     assert "Traceback" not in done.stderr and "internal" not in done.stderr, done.stderr
     return done
@@ -169,19 +168,73 @@ def test_a_git_that_does_not_run_is_one_error(repository: Path, tmp_path: Path, 
     assert len(done.stderr.splitlines()) == 1
 
 
+def programs_of(repository: Path, mark: Path) -> None:
+    """Let a repository name programs wherever git may run one; each would leave a mark."""
+    program = repository / ".git" / "program"
+    names = ["program", *(f"hooks/{name}" for name in ("post-index-change", "pre-auto-gc", "reference-transaction"))]
+    for name in names:
+        (repository / ".git" / name).parent.mkdir(exist_ok=True)
+        (repository / ".git" / name).write_text(f"#!/bin/sh\ntouch {shlex.quote(str(mark))}\ncat\n")
+        (repository / ".git" / name).chmod(0o755)
+    settings = {
+        **dict.fromkeys(("core.fsmonitor", "core.pager", "core.sshCommand", "diff.external", "core.askPass"), program),
+        **dict.fromkeys(
+            ("filter.evil.clean", "filter.evil.smudge", "diff.evil.textconv", "diff.evil.command"), program
+        ),
+        **dict.fromkeys(
+            ("credential.helper", "gpg.program", "remote.evil.uploadpack", "interactive.diffFilter"), program
+        ),
+        "filter.evil.required": "true",
+        "protocol.allow": "always",
+        "remote.evil.url": repository / ".git",
+        "remote.evil.promisor": "true",
+        "extensions.partialClone": "evil",
+        "core.repositoryformatversion": "1",
+    }
+    for name, value in settings.items():
+        subprocess.run(["git", "config", name, str(value)], cwd=repository, check=True)
+    (repository / ".git" / "info").mkdir(exist_ok=True)
+    (repository / ".git" / "info" / "attributes").write_text("*.py filter=evil diff=evil\n")
+
+
 @git
 def test_git_runs_no_program_that_a_repository_names(repository: Path, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
-    for name in ("watch", "hooks/post-index-change"):
-        program = repository / ".git" / name
-        program.parent.mkdir(exist_ok=True)
-        program.write_text(f"#!/bin/sh\ntouch {shlex.quote(str(mark))}\n")
-        program.chmod(0o755)
-    watch = str(repository / ".git" / "watch")
-    subprocess.run(["git", "config", "core.fsmonitor", watch], cwd=repository, check=True)
+    programs_of(repository, mark)
     (repository / "agent.py").touch()
     assert run(repository, "check", "--since", "HEAD").returncode == 0
-    assert not mark.exists()
+    (repository / "agent.py").write_text(AGENT + "# changed\n")
+    (repository / "new.py").write_text("")
+    done = run(repository, "check", "--since", "HEAD")
+    assert (done.returncode, done.stdout, mark.exists()) == (0, "", False), done.stderr
+
+
+@git
+def test_what_a_partial_clone_lacks_is_an_error_and_not_fetched(repository: Path, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    programs_of(repository, mark)
+    (repository / "agent.py").write_text(AGENT + "# changed\n")
+    shown = subprocess.run(["git", "rev-parse", "HEAD:agent.py"], cwd=repository, check=True, capture_output=True)
+    name = shown.stdout.decode().strip()
+    (repository / ".git" / "objects" / name[:2] / name[2:]).unlink()
+    done = run(repository, "check", "--since", "HEAD")
+    told = "torchlint: error: --since: git lacks agent.py of that revision; a full clone has it\n"
+    assert (done.returncode, done.stdout, done.stderr, mark.exists()) == (2, "", told, False)
+
+
+@git
+def test_files_that_git_ignores_and_those_of_submodules_did_not_change(repository: Path) -> None:
+    (repository / ".gitignore").write_text("mine.py\n")
+    (repository / "mine.py").write_text(AGENT)
+    assert run(repository, "check", "--since", "HEAD", "mine.py").returncode == 0
+    entry = f"160000,{'1' * 40},sub"
+    subprocess.run(["git", "update-index", "--add", "--cacheinfo", entry], cwd=repository, check=True)
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b")
+    subprocess.run(["git", *identity, "commit", "-q", "-m", "second"], cwd=repository, check=True)
+    (repository / "sub").mkdir()
+    (repository / "sub" / "agent.py").write_text(AGENT)
+    (repository / "sub" / ".git").write_text("gitdir: ../.git/modules/sub\n")
+    assert run(repository, "check", "--since", "HEAD", ".").returncode == 0
 
 
 # streams and folders --------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What the fixtures of TL205 and TL206 cannot hold: settings of the whole project, and what a message says."""
+"""What the fixtures of TL205, TL206 and TL208 cannot hold: settings of the whole project, and what a message says."""
 
 from __future__ import annotations
 
@@ -111,3 +111,34 @@ def test_a_message_that_is_formatted_later_says_the_same(tmp_path: Path) -> None
     fixed = fixed_text(tmp_path, "messages.py", MESSAGES, select=("TL206",), unsafe_fixes=True)
     assert 'f"' not in fixed and '" %' not in fixed
     assert said(fixed) == said(MESSAGES)
+
+
+BRANCHES = {
+    "if x.abs().max() > limit:\n            raise ValueError(limit)": "on the host",
+    "assert not (x < 0).any()": "on the host",
+    "assert limit or x.max() <= limit": "on the host",
+    "if (x < 0).any():\n            x = x.clamp(min=0)": "`torch.where`",
+}
+
+
+@pytest.mark.parametrize("statement", BRANCHES)
+def test_a_condition_that_only_raises_is_not_told_to_be_a_where(tmp_path: Path, statement: str) -> None:
+    text = f"""import torch
+from torch import nn
+
+
+class Loss(nn.Module):
+    def forward(self, x: torch.Tensor, limit):
+        {statement}
+        return x.square().mean()
+
+
+def train(net: nn.Module, batches, optimizer):
+    loss = Loss()
+    for batch in batches:
+        optimizer.zero_grad()
+        loss(net(batch.cuda()), 4.0).backward()
+        optimizer.step()
+"""
+    [found] = lint(tmp_path, {"train.py": text}, select=("TL208",)).findings
+    assert BRANCHES[statement] in found.message

@@ -37,6 +37,10 @@ TORCH = [
     ("requirements.txt", "-r other.txt\ntorch==2.0.1+cu118  # pinned\n", "2.0"),
     ("requirements.txt", "torch @ https://example.org/torch.whl\n", None),
     ("requirements.txt", "torch>1.8\n", "1.8"),
+    ("requirements-gpu.txt", "torch==1.8.1\n", "1.8"),
+    ("requirements_dev.txt", "# for tests\ntorch>=2.2\n", "2.2"),
+    ("requirements/base.txt", "numpy\ntorch>=1.13\n", "1.13"),
+    ("environment-gpu.yml", "dependencies:\n  - pytorch=2.1\n", "2.1"),
     ("environment.yml", "dependencies:\n  - python=3.10\n  - pytorch=2.3\n", "2.3"),
     ("Pipfile", '[packages]\ntorch = ">=2.1"\n', "2.1"),
     ("uv.lock", '[[package]]\nname = "torch"\nversion = "2.5.1"\nsource = {}\n', "2.5"),
@@ -50,6 +54,7 @@ TORCH = [
 
 @pytest.mark.parametrize(("name", "text", "expected"), TORCH)
 def test_the_torch_of_a_project(tmp_path: Path, name: str, text: str, expected: str | None) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text(text)
     assert torch_of(tmp_path) == expected
 
@@ -61,6 +66,14 @@ def test_what_is_declared_comes_before_what_is_locked(tmp_path: Path) -> None:
     assert torch_of(tmp_path) == "2.7"
     (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = ["torch>=2.1"]\n')
     assert torch_of(tmp_path) == "2.1"
+
+
+def test_of_several_files_of_requirements_the_oldest_torch_counts(tmp_path: Path) -> None:
+    (tmp_path / "requirements-gpu.txt").write_text("torch==2.4.0+cu121\n")
+    (tmp_path / "requirements-old.txt").write_text("torch==1.13.1\n")
+    assert torch_of(tmp_path) == "1.13"
+    (tmp_path / "requirements.txt").write_text("torch>=2.0\n")
+    assert torch_of(tmp_path) == "2.0"
 
 
 @pytest.mark.parametrize(
@@ -151,10 +164,58 @@ def test_the_project_says_what_it_runs_with(run, project: Path) -> None:
     assert "TL905 [*]" in run().stdout
     (project / "pyproject.toml").write_text(text.replace("2.4", "1.8"))
     assert run().stdout == ""
-    # An isolated run knows nothing of the project, and flags win.
-    assert "TL905 this" not in run("--isolated").stdout
-    assert "TL905 `torch" in run("--isolated").stdout
+    # The versions are facts of the project, which an isolated run reads too; flags win.
+    assert run("--isolated").stdout == ""
+    (project / "pyproject.toml").write_text(text)
+    assert "TL905 [*]" in run("--isolated").stdout
     assert "TL905 [*]" in run("--target-torch", "2.4").stdout
+
+
+ACTING = """\
+import torch
+from torch import nn
+
+
+class Agent:
+    def __init__(self):
+        self.net = nn.Linear(8, 2)
+
+    def act(self, obs):
+        with torch.no_grad(), torch.cuda.amp.autocast():
+            q = self.net(torch.as_tensor(obs))
+        with torch.no_grad():
+            return self.net(torch.as_tensor(obs)).argmax().item() + int(q[0])
+
+
+def train(agent, env):
+    obs, _ = env.reset()
+    while True:
+        obs, reward, terminated, truncated, _ = env.step(agent.act(obs))
+"""
+
+
+@pytest.mark.parametrize(
+    ("requirement", "safe"),
+    [("torch==1.8.1", set()), ("torch==1.9.0", {"TL301"}), ("torch>=1.10", {"TL301", "TL905"}), ("torch", {"TL301"})],
+)
+@pytest.mark.parametrize("flags", [(), ("--isolated",)])
+def test_nothing_is_written_that_the_pinned_torch_lacks(
+    run, project: Path, requirement: str, safe: set[str], flags: tuple[str, ...]
+) -> None:
+    (project / "learner.py").write_text(ACTING)
+    (project / "requirements.txt").write_text(f"{requirement}\n")
+    rows = json.loads(run("--output-format", "json", *flags).stdout)
+    assert {row["code"] for row in rows if row["fix"] is not None} == safe
+    assert ("TL905" in {row["code"] for row in rows}) == (requirement in ("torch>=1.10", "torch"))
+
+
+def test_a_new_file_of_requirements_is_seen(run, project: Path) -> None:
+    (project / "learner.py").write_text(ACTING)
+    assert "TL905" in run().stdout
+    assert "TL905" in run().stdout
+    (project / "requirements").mkdir()
+    (project / "requirements" / "old.txt").write_text("torch==1.8\n")
+    assert run().stdout == ""
 
 
 def test_what_is_assumed_is_shown(run) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import json
 import subprocess
@@ -72,3 +73,36 @@ def test_attributes_are_known_by_their_qualified_names() -> None:
     assert torch_table.backend_has("torch.backends.cuda.max_split_size_mb") is False
     assert torch_table.backend_has("torch.backends.unheard_of.speed") is None
     assert "torch" in torch_table.loading()
+
+
+@pytest.mark.torch
+def test_the_methods_of_the_installed_torch_are_known() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import torch_methods, json; print(json.dumps(torch_methods.methods()))"],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    installed = json.loads(done.stdout)
+    assert len(installed) > 500
+    for name, taken in installed.items():
+        assert torch_table.is_method(name), f"python tests/torch_methods.py adds {name}"
+        call = ast.parse(f"x.{name}({', '.join('0' * (taken[0] if taken is not None else 9))})", mode="eval").body
+        assert isinstance(call, ast.Call)
+        assert torch_table.may_call(name, call)
+
+
+def test_what_a_method_of_torch_cannot_be_given_is_no_call_of_it() -> None:
+    for text, expected in {
+        "x.train()": True,
+        "x.train(mode=False)": True,
+        "x.train(*modes)": True,
+        "x.train(batch, 3)": False,
+        "x.sample(batch_size=3)": False,
+        "x.select_action(obs)": False,
+        "x.sort(1, 2, 3, 4)": True,
+    }.items():
+        call = ast.parse(text, mode="eval").body
+        assert isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
+        assert torch_table.may_call(call.func.attr, call) is expected, text

@@ -16,10 +16,10 @@ import pytest
 from hostile import AGENT, NEIGHBOUR
 
 ROOT = Path(__file__).resolve().parent.parent
-MARK = "import pathlib\npathlib.Path(r'{mark}').touch()\n"
+MARK = "with open(r'{mark}', 'a') as stream:\n    stream.write(__name__)\n"
 RUN_BY_SOMEBODY = (
     *("agent.py", "conftest.py", "setup.py", "sitecustomize.py", "usercustomize.py", "__init__.py", "__main__.py"),
-    *("torch.py", "numpy.py", "click.py", "libcst.py", "rich.py", "pathspec.py", "tomli.py", "watchfiles.py"),
+    *("torch.py", "numpy.py", "click.py", "libcst.py", "rich.py", "tomli.py", "watchfiles.py"),
     *("ast.py", "re.py", "json.py", "torchlint.py", "torchlint_rules.py", "torchlint/__init__.py", "rules/__init__.py"),
 )
 PROJECT = """[build-system]
@@ -85,8 +85,35 @@ def test_nothing_of_the_tree_is_run(traps: tuple[Path, Path], arguments: tuple[s
     folder, mark = traps
     done = run(folder, *arguments)
     assert done.returncode in (0, 1), done.stderr
-    assert b"agent.py" in done.stdout or b"22 files" in done.stderr
+    assert b"agent.py" in done.stdout or f"{len(RUN_BY_SOMEBODY)} files".encode() in done.stderr
     assert not mark.exists()
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python itself takes runpy.py from the folder there")
+@pytest.mark.parametrize("more", [(), ("",), (".",), ("{folder}",)], ids=["none", "empty", "dot", "folder"])
+@pytest.mark.parametrize("arguments", [("check",), ("check", "--no-cache", "-j", "2"), ("rule", "TL101")])
+def test_nothing_of_the_current_folder_is_run(
+    traps: tuple[Path, Path], arguments: tuple[str, ...], more: tuple[str, ...]
+) -> None:
+    """Python puts the folder first for ``-m``, and an empty part of ``PYTHONPATH`` puts it on the path, too."""
+    folder, mark = traps
+    for name in ("torchlint.py", "torchlint/__init__.py", "sitecustomize.py", "usercustomize.py"):
+        (folder / name).unlink()  # Python runs these itself, before anything of ours
+    for name in ("runpy.py", "signal.py", "subprocess.py", "tokenize.py"):
+        (folder / name).write_text((folder / "agent.py").read_text())
+    if more:  # then also what packages of the environment import when Python starts comes from the folder
+        for path in [path for path in folder.glob("*.py") if path.stem in sys.stdlib_module_names]:
+            path.unlink()
+    paths = (str(ROOT), str(ROOT / "rules"), *(part.format(folder=folder) for part in more))
+    done = subprocess.run(
+        [sys.executable, "-m", "torchlint", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "NO_COLOR": "1", "TORCHLINT_NO_CACHE": ""},
+        capture_output=True,
+        check=False,
+    )
+    assert not mark.exists(), mark.read_text()
+    assert done.returncode in (0, 1) and b"Traceback" not in done.stderr, done.stderr
 
 
 def test_nothing_is_asked_of_the_network(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_windows_newlines_stay(torchlint, project: Path) -> None:
     ("comment", "found"),
     [
         ("# torchlint: ignore", True),  # does not silence what is said of itself
-        ("# noqa: TL101  # noqa", False),  # another one does
+        ("# torchlint: ignore[TL101]  # noqa", False),  # another one does
         ("# noqa: TL101, TL909", False),
         ("# torchlint: ignore[TL101, unused-suppression]", False),
         ("# torchlint: ignore[TL9]", True),

@@ -120,7 +120,7 @@ EXPRESSIONS = {
     "np.array([1, 2])": "ndarray int64 rank 1",
     "np.array(x)": "ndarray",
     "np.zeros(3).mean()": "numpy scalar float64",
-    "np.zeros(3).mean(0)": "ndarray float64",
+    "np.zeros(3).mean(0)": "numpy scalar float64",
     "np.float32(1)": "numpy scalar float32",
     "np.float32(x)": "unknown",
     "np.random.rand()": "Python number float",
@@ -301,6 +301,16 @@ PROGRAMS = {
     "with an environment": ("with gym.make('a') as x:\n    show(x)", "environment gymnasium"),
     "with": ("with torch.zeros(1) as x:\n    show(x)", "unknown"),
     "an annotation": ("x: torch.Tensor = y\nshow(x)", "tensor"),
+    "an annotation of what is known better": (
+        "x: torch.BoolTensor = torch.zeros(3, dtype=torch.bool)\nshow(x)",
+        "tensor bool cpu rank 1",
+    ),
+    "an annotation of something else": ("x: torch.Tensor = np.zeros(3)\nshow(x)", "tensor"),
+    "an annotated attribute": (
+        "class A:\n    def __init__(self):\n        self.a: torch.Tensor = torch.zeros(3)\n"
+        "    def f(self):\n        b = self.a.clone()\n        self.a = b\n        show(self.a)",
+        "tensor float32 cpu rank 1",
+    ),
     "a deleted name": ("x = 1\ndel x\nshow(x)", "unknown"),
     "an exception": ("try:\n    pass\nexcept ValueError as x:\n    show(x)", "unknown"),
     "a captured name": ("x = 1\nmatch y:\n    case x:\n        show(x)", "unknown"),
@@ -338,6 +348,19 @@ PROGRAMS = {
     "falling off the end beside a return": ("def f(a):\n    if a:\n        return 1\nshow(f(1))", "Python number int"),
     "a returned tuple": ("def f():\n    return 1, 'a'\nx, y = f()\nshow(y)", "string"),
     "an annotated return": ("def f() -> torch.Tensor:\n    return g()\nshow(f())", "tensor"),
+    "an annotated return of what is known better": (
+        "def f() -> torch.Tensor:\n    return torch.zeros(3)\nshow(f())",
+        "tensor float32 cpu rank 1",
+    ),
+    "an annotated return of a truth": (
+        "def f(x) -> torch.Tensor:\n    y = x is not None and 'a' in set(x)\n    return y\nshow(f(z))",
+        "Python number bool",
+    ),
+    "an annotated return that calls itself": (
+        "def f(x) -> torch.Tensor:\n    return f(x)\nshow(f(z))",
+        "tensor",
+    ),
+    "an annotated method without a body": ("def f(x) -> torch.Tensor:\n    ...\nshow(f(z))", "tensor"),
     "a generator": ("def f():\n    yield 1\nshow(f())", "unknown"),
     "an async function": ("async def f():\n    return 1\nasync def g():\n    show(await f())", "Python number int"),
     "a lambda": ("f = lambda: 1\nshow(f())", "Python number int"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -11,7 +12,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from conftest import CommandLine, in_this_process
+from conftest import PATIENCE, CommandLine, in_this_process, wait_for
 
 from torchlint.verify.copying import Copy, synchronise
 from torchlint.verify.python import Python, module_names, python_of
@@ -23,7 +24,7 @@ import torch
 
 class Agent:
     def act(self, obs):
-        return torch.FloatTensor(np.asarray(obs)).to(self.device)
+        return torch.FloatTensor(np.ravel(obs)).to(self.device)
 
     def mask(self, n):
         return torch.zeros(n, dtype=torch.float32).to(self.device)
@@ -48,7 +49,7 @@ def run(env, x):
         x = env.step(x)
         env.log(torch.zeros(7, device="cpu").to("cpu"))
 """
-ACT, MASK = "torch.FloatTensor(np.asarray(obs)).to(self.device)", "torch.zeros(n, dtype=torch.float32).to(self.device)"
+ACT, MASK = "torch.FloatTensor(np.ravel(obs)).to(self.device)", "torch.zeros(n, dtype=torch.float32).to(self.device)"
 FIXED_MASK = "torch.zeros(n, dtype=torch.float32, device=self.device)"
 
 
@@ -101,8 +102,7 @@ def test_all_fixes_are_kept_and_written(torchlint: CommandLine, project: Path) -
     done = torchlint("verify", *command("pass"), cwd=project)
     assert done.returncode == 0, done.stderr
     assert (
-        "torch.as_tensor(np.asarray(obs), dtype=torch.float32, device=self.device)"
-        in (project / "agent.py").read_text()
+        "torch.as_tensor(np.ravel(obs), dtype=torch.float32, device=self.device)" in (project / "agent.py").read_text()
     )
     assert FIXED_MASK in (project / "agent.py").read_text()
     assert "2 of 2 fixes kept" in done.stdout
@@ -113,7 +113,7 @@ def test_a_fix_that_the_command_fails_with_is_left_out(torchlint: CommandLine, p
     done = torchlint("verify", *keep(MASK), cwd=project)
     assert done.returncode == 1
     assert (project / "agent.py").read_text() == AGENT.replace(
-        ACT, "torch.as_tensor(np.asarray(obs), dtype=torch.float32, device=self.device)"
+        ACT, "torch.as_tensor(np.ravel(obs), dtype=torch.float32, device=self.device)"
     )
     assert "2 TL102 agent.py:10 the command fails: exit code 1\n  │ looked\n" in done.stdout
     assert "1 of 2 fixes kept, 1 rejected" in done.stdout
@@ -121,9 +121,59 @@ def test_a_fix_that_the_command_fails_with_is_left_out(torchlint: CommandLine, p
 
 
 def test_nothing_to_fix(torchlint: CommandLine, project: Path) -> None:
+    """The command runs all the same, once: what fails before any fix is known before there is one."""
     (project / "agent.py").write_text("")
+    done = torchlint("verify", *command("pass"), cwd=project)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(r"No fixes to try. The command ran once, \S+ s without fixes.\n", done.stdout)
+    done = torchlint("verify", *command("raise SystemExit(3)"), cwd=project)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "the command fails before any fix (exit code 3)" in done.stderr
     done = torchlint("verify", "--isolated", "--", "no-such-program", cwd=project)
-    assert (done.returncode, done.stdout) == (0, "No fixes to try.\n")
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+WAITING = """import torch
+
+
+def train(env, agent, optimizer, x):
+    while True:
+        x = env.step(agent(torch.Tensor(x.more)))
+        if torch.isnan(x).any():
+            raise ValueError
+"""
+
+
+def test_nothing_to_try_says_what_waits(torchlint: CommandLine, project: Path) -> None:
+    (project / "agent.py").write_text(WAITING)
+    flags = ("--select", "TL101,TL201")
+    done = torchlint("verify", *flags, *command("pass"), cwd=project)
+    said = " ".join(done.stdout.split())
+    assert said.startswith(
+        "No fixes to try but 2 with --unsafe-fixes, of which --accept validation takes 1. The command ran once, "
+    )
+    told = json.loads(torchlint("verify", "--json", *flags, *command("pass"), cwd=project).stdout)
+    assert (told["runs"], told["waiting"]) == (1, {"unsafe_fixes": 2, "accept": {"validation": 1}})
+    told = json.loads(torchlint("verify", "--json", "--unsafe-fixes", *flags, *command("pass"), cwd=project).stdout)
+    assert (len(told["fixes"]), told["waiting"]) == (2, {"unsafe_fixes": 0, "accept": {}})
+
+
+@pytest.mark.parametrize(
+    ("words", "whole"),
+    [
+        (("pytest", "-q"), "torchlint verify -- pytest -q"),
+        (("--timeout", "60", "pytest"), "torchlint verify --timeout 60 -- pytest"),
+        (("agent.py", "--diff", "python", "agent.py", "--steps", "9"), "agent.py --diff -- python agent.py --steps 9"),
+        (("sh", "-c", "a b"), "torchlint verify -- sh -c 'a b'"),
+    ],
+)
+def test_dashes_that_are_missing_are_named(
+    torchlint: CommandLine, project: Path, words: tuple[str, ...], whole: str
+) -> None:
+    done = torchlint("verify", *words, cwd=project)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "there is no -- before the command, as in: torchlint verify " in done.stderr
+    assert done.stderr.endswith(f"{whole}\n")
 
 
 def test_two_fixes_that_only_fail_together(torchlint: CommandLine, project: Path) -> None:
@@ -165,14 +215,14 @@ def test_an_import_that_two_fixes_share_comes_once(torchlint: CommandLine, proje
         "--unsafe-fixes",
         "--select",
         "TL201",
-        *command("assert text.count('isinf(n)') and 'and torch.isinf' not in text"),
+        *command("assert text.count('isinf(n)') and '            if torch.isinf' not in text"),
         cwd=project,
     )
     assert sorted(statuses(found.stdout)) == ["kept", "rejected"]
     text = (project / "agent.py").read_text()
     assert text.count("import os") == 1
-    assert "DEBUG_CHECKS and torch.isnan" in text
-    assert "        if torch.isinf" in text
+    assert "        if _DEBUG_CHECKS:\n            if torch.isnan" in text
+    assert "\n        if torch.isinf" in text
 
 
 NESTED = """import numpy as np
@@ -180,7 +230,7 @@ import torch
 
 
 def act(obs, device):
-    return torch.full((torch.FloatTensor(np.asarray(obs)).to(device).shape[0],), 2.0).to(device)
+    return torch.full((torch.FloatTensor(np.ravel(obs)).to(device).shape[0],), 2.0).to(device)
 
 
 def train(env, obs):
@@ -200,6 +250,7 @@ def train(env, obs):
 def test_a_fix_inside_another(torchlint: CommandLine, project: Path, kept: str, expected: dict[str, str]) -> None:
     """With the outer one, the inner one changes what that made; without it, it changes what stood there before."""
     (project / "agent.py").write_text(NESTED)
+    (project / "pyproject.toml").write_text("[tool.ruff]\nline-length = 120\n")  # nothing is split
     done = torchlint("verify", "--json", "--select", "TL101,TL102", "agent.py", *command(kept), cwd=project)
     assert {fix["code"]: fix["status"] for fix in json.loads(done.stdout)["fixes"]} == expected
     text = (project / "agent.py").read_text()
@@ -285,8 +336,9 @@ def test_a_command_that_stops_passing_blames_no_fix(torchlint: CommandLine, proj
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks for processes in /proc")
 def test_a_run_past_its_time_has_failed_and_leaves_no_process(
-    torchlint: CommandLine, project: Path, tmp_path: Path
+    torchlint: CommandLine, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The time is over when what hangs has started its child, however long that takes."""
     pids = tmp_path / "pids"
     hanging = command(
         f"""
@@ -297,12 +349,25 @@ def test_a_run_past_its_time_has_failed_and_leaves_no_process(
             time.sleep(600)
         """
     )
-    done = torchlint("verify", "--json", "--timeout", "3", "--select", "TL102", *hanging, cwd=project)
-    assert done.returncode == 1
-    assert json.loads(done.stdout)["fixes"][0]["reason"].startswith("past the time limit after 3")
+    runs, real = 0, subprocess.Popen.wait
+
+    def wait(process: subprocess.Popen[bytes], timeout: float | None = None) -> int:
+        nonlocal runs
+        if timeout != PATIENCE:
+            return real(process, timeout)
+        wait_for(lambda: process.poll() is not None or (pids.exists() and pids.read_text().count("\n") > runs))
+        if process.returncode is None:
+            runs += 1
+            raise subprocess.TimeoutExpired("command", timeout)
+        return process.returncode
+
+    monkeypatch.setattr(subprocess.Popen, "wait", wait)
+    done = torchlint("verify", "--json", "--timeout", str(PATIENCE), "--select", "TL102", *hanging, cwd=project)
+    assert (done.returncode, runs) == (1, 2)
+    assert json.loads(done.stdout)["fixes"][0]["reason"].startswith("past the time limit after ")
     assert (project / "agent.py").read_text() == AGENT
     assert pids.read_text()
-    assert [pid for pid in pids.read_text().split() if is_running(int(pid))] == []
+    wait_for(lambda: not any(is_running(int(pid)) for pid in pids.read_text().split()))
 
 
 def is_running(process: int) -> bool:
@@ -579,31 +644,54 @@ def test_tracked_files_in_ignored_folders_are_copied(tmp_path: Path) -> None:
     assert sorted(copy.left_out) == ["data/deep/not", "data/set.bin", "other/"]
 
 
-def test_links_lead_to_the_copy_where_they_can(tmp_path: Path) -> None:
+def test_links_lead_to_the_copy_or_out_of_the_project_but_never_into_it(tmp_path: Path) -> None:
     base, target = tmp_path / "base", tmp_path / "deep" / "target"
-    made(base, "a.py", "sub/b.py", "venv/pyvenv.cfg", "venv/x")
+    made(base, "a.py", "sub/b.py", "sub/deep/c.py", "venv/pyvenv.cfg", "venv/x", "data/set")
     made(tmp_path, "outside")
+    (base / ".gitignore").write_text("data/\n")
+    os.symlink(base / "sub", tmp_path / "back")
     links = {
-        "relative": "sub/b.py",
-        "absolute": str(base / "a.py"),
-        "folder": str(base / "sub"),
-        "out": "../outside",
-        "far": str(tmp_path / "outside"),
-        "environment": "venv/x",
-        "broken": "nowhere",
+        "relative": ("sub/b.py", "sub/b.py"),
+        "absolute": (str(base / "a.py"), "a.py"),
+        "folder": (str(base / "sub"), "sub"),
+        "out": ("../outside", str(tmp_path / "outside")),
+        "far": (str(tmp_path / "outside"), str(tmp_path / "outside")),
+        "broken": ("nowhere", "nowhere"),
+        "later": (str(base / "runs" / "5"), "runs/5"),
+        "root": (".", "."),
+        "named": (str(base), "."),
+        "sub/up": ("../../base", ".."),
+        "returning": (str(tmp_path / "back"), "sub"),
+        "through": ("relative", "relative"),
+        "above": ("deep/../a.py", "sub/a.py"),
+        "deep": ("sub/deep", "sub/deep"),
+        "circle": ("ring", "ring"),
+        "ring": ("circle", "circle"),
+        "environment": ("venv/x", None),
+        "ignored": ("data", None),
+        "around": ("ignored", None),
     }
-    for name, to in links.items():
+    for name, (to, _) in links.items():
         os.symlink(to, base / name)
-    Copy(base, target).make()
-    assert {name: os.readlink(target / name) for name in links} == {
-        "relative": "sub/b.py",
-        "absolute": "a.py",
-        "folder": "sub",
-        "out": str(tmp_path / "outside"),
-        "far": str(tmp_path / "outside"),
-        "environment": str(base / "venv/x"),
-        "broken": str(base / "nowhere"),
-    }
+    copy = Copy(base, target)
+    copy.make()
+    found = {name: os.readlink(target / name) if (target / name).is_symlink() else None for name in links}
+    assert found == {name: to for name, (_, to) in links.items()}
+    assert sorted(copy.left_out) == ["around (a link)", "data/", "environment (a link)", "ignored (a link)"]
+
+
+@pytest.mark.parametrize("root", [".", "absolute"])
+def test_a_link_to_the_root_leads_to_the_copy(torchlint: CommandLine, project: Path, root: str) -> None:
+    """What is read through it is what is tried, and what is written through it stays in the copy."""
+    os.symlink(str(project) if root == "absolute" else root, project / "whole")
+    os.symlink(str(project / "made.txt"), project / "dangling")
+    through = command(f"assert open('whole/agent.py').read() == text; open('dangling', 'w').close(); {MASK!r} in text")
+    done = torchlint("verify", *through, cwd=project)
+    assert (done.returncode, (project / "made.txt").exists()) == (0, False), done.stderr
+    broken = command(f"import sys; sys.exit({MASK!r} not in open('whole/agent.py').read())")
+    (project / "agent.py").write_text(AGENT)
+    done = torchlint("verify", "--json", *broken, cwd=project)
+    assert statuses(done.stdout) == ["kept", "rejected"]
 
 
 def test_a_fixed_file_that_is_a_link_out_of_the_project(torchlint: CommandLine, project: Path, tmp_path: Path) -> None:
@@ -730,3 +818,64 @@ def test_the_example_of_the_documentation(root: Path) -> None:
     table = done.stdout.partition("updates per second: (.+): ")[0]
     assert table in page
     assert "10 of 11 fixes kept, 1 rejected; 3 files written." in done.stdout
+
+
+COUNTED = """import numpy as np
+import torch
+
+
+class Agent:
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+    def act(self, obs):
+        return torch.FloatTensor(np.ravel(obs)).to(self.device)
+
+    def mask(self):
+        return torch.zeros(4).to(self.device)
+
+
+def train(env, agent, obs):
+    for _ in range(3):
+        obs = env.step(agent.act(obs) + agent.mask())
+
+
+class Env:
+    def step(self, action):
+        return action.cpu().numpy()
+
+
+if __name__ == "__main__":
+    train(Env(), Agent(), np.zeros(4))
+"""
+
+
+def test_a_fix_is_kept_if_the_count_falls(
+    torchlint: CommandLine, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each step waits to copy the observation in, to copy the mask in, and to copy the action out."""
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "inductor"))  # torch makes this folder
+    (project / "agent.py").write_text(COUNTED)
+    (project / "train.py").unlink()
+    run = ("--isolated", "--", sys.executable, "agent.py")
+    done = torchlint("verify", "--json", "--metric", "count:waits", *run, cwd=project)
+    told = json.loads(done.stdout)
+    assert told["count"] == {"what": "waits", "before": 9, "after": 6}
+    assert [(fix["code"], fix["status"], fix["reason"]) for fix in told["fixes"]] == [
+        ("TL101", "spares nothing", "waits: 6 without it, 6 with it"),
+        ("TL102", "kept", None),
+    ]
+    assert done.returncode == 1
+    text = (project / "agent.py").read_text()
+    assert "torch.zeros(4, device=self.device)" in text and "torch.FloatTensor" in text
+
+
+def test_only_events_that_are_counted(torchlint: CommandLine, project: Path) -> None:
+    done = torchlint("verify", "--metric", "count:nothing", *command("pass"), cwd=project)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "is none of count:waits, count:launches, count:copies, count:bytes" in done.stderr
+
+
+def test_nothing_is_counted_without_torch(torchlint: CommandLine, project: Path) -> None:
+    done = torchlint("verify", "--metric", "count:waits", *command("pass"), cwd=project)
+    assert done.returncode == 2
+    assert "never imported torch" in done.stderr

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from conftest import PATIENCE, ROOT, wait_for
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no such signals")
 
@@ -24,7 +24,6 @@ def run(env, x):
         x = env.step(x)
         env.log(torch.zeros({number}, device="cpu").to("cpu"))
 """
-PATIENCE = 60
 
 
 class Project:
@@ -67,11 +66,8 @@ class Project:
 
     def command(self) -> int:
         """The process of the command, once it has started."""
-        for _ in range(100 * PATIENCE):
-            if self.started.exists() and self.started.read_text().endswith("\n"):
-                return int(self.started.read_text())
-            time.sleep(0.01)
-        raise AssertionError("the command did not start")
+        wait_for(lambda: self.started.exists() and self.started.read_text().endswith("\n"))
+        return int(self.started.read_text())
 
     @property
     def hanging(self) -> str:
@@ -79,18 +75,15 @@ class Project:
         return f"import os, time; open({str(self.started)!r}, 'w').write(f'{{os.getpid()}}\\n'); time.sleep(600)"
 
 
-def is_running(process: int) -> bool:
-    """Whether there is a process; what ended is waited for by whoever has adopted it, in its own time."""
-    for _ in range(100):
-        try:
-            os.kill(process, 0)
-        except ProcessLookupError:
-            return False
-        state = Path(f"/proc/{process}/stat")
-        if state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z":
-            return False
-        time.sleep(0.02)
-    return True
+def has_ended(process: int) -> bool:
+    """Whether a process has ended; whoever has adopted it waits for it, in its own time."""
+    try:
+        os.kill(process, 0)
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except ProcessLookupError:
+        return True
+    except FileNotFoundError:
+        return False  # this system has no such files, or it has ended just now
 
 
 @pytest.fixture
@@ -104,8 +97,8 @@ def test_an_interrupt_leaves_the_project_as_it_is_and_nothing_behind(project: Pr
     command = project.command()
     running.send_signal(number)
     printed, told = running.communicate(timeout=PATIENCE)
-    assert (running.returncode, printed, told.strip()) == (130, "", "torchlint: interrupted")
-    assert not is_running(command)
+    assert (running.returncode, printed, told.strip()) == (128 + number, "", "torchlint: interrupted")
+    wait_for(lambda: has_ended(command))
     assert project.texts() == project.before
     assert os.listdir(project.scratches) == []
 
@@ -123,7 +116,7 @@ def test_a_killed_run_leaves_the_project_as_it_is_and_the_next_one_cleans_up(pro
     other.communicate(timeout=PATIENCE)
     assert sorted(os.listdir(project.scratches)) == left
     os.kill(command, signal.SIGKILL)
-    assert not is_running(command)
+    wait_for(lambda: has_ended(command))
     project.fill()
     project.run()
 

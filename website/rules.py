@@ -7,9 +7,10 @@ import inspect
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib import import_module
 
+from torchlint.engine.figures import Shipped, shipped
 from torchlint.report.cost import factor
-from torchlint.report.explain import MEASURED, Explanation, explain
-from torchlint.rule import Change, Example, Frequency, Level, Rule, RuleSet
+from torchlint.report.explain import MEASURED, Explanation, counts_as_markdown, explain
+from torchlint.rule import Change, Counted, Example, Frequency, Level, Rule, RuleSet
 from website.measured import Measured
 from website.plot import plot
 
@@ -50,7 +51,11 @@ def rule_pages(rules: Sequence[type[Rule]], measured: Sequence[Measured]) -> dic
     for row in measured:
         by_code.setdefault(row.code, []).append(row)
     codes = {rule.code for rule in rules}
-    pages = {address(rule.code): _page(explain(rule, ()), by_code.get(rule.code, []), codes) for rule in rules}
+    known = shipped()
+    pages = {}
+    for rule in rules:
+        explained = explain(rule, (), known.get(rule.code, Shipped()).counts)
+        pages[address(rule.code)] = _page(explained, by_code.get(rule.code, []), codes)
     return {"rules/index.md": _list(rules, by_code), **pages}
 
 
@@ -66,7 +71,7 @@ def families(rules: Sequence[type[Rule]]) -> dict[str, list[type[Rule]]]:
 
 
 def _page(explanation: Explanation, measured: Sequence[Measured], codes: Collection[str]) -> str:
-    rule = explanation.rule
+    rule, counted = explanation.rule, explanation.counts
     parts = [
         f"---\ntitle: {rule.code} {rule.name}\ndescription: {rule.summary}\n---",
         f"# {rule.code} {rule.name}",
@@ -77,6 +82,7 @@ def _page(explanation: Explanation, measured: Sequence[Measured], codes: Collect
         parts += [f"## {heading}", body]
         if heading == MEASURED:
             parts += _figures(rule, measured)
+            parts += [_counts(counted)] if counted else []
     parts += ["## The fix at work" if rule.fixable else "## Before and after", *_examples(rule)]
     parts += ["## Switch it off", _switching(rule)]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -113,6 +119,13 @@ def _figures(rule: type[Rule], measured: Sequence[Measured]) -> Iterator[str]:
     yield (
         "The dot is the median of time before by time after, the line the 10th to 90th percentile; right of 1x the "
         f"better form is faster. `torchlint bench {rule.code}` measures it on your machine."
+    )
+
+
+def _counts(counted: Sequence[Counted]) -> str:
+    return (
+        f"{counts_as_markdown(counted)}\n\nEvents in one run of the example, before and after, as the counted device "
+        "counts them: times that the host waits, kernels that are launched, copies between host and device."
     )
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from fuzz import kills
 from fuzz.execution import differences
+from fuzz.pages import between
 from fuzz.properties import linted
 from fuzz.runs import Failure, failures, program
 
@@ -117,14 +118,10 @@ def _programs(seed: str, most: int, deadline: float, jobs: int, only: str | None
 
 def _write(page: Path, figures: dict[str, int], seed: str, minutes: float) -> None:
     """Put the figures between the marks of a page."""
-    begin, end = "<!-- figures -->\n", "<!-- end of figures -->\n"
     rows = "".join(f"| {name} | {value:,} |\n" for name, value in figures.items())
     python = f"Python {platform.python_version()} on {platform.system()}"
     told = f"\nSeed {seed}, {minutes:.0f} minutes, {python}, {date.today().isoformat()}.\n\n"
-    text = page.read_text(encoding="utf-8")
-    head, _, rest = text.partition(begin)
-    _, _, tail = rest.partition(end)
-    page.write_text(f"{head}{begin}{told}| what | how many |\n|---|---|\n{rows}\n{end}{tail}", encoding="utf-8")
+    between(page, "<!-- figures -->\n", "<!-- end of figures -->\n", f"{told}| what | how many |\n|---|---|\n{rows}\n")
 
 
 if __name__ == "__main__":

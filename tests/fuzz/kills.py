@@ -32,6 +32,7 @@ _MODES = (0o644, 0o600, 0o755, 0o664)
 _OWNER = 12345
 _STRAY = ".torchlint-"
 _CACHE = ".torchlint_cache"
+_PATIENCE = 600
 
 Texts = dict[str, bytes]
 
@@ -210,8 +211,8 @@ def _first_change(folder: Path, before: Texts, child: int) -> None:
 
 
 def _wait(is_so: Callable[[], bool], child: int) -> None:
-    """Wait for something that a process does, or for its end, but no longer than a minute."""
-    deadline = time.monotonic() + 60
+    """Wait for something that a process does, or for its end, but not for ever."""
+    deadline = time.monotonic() + _PATIENCE
     while not is_so() and time.monotonic() < deadline:
         if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
             return

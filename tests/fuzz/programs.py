@@ -6,11 +6,10 @@ import random
 import re
 from collections.abc import Iterator
 
+from fuzz.filling import Filler
 from fuzz.grammar import COMPOUND, ENDS, EXPRESSIONS, EXTRAS, HEADERS, LEAVES, SIMPLE
 
-_HOLE = re.compile(r"<([ATNLDBS])>")
 _INDENTS = ("    ", "    ", "    ", "  ", "\t", "   ")
-_DEEPEST = 3
 _CLASS = (
     "class Agent(nn.Module):",
     "{i}def __init__(self, env, device='cpu'):",
@@ -40,12 +39,12 @@ _FEW = (
 )
 
 
-class Writer:
+class Writer(Filler):
     """Writes one program; everything that it does follows from the seed."""
 
     def __init__(self, seed: str) -> None:
         """Begin a program."""
-        self.random = random.Random(seed)
+        super().__init__(random.Random(seed), LEAVES, EXPRESSIONS)
         self.indent = self.random.choice(_INDENTS)
         self.comments = 0
 
@@ -64,21 +63,6 @@ class Writer:
         """A program of a few rows: a loop over steps of an environment with a statement or two in it."""
         rows = [row.format(i=self.indent) for row in _FEW]
         return self._ended("\n".join([*rows, *self.block(2, 2)]) + "\n")
-
-    def expression(self, kind: str, depth: int = 0) -> str:
-        """An expression of a kind."""
-        if depth >= _DEEPEST or self.random.random() < 0.35:
-            return self.random.choice(LEAVES[kind])
-        return self.filled(self.random.choice(EXPRESSIONS[kind]), depth + 1)
-
-    def filled(self, template: str, depth: int = 0) -> str:
-        """A template with its holes filled."""
-
-        def fill(hole: re.Match[str]) -> str:
-            text = self.expression(hole[1], depth)
-            return f"({text})" if self.random.random() < 0.04 or " if " in text else text
-
-        return _HOLE.sub(fill, template)
 
     def block(self, level: int, most: int) -> Iterator[str]:
         """The rows of a block of statements."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import builtins
 import io
+import re
 import tokenize
 import warnings
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from torchlint.engine.result import FixedFile, Result
 from torchlint.engine.run import check
@@ -18,9 +20,11 @@ from torchlint.settings.model import Settings
 from torchlint.sources.decode import UndecodableError, decode
 
 _ROOT = Path("/nowhere")
-_NAME = "program.py"
+NAME = "program.py"
 _WORD = "torch"
 """A file that nowhere speaks of it is not even parsed."""
+_HEADER = re.compile(rb"\s*(with torch\.(no_grad|inference_mode)\(\)|if _DEBUG_CHECKS):")
+"""How a block begins that becomes one with the block above it where both have the same header."""
 _SETTINGS = Settings(root=_ROOT, isolated=True, fix=True, no_context=True)
 
 
@@ -31,15 +35,15 @@ def complaints(text: str, unsafe: bool) -> list[str]:
     broken = tree_of(text) is None and _WORD in text
     if broken != ([finding.code for finding in result.findings] == ["TL000"]):
         wrong.append("Python reads it, torchlint does not" if not broken else "torchlint reads what Python does not")
-    fixed = result.fixed.get(_NAME)
+    fixed = result.fixed.get(NAME)
     return wrong if fixed is None else [*wrong, *wrong_with(text, fixed, unsafe)]
 
 
-def linted(text: str, unsafe: bool) -> Result:
-    """What the engine makes of a program, all of it in memory."""
-    settings = replace(_SETTINGS, unsafe_fixes=unsafe)
+def linted(text: str, unsafe: bool, **settings: Any) -> Result:
+    """What the engine makes of a program, all of it in memory; ``settings`` are fields of ``Settings``."""
+    asked = replace(_SETTINGS, unsafe_fixes=unsafe, **settings)
     try:
-        return check([], settings, decode(text.encode(), _ROOT / _NAME, _NAME))
+        return check([], asked, decode(text.encode(), _ROOT / NAME, NAME))
     except UndecodableError as error:
         raise AssertionError(f"a text of characters cannot be read: {error}") from error
 
@@ -120,8 +124,23 @@ def _is_edited(text: str, fixed: FixedFile) -> bool:
         done = edit.end
     expected = b"".join(map(_plain, [*pieces, raw[done:]])).split(b"\n")
     found = _plain(fixed.after.utf8).split(b"\n")
-    without_imports = [[row for row in rows if b"import" not in row] for rows in (expected, found)]
-    return without_imports[0] == without_imports[1] or _many_rounds(fixed)
+    kept = [[row for row in rows if b"import" not in row] for rows in (expected, found)]
+    return kept[0] == kept[1] or _is_joined(*kept) or _many_rounds(fixed)
+
+
+def _is_joined(expected: list[bytes], found: list[bytes]) -> bool:
+    """Whether rows differ by headers of blocks alone, which became one with the block above."""
+    headers = [[row.strip() for row in rows if _HEADER.match(row)] for rows in (expected, found)]
+    rest = [
+        [row.lstrip() if row.lstrip().startswith(b"#") else row for row in map(_without_header, rows) if row.strip()]
+        for rows in (expected, found)
+    ]
+    return rest[0] == rest[1] and not Counter(headers[1]) - Counter(headers[0])
+
+
+def _without_header(row: bytes) -> bytes:
+    """A row, of the header of a guarded block only its comment."""
+    return row if _HEADER.match(row) is None else b"".join(row.partition(b"#")[1:])
 
 
 def _many_rounds(fixed: FixedFile) -> bool:

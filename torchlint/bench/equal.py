@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import torch
 
 from torchlint.bench.fixed import Fixed
 from torchlint.bench.hostile import Variant, variants
@@ -12,6 +16,7 @@ from torchlint.late import dataclass
 from torchlint.rule import Change, Example, Rule
 
 ORDINARY = "ordinary"
+OTHER_DEFAULT = "float64 by default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,18 @@ def outcomes(example: Example, fixed: Fixed, device: str = "cpu") -> Iterator[Ou
     for declared in example.inputs:
         for variant in variants(declared):
             yield _outcome(example, fixed, device, variant)
+    with _default_dtype(torch.float64):
+        yield replace(_outcome(example, fixed, device, None), kind=OTHER_DEFAULT)
+
+
+@contextmanager
+def _default_dtype(dtype: torch.dtype) -> Iterator[None]:
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
 
 
 def _outcome(example: Example, fixed: Fixed, device: str, variant: Variant | None) -> Outcome:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from torch import nn
 
 from torchlint.bench.program import make
 from torchlint.late import dataclass
@@ -20,7 +21,9 @@ _NONFINITE = (float("nan"), float("inf"), float("-inf"))
 _SMALL = (0.0, -0.0, 1e-45, -1e-45)
 # What the change ``nonfinite`` speaks of.
 _STRANGE = ("nan and inf", "zeros and tiny numbers")
-_NUMBERS: tuple[int | float | bool, ...] = (0, 1, -1, 2**40, True, 0.0, -0.0, 1e-45, 1e39, *_NONFINITE)
+# Halfway between two numbers of float32, and barely more: rounded by way of float64 it goes the other way.
+_LARGE = 2**60 + 2**36 + 1
+_NUMBERS: tuple[int | float | bool, ...] = (0, 1, -1, 2**24 - 3, 2**40, True, 0.0, -0.0, 1e-45, 1e39, *_NONFINITE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,10 @@ class Frame(np.ndarray):
     """An array of a class of its own."""
 
 
+class Marked(torch.Tensor):
+    """A tensor of a class of its own."""
+
+
 def variants(declared: Input) -> Iterator[Variant]:
     """The awkward values of an input, of the kind that it declares."""
     if declared.kind is Kind.NDARRAY:
@@ -50,7 +57,7 @@ def variants(declared: Input) -> Iterator[Variant]:
     elif declared.kind is Kind.LIST:
         yield from _lists(declared)
     elif declared.kind is Kind.NUMBER:
-        for number in _NUMBERS:
+        for number in (value for value in _NUMBERS if declared.dtype != "int" or isinstance(value, int)):
             strange = isinstance(number, float) and not np.isfinite(number)
             yield Variant(declared.name, repr(number), _always(number), strange)
 
@@ -78,9 +85,12 @@ def _arrays(declared: Input) -> Iterator[Variant]:
         yield variant("nan and inf", _poisoned)
         yield variant("zeros and tiny numbers", _vanishing)
     yield variant("0-d", lambda a: np.array(a.reshape(-1)[0]))
+    yield variant("0-d of integers", lambda a: np.array(a.size), "int64")
+    yield variant("large integers", lambda a: a + _LARGE, "int64")
     if declared.shape:
         yield variant("empty", lambda a: a[:0])
         yield variant("one row", lambda a: a[:1])
+        yield variant("one row of foreign byte order", lambda a: a[:1].astype(a.dtype.newbyteorder()))
         yield variant("negative strides", lambda a: a[::-1])
         yield variant("every second row", lambda a: np.repeat(a, 2, axis=0)[::2])
     if len(declared.shape) > 1:
@@ -107,7 +117,11 @@ def _tensors(declared: Input) -> Iterator[Variant]:
         yield variant("zeros and tiny numbers", lambda t: torch.from_numpy(_vanishing(t.numpy())))
         if declared.grad:
             yield variant("asks for gradients", lambda t: t.requires_grad_())
+            yield variant("a parameter", nn.Parameter)
+    yield variant("a tensor of its own class", lambda t: t.as_subclass(Marked))
     yield variant("0-d", lambda t: t.reshape(-1)[0].clone())
+    yield variant("0-d of integers", lambda t: torch.tensor(t.numel()), "int64")
+    yield variant("large integers", lambda t: t + _LARGE, "int64")
     if declared.shape:
         yield variant("empty", lambda t: t[:0])
         yield variant("one row", lambda t: t[:1])
@@ -132,6 +146,7 @@ def _lists(declared: Input) -> Iterator[Variant]:
         yield Variant(
             declared.name, "zeros and tiny numbers", lambda: list(_vanishing(array(declared))), nonfinite=True
         )
+    yield variant("large integers", lambda rows: [row + _LARGE for row in np.asarray(rows)], "int64")
     yield variant("empty", lambda rows: rows[:0])
     yield variant("one", lambda rows: rows[:1])
     yield variant("a list of its own class", Rows)

@@ -6,34 +6,34 @@ import enum
 import inspect
 from collections.abc import Sequence
 
-from torchlint.report.cost import NOISE
-from torchlint.rule import Cost, Level, Rule
+from torchlint.rule import Cost, Counted, Level, Rule
 
 
 class Ground(enum.Enum):
     """What a rule's place in the default set rests on."""
 
     GAIN = "faster"
+    EVENTS = "fewer events on an accelerator"
     MEMORY = "memory, not time"
     NOTE = "a note that says so"
-    NOT_MEASURED = "a note, not measured on an accelerator"
-    MISTAKE = "a mistake whatever it costs, never measured"
+    MISTAKE = "a mistake whatever it costs"
     NONE = "nothing"
 
 
-def ground(rule: type[Rule], costs: Sequence[Cost]) -> Ground:
-    """Judge a rule by the figures of all its examples on all devices.
+def ground(rule: type[Rule], costs: Sequence[Cost], counts: Sequence[Counted]) -> Ground:
+    """Judge a rule by the times of all its examples on all devices, and by the events of an accelerator.
 
-    A gain is one whose 10th percentile is above the noise at one size at least. Without one, the rule must be about
-    memory, or be a note; and its documentation must say so in the section "Measured", in the words of ``Rule.kept``.
+    A gain in time is one whose 10th percentile is above the noise at one size at least; counts have no noise. Without
+    either, the rule must be about memory, or be a note; and its documentation must say so in the section "Measured",
+    in the words of ``Rule.kept``.
     """
-    if any(cost.low > NOISE for cost in costs):
+    if any(cost.gains for cost in costs):
         return Ground.GAIN
+    if any(count.gains for count in counts):
+        return Ground.EVENTS
     measured = section(rule, "Measured")
     if rule.about_memory:
         return Ground.MEMORY if "memory" in measured or "MiB" in measured else Ground.NONE
-    if not costs and rule.cuda_only and rule.level is Level.NOTE:
-        return Ground.NOT_MEASURED
     if not rule.kept or rule.kept not in measured:
         return Ground.NONE
     if rule.level is Level.NOTE:

@@ -159,6 +159,10 @@ def _streams() -> tuple[bytes, ...]:
 def _is_nonfinite(value: object) -> bool:
     if isinstance(value, float):
         return not np.isfinite(value)
-    return any(
-        not bool(torch.as_tensor(part).isfinite().all()) for part in _parts(value) if part.dtype != np.dtype(object)
-    )
+    return any(_holds_nonfinite(part) for part in _parts(value))
+
+
+def _holds_nonfinite(part: torch.Tensor | np.ndarray) -> bool:
+    if isinstance(part, np.ndarray):
+        return np.issubdtype(part.dtype, np.inexact) and not bool(np.isfinite(part).all())
+    return not bool(part.isfinite().all())

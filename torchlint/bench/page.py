@@ -7,7 +7,7 @@ from html import escape
 
 from torchlint.bench.plots import Bar, intervals, savings
 from torchlint.bench.result import CONTROL_LIMITS, Results, Row, Status
-from torchlint.bench.table import Shipped, is_faster, memory, summary
+from torchlint.bench.table import Shipped, events_of, is_faster, memory, summary
 from torchlint.report.cost import duration, factor
 
 _STYLE = """
@@ -43,6 +43,7 @@ _HEADINGS = (
     "Saves",
     "Control",
     "Shipped",
+    "On a GPU",
 )
 
 
@@ -50,7 +51,7 @@ def as_html(results: Results, shipped: Shipped) -> str:
     """The whole page."""
     machine = results.machine
     title = f"torchlint bench on {machine.device}"
-    rows = [row for row in results.rows if row.status is not Status.SKIPPED]
+    rows = results.rows
     bars = [_bar(row, shipped) for row in rows if row.status is Status.MEASURED]
     parts = [
         "<!DOCTYPE html>",
@@ -107,7 +108,7 @@ def _table(rows: Sequence[Row], shipped: Shipped) -> Iterator[str]:
         known = shipped.get((row.code, row.example))
         cells = [f"{row.code} {row.example}", row.size, "by hand" if row.by_hand else f"{row.inputs} same"]
         cells += _times(row)
-        cells.append(f"{factor(known.ratio)}x" if known is not None else "")
+        cells += [f"{factor(known.ratio)}x" if known is not None else "", events_of(row)]
         tone = _tone(row)
         yield f"<tr>{''.join(_cell(text, tone if index == 5 else '') for index, text in enumerate(cells))}</tr>"
     yield "</tbody></table></div>"
@@ -116,7 +117,7 @@ def _table(rows: Sequence[Row], shipped: Shipped) -> Iterator[str]:
 def _tone(row: Row) -> str:
     if row.status is Status.MEASURED:
         return "good" if is_faster(row) else ""
-    return "flat" if row.status is Status.UNSTEADY else "bad"
+    return "flat" if row.status in (Status.UNSTEADY, Status.COUNTED) else "bad"
 
 
 def _cell(text: str, tone: str) -> str:
@@ -160,6 +161,6 @@ def _notes(rows: Sequence[Row]) -> Iterator[str]:
         yield "<h2>Notes</h2><ul>"
         yield from (f"<li>{escape(note)}</li>" for note in notes)
         yield "</ul>"
-    skipped = sorted({row.code for row in rows if row.status is Status.SKIPPED})
-    if skipped:
-        yield f'<p class="quiet">Not run, for the gain is on an accelerator: {escape(", ".join(skipped))}.</p>'
+    counted = sorted({row.code for row in rows if row.status is Status.COUNTED})
+    if counted:
+        yield f'<p class="quiet">Counted and not timed, for the gain is on an accelerator: {", ".join(counted)}.</p>'

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -15,6 +16,20 @@ from torchlint.rule import Example, Input, Kind
 
 SEED = 20
 _SCALE = 4
+
+# What asks for a state of the whole process, and what sets it.
+_SWITCHES: tuple[tuple[Callable[[], Any], Callable[[Any], object]], ...] = (
+    (torch.get_num_threads, torch.set_num_threads),
+    (torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly),
+    (torch.is_grad_enabled, torch.set_grad_enabled),
+    (torch.get_default_dtype, torch.set_default_dtype),
+    (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
+    (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
+    (
+        lambda: torch.distributions.Distribution._validate_args,
+        torch.distributions.Distribution.set_default_validate_args,
+    ),
+)
 
 Program = Callable[[], object]
 """One version of an example, ready to run: evaluates the workload once and gives back its value."""
@@ -44,14 +59,21 @@ def build(example: Example, source: str, device: str = "cpu", inputs: Mapping[st
 
 @contextmanager
 def left_as_it_was() -> Iterator[None]:
-    """What programs switch on for the whole process, and what would slow down all after them, is switched off again."""
-    traced, threads = tracemalloc.is_tracing(), torch.get_num_threads()
+    """What programs switch for the whole process, and what would change all after them, is switched back."""
+    traced = tracemalloc.is_tracing()
+    before = [(get, put, get()) for get, put in _SWITCHES]
+    environment = dict(os.environ)
     try:
         yield
     finally:
         if not traced:
             tracemalloc.stop()
-        torch.set_num_threads(threads)
+        for get, put, value in before:
+            if get() != value:
+                put(value)
+        if os.environ != environment:
+            os.environ.clear()
+            os.environ.update(environment)
 
 
 def seed() -> None:

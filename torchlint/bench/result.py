@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, field, fields
 
 from torchlint.late import dataclass
-from torchlint.rule import Cost, Example
+from torchlint.rule import Cost, Counted, Counts, Example
 
 SCHEMA = 1
 CONTROL_LIMITS = (0.95, 1.05)
@@ -29,8 +29,8 @@ class Status(enum.Enum):
     """The fix changes what it does not declare; nothing was timed."""
     FAILED = "failed"
     """A version raised, or the fixer did."""
-    SKIPPED = "skipped"
-    """The gain is on an accelerator, and there is none."""
+    COUNTED = "counted"
+    """The gain is on an accelerator, and there is none: events were counted, and nothing was timed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,8 @@ class Row:
         figure: the time. rounds: how many pairs of blocks it comes from.
         syncs: how often the host waited for the accelerator in a call; ``None`` where there is none.
         bytes: the most memory that tensors took in a call beyond what they had before; for rules about memory.
+        events: what was counted on the counted device; ``None`` where the workload only runs on the host.
+        runs, unit: of the example: how often the workload does what a figure is given for, and what that is.
     """
 
     code: str
@@ -98,13 +100,18 @@ class Row:
     rounds: int = 0
     syncs: Pair | None = None
     bytes: Pair | None = None
+    events: Counted | None = None
+    runs: int = 1
+    unit: str = "call"
 
     def cost(self, source: str) -> Cost | None:
         """The figure as messages quote it; ``None`` where nothing was concluded."""
         figure = self.figure
         if figure is None or self.status is not Status.MEASURED:
             return None
-        return Cost(figure.saves_us, figure.ratio, figure.low, figure.high, self.size, self.device, source)
+        saves_us = figure.saves_us / self.runs
+        ratios = figure.ratio, figure.low, figure.high
+        return Cost(saves_us, *ratios, self.size, self.device, source, self.example, self.unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +139,10 @@ class Results:
 
 def size_of(example: Example) -> str:
     """What was measured, in words: the example's name and the sizes of its inputs."""
-    inputs = [f"{i.name} {'x'.join(map(str, i.shape))}" for i in example.inputs if i.shape]
-    return ", ".join([example.name.replace("-", " "), *inputs])
+    name = example.name.replace("-", " ")
+    shapes = [(i.name, "x".join(map(str, i.shape))) for i in example.inputs if i.shape]
+    # What the name says already is not said again: ``batch of 256x17, rows 256x17``.
+    return ", ".join([name, *(f"{title} {shape}" for title, shape in shapes if shape not in name.split())])
 
 
 def to_json(results: Results) -> str:
@@ -169,7 +178,7 @@ def _machine(data: Mapping[str, object]) -> Machine:
 
 
 def _row(data: Mapping[str, object]) -> Row:
-    figure, syncs, peak = data["figure"], data["syncs"], data["bytes"]
+    figure, syncs, peak, events = data["figure"], data["syncs"], data["bytes"], data.get("events")
     row = Row(
         **{
             **data,
@@ -179,9 +188,12 @@ def _row(data: Mapping[str, object]) -> Row:
             "figure": _figure(figure) if figure is not None else None,
             "syncs": _pair(syncs) if syncs is not None else None,
             "bytes": _pair(peak) if peak is not None else None,
+            "events": _counted(events) if events is not None else None,
+            "runs": max(1, int(str(data.get("runs", 1)))),
         }  # type: ignore[arg-type]  # the words are checked below
     )
-    if not all(isinstance(word, str) for word in (row.code, row.name, row.example, row.size, row.device, row.detail)):
+    words = row.code, row.name, row.example, row.size, row.device, row.detail, row.unit
+    if not all(isinstance(word, str) for word in words):
         raise TypeError("a word of a row is no string")
     return row
 
@@ -200,6 +212,14 @@ def _numbers(value: object) -> dict[str, float]:
 
 def _figure(value: object) -> Figure:
     return Figure(**_numbers(value))
+
+
+def _counted(value: object) -> Counted:
+    if not isinstance(value, dict):
+        raise TypeError(f"{value!r} is no object")
+    before, after = _numbers(value["before"]), _numbers(value["after"])
+    one, other = (Counts(**{name: int(number) for name, number in side.items()}) for side in (before, after))
+    return Counted(one, other, str(value["size"]), str(value["example"]), int(value["runs"]), str(value["unit"]))
 
 
 def _pair(value: object) -> Pair:

@@ -12,6 +12,7 @@ from dataclasses import replace
 import torch
 
 from torchlint.bench.caught import Caught
+from torchlint.bench.counting import count
 from torchlint.bench.device import Device, silence_profiler
 from torchlint.bench.equal import judge
 from torchlint.bench.fixed import Fixed, UnfixableError, fixed
@@ -19,7 +20,7 @@ from torchlint.bench.measure import measure, summarise
 from torchlint.bench.program import build, left_as_it_was
 from torchlint.bench.result import Pair, Row, Status, size_of
 from torchlint.late import dataclass
-from torchlint.rule import Example, Rule
+from torchlint.rule import Counted, Example, Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +65,9 @@ def row_of(rule: type[Rule], example: Example, device: Device, plan: Plan) -> Ro
         device=device.name,
         by_hand=example.by_hand,
         status=Status.FAILED,
+        runs=example.runs,
+        unit=example.unit,
     )
-    if rule.cuda_only and device.name == "cpu":
-        return replace(blank, status=Status.SKIPPED, detail="the gain is on an accelerator")
     with Caught() as caught, left_as_it_was():
         return _row(rule, example, device, plan, blank)
     unfixable = isinstance(caught.error, UnfixableError)
@@ -84,8 +85,18 @@ def _row(rule: type[Rule], example: Example, device: Device, plan: Plan, blank: 
     )
     if verdict.wrong:
         return replace(row, status=Status.DIFFERENT, detail="\n".join(verdict.wrong))
+    row = _with_events(row, example, after)
+    if rule.cuda_only and device.name == "cpu":
+        return replace(row, status=Status.COUNTED, detail="the gain is on an accelerator")
     row = _timed(row, example, after, device, plan)
     return _counted(row, rule, example, after, device)
+
+
+def _with_events(row: Row, example: Example, after: Fixed) -> Row:
+    """The row with the events that an accelerator would have."""
+    found = count(example, after.text)
+    events = None if found is None else Counted(*found, row.size, row.example, row.runs, row.unit)
+    return replace(row, events=events)
 
 
 def _timed(row: Row, example: Example, after: Fixed, device: Device, plan: Plan) -> Row:

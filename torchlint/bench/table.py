@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from torchlint.bench.result import CONTROL_LIMITS, Pair, Results, Row, Status
-from torchlint.report.cost import NOISE, duration, factor
+from torchlint.report.cost import amount, duration, factor, fewer
 from torchlint.report.explain import Pen
 from torchlint.report.style import ASCII, LABEL, QUIET, UNICODE
 from torchlint.rule import Cost, Rule
+from torchlint.rule.finding import NOISE
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -23,13 +24,16 @@ _DOUBT = "yellow"
 
 _LEGEND = (
     "Inputs: sets of inputs, ordinary and awkward ones, with the same results. Ratio: time before by time after, "
-    "with its 10th to 90th percentile. Shipped: the ratio that came with the rule."
+    "with its 10th to 90th percentile. Shipped: the ratio that came with the rule. On a GPU: events fewer or "
+    "more in one call, as counted on the counted device."
 )
 
-_HEADINGS = ("Rule, example", "Inputs", "Ratio", "10-90 %", "Saves", "Waits", "Shipped")
+_HEADINGS = ("Rule, example", "Inputs", "Ratio", "10-90 %", "Saves", "Waits", "Shipped", "On a GPU")
 # On a terminal narrower than this only so many columns are shown.
 _ROOM = 70
 _NARROW = (0, 2, 4, 5)
+# Events in words want more.
+_WIDE = 110
 
 Shipped = Mapping[tuple[str, str], Cost]
 """The figures that came with the rules, by code and name of the example."""
@@ -44,7 +48,7 @@ def as_text(
     """
     pen = Pen(color, UNICODE if unicode else ASCII, width)
     lines: list[str] = []
-    if any(row.status is not Status.SKIPPED for row in results.rows):
+    if results.rows:
         lines += [*pen.lines(_table(results, shipped, width)), "", *pen.lines(Text(_LEGEND, QUIET)), ""]
     for note in _notes(results, rules):
         lines += [*pen.lines(note), ""]
@@ -65,7 +69,7 @@ def summary(results: Results) -> str:
         Status.UNSTEADY: "without conclusion",
         Status.DIFFERENT: "whose fix changes what it does not declare",
         Status.FAILED: "failed",
-        Status.SKIPPED: "not run",
+        Status.COUNTED: "counted only",
     }
     for status, word in words.items():
         count = sum(row.status is status for row in rows)
@@ -85,11 +89,14 @@ def _table(results: Results, shipped: Shipped, width: int) -> Table:
     shown = set(range(len(_HEADINGS))) if width >= _ROOM else set(_NARROW)
     if not any(row.syncs is not None for row in results.rows):
         shown.discard(_HEADINGS.index("Waits"))
+    if width < _WIDE:
+        shown.discard(_HEADINGS.index("On a GPU"))
     table = Table(box=None, padding=(0, 1, 0, 0), header_style=QUIET)
     for index in sorted(shown):
-        table.add_column(_HEADINGS[index], justify="right" if index else "left", overflow="fold")
-    run = [row for row in results.rows if row.status is not Status.SKIPPED]
-    for (code, name), rows in groupby(run, lambda row: (row.code, row.name)):
+        table.add_column(
+            _HEADINGS[index], justify="right" if 0 < index < _HEADINGS.index("On a GPU") else "left", overflow="fold"
+        )
+    for (code, name), rows in groupby(results.rows, lambda row: (row.code, row.name)):
         table.add_row(Text.assemble((code, LABEL), f" {name}" if width >= _ROOM else ""))
         for row in rows:
             cells = _cells(row, shipped.get((row.code, row.example)))
@@ -101,15 +108,17 @@ def _cells(row: Row, shipped: Cost | None) -> list[Text]:
     known = Text(f"{factor(shipped.ratio)}x" if shipped is not None else "", QUIET)
     name = Text(f"  {row.example}")
     inputs = Text("by hand" if row.by_hand else f"{row.inputs} same" if row.inputs else "")
+    events = Text(events_of(row))
     if row.figure is None:
-        return [name, inputs, Text(row.status.value, _BAD), Text(), Text(), Text(), known]
+        tone = QUIET if row.status is Status.COUNTED else _BAD
+        return [name, inputs, Text(row.status.value, tone), Text(), Text(), Text(), known, events]
     figure = row.figure
     waits = Text(_arrow(row.syncs)) if row.syncs is not None else Text()
     if row.status is Status.UNSTEADY:
-        return [name, inputs, Text("unsteady", _DOUBT), Text(), Text(), waits, known]
+        return [name, inputs, Text("unsteady", _DOUBT), Text(), Text(), waits, known, events]
     ratio = Text(f"{factor(figure.ratio)}x", _GOOD if is_faster(row) else "")
     spread = Text(f"{factor(figure.low)}-{factor(figure.high)}x")
-    return [name, inputs, ratio, spread, Text(_saved(figure.saves_us)), waits, known]
+    return [name, inputs, ratio, spread, Text(_saved(figure.saves_us)), waits, known, events]
 
 
 def _saved(microseconds: float) -> str:
@@ -120,16 +129,14 @@ def _arrow(pair: Pair) -> str:
     return f"{pair.before} > {pair.after}"
 
 
+def events_of(row: Row) -> str:
+    """The events that the better form saves on an accelerator, in words; empty where it saves none."""
+    return fewer(row.events) if row.events is not None and row.events.gains else ""
+
+
 def memory(pair: Pair) -> str:
     """``134 kB before, 101 kB after``."""
-    return f"{_size(pair.before)} before, {_size(pair.after)} after"
-
-
-def _size(count: int) -> str:
-    for unit, limit in (("B", 1e3), ("kB", 1e6), ("MB", 1e9)):
-        if count < limit:
-            return f"{count / (limit / 1e3):.3g} {unit}"
-    return f"{count / 1e9:.3g} GB"
+    return f"{amount(pair.before)} before, {amount(pair.after)} after"
 
 
 def _notes(results: Results, rules: Sequence[type[Rule]]) -> Iterator[Text]:
@@ -147,10 +154,10 @@ def _notes(results: Results, rules: Sequence[type[Rule]]) -> Iterator[Text]:
     told = [line for rule in rules for line in _exceptions(rule, results.rows)]
     if told:
         yield Text("\n".join(["Known exceptions, which the rules' documentation names:", *told]))
-    skipped = sorted({row.code for row in results.rows if row.status is Status.SKIPPED})
-    if skipped:
-        yield Text(f"Not run, for the gain is on an accelerator (--device cuda): {', '.join(skipped)}.", QUIET)
-    if any(row.by_hand and row.status is not Status.SKIPPED for row in results.rows):
+    counted = sorted({row.code for row in results.rows if row.status is Status.COUNTED})
+    if counted:
+        yield Text(f"Counted and not timed, for the gain is on an accelerator: {', '.join(counted)}.", QUIET)
+    if any(row.by_hand for row in results.rows):
         yield Text("by hand: the rule has no fix; a better version written by hand was run.", QUIET)
 
 

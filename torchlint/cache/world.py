@@ -22,7 +22,9 @@ ABSENT = "-"
 SETTINGS_FILES = (".torchlint.toml", "torchlint.toml", "pyproject.toml")
 # What a run looks for in the folders above a path.
 LOOKED_FOR = (*SETTINGS_FILES, ".gitignore")
-REPOSITORY = ".git"
+REPOSITORIES = (".git", ".hg")
+# How the names of files begin that state versions, where there may be several of them.
+STATING = ("requirements", "environment")
 SUFFIXES = (".py", ".ipynb")
 # Clocks of file systems tick in steps of up to two seconds, and their time is not always ours.
 _FRESH = 2_000_000_000
@@ -142,7 +144,7 @@ def listing(entries: Iterable[os.DirEntry[str]]) -> str:
         name = entry.name
         if entry.is_dir(follow_symlinks=False):
             found.append(f"{name}/")
-        elif name.endswith(SUFFIXES) or name in LOOKED_FOR or name == REPOSITORY:
+        elif name.endswith(SUFFIXES) or name in LOOKED_FOR or name in REPOSITORIES or name.startswith(STATING):
             found.append(f"{name}@" if entry.is_symlink() else name)
     return _digest("\n".join(sorted(found)).encode("utf-8", "surrogateescape"))
 
@@ -164,7 +166,7 @@ def around(folder: str) -> list[str]:
     entries = []
     while True:
         entries += [f"f{os.path.join(folder, name)}" for name in LOOKED_FOR]
-        entries.append(f"e{os.path.join(folder, REPOSITORY)}")
+        entries += [f"e{os.path.join(folder, name)}" for name in REPOSITORIES]
         above = os.path.dirname(folder)
         if above == folder:
             return entries

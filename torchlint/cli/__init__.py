@@ -10,6 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from torchlint.cli.ending import Ending
+
 OK = 0
 FOUND = 1
 FAILED = 2
@@ -23,15 +25,35 @@ def main(args: Sequence[str] | None = None) -> int:
     """
     if args is not None:
         return _run(list(args))
-    _open_streams()
-    gc.disable()  # the process is short, and syntax trees, which make up its memory, have no cycles
-    code = _run(sys.argv[1:])
+    from torchlint.cli.ending import Ending
+
+    ending = Ending()
+    code = INTERRUPTED
+    with ending:
+        _leave_folder()
+        _open_streams()
+        gc.disable()  # the process is short, and syntax trees, which make up its memory, have no cycles
+        code = _run(sys.argv[1:], ending)
+        if ending.number and code != INTERRUPTED:  # it was swallowed, and the run is done
+            raise KeyboardInterrupt
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        except OSError:
+            return code
+    os._exit(code if ending.status is None else ending.status)  # to free syntax trees takes longer than many a run
+
+
+def _leave_folder() -> None:
+    """Let no module be imported from the current folder, which may hold a stranger's ``click.py``.
+
+    Python puts it first on the path for ``python -m``, and a ``PYTHONPATH`` with an empty part holds it, too.
+    """
     try:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        here = os.path.realpath(os.getcwd())
     except OSError:
-        return code
-    os._exit(code)  # to free syntax trees node by node takes longer than many a run
+        here = ""
+    sys.path[:] = [path for path in sys.path if os.path.isabs(path) and os.path.realpath(path) != here]
 
 
 def _open_streams() -> None:
@@ -42,7 +64,7 @@ def _open_streams() -> None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  the same
 
 
-def _run(args: list[str]) -> int:
+def _run(args: list[str], ending: Ending | None = None) -> int:
     """What nothing changed for is answered before anything is imported that takes time."""
     from torchlint.cli.plain import is_repeatable, read
 
@@ -68,6 +90,8 @@ def _run(args: list[str]) -> int:
         code = nothing_to_do(given)
         if code is not None:
             return code
+    if ending is not None:
+        ending.listen()  # before that there is nothing to clean up
     from torchlint.cli.errors import guarded
 
-    return guarded(args, given, wanted)
+    return guarded(args, given, wanted, ending)

@@ -37,6 +37,7 @@ application.lazy = {
     "rule": "torchlint.cli.rule",
     "bench": "torchlint.cli.bench",
     "verify": "torchlint.cli.verify",
+    "count": "torchlint.cli.count",
     "baseline": "torchlint.cli.baseline",
     "profile": "torchlint.cli.profile",
     "config": "torchlint.cli.config",

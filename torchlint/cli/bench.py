@@ -147,7 +147,7 @@ def _progress(total: int) -> Iterator[Callable[[str], None]]:
 
 def _show(results: Results, rules: Sequence[type[Rule]]) -> None:
     from torchlint.bench.table import as_text
-    from torchlint.engine.rules import figures_by_example
+    from torchlint.engine.figures import figures_by_example
 
     look = look_of(sys.stdout)
     text = as_text(
@@ -158,7 +158,7 @@ def _show(results: Results, rules: Sequence[type[Rule]]) -> None:
 
 def _write_page(path: Path, results: Results) -> None:
     from torchlint.bench.page import as_html
-    from torchlint.engine.rules import figures_by_example
+    from torchlint.engine.figures import figures_by_example
 
     write_file(path, as_html(results, figures_by_example(plugins_here())))
 

@@ -13,7 +13,7 @@ from torchlint.cli.checking import perform
 from torchlint.cli.help import Sectioned
 from torchlint.cli.nearest import SELECTORS, FilePatterns, Words, choice_option
 from torchlint.rule import Change
-from torchlint.settings.check import DEVICES, FAIL_LEVELS, OUTPUT_FORMATS, PYTHONS, WrongKeyError, torch_version
+from torchlint.settings.check import COLORS, DEVICES, FAIL_LEVELS, OUTPUT_FORMATS, PYTHONS, WrongKeyError, torch_version
 
 if TYPE_CHECKING:
     from click.decorators import FC
@@ -66,7 +66,7 @@ class _Check(Sectioned):
 
     sections: ClassVar[Mapping[str, Sequence[str]]] = {
         "Fixes": ("fix", "unsafe_fixes", "accept", "diff", "fix_only", "show_fixes", "fixable", "unfixable"),
-        "Rules": ("select", "ignore", "extend_select", "per_file_ignores", "preview"),
+        "Rules": ("select", "ignore", "extend_select", "extend_ignore", "per_file_ignores", "preview"),
         "Measured": ("profile", "mapping"),
         "Known findings": ("baseline", "since", "add_noqa", "ignore_noqa"),
         "Files": ("exclude", "extend_exclude", "force_exclude", "respect_gitignore", "stdin_filename", "no_context"),
@@ -75,6 +75,7 @@ class _Check(Sectioned):
         "Output": (
             "output_format",
             "output_file",
+            "color",
             "statistics",
             "watch",
             "explain_hot",
@@ -94,7 +95,7 @@ class _Check(Sectioned):
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.argument("paths", nargs=-1, type=click.Path(readable=False))
-@_flag("--fix", text="Apply the fixes that change nothing but the time, and those accepted.")
+@_flag("--fix/--no-fix", text="Apply the fixes that change nothing but the time, and those accepted.")
 @_flag("--unsafe-fixes", text="Take every fix, whatever it may change.")
 @_list_option("--accept", kind=_CHANGE, text="Take the fixes that change no more than this, e.g. rounding,validation.")
 @_flag("--diff", text="Show what --fix would change, and change nothing.")
@@ -105,6 +106,7 @@ class _Check(Sectioned):
 @_list_option("--select", kind=_SELECTOR, text="Rules to run: codes, prefixes, names, or ALL.")
 @_list_option("--ignore", kind=_SELECTOR, text="Rules not to run.")
 @_list_option("--extend-select", kind=_SELECTOR, text="Rules to run on top of the selected ones.")
+@_list_option("--extend-ignore", kind=_SELECTOR, text="Rules not to run on top of the ignored ones.")
 @click.option(
     "--per-file-ignores",
     type=FilePatterns(),
@@ -112,7 +114,7 @@ class _Check(Sectioned):
     callback=_joined,
     help="Rules not to run in some files, e.g. 'tests/*:TL1'.",
 )
-@_flag("--preview", text="Run preview rules, too.")
+@_flag("--preview/--no-preview", text="Run preview rules, too.")
 @click.option("--baseline", type=click.Path(path_type=Path), help="A file of findings that are known and not shown.")
 @click.option("--since", metavar="REV", help="Report on lines changed since a git revision only, e.g. origin/main.")
 @click.option("--add-noqa", metavar="[=REASON]", help="Silence what is found with noqa comments.")
@@ -126,6 +128,7 @@ class _Check(Sectioned):
 @click.option("--isolated", is_flag=True, help="Read no settings file, and quote no figures of this machine.")
 @choice_option("--output-format", choices=OUTPUT_FORMATS, envvar="TORCHLINT_OUTPUT_FORMAT", text="How to print.")
 @click.option("-o", "--output-file", type=click.Path(path_type=Path, dir_okay=False), help="Write findings to a file.")
+@choice_option("--color", choices=COLORS, text="Whether to colour; auto: on a terminal.")
 @click.option("--stdin-filename", type=click.Path(path_type=Path), help="The name of what comes on standard input.")
 @choice_option("--fail-level", choices=FAIL_LEVELS, text="The least level that makes the exit code 1.")
 @_flag("-e", "--exit-zero", text="Exit with 0 even if there are findings.")

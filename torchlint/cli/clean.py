@@ -36,12 +36,13 @@ def clean(path: Path, cache_dir: Path | None) -> int:
     # A folder of the user's choice may hold the caches of other projects, and anything else.
     cache = root / FOLDER if cache_dir is None else Path(path_of(os.path.abspath(cache_dir), str(root)))
     kept = cache.is_dir() if cache_dir is None else cache.is_file()
-    if cache.is_symlink() or not kept:
+    link = cache.is_symlink()
+    if not kept and not link:
         write(sys.stdout, f"There is no {cache}\n")
         return OK
     try:
-        shutil.rmtree(cache) if cache.is_dir() else cache.unlink()
+        shutil.rmtree(cache) if cache.is_dir() and not link else cache.unlink()
     except OSError as error:
         raise click.ClickException(f"cannot remove {cache}: {error.strerror or error}") from error
-    write(sys.stdout, f"Removed {cache}\n")
+    write(sys.stdout, f"Removed {'the link ' if link else ''}{cache}\n")
     return OK

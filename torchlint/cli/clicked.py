@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from torchlint.cli import FAILED, INTERRUPTED, OK
+from torchlint.cli import FAILED, OK
 from torchlint.cli.app import application
 from torchlint.cli.output import complain
 from torchlint.cli.terminal import forget
@@ -38,9 +38,8 @@ def clicked(args: list[str]) -> int:
         # Help texts are written by click itself.
         forget(sys.stdout)
         complain(f"error: cannot write the output: {error.strerror}")
-    except click.Abort:
-        complain("interrupted")
-        return INTERRUPTED
+    except click.Abort as error:  # Click's word for an interrupt
+        raise KeyboardInterrupt from error
     else:
         return code if isinstance(code, int) else OK
     return FAILED

@@ -7,18 +7,20 @@ from types import TracebackType
 from typing import Any
 
 from torchlint.cli import FAILED, INTERRUPTED
+from torchlint.cli.ending import Ending
 from torchlint.cli.failure import Failure
 from torchlint.cli.output import complain
 from torchlint.settings.check import SettingsError
 from torchlint.settings.load import described
 
 
-def guarded(args: list[str], given: dict[str, Any] | None, wanted: str) -> int:
+def guarded(args: list[str], given: dict[str, Any] | None, wanted: str, ending: Ending | None) -> int:
     """Run the application; every exception becomes an exit code.
 
-    ``given`` are the parameters of a plain ``torchlint check``, ``wanted`` stands for it in the cache.
+    ``given`` are the parameters of a plain ``torchlint check``, ``wanted`` stands for it in the cache. ``ending`` knows
+    whether this process was asked to end, and answers for what comes of that.
     """
-    crash = _Crash()
+    crash = _Crash(ending)
     with crash:
         return _run(args, given, wanted)
     return FAILED
@@ -47,13 +49,16 @@ def _run(args: list[str], given: dict[str, Any] | None, wanted: str) -> int:
 class _Crash:
     """Reports an exception that nobody expected, with the place in our code where it came from, for a bug report."""
 
+    def __init__(self, ending: Ending | None) -> None:
+        self._ending = ending
+
     def __enter__(self) -> None:
         pass
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        if not isinstance(error, Exception):
+        if not isinstance(error, Exception) or (self._ending is not None and self._ending.status is not None):
             return False
         import traceback
 

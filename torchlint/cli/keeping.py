@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import field
 from importlib.util import find_spec
@@ -16,19 +17,20 @@ from torchlint import __version__
 from torchlint.cache.key import data_folder, make_key
 from torchlint.cache.place import FOLDER
 from torchlint.cache.store import Said, packed_world, path_of, read_rest, read_runs, remove_strays, write
-from torchlint.cache.world import LOOKED_FOR, World, around, content
+from torchlint.cache.world import LOOKED_FOR, World, around, content, stamp
 from torchlint.cli.output import complain
 from torchlint.engine.memory import Memory, key_of
 from torchlint.engine.packages import installed_folders
 from torchlint.late import dataclass
-from torchlint.settings.target import DECLARING
+from torchlint.settings.target import FOLDERS, declaring
+from torchlint.settings.width import NAMING_WIDTH
 
 if TYPE_CHECKING:
     from torchlint.settings.model import Settings
 
 # Packages of ours, and those of others whose release decides what is found or how it is shown.
 _OURS = ("torchlint", "torchlint_rules")
-_OTHERS = ("libcst", "pathspec", "rich")
+_OTHERS = ("libcst", "rich")
 _SUFFIXES = (".py", ".json")
 # Nobody commits a cache.
 _IGNORE = "*\n"
@@ -42,6 +44,8 @@ class Cache:
     key: bytes
     memory: Memory
     tool: Sequence[str]
+    folders: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """What the folders held that may state versions when the cache was opened: to open it changes one of them."""
     told: list[tuple[bytes, bytes]] = field(default_factory=list)
 
     @classmethod
@@ -53,6 +57,9 @@ class Cache:
         """
         key = make_key()
         place = os.path.abspath(folder) if folder is not None else os.path.join(root, FOLDER)
+        if folder is None and os.path.islink(place):
+            # Whoever made the project could have any folder of the user's written to.
+            raise OSError(errno.ELOOP, "it is a symbolic link, which torchlint clean removes", place)
         if not os.path.isdir(place):
             os.makedirs(place)
             with open(os.path.join(place, ".gitignore"), "w", encoding="utf-8") as stream:
@@ -60,7 +67,10 @@ class Cache:
         path = path_of(place, str(root))
         tool = dict(_tool(plugins))
         stands_for = key_of(__version__, sys.version, *sorted(tool.values()))
-        return cls(path, key, Memory.of(stands_for, time.time_ns(), read_rest(path, key)), list(tool))
+        memory = Memory.of(stands_for, time.time_ns(), read_rest(path, key))
+        held = ((entry, stamp(entry, memory.started), content(entry)) for entry in _listed(root))
+        folders = {entry: (mark, digest) for entry, mark, digest in held if digest is not None}
+        return cls(path, key, memory, list(tool), folders)
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -77,7 +87,8 @@ class Cache:
         """
         runs = read_runs(self.path, self.key)
         if wanted and self.memory.seen:
-            world = World.now([*entries, *self.tool, *self.memory.seen], self.memory.started, self.memory.seen)
+            seen = {**self.folders, **self.memory.seen}
+            world = World.now([*entries, *self.tool, *self.memory.seen], self.memory.started, seen)
             if world is not None:
                 runs = [run for run in runs if run.key != wanted]
                 runs.insert(0, Said(wanted, code, self.told, packed_world(world)))
@@ -96,12 +107,20 @@ def entries_of(settings: Settings, read: Iterable[Path], config: Sequence[str], 
     entries += [f"f{path}" for path in paths if os.path.lexists(path)]
     entries += [f"f{os.path.abspath(path)}" for path in read]
     entries += [f"e{os.path.abspath(item)}" for item in config]
-    entries += [f"f{os.path.join(settings.root, name)}" for name in DECLARING]
+    entries += [f"f{path}" for path in declaring(settings.root)]
+    entries += [f"f{os.path.join(settings.root, name)}" for name in NAMING_WIDTH]
+    entries += _listed(settings.root)
     if settings.baseline is not None:
         entries.append(f"f{os.path.abspath(settings.baseline)}")
     if not settings.isolated:
         entries += [f"f{os.path.join(data_folder(), f'bench-{device}.json')}" for device in ("cpu", "cuda")]
     return entries
+
+
+def _listed(root: Path) -> list[str]:
+    """The folders of a project that may hold files which state versions, as entries."""
+    listed = (os.path.join(root, name).rstrip(os.sep) for name in FOLDERS)
+    return [f"d{folder}" for folder in listed if not os.path.isfile(folder)]
 
 
 def warn(error: OSError) -> None:

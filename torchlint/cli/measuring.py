@@ -20,6 +20,7 @@ from torchlint.profile.model import Attribution, Profile
 from torchlint.profile.pace import observed
 from torchlint.profile.read import read
 from torchlint.profile.stream import Progress
+from torchlint.profile.words import NO_STACKS
 from torchlint.report.escape import visible
 from torchlint.settings.model import Settings
 
@@ -85,6 +86,8 @@ class Measuring:
 
     def tell(self, result: Result) -> None:
         """Note with each finding what it costs, and put the costliest first."""
+        if not self.profile.stacks:
+            complain(f"warning: {NO_STACKS}")
         result.findings = measured(Join(self.profile, self.attribution, result.sources).groups(result.findings))
 
 

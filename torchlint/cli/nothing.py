@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 import sys
+from _ast import PyCF_ONLY_AST
 
-from torchlint.cache.place import PROJECT, SETTINGS, common, folders_above, holds, project_root
+from torchlint.cache.place import common, folders_above, is_whole, located, package_of, project_root
 from torchlint.cache.world import LOOKED_FOR, SETTINGS_FILES, SUFFIXES, open_file
 from torchlint.cli.flags import START
 from torchlint.cli.terminal import write_bytes
-from torchlint.settings.defaults import DEFAULT_EXCLUDE
+from torchlint.settings.defaults import DEFAULT_EXCLUDE, MOST_BYTES
 from torchlint.sources.wide import is_wide
 
 TYPE_CHECKING = False
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 # Without it a file is of no interest to any rule of the default set; a test holds the rules to it.
 WORD = b"torch"
 _MOST_FILES = 200
+_PYTHON = ".py"
 _CHANGING_NOTHING = frozenset({"paths", "isolated", "quiet", "silent", "no_cache", "cache_dir", "jobs"})
 
 
@@ -58,7 +60,7 @@ def _files(paths: tuple[str, ...], isolated: bool) -> set[str]:
     root = project_root(common(paths))
     wanted: set[str] = set()
     for path in paths:
-        absolute = os.path.abspath(path)
+        absolute = located(path)
         if os.path.islink(path) or ".." in path.split(os.sep):
             raise _DoubtError
         _refuse_settings(absolute, isolated)
@@ -68,13 +70,28 @@ def _files(paths: tuple[str, ...], isolated: bool) -> set[str]:
         else:
             wanted.add(absolute)
     # Patterns of git can only make the project smaller, and a file that is given is linted whatever they say.
-    project = _below(root, SETTINGS_FILES) if holds(root, (*PROJECT, *SETTINGS)) else _beside(wanted)
+    project = _below(root, SETTINGS_FILES) if is_whole(root) else _around(root, wanted)
     for file in wanted | project:
         with open_file(file) as stream:
-            text = stream.read()
-            if WORD in text or is_wide(text):
+            text = stream.read(MOST_BYTES + 1)
+            if WORD in text or is_wide(text) or (file in wanted and not _is_sound(file, text)):
                 raise _DoubtError
     return wanted
+
+
+def _is_sound(file: str, text: bytes) -> bool:
+    """Whether Python reads the text of a file; what is no plain text of Python is left to the engine."""
+    if len(text) > MOST_BYTES or not file.endswith(_PYTHON) or text.lstrip().startswith(b"{"):
+        return False
+    import warnings
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(text, file, "exec", PyCF_ONLY_AST, dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def _refuse_settings(path: str, isolated: bool) -> None:
@@ -114,10 +131,13 @@ def _below(folder: str, doubtful: Sequence[str]) -> set[str]:
     return found
 
 
-def _beside(files: set[str]) -> set[str]:
-    """The Python files in the folders of these files."""
+def _around(root: str, files: set[str]) -> set[str]:
+    """The Python files in a root, in the folders of these files and in their packages."""
     found: set[str] = set()
-    for folder in {os.path.dirname(file) for file in files}:
+    folders = {os.path.dirname(file) for file in files}
+    for package in {package for folder in folders if (package := package_of(folder)) is not None}:
+        found |= _below(package, LOOKED_FOR)
+    for folder in {root, *folders}:
         with os.scandir(folder) as scan:
             found |= {_plain(entry) for entry in scan if entry.name.endswith(".py") and not entry.is_dir()}
         if len(found) > _MOST_FILES:

@@ -2,22 +2,55 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import stat
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from torchlint.cli.failure import Failure
 from torchlint.cli.terminal import write_bytes
 from torchlint.report.escape import defused, visible
 from torchlint.rule import Cost
 
+if TYPE_CHECKING:
+    from torchlint.report.context import Context
+
 
 def write(stream: TextIO, text: str) -> None:
     """Write text, what the stream has no bytes for as escapes; nothing happens when nobody reads any more."""
     encoding = stream.encoding or "utf-8"
     write_bytes(stream, text.encode(encoding, "backslashreplace"))
+
+
+def write_diff(stream: TextIO, context: Context) -> None:
+    """Write the diff of what was fixed: for a terminal as text, else exactly, as ``patch`` needs it.
+
+    Raises:
+        Failure: a line of it may be a command to a service that reads the stream; that file is left out.
+    """
+    from torchlint.report.diff import obeyed, render
+    from torchlint.report.here import seen_from_here
+
+    context = seen_from_here(context)
+    if context.terminal:
+        write(stream, render(context))
+        return
+    left = () if _is_file(stream) else tuple(obeyed(context))
+    fixed = {name: file for name, file in context.fixed.items() if name not in left}
+    write_bytes(stream, render(dataclasses.replace(context, fixed=fixed)).encode("utf-8", "surrogateescape"))
+    if left:
+        what = "a line of its diff may be a command to a service that reads the output, so it is written to files only"
+        raise Failure(f"{', '.join(left)}: {what}")
+
+
+def _is_file(stream: TextIO) -> bool:
+    try:
+        return stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 def write_file(path: Path, text: str) -> None:

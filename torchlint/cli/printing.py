@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TextIO
 
 from torchlint import __version__
-from torchlint.cli.output import append_file, complain, own_costs, write, write_file
+from torchlint.cli.output import append_file, complain, own_costs, write, write_diff, write_file
 from torchlint.cli.terminal import Look, look_of, write_bytes
 from torchlint.engine.result import Problem, Result
 from torchlint.late import dataclass
-from torchlint.report.context import Context
+from torchlint.report.context import Context, seen
 from torchlint.report.escape import defused, visible
 from torchlint.report.formats import DESCRIBE_RULES, FOR_PEOPLE, renderer
 from torchlint.report.summary import count, summary
@@ -61,7 +61,7 @@ class Printer:
         """
         for problem in result.problems:
             kind = "internal error" if problem.internal else "error"
-            complain(f"{kind}: {problem.path}: {problem.message}")
+            complain(f"{kind}: {named(problem.path, self.settings.root)}: {problem.message}")
             if self.volume is Volume.VERBOSE and problem.trace:
                 write(sys.stderr, problem.trace)
         self._ask_for_reports(result)
@@ -92,7 +92,7 @@ class Printer:
 
     def _remark(self, result: Result) -> None:
         for skipped in result.skipped:
-            complain(f"warning: {skipped.path}: too large to be linted: {skipped.message}")
+            complain(f"warning: {named(skipped.path, self.settings.root)}: too large to be linted: {skipped.message}")
         if result.stale:
             entries = count(len(result.stale), "entry").replace("entrys", "entries")
             complain(f"warning: {entries} of the baseline {_FIT[len(result.stale) == 1]} no longer: torchlint baseline")
@@ -103,10 +103,10 @@ class Printer:
             complain(f"project: {self.settings.root}: {read}")
             complain(f"written for: {_target(self.settings)}")
         if self.settings.show_fixes:
-            write(sys.stderr, defused(_fixes(result)))
+            write(sys.stderr, defused(_fixes(result, self.settings.root)))
 
     def _print(self, result: Result) -> None:
-        look = _FILE if self.settings.output_file else look_of(self.stream)
+        look = _FILE if self.settings.output_file else look_of(self.stream, self.settings.color)
         format_name = self._format(look)
         context = self._context(result, look)
         if format_name == "full" and not self.settings.isolated:
@@ -115,6 +115,10 @@ class Printer:
             from torchlint.engine.rules import load_rules
 
             context = dataclasses.replace(context, rules={rule.code: rule for rule in load_rules(result.plugins)})
+        if format_name == "diff" and not self.settings.output_file:
+            self._sum_up(format_name, context)
+            write_diff(self.stream, context)
+            return
         text = renderer(format_name)(context)
         if format_name in FOR_PEOPLE and not look.terminal:
             text = defused(text)
@@ -126,6 +130,9 @@ class Printer:
             write(self.stream, text)
         if format_name == "github":
             _append_step_summary(context)
+        self._sum_up(format_name, context)
+
+    def _sum_up(self, format_name: str, context: Context) -> None:
         if format_name not in _WITHOUT_SUMMARY and self.volume >= Volume.NORMAL and (line := summary(context)):
             write(sys.stderr, f"{line}\n")
 
@@ -142,6 +149,7 @@ class Printer:
             unsafe_fixes=self.settings.unsafe_fixes,
             accept=self.settings.accept,
             partial=self.settings.baseline is not None or self.settings.since is not None,
+            narrowed=bool(self.settings.select or self.settings.ignore or self.settings.extend_ignore),
             diff=self.settings.diff,
             color=look.color,
             terminal=look.terminal,
@@ -150,6 +158,8 @@ class Printer:
             quiet=self.volume < Volume.NORMAL,
             fail_level=self.settings.fail_level,
             version=__version__,
+            here=Path.cwd(),
+            cuts=look.terminal,
             repository=_repository(self.settings.root),
         )
 
@@ -176,11 +186,17 @@ def _append_step_summary(context: Context) -> None:
         append_file(Path(path), renderer("markdown")(context))
 
 
-def _fixes(result: Result) -> str:
+def named(name: str, root: Path) -> str:
+    """A file of the project as the user names it from the working folder; what is none, as it was given."""
+    path = root / name
+    return seen(path, Path.cwd()) if name != "-" and os.path.lexists(path) else name
+
+
+def _fixes(result: Result, root: Path) -> str:
     """What was fixed, file by file and rule by rule."""
     lines = []
     for name, file in sorted(result.fixed.items()):
-        lines.append(f"{visible(name)}:")
+        lines.append(f"{visible(named(name, root))}:")
         counts = Counter((finding.code, finding.name) for finding in file.applied)
         lines += [f"  {number} x {code} {rule}" for (code, rule), number in sorted(counts.items())]
     return "".join(f"{line}\n" for line in lines)

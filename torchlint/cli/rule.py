@@ -34,15 +34,18 @@ def rule(code: str | None, all_rules: bool, output_format: str) -> int:
     """
     if all_rules == (code is not None):
         raise click.UsageError("give the code or name of one rule, or --all")
-    from torchlint.engine.rules import figures
+    from torchlint.engine.figures import Shipped, shipped
     from torchlint.report.explain import as_json, as_markdown, as_text, explain
 
     rules = rules_here()
     chosen = rules if code is None else (_find(code, rules),)
-    shipped = figures(plugins_here())
+    known = shipped(plugins_here())
     # What this user measured is for people: the same input gives programs the same bytes everywhere.
     mine = own_costs() if output_format == "text" else {}
-    explanations = [explain(each, (*shipped.get(each.code, ()), *mine.get(each.code, ()))) for each in chosen]
+    explanations = []
+    for each in chosen:
+        figures = known.get(each.code, Shipped())
+        explanations.append(explain(each, (*figures.costs, *mine.get(each.code, ())), figures.counts))
     look = look_of(sys.stdout)
     if output_format == "json":
         text = as_json(explanations, single=code is not None)

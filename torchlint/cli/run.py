@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from torchlint.cli import FAILED, FOUND, OK
 from torchlint.cli.failure import Failure
 from torchlint.cli.output import complain, write
-from torchlint.cli.printing import Printer, Volume
+from torchlint.cli.printing import Printer, Volume, named
 from torchlint.cli.progress import waiting
 from torchlint.cli.terminal import look_of, write_bytes
 from torchlint.engine.result import NoCodeError, Result, UnusableError
@@ -20,6 +20,7 @@ from torchlint.late import dataclass
 from torchlint.report.escape import defused, visible
 from torchlint.rule import Level
 from torchlint.settings.model import Settings
+from torchlint.settings.root import located
 from torchlint.sources.globs import Globs
 
 if TYPE_CHECKING:
@@ -166,8 +167,9 @@ class Run:
 
         result = linted_files(self.paths, self.settings, self.own)
         for problem in result.problems:
-            complain(f"error: {problem.path}: {problem.message}")
-        write(sys.stdout, defused("".join(f"{visible(name)}\n" for name in result.names)))
+            complain(f"error: {named(problem.path, self.settings.root)}: {problem.message}")
+        names = (named(name, self.settings.root) for name in result.names)
+        write(sys.stdout, defused("".join(f"{visible(name)}\n" for name in names)))
         self.warn_of_nothing(result)
         return FAILED if result.problems else OK
 
@@ -203,15 +205,17 @@ def describe_hotness(path: Path, cell: int | None, row: int, paths: Sequence[Pat
         Failure: there is no code on that line.
     """
     from torchlint.engine.run import explain_hot
+    from torchlint.report.here import why_from_here
     from torchlint.report.hotness import render
 
-    look = look_of(sys.stdout)
-    name = f"{_name(path, settings.root)}:{f'cell {cell}:' if cell else ''}{row}"
+    look = look_of(sys.stdout, settings.color)
+    name = f"{named(_name(path, settings.root), settings.root)}:{f'cell {cell}:' if cell else ''}{row}"
     try:
         with waiting("torchlint: reading the project"):
             why = explain_hot(path, row, settings, paths=paths, cell=cell)
     except NoCodeError as error:
         raise Failure(f"--explain-hot: {error}") from error
+    why = why_from_here(why, lambda each: named(each, settings.root))
     text = render(name, why, color=look.color, unicode=look.unicode, width=look.width)
     write(sys.stdout, text if look.terminal else defused(text))
     return OK
@@ -238,5 +242,4 @@ def _name(path: Path | None, root: Path) -> str:
     """The name of a file in findings: relative to the root where it lies below it."""
     if path is None:
         return "-"
-    absolute = Path(os.path.abspath(path))
-    return Path(os.path.relpath(absolute, root)).as_posix()
+    return Path(os.path.relpath(located(path), root)).as_posix()

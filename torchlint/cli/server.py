@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from contextlib import redirect_stdout
 from importlib import import_module
@@ -10,7 +11,7 @@ from importlib import import_module
 import click
 
 from torchlint import __version__
-from torchlint.cli import OK
+from torchlint.cli import FOUND, OK
 
 
 @click.command(short_help="Run the language server for editors.")
@@ -29,12 +30,15 @@ def server() -> int:
         raise click.ClickException(
             f"torchlint server speaks to editors and needs pygls ({error}): pip install 'torchlint[server]'"
         ) from error
-    from torchlint.server.serve import serve
+    from torchlint.server.serve import ProtocolError, serve
 
     if sys.stdin is None:
         raise click.ClickException("standard input is closed")
     gc.enable()  # it runs as long as the editor does
-    stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
-    with redirect_stdout(sys.stderr):  # whatever a rule prints is no part of the protocol
-        serve(stdin, stdout, __version__)
-    return OK
+    try:
+        # The server closes its stream at the end; whatever a rule prints is no part of the protocol.
+        with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as stdout, redirect_stdout(sys.stderr):
+            in_order = serve(sys.stdin.buffer, stdout, __version__)
+    except ProtocolError as error:
+        raise click.ClickException(f"standard input: {error}") from error
+    return OK if in_order else FOUND

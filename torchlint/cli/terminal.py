@@ -30,11 +30,15 @@ class Look:
         self.width = width
 
 
-def look_of(stream: TextIO) -> Look:
-    """Judge a stream; ``NO_COLOR`` takes colours away, ``FORCE_COLOR`` brings them where there is no terminal."""
+def look_of(stream: TextIO, wanted: str = "auto") -> Look:
+    """Judge a stream; ``NO_COLOR`` takes colours away, ``FORCE_COLOR`` brings them where there is no terminal.
+
+    Colours that are ``wanted`` ``always`` or ``never`` are not judged.
+    """
     terminal = stream.isatty()
     forced = os.environ.get("FORCE_COLOR", "") not in ("", "0")
     color = not os.environ.get("NO_COLOR") and (forced or (terminal and os.environ.get("TERM") != "dumb"))
+    color = color if wanted == "auto" else wanted == "always"
     return Look(terminal, color, _draws(stream.encoding), min(max(_columns(), _NARROWEST), _WIDEST))
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shlex
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,18 +16,18 @@ import click
 from torchlint.cli import FAILED, FOUND, OK
 from torchlint.cli.check import check, expanded
 from torchlint.cli.checking import settings_of, start_of
+from torchlint.cli.ending import SIGNALS
 from torchlint.cli.failure import Failure
 from torchlint.cli.help import Sectioned
-from torchlint.cli.output import complain, write
+from torchlint.cli.output import complain, write, write_diff
 from torchlint.cli.progress import waiting
 from torchlint.cli.terminal import look_of, write_bytes
 from torchlint.engine.result import UnusableError
-from torchlint.report.escape import defused, visible
+from torchlint.report.escape import defused, defused_json, visible
 from torchlint.settings.load import Nested
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
-    from types import FrameType
 
     from torchlint.engine.fixing import FixOutcome
     from torchlint.engine.result import Result
@@ -49,7 +49,27 @@ class _Verify(Sectioned):
         """Take what follows ``--`` as the command to run, whatever it looks like."""
         end = args.index("--") if "--" in args else len(args)
         ctx.meta[_COMMAND] = tuple(args[end + 1 :])
-        return super().parse_args(ctx, [word for arg in args[:end] for word in expanded(arg)])
+        try:
+            left = super().parse_args(ctx, [word for arg in args[:end] for word in expanded(arg)])
+        except click.UsageError:
+            if end == len(args):
+                self._ask_for_dashes(ctx, args)
+            raise
+        if end == len(args) and not ctx.resilient_parsing:
+            self._ask_for_dashes(ctx, args)
+        return left
+
+    def _ask_for_dashes(self, ctx: click.Context, args: list[str]) -> None:
+        """Say where the ``--`` is missing, if a command is there that begins with a word that is no path."""
+        options = {name: param for param in self.get_params(ctx) for name in param.opts}
+        words = iter(enumerate(args))
+        for number, word in words:
+            option = options.get(word)
+            if isinstance(option, click.Option) and not option.is_flag:
+                next(words, None)
+            elif not word.startswith(("-", "@")) and not os.path.lexists(word):
+                whole = shlex.join(("torchlint", "verify", *args[:number], "--", *args[number:]))
+                raise click.UsageError(f"there is no -- before the command, as in: {whole}", ctx)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         """Show the command in the usage."""
@@ -89,8 +109,9 @@ _COMMAND = "torchlint.command"
 @click.option("--show-output", is_flag=True, help="Show what the command prints after each run, on standard error.")
 @click.option(
     "--metric",
-    metavar="REGEX|time",
-    help="Measure the number in the first group, e.g. 'fps: ([0-9.]+)', or the time of a run.",
+    metavar="REGEX|time|count:EVENT",
+    help="Measure the number in the first group, e.g. 'fps: ([0-9.]+)', or the time of a run; or count waits, "
+    "launches, copies or bytes on the counted device, and keep only fixes that spare some.",
 )
 @click.option("--metric-lower", is_flag=True, help="Less is better, for --metric.")
 @click.option(
@@ -128,6 +149,7 @@ def verify(
       torchlint verify src --accept rounding -- python -m pytest tests
       torchlint verify --unsafe-fixes --timeout 600 -- python train.py
       torchlint verify --metric 'fps: ([0-9.]+)' -- python train.py --steps 2000
+      torchlint verify --metric count:waits -- python train.py --steps 200
       torchlint verify --diff -- sh -c 'python train.py | grep -q solved'
 
     The exit code is 0 when all fixes are kept, or there are none; 1 when some
@@ -147,9 +169,8 @@ def verify(
     try:
         plan = _plan(words, given)
         run = Run.prepare(tuple(map(Path, paths)) or (Path(),), settings, {}, Nested(settings, overrides, config))
-        with _terminable():
-            verified, outcome = _tried(run, plan, listener)
-            result = _written(run, outcome)
+        verified, outcome = _tried(run, plan, listener)
+        result = _written(run, outcome)
     except UnusableError as error:
         raise Failure(str(error)) from error
     if not result.files and not result.problems:
@@ -206,25 +227,10 @@ def _indented(output: str) -> str:
     return "".join(f"  | {visible(line, keep=chr(9))}\n" for line in output.split("\n"))
 
 
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """Let a request to end do what Ctrl-C does: end the command, remove the copy, leave the project as it is."""
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = {name: signal.signal(getattr(signal, name), interrupt) for name in names}
-    try:
-        yield
-    finally:
-        for name, handler in before.items():
-            signal.signal(getattr(signal, name), handler)
-
-
 def _written(run: Run, outcome: FixOutcome) -> Result:
     """Write the kept fixes, all or, where the run is ended before, none of them."""
-    handlers = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = [getattr(signal, name) for name in SIGNALS if hasattr(signal, name)]
+    handlers = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
     try:
         return run.written(outcome)
     finally:
@@ -265,11 +271,11 @@ def _show(verified: Verified, result: Result, run: Run, metric: str, *, as_json:
     if as_json:
         plain = dataclasses.replace(context, color=False, terminal=False)
         told = json_of(verified, run.settings.root, written, result.problems, render(plain))
-        write_bytes(sys.stdout, told.encode())
+        write_bytes(sys.stdout, defused_json(told).encode())
         return
-    if diff:
-        write_bytes(sys.stdout, render(context).encode("utf-8", "surrogateescape"))
     stream = sys.stderr if diff else sys.stdout
     look = look_of(stream)
     text = as_text(verified, metric, len(written), color=look.color, unicode=look.unicode, width=look.width)
     write(stream, text if look.terminal else defused(text))
+    if diff:
+        write_diff(sys.stdout, context)

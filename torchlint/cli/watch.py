@@ -15,7 +15,8 @@ from torchlint.cli.printing import Volume
 from torchlint.settings.check import SettingsError
 from torchlint.settings.load import described
 from torchlint.settings.model import Settings
-from torchlint.settings.target import DECLARING
+from torchlint.settings.target import declaring
+from torchlint.settings.width import NAMING_WIDTH
 from torchlint.sources.walk import python_files
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def _state(settings: Settings) -> State:
     files = python_files(settings.root, settings)
     folders = {settings.root, *(file.parent for file in files)}
     steering = [folder / name for folder in folders for name in _STEERING]
-    steering += [settings.root / name for name in DECLARING]
+    steering += [*declaring(settings.root), *(settings.root / name for name in NAMING_WIDTH)]
     named = [path for path in (settings.file, settings.baseline) if path is not None]
     return {str(path): state for path in (*files, *steering, *named) if (state := _of_file(path))}
 

@@ -6,16 +6,19 @@ import ast
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
+from pathlib import Path
 
 from torchlint.engine.limits import too_long_to_parse, too_much
 from torchlint.facts.autograd.attention import Attention
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.autograd.averages import Averages
 from torchlint.facts.autograd.backward import Backwards
+from torchlint.facts.autograd.beside import Beside
 from torchlint.facts.autograd.makers import Makers
 from torchlint.facts.autograd.members import Members
 from torchlint.facts.autograd.networks import Networks
 from torchlint.facts.autograd.switching import Switching
+from torchlint.facts.autograd.ties import Ties
 from torchlint.facts.code.collect import collect
 from torchlint.facts.code.graph import CallGraph, call_graph
 from torchlint.facts.code.idle import Idle
@@ -45,6 +48,7 @@ from torchlint.facts.loops.regrowth import Regrowth
 from torchlint.facts.loops.rows import Rows
 from torchlint.facts.loops.waiting import Waiting
 from torchlint.facts.state.constant import Constants
+from torchlint.facts.state.contracts import Contracts
 from torchlint.facts.state.effects import Sides
 from torchlint.facts.state.enumerating import Enumerating
 from torchlint.facts.state.escape import Escapes
@@ -52,7 +56,9 @@ from torchlint.facts.state.hoards import Hoards
 from torchlint.facts.state.narrowing import Narrowing
 from torchlint.facts.state.provenance import Provenance
 from torchlint.facts.state.queues import Queues
+from torchlint.facts.state.sealed import Sealed
 from torchlint.facts.state.sequel import Sequel
+from torchlint.facts.values.devices import Devices
 from torchlint.facts.values.host_only import HostOnly
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -61,6 +67,10 @@ from torchlint.settings.model import Settings
 from torchlint.sources.lines import LineTable
 from torchlint.sources.suppress import marks
 from torchlint.sources.text import Source
+
+# Of a file that is too large to be read: how much is parsed, and how errors begin that no rest could mend.
+_BEGINNING = 256_000
+_LIMIT = "too many "
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +94,13 @@ class Analysis:
     heat: Heat
     constants: Constants
     escapes: Escapes
+    sealed: Sealed
     flow: Flow
     readers: Readers
     networks: Networks
     autograd: Autograd
     members: Members
+    beside: Beside
     switching: Switching
     backwards: Backwards
     provenance: Provenance
@@ -100,6 +112,7 @@ class Analysis:
     hoards: Hoards
     waiting: Waiting
     indexing: Indexing
+    devices: Devices
     host_only: HostOnly
     switches: Switches
     importing: Importing
@@ -112,6 +125,7 @@ class Analysis:
     pacing: Pacing
     attention: Attention
     makers: Makers
+    contracts: Contracts
     compiling: Compiling
     clocks: Clocks
     again: Again
@@ -120,7 +134,6 @@ class Analysis:
     filling: Filling
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
-    _cuda: dict[frozenset[str], bool] = field(default_factory=dict)
     _named: dict[str, list[tuple[FileFacts, ast.Call]]] = field(default_factory=dict)
 
     def table(self, facts: FileFacts) -> LineTable:
@@ -136,10 +149,7 @@ class Analysis:
             return self.settings.device == "cuda"
         if self.host_only.is_host_only(facts.scope_of(node).function):
             return False
-        group = self.groups[facts.path]
-        if group not in self._cuda:
-            self._cuda[group] = any(_speaks_of_devices(self.project.files[path]) for path in group)
-        return self._cuda[group]
+        return self.devices.may_leave(facts)
 
     def calls_of(self, name: str) -> Sequence[Sequence[Value]]:
         """The values of the positional arguments of every call of a qualified name in the project."""
@@ -178,12 +188,6 @@ class Analysis:
                     yield from ((facts, call) for call in scope.calls)
 
 
-def _speaks_of_devices(facts: FileFacts) -> bool:
-    """Whether a file mentions an accelerator, or moves anything to a device at all."""
-    text = facts.source.utf8
-    return any(word in text for word in (b"cuda", b"mps", b"xpu", b"device", b"dvc", b"accelerat", b"lightning"))
-
-
 def parse(sources: Mapping[str, Source]) -> tuple[list[FileFacts], dict[str, Unparsed]]:
     """Parse files and gather the facts of each; files that do not parse, or are too large, are reported by name.
 
@@ -200,22 +204,47 @@ def parse(sources: Mapping[str, Source]) -> tuple[list[FileFacts], dict[str, Unp
     return files, broken
 
 
-def _read(source: Source, name: str) -> FileFacts | Unparsed | None:
-    """The facts of one file, ``None`` of a test."""
-    reason = too_long_to_parse(source.utf8)
-    if reason:
-        return Unparsed(reason, too_much=True)
+def tree_of(text: str) -> ast.Module | Unparsed:
+    """The syntax tree of a text, or why Python cannot read it."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             # Not the bytes: in those Python would obey a declaration of another encoding.
-            tree = ast.parse(source.text)
+            return ast.parse(text)
     except SyntaxError as error:
         return Unparsed(error.msg or "invalid syntax", error.lineno or 1, error.offset or 1)
     except ValueError as error:
         return Unparsed(f"cannot be parsed: {error}")
     except (RecursionError, MemoryError):
         return Unparsed("cannot be parsed: its code is nested too deeply for Python")
+
+
+def begins_too_deep(path: Path) -> Unparsed | None:
+    """What Python says of a file whose first part is nested more deeply than it reads, whatever follows.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    with path.open("rb") as stream:
+        begun = tree_of(stream.read(_BEGINNING).decode("latin-1"))
+    return begun if isinstance(begun, Unparsed) and begun.message.startswith(_LIMIT) else None
+
+
+def is_sound(source: Source) -> bool:
+    """Whether Python can read a text, or would take too long to say."""
+    if too_long_to_parse(source.utf8):
+        return True
+    return isinstance(tree_of(source.text), ast.Module) and not (source.notebook and any(source.notebook.faults()))
+
+
+def _read(source: Source, name: str) -> FileFacts | Unparsed | None:
+    """The facts of one file, ``None`` of a test."""
+    reason = too_long_to_parse(source.utf8)
+    if reason:
+        return Unparsed(reason, too_much=True)
+    tree = tree_of(source.text)
+    if isinstance(tree, Unparsed):
+        return tree
     if is_test(name):
         return None
     module, package = module_name(name)
@@ -227,7 +256,7 @@ def _read(source: Source, name: str) -> FileFacts | Unparsed | None:
     return facts
 
 
-def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
+def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:  # long: one line per fact
     """Link the facts of all files."""
     project = link(files)
     graph, values = call_graph(project)
@@ -249,17 +278,20 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         heat=found,
         constants=Constants(project, graph, values),
         escapes=Escapes(project, graph, values),
+        sealed=Sealed(project, graph, values, parts=networks.parts),
         flow=flow,
         readers=Readers(graph),
         networks=networks,
         autograd=autograd,
         members=Members(project),
+        beside=Beside(project, graph, networks.parts),
         backwards=Backwards(project, graph, values, flow, autograd),
         switching=Switching(project, graph, networks),
         provenance=Provenance(project, values, found),
         sequel=Sequel(project, graph),
         loops=loops,
         growth=Growth(project, graph, flow),
+        devices=Devices(project, graph, values),
         host_only=HostOnly(project, graph, values),
         switches=switches,
         clocks=Clocks(autograd, switches),
@@ -275,8 +307,9 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:
         pacing=Pacing(project, graph, values, autograd),
         attention=Attention(project, values),
         batching=Batching(project, values, sides),
-        averages=Averages(project, values, networks.tracer),
+        averages=Averages(project, values, networks.tracer, Ties(project, values)),
         makers=Makers(project, graph, values),
+        contracts=Contracts(project, graph, values),
         regrowth=Regrowth(loops),
         queues=Queues(values, graph),
         hoards=Hoards(values, graph, found),

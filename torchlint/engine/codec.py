@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from torchlint.rule import Change, Cost, Edit, Finding, Frequency, Hop, Hotness, Level, PlainFix, Position
+from torchlint.rule import (
+    Change,
+    Cost,
+    Counted,
+    Counts,
+    Edit,
+    Finding,
+    Frequency,
+    Hop,
+    Hotness,
+    Level,
+    PlainFix,
+    Position,
+)
 
 _Item = TypeVar("_Item")
 Row = list[object]
@@ -21,8 +34,12 @@ def to_row(finding: Finding) -> Row:
         finding.level.value,
         finding.path,
         [finding.start.row, finding.start.column, finding.end.row, finding.end.column, *finding.rows],
-        [int(finding.hot.frequency), *([hop.path, hop.row, hop.name] for hop in finding.hot.path)],
-        None if cost is None else [cost.saves_us, cost.ratio, cost.low, cost.high, cost.size, cost.device, cost.source],
+        [
+            int(finding.hot.frequency),
+            finding.hot.when,
+            *([hop.path, hop.row, hop.name, *hop.at] for hop in finding.hot.path),
+        ],
+        None if cost is None else _row_of(cost),
         None
         if fix is None
         else [
@@ -35,7 +52,20 @@ def to_row(finding: Finding) -> Row:
         ],
         finding.cuda_only,
         finding.fingerprint,
+        list(finding.figures),
+        None if finding.events is None else _counted_row(finding.events),
     ]
+
+
+def _row_of(cost: Cost) -> Row:
+    numbers = [cost.saves_us, cost.ratio, cost.low, cost.high, cost.most_us]
+    return [*numbers, cost.size, cost.device, cost.source, cost.example, cost.unit, cost.most_size, cost.open]
+
+
+def _counted_row(events: Counted) -> Row:
+    one, other = events.before, events.after
+    numbers = [each for side in (one, other) for each in (side.waits, side.launches, side.copies, side.bytes)]
+    return [*numbers, events.runs, events.size, events.example, events.unit]
 
 
 def from_row(row: object) -> Finding:
@@ -44,9 +74,9 @@ def from_row(row: object) -> Finding:
     Raises:
         ValueError: the row is none of a finding.
     """
-    code, name, message, level, path, place, hot, cost, fix, cuda_only, fingerprint = _parts(row, 11)
+    code, name, message, level, path, place, hot, cost, fix, cuda_only, fingerprint, figures, events = _parts(row, 13)
     top, left, bottom, right, first, last = (_whole(number) for number in _parts(place, 6))
-    frequency, *hops = _list(hot)
+    frequency, when, *hops = _list(hot)
     return Finding(
         code=_text(code),
         name=_text(name),
@@ -56,22 +86,33 @@ def from_row(row: object) -> Finding:
         start=Position(top, left),
         end=Position(bottom, right),
         rows=(first, last),
-        hot=Hotness(Frequency(_whole(frequency)), tuple(map(_hop, hops))),
+        hot=Hotness(Frequency(_whole(frequency)), tuple(map(_hop, hops)), _text(when)),
         cost=None if cost is None else _cost(cost),
         fix=None if fix is None else _fix(fix),
         cuda_only=_flag(cuda_only),
         fingerprint=_text(fingerprint),
+        figures=tuple(map(_text, _list(figures))),
+        events=None if events is None else _counted(events),
     )
 
 
 def _hop(row: object) -> Hop:
-    path, number, name = _parts(row, 3)
-    return Hop(_text(path), _whole(number), _text(name))
+    path, number, name, *at = _parts(row, 5)
+    return Hop(_text(path), _whole(number), _text(name), (_whole(at[0]), _whole(at[1])))
 
 
 def _cost(row: object) -> Cost:
-    saves, ratio, low, high, size, device, source = _parts(row, 7)
-    return Cost(_number(saves), _number(ratio), _number(low), _number(high), _text(size), _text(device), _text(source))
+    parts = _parts(row, 12)
+    saves, ratio, low, high, most = map(_number, parts[:5])
+    size, device, source, example, unit, largest = map(_text, parts[5:11])
+    return Cost(saves, ratio, low, high, size, device, source, example, unit, most, largest, _flag(parts[11]))
+
+
+def _counted(row: object) -> Counted:
+    parts = _parts(row, 12)
+    numbers = [_whole(number) for number in parts[:9]]
+    size, example, unit = map(_text, parts[9:])
+    return Counted(Counts(*numbers[:4]), Counts(*numbers[4:8]), size, example, numbers[8], unit)
 
 
 def _fix(row: object) -> PlainFix:

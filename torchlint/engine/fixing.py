@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from torchlint.engine.fix_checks import BrokenFixError, Reading, check, read, without_unused_imports
 from torchlint.engine.lineage import Lineage, Origin
 from torchlint.engine.mishap import kept_going, mishap
+from torchlint.engine.neighbours import joined
 from torchlint.engine.result import Problem
 from torchlint.late import dataclass
 from torchlint.rule import Edit, Finding, PlainFix
@@ -190,12 +191,14 @@ class _Attempt:
             raise BrokenFixError(f"its edits do not fit the text: {error}") from error
         removed = [each.fix.removes for each in chosen if each.fix.removes]
         reading = check(self.before, after, removed)
-        final, removals = without_unused_imports(self.before, after, reading, self.importers, removed)
-        return _File(final, _lineage(self.file, edits, after, removals))
+        together, joins = joined(self.before, after, reading, removed)
+        reading = check(self.before, together, removed) if joins else reading
+        final, removals = without_unused_imports(self.before, together, reading, self.importers, removed)
+        return _File(final, _lineage(self.file, edits, after, [*joins, *removals]))
 
 
 def _lineage(file: _File, edits: Sequence[tuple[Edit, str]], after: Source, removals: Sequence[Edit]) -> Lineage:
-    """Where the text comes from that edits made ``after``, and then the removal of imports one by one."""
+    """Where the text comes from that edits made ``after``, and then more of them, one after the other."""
     lineage = file.lineage.after(file.source, edits)
     for removal in removals:
         lineage = lineage.after(after, [(removal, "")])

@@ -6,6 +6,7 @@ import ast
 import sys
 from collections.abc import Iterable, Sequence
 
+from torchlint.engine.dropping import dropped
 from torchlint.engine.place import place_of
 from torchlint.engine.rows import Rows
 from torchlint.engine.wrapping import wrapped
@@ -25,10 +26,21 @@ def with_lines(facts: FileFacts, table: LineTable, node: ast.AST, fix: Fix, edit
     lines = _module_lines(facts, table, fix.imports, fix.definitions)
     setup = _setup_lines(facts, table, place, fix.setup) if fix.setup else []
     decorators = _decorator_lines(facts, table, place, fix.decorators) if fix.decorators else []
-    body = wrapped(facts, table, node, fix.within, edits) if fix.within else list(edits)
+    body = _body(facts, table, node, fix, edits)
     if setup is None or decorators is None or body is None:
         return None
     return _merged(facts, [*lines, *setup, *decorators, *body])
+
+
+def _body(facts: FileFacts, table: LineTable, node: ast.AST, fix: Fix, edits: Sequence[Edit]) -> Sequence[Edit] | None:
+    """The edits of the statement itself."""
+    if fix.within:
+        return wrapped(facts, table, node, f"with {fix.within}", edits)
+    if fix.under:
+        return wrapped(facts, table, node, f"if {fix.under}", ()) or edits
+    if fix.drops:
+        return dropped(facts, table, node) or edits
+    return edits
 
 
 def _module_lines(facts: FileFacts, table: LineTable, imports: Sequence[str], definitions: Sequence[str]) -> list[Edit]:

@@ -50,7 +50,7 @@ class Known:
             found = [finding for finding in found if Entry.of(finding) not in self.entries]
         if not found or self.since is None:
             return found
-        from torchlint.sources.since import GitError
+        from torchlint.sources.git import GitError
 
         try:
             changed = self.since.changed(source)
@@ -83,7 +83,8 @@ def _entries(file: Path) -> frozenset[Entry]:
 
 
 def _since(revision: str, folder: Path) -> Since:
-    from torchlint.sources.since import GitError, Since
+    from torchlint.sources.git import GitError
+    from torchlint.sources.since import Since
 
     try:
         return Since(revision, folder)

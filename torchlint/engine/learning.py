@@ -36,6 +36,11 @@ class Learning(Place):
         twin = self._expr(node)
         return self.analysis.autograd.has_graph(self.facts, twin, trained=trained) if twin is not None else None
 
+    def is_leaf(self, node: cst.CSTNode) -> bool:
+        """Whether a tensor asks for gradients itself and has no graph behind it."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.autograd.graphs.is_leaf(self.facts, twin)
+
     def run(self, node: cst.CSTNode) -> Run | None:
         """What a call does that runs a network."""
         twin = self._expr(node)
@@ -63,6 +68,11 @@ class Learning(Place):
         twin = self._expr(node)
         return self.analysis.makers.of(self.facts, twin) if twin is not None else ""
 
+    def contract(self, test: cst.CSTNode, *, finite: bool) -> bool:
+        """Whether a test that raises is a contract on what comes from outside."""
+        twin = self._expr(test)
+        return twin is not None and self.analysis.contracts.of(self.facts, twin, finite=finite)
+
     def is_loss(self, node: cst.CSTNode) -> bool:
         """Whether backward() is called on what an expression stands for."""
         twin = self._expr(node)
@@ -72,6 +82,11 @@ class Learning(Place):
         """Whether backward() runs through what an expression is made of."""
         twin = self._expr(node)
         return twin is not None and self.analysis.growth.backpropagated(self.facts, twin)
+
+    def beside_module(self, node: cst.CSTNode) -> bool:
+        """Whether a tensor lives where the module lives whose method it is in."""
+        twin = self._expr(node)
+        return twin is not None and self.analysis.beside.of(self.facts, twin)
 
     def of_parameter(self, node: cst.CSTNode) -> bool:
         """Whether an expression is a parameter of its function."""

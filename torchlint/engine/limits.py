@@ -10,8 +10,8 @@ import ast
 from pathlib import Path
 
 from torchlint.facts.code.model import FileFacts
+from torchlint.settings.defaults import MOST_BYTES
 
-MOST_BYTES = 2_000_000
 MOST_NOTEBOOK_BYTES = 100_000_000
 MOST_ROWS = 30_000
 MOST_NODES = 100_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torchlint.engine.analysis import Analysis, analyse
-from torchlint.engine.mishap import kept_going, mishap
+from torchlint.engine.mishap import kept_going, mishaps
 from torchlint.engine.result import Problem
 from torchlint.facts.code.model import FileFacts
 from torchlint.settings.model import Settings
@@ -17,9 +17,7 @@ def linked(files: Sequence[FileFacts], settings: Settings) -> tuple[Analysis, li
     with kept_going(errors.append):
         return analyse(files, settings), []
     if len(files) < 2:
-        names = [facts.path for facts in files]
-        problems = [mishap(name, "following its code", error) for name in names for error in errors]
-        return analyse((), settings), problems
+        return analyse((), settings), _problems(files, errors)
     middle = len(files) // 2
     (one, wrong), (other, too) = linked(files[:middle], settings), linked(files[middle:], settings)
     halves = [list(analysis.project.files.values()) for analysis in (one, other)]
@@ -28,5 +26,9 @@ def linked(files: Sequence[FileFacts], settings: Settings) -> tuple[Analysis, li
         return both, [*wrong, *too, *more]
     # Each half is fine, and both together are not: the smaller one is given up.
     halves.sort(key=len)
-    problems = [mishap(facts.path, "following its code", error) for facts in halves[0] for error in errors]
-    return linked(halves[1], settings)[0], problems
+    return linked(halves[1], settings)[0], _problems(halves[0], errors)
+
+
+def _problems(files: Sequence[FileFacts], errors: Sequence[Exception]) -> list[Problem]:
+    names = [facts.path for facts in files]
+    return [problem for error in errors for problem in mishaps(names, "following its code", error)]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from torchlint.cache.digest import fingerprint
 from torchlint.cst import load
 from torchlint.engine.analysis import Analysis
+from torchlint.engine.figures import Figures
 from torchlint.engine.insertion import with_lines
 from torchlint.engine.mishap import kept_going, mishap
 from torchlint.engine.result import Problem
@@ -17,8 +18,8 @@ from torchlint.engine.sites import Triggers
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.tree import children
 from torchlint.late import dataclass
-from torchlint.rule import Cost, Edit, Finding, Fix, PlainFix, Report, Rule
-from torchlint.rule.versions import Target
+from torchlint.rule import Edit, Finding, Fix, PlainFix, Report, Rule
+from torchlint.rule.versions import Target, Version
 from torchlint.sources.text import Source
 
 if TYPE_CHECKING:
@@ -29,15 +30,17 @@ if TYPE_CHECKING:
 class Linter:
     """The selected rules, ready to look at files; ``known`` are all rules, selected or not.
 
-    ``target`` is what the files are written for: what does not hold for it is not said.
+    ``target`` is what the files are written for: what does not hold for it is not said. ``width`` is how long their
+    rows may be, where the project says it.
     """
 
     rules: Sequence[Rule]
-    costs: dict[tuple[str, str], Cost] = field(default_factory=dict)
+    figures: Figures = field(default_factory=Figures)
     known: Sequence[type[Rule]] = ()
     problems: list[Problem] = field(default_factory=list)
     unpaired: int = 0
     target: Target = field(default_factory=Target)
+    width: int | None = None
     _triggers: Triggers = field(init=False)
     _stronger: dict[str, frozenset[str]] = field(init=False)
 
@@ -111,6 +114,7 @@ class Linter:
 
         table = site.analysis.table(site.facts)
         start, end = span(report.node, site.pairs, site.facts.source, table)
+        figures = (report.figure,) if isinstance(report.figure, str) else report.figure
         finding = Finding(
             code=rule.code,
             name=rule.name,
@@ -121,15 +125,20 @@ class Linter:
             end=table.position(end),
             rows=_rows(site),
             hot=site.hot,
-            cost=self.costs.get((rule.code, report.figure)),
-            fix=self._fix(report.fix, site),
+            cost=self.figures.cost(rule.code, figures),
+            events=self.figures.events(rule.code, figures) if site.may_use_cuda() else None,
+            figures=figures,
+            fix=self._fix(report.fix, site, report.torch or rule.torch),
             cuda_only=rule.cuda_only,
         )
         function = site.facts.scope_of(site.twin).function.qualname
         return Draft(finding, start, end, report.shared, function, self._stronger[rule.code])
 
-    def _fix(self, fix: Fix | None, site: PairedSite) -> PlainFix | None:
-        return plain_fix(fix, site) if fix is not None and self.target.has(fix.torch, fix.python) else None
+    def _fix(self, fix: Fix | None, site: PairedSite, torch: Version) -> PlainFix | None:
+        """The fix as edits; ``None`` where the project may run with versions that do not understand the new code."""
+        if fix is None or not self.target.has(max(fix.torch, torch), fix.python, stated=fix.stated):
+            return None
+        return plain_fix(fix, site, self.width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,9 +228,10 @@ def _rows(site: PairedSite) -> tuple[int, int]:
     return first, statement.end_lineno or first
 
 
-def plain_fix(fix: Fix, site: PairedSite) -> PlainFix | None:
+def plain_fix(fix: Fix, site: PairedSite, width: int | None = None) -> PlainFix | None:
     """A fix as text edits; ``None`` when a node or a line has no place where it could go, or nothing changes."""
     from torchlint.engine.edits import edit_for, loses_comment
+    from torchlint.engine.layout import fitted, width_in
 
     source, table = site.facts.source, site.analysis.table(site.facts)
     edits: list[Edit] = []
@@ -237,7 +247,7 @@ def plain_fix(fix: Fix, site: PairedSite) -> PlainFix | None:
         return None
     return PlainFix(
         message=fix.message,
-        edits=tuple(whole),
+        edits=tuple(fitted(source, table, whole, width_in(source, width), site.facts.statement(site.twin))),
         may_change=fix.may_change,
         assumes=fix.assumes,
         loses_comment=loses,

@@ -29,6 +29,7 @@ class Known:
         spoken: the words of the gate that it holds. words: what it may import, as the gate reads it.
         links: what it imports; ``None``: it was never parsed.
         broken: why it has no facts: the message, row and column, and whether it is only too large.
+        sound: whether Python can read it; ``None``: that was never asked.
     """
 
     stamp: str
@@ -37,6 +38,7 @@ class Known:
     words: tuple[str, ...]
     links: tuple[str, ...] | None = None
     broken: tuple[str, int, int, bool] | None = None
+    sound: bool | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -88,7 +90,15 @@ class Memory:
     def to_bytes(self) -> bytes:
         """What is to be kept: the files met, their units, and some older ones."""
         files = {
-            name: [each.stamp, each.digest, " ".join(each.spoken), " ".join(each.words), each.links, each.broken]
+            name: [
+                each.stamp,
+                each.digest,
+                " ".join(each.spoken),
+                " ".join(each.words),
+                each.links,
+                each.broken,
+                each.sound,
+            ]
             for name, each in (self.met if self.whole else {**self.files, **self.met}).items()
         }
         parts = [self.tool.encode(), self.gate.encode(), json.dumps(files, separators=(",", ":")).encode()]
@@ -135,15 +145,16 @@ def key_of(*parts: str) -> str:
 def _known(row: object) -> Known:
     if not isinstance(row, list):
         raise ValueError("no file")
-    stamp, content, spoken, words, links, broken = row
+    stamp, content, spoken, words, links, broken, sound = row
     strings = [stamp, content, spoken, words, *(links or ())]
     if not all(isinstance(text, str) for text in strings):
         raise ValueError("no file")
+    if sound not in (None, True, False):
+        raise ValueError("no answer")
     if broken is not None:
         message, line, column, large = broken
         if [type(part) for part in broken] != [str, int, int, bool]:
             raise ValueError("no place")
         broken = message, line, column, large
-    return Known(
-        stamp, content, tuple(spoken.split()), tuple(words.split()), None if links is None else tuple(links), broken
-    )
+    listed = None if links is None else tuple(links)
+    return Known(stamp, content, tuple(spoken.split()), tuple(words.split()), listed, broken, sound)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 
@@ -21,13 +21,21 @@ def kept_going(tell: Callable[[Exception], None]) -> Iterator[None]:
 
 def mishap(path: str, doing: str, error: Exception, code: str = "", fixing: bool = False) -> Problem:
     """The problem that an exception is: ``doing`` says in words what failed, ``code`` is that of a rule."""
+    return mishaps([path], doing, error, code, fixing)[0]
+
+
+def mishaps(paths: Sequence[str], doing: str, error: Exception, code: str = "", fixing: bool = False) -> list[Problem]:
+    """The problems that an exception is for each of some files; what they share is found out once."""
     import traceback
 
     row = row_of(error)
-    place = f"{path}:{row}" if row else path
     reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__, limit=-8))
-    return Problem(path, f"{doing} failed at {place}: {reason}", True, code, fixing, trace)
+    places = [f"{path}:{row}" if row else path for path in paths]
+    return [
+        Problem(path, f"{doing} failed at {place}: {reason}", True, code, fixing, trace)
+        for path, place in zip(paths, places, strict=True)
+    ]
 
 
 def row_of(error: Exception) -> int:

@@ -10,6 +10,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
 from torchlint.engine.codec import from_row, to_row
@@ -21,6 +22,8 @@ from torchlint.rule import Finding
 # Bytes of source for each process: with less, a second one costs a fifth more and ends hardly earlier.
 _ENOUGH = 500_000
 _FAILED = b"! "
+# SIGHUP, SIGINT and SIGTERM, which have these numbers on every system that can fork.
+_ENDING = (1, 2, 15)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,7 @@ class _Crew:
     def __init__(self, units: Sequence[Unit], count: int) -> None:
         self.units = units
         self.shares = _shares(units, count)
+        self.bond = _Bond()
 
     def work(self) -> Iterator[Done]:
         """All findings, in no order."""
@@ -95,16 +99,25 @@ class _Crew:
             if unit.size * len(self.shares) > total:
                 unit.analysis()  # of a large unit everyone has a part, so it is linked once, before they part
         own, *others = self.shares
-        children = [_Child.start(self.units, share) for share in others]
+        children: list[_Child] = []
         try:
+            self._start(others, children)
             yield from _work(self.units, own)
             while children:
                 yield from children[0].results()
                 left = children.pop(0)
                 yield from self._rest(left, children)
         finally:
-            for child in children:
-                child.stop()
+            with _undisturbed():
+                for child in children:
+                    child.stop()
+                self.bond.close()
+
+    def _start(self, shares: Sequence[Sequence[_Job]], children: list[_Child]) -> None:
+        """Start children; no interrupt comes before each of them is known."""
+        with _undisturbed():
+            for share in shares:
+                children.append(_Child.start(self.units, share, self.bond))
 
     def _rest(self, child: _Child, children: list[_Child]) -> Iterator[Done]:
         """Blame what a child broke off at, and have another do what comes after it."""
@@ -113,7 +126,7 @@ class _Crew:
             problem = Problem(name, f"the process that linted it {child.end}", internal=True)
             yield Done(number, name, problems=[problem])
             if left[1:]:
-                children.append(_Child.start(self.units, left[1:]))
+                self._start([left[1:]], children)
 
 
 def _shares(units: Sequence[Unit], count: int) -> list[list[_Job]]:
@@ -146,16 +159,18 @@ class _Child:
     end: str = ""
 
     @classmethod
-    def start(cls, units: Sequence[Unit], share: Sequence[_Job]) -> _Child:
+    def start(cls, units: Sequence[Unit], share: Sequence[_Job], bond: _Bond) -> _Child:
         written = _memory_file()
-        pid = os.fork()
-        if pid == 0:
-            code = 1
-            try:
-                with _Last(written):
-                    code = _serve(units, share, written)
-            finally:
-                os._exit(code)  # nothing of the parent is to be cleaned up twice
+        with bond.tie() as tied:
+            pid = os.fork()
+            if pid == 0:
+                code = 1
+                try:
+                    with _Last(written):
+                        bond.hold(tied)
+                        code = _serve(units, share, written)
+                finally:
+                    os._exit(code)  # nothing of the parent is to be cleaned up twice
         return cls(pid, written, share)
 
     def results(self) -> Iterator[Done]:
@@ -183,8 +198,60 @@ class _Child:
         if self.pid:
             import signal
 
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
+            with suppress(ProcessLookupError, ChildProcessError):  # an interrupt may have come when it was waited for
+                os.kill(self.pid, signal.SIGKILL)
+                os.waitpid(self.pid, 0)
+
+
+class _Bond:
+    """What ends the children with this process, however it ends: for each a pipe that the parent holds open."""
+
+    def __init__(self) -> None:
+        self._parent = os.getpid()
+        self._held: list[int] = []
+
+    @contextmanager
+    def tie(self) -> Iterator[int]:
+        """The end of a new pipe for the child that is started meanwhile."""
+        read, write = os.pipe()
+        self._held.append(write)
+        try:
+            yield read
+        finally:
+            os.close(read)
+
+    def hold(self, tied: int) -> None:
+        """In a child, die when the parent does, and leave it to the parent what becomes of an interrupt."""
+        import fcntl
+        import signal
+
+        self.close()
+        for number in _ENDING:
+            signal.signal(number, signal.SIG_IGN if number == signal.SIGINT else signal.SIG_DFL)
+        # The signal that says that a pipe was closed ends a process.
+        signal.signal(signal.SIGIO, signal.SIG_DFL)
+        fcntl.fcntl(tied, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(tied, fcntl.F_SETFL, fcntl.fcntl(tied, fcntl.F_GETFL) | os.O_ASYNC)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+        if os.getppid() != self._parent:  # it ended before
+            os._exit(1)
+
+    def close(self) -> None:
+        """Let go of all pipes."""
+        while self._held:
+            os.close(self._held.pop())
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Let signals that end the process come later, so that nothing is left half done."""
+    import signal
+
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _memory_file() -> BinaryIO:

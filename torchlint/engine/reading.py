@@ -9,12 +9,13 @@ from pathlib import Path
 from torchlint.cache.digest import digest
 from torchlint.cache.world import ABSENT, DIRTY, stamp
 from torchlint.cache.world import content as content_of
+from torchlint.engine.analysis import Unparsed, begins_too_deep, is_sound
 from torchlint.engine.gate import imported, spread
 from torchlint.engine.limits import too_large
 from torchlint.engine.memory import Known, Memory
 from torchlint.engine.notebooks import notebook_code
 from torchlint.late import dataclass
-from torchlint.sources.decode import read_any
+from torchlint.sources.decode import UndecodableError, read_any
 from torchlint.sources.text import Source
 from torchlint.sources.wide import is_wide
 
@@ -66,22 +67,29 @@ class Reader:
     words: Sequence[str]
     memory: Memory | None
 
-    def read_all(self, paths: Mapping[str, Path]) -> tuple[dict[str, File], dict[str, str], dict[str, str]]:
-        """All files that can be read, by name, why others cannot, and why others are not."""
+    def read_all(
+        self, paths: Mapping[str, Path]
+    ) -> tuple[dict[str, File], dict[str, str], dict[str, str], dict[str, Unparsed]]:
+        """All files that can be read, by name, why others cannot, why others are not, and what Python cannot read."""
         files: dict[str, File] = {}
         problems: dict[str, str] = {}
         skipped: dict[str, str] = {}
+        broken: dict[str, Unparsed] = {}
         for name, path in paths.items():
             try:
                 reason = too_large(path)
                 if reason:
-                    skipped[name] = reason
+                    deep = begins_too_deep(path) if path.suffix != ".ipynb" else None
+                    if deep is None:
+                        skipped[name] = reason
+                    else:
+                        broken[name] = deep
                     self._note_size(path)
                 else:
                     files[name] = self.read(name, path)
             except OSError as error:  # noqa: PERF203  each file may fail by itself
                 problems[name] = f"cannot be read: {error.strerror or type(error).__name__}"
-        return files, problems, skipped
+        return files, problems, skipped, broken
 
     def _note_size(self, path: Path) -> None:
         """A file that is not read counts by its size."""
@@ -112,6 +120,22 @@ class Reader:
         self.memory.met[name] = known
         self.memory.seen[entry] = known.stamp, known.digest
         return File(name, path, known, raw_)
+
+    def is_sound(self, file: File) -> bool:
+        """Whether Python can read a file; what it cannot read is told of, whatever it is about.
+
+        Raises:
+            ChangedWhileReadError: the file changed since this run first looked at it.
+        """
+        if file.known.sound is None:
+            try:
+                sound = is_sound(file.source())
+            except UndecodableError:
+                sound = False
+            file.known = replace(file.known, sound=sound)
+            if self.memory is not None and file.name in self.memory.met:
+                self.memory.met[file.name] = file.known
+        return bool(file.known.sound)
 
     def given(self, source: Source) -> File:
         """A text that is not in a file."""

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchlint.engine.place import Place
+from torchlint.facts.code.tree import walk
 from torchlint.facts.loops.trees import walks
 
 if TYPE_CHECKING:
@@ -38,6 +39,14 @@ class Rework(Place):
         """The row of an equal run of a network."""
         twin = self._expr(call)
         return self.analysis.again.earlier(self.facts, twin) if isinstance(twin, ast.Call) else 0
+
+    def repeated(self, node: cst.CSTNode) -> bool:
+        """Whether an equal run of a network in an expression comes before or after."""
+        twin = self._expr(node)
+        calls = [part for part in walk(twin) if isinstance(part, ast.Call)] if twin is not None else []
+        runs = [call for call in calls if self.analysis.autograd.runs(self.facts, call)]
+        again = self.analysis.again
+        return any(again.earlier(self.facts, call) or again.later(self.facts, call) for call in runs)
 
     def runs_in_vain(self, call: cst.Call) -> int:
         """The row of the random choice that makes a run of a network needless."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import pkgutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -13,7 +13,7 @@ from typing import Any
 
 from torchlint.engine.packages import RulePackageError, import_below, import_installed
 from torchlint.late import regex
-from torchlint.rule import API_VERSION, Cost, Frequency, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import API_VERSION, Frequency, Level, Report, Rule, RuleSet, Site, Trigger
 
 BUILT_IN = "torchlint_rules"
 _INDEX = "index.json"
@@ -125,7 +125,7 @@ def home_of(rule: type[Rule]) -> str | None:
 
 def _index() -> tuple[type[Rule], ...]:
     """The built-in rules by their index; themselves where a module came or went since it was written."""
-    folder = _folder(BUILT_IN)
+    folder = folder_of(BUILT_IN)
     rows = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
     modules = {
         f"{BUILT_IN}.{path.parent.name}.{path.stem}" for path in folder.glob("*/*.py") if path.stem != "__init__"
@@ -161,53 +161,6 @@ def _listed(row: Mapping[str, Any]) -> type[Rule]:
     return type(row["class"], (Rule,), fields)
 
 
-def _folder(package: str) -> Path:
+def folder_of(package: str) -> Path:
     """The folder of a package."""
     return Path(next(iter(_root(package).__path__)))
-
-
-@cache
-def measured(package: str = BUILT_IN) -> tuple[tuple[str, str, Cost], ...]:
-    """Code, name of the example and figure of every row of the package's ``figures.json``, in its order.
-
-    Raises:
-        RulePackageError: the file holds something else.
-    """
-    path = _folder(package) / "figures.json"
-    if not path.is_file():
-        return ()
-    names = ("saves_us", "ratio", "low", "high", "size", "device")
-    try:
-        rows = json.loads(path.read_text(encoding="utf-8"))["figures"]
-        return tuple((row["code"], row["example"], Cost(**{name: row[name] for name in names})) for row in rows)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RulePackageError(f"plugins: {package!r}: figures.json is no list of figures ({error})") from error
-
-
-def _all_measured(plugins: Iterable[str]) -> list[tuple[str, str, Cost]]:
-    return [row for package in dict.fromkeys((BUILT_IN, *plugins)) for row in measured(package)]
-
-
-def figures_by_example(plugins: Sequence[str] = ()) -> Mapping[tuple[str, str], Cost]:
-    """What was measured by code and name of the example, in the order of the files; of two devices the first."""
-    found: dict[tuple[str, str], Cost] = {}
-    for code, example, cost in _all_measured(plugins):
-        found.setdefault((code, example), cost)
-    return found
-
-
-def figures(plugins: Sequence[str] = ()) -> Mapping[str, tuple[Cost, ...]]:
-    """What was measured for each rule on all devices, the rule's first example first."""
-    found: dict[str, list[Cost]] = {}
-    for code, _, cost in _all_measured(plugins):
-        found.setdefault(code, []).append(cost)
-    return {code: tuple(costs) for code, costs in found.items()}
-
-
-def costs_of(plugins: Sequence[str] = ()) -> dict[tuple[str, str], Cost]:
-    """Figures by code and name of the example; the empty name stands for the rule's first example."""
-    by_example = figures_by_example(plugins)
-    found = dict(by_example)
-    for (code, _), cost in by_example.items():
-        found.setdefault((code, ""), cost)
-    return found

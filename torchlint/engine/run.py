@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import gc
 import os
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 from torchlint.cache.world import look
 from torchlint.engine.analysis import Unparsed, parse
 from torchlint.engine.broken import SYNTAX_ERROR, syntax_error
+from torchlint.engine.figures import Figures
 from torchlint.engine.known import Known
 from torchlint.engine.memory import Memory
 from torchlint.engine.mishap import kept_going, mishap
@@ -23,20 +23,20 @@ from torchlint.engine.processes import Done, lint_all
 from torchlint.engine.reading import ChangedWhileReadError, File, Reader, passing
 from torchlint.engine.recall import Recall
 from torchlint.engine.result import FixedFile, NoCodeError, Problem, Result, Skipped
-from torchlint.engine.rules import costs_of, listed_rules
+from torchlint.engine.rules import listed_rules
 from torchlint.engine.scope import Scope, Scopes, SettingsOf
-from torchlint.engine.units import MOST_BYTES, Target, Unit, in_parts, together
+from torchlint.engine.units import MOST_BYTES, Leftovers, Target, Unit, in_parts, together
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.hotness.roots import is_test
 from torchlint.late import dataclass
 from torchlint.rule import Finding, PlainFix
 from torchlint.rule.frequency import Why
 from torchlint.settings.model import Settings
-from torchlint.settings.root import is_root
+from torchlint.settings.root import is_whole, located
 from torchlint.sources.decode import UndecodableError
 from torchlint.sources.suppress import silencing
 from torchlint.sources.text import Source
-from torchlint.sources.walk import Walk, walk
+from torchlint.sources.walk import Walk, beside, packages, walk
 from torchlint.sources.write import ChangedMeanwhileError, Staged, UnencodableError, remove_strays
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _forget(parsed: Parsed, sources: Mapping[str, Source]) -> None:
 
 def linted_files(paths: Sequence[Path], settings: Settings, own: SettingsOf | None = None) -> Result:
     """The files that would be linted, by name in ``Result.names``; nothing is read."""
-    scopes = Scopes(Scope.of(settings, listed_rules(settings.plugins), {}, []), own)
+    scopes = Scopes(Scope.of(settings, listed_rules(settings.plugins), Figures(), []), own)
     found = walk(paths, settings)
     names = _wanted(found.files, paths, settings, scopes)
     problems = [Problem(path, message) for path, message in found.problems]
@@ -122,7 +122,7 @@ def explain_hot(
     from torchlint.facts.hotness.why import explain, shortened
 
     run = Run.prepare([*paths, path], replace(settings, baseline=None, since=None), {})
-    name = _name(path.absolute(), settings.root)
+    name = _name(located(path), settings.root)
     _readable(run, path, name)
     units, broken = run.units(run.sources)
     if name in broken:
@@ -175,8 +175,8 @@ def _rows(stmt: ast.stmt) -> range:
 class Run:
     """The files of one run: those to report on, and those that are only read for their facts.
 
-    ``large``: the facts of all files do not fit into memory, so they are found again for each unit, and not kept;
-    ``unfreed`` counts the bytes of texts whose facts are to be freed.
+    ``leftovers`` is there where the facts of all files do not fit into memory: they are found again for each unit, and
+    not kept.
     """
 
     settings: Settings
@@ -191,8 +191,7 @@ class Run:
     unreadable: dict[str, Unparsed] = field(default_factory=dict)
     result_: Result = field(default_factory=Result)
     parsed: Parsed = field(default_factory=dict)
-    large: bool = False
-    unfreed: int = 0
+    leftovers: Leftovers | None = None
 
     @classmethod
     def prepare(
@@ -205,7 +204,7 @@ class Run:
     ) -> Run:
         """Select the rules and find the files; without memory they are all read."""
         plugins = settings.plugins
-        scopes = Scopes(Scope.of(settings, listed_rules(plugins), costs_of(plugins), []), own)
+        scopes = Scopes(Scope.of(settings, listed_rules(plugins), Figures.of(plugins), []), own)
         run = cls(settings, scopes, Known.of(settings), given, memory)
         run._find(paths)
         if memory is None:
@@ -222,13 +221,16 @@ class Run:
         if self.memory is not None:
             self.memory.look_for(self.scopes.words)
         reader = Reader(self.scopes.words, self.memory)
-        files, problems, skipped = reader.read_all(project)
+        files, problems, skipped, self.unreadable = reader.read_all(project)
         self.result_.problems.extend(Problem(name, told) for name, told in problems.items() if name in wanted)
         self.result_.skipped.extend(Skipped(name, told) for name, told in skipped.items() if name in wanted)
         files.update((name, reader.given(source)) for name, source in self.given.items())
         self.result_.files = len(asked)
-        self.files = {name: files[name] for name in sorted(passing(files.values(), self.scopes.selected_words))}
-        self.large = sum(file.size for file in self.files.values()) > MOST_BYTES
+        inside = passing(files.values(), self.scopes.selected_words)
+        broken = {name for name in asked.keys() & files.keys() - inside if not reader.is_sound(files[name])}
+        self.files = {name: files[name] for name in sorted(inside | broken)}
+        if sum(file.size for file in self.files.values()) > MOST_BYTES:
+            self.leftovers = Leftovers()
         self.wanted = frozenset(asked)
         self.result_.context = len(self.files.keys() - asked.keys())
 
@@ -237,18 +239,19 @@ class Run:
         root = self.settings.root
         seen = dict(found.folders)
         files: dict[str, Path] = {}
-        if not self.settings.no_context and is_root(root):
-            walked = walk([root], self.settings)
+        whole = not self.settings.no_context and is_whole(root)
+        if not self.settings.no_context:
+            walked = walk([root] if whole else packages(wanted.values()), self.settings)
             seen.update(walked.folders)
             files = {_name(path, root): path for path in walked.files}
-        elif not self.settings.no_context:
-            # No project in sight: the folders of the files, not everything below the root.
-            folders = sorted({path.parent for path in wanted.values()})
+        if not (whole or self.settings.no_context):
+            # A place for many projects: what lies right beside the files, not everything below the root.
+            folders = sorted({root, *(path.parent for path in wanted.values())})
             seen.update({str(folder): look(str(folder)) for folder in folders if str(folder) not in seen})
-            files = {_name(path, root): path for each in folders for path in _beside(each)}
+            files.update({_name(path, root): path for each in folders for path in beside(each)})
         if self.memory is not None:
             self.memory.seen.update({f"d{folder}": told for folder, told in seen.items()})
-            self.memory.whole = not self.settings.no_context and is_root(root)
+            self.memory.whole = whole
         return files
 
     def load(self, names: Iterable[str]) -> None:
@@ -276,7 +279,7 @@ class Run:
 
         Of a large project nothing is kept.
         """
-        if self.large:
+        if self.leftovers is not None:
             return self._read(source)
         key = source.name, source.utf8
         if key not in self.parsed:
@@ -285,11 +288,9 @@ class Run:
 
     def glance(self, source: Source) -> FileFacts | Unparsed | None:
         """The same, to look at what a file imports and let it go again."""
-        if self.large:
-            self.unfreed += len(source.utf8)
-            if self.unfreed > MOST_BYTES // 2:
-                gc.collect()  # facts refer to each other in circles
-                self.unfreed = 0
+        if self.leftovers is not None:
+            self.leftovers.make_room(len(source.utf8))
+            self.leftovers.add(len(source.utf8))
         return self.facts(source)
 
     def _read(self, source: Source) -> FileFacts | Unparsed | None:
@@ -315,13 +316,17 @@ class Run:
                 links[name] = facts.links
         groups = self.groups(links)
         # What has no facts, as tests have none, may still hold comments that a rule looks at.
-        groups += [[name] for name in sources if name not in links and name not in broken]
+        groups += self.parts([name for name in sources if name not in links and name not in broken])
         units = (self.unit(group, everything, sources) for group in groups if not sources.keys().isdisjoint(group))
         return list(units), broken
 
     def groups(self, links: Mapping[str, Sequence[str]]) -> list[list[str]]:
         """The files that are analysed together, from what each imports, by name."""
-        return [part for group in together(links) for part in in_parts(group, lambda name: self.files[name].size)]
+        return [part for group in together(links) for part in self.parts(group)]
+
+    def parts(self, group: Sequence[str]) -> list[list[str]]:
+        """A group of files, or what is analysed at once of one that is too large."""
+        return list(in_parts(group, lambda name: self.files[name].size)) if group else []
 
     def unit(self, names: Sequence[str], texts: Mapping[str, Source], wanted: Container[str]) -> Unit:
         """A unit of files, of which those that are ``wanted`` are reported on."""
@@ -337,7 +342,7 @@ class Run:
             return [facts for facts in known if isinstance(facts, FileFacts)]
 
         size = sum(len(texts[name].utf8) for name in names)
-        return Unit(read, size, targets, self.settings, fleeting=self.large)
+        return Unit(read, size, targets, self.settings, self.leftovers)
 
     def lint(self, sources: Mapping[str, Source]) -> dict[str, list[Finding]]:
         """Findings of all files to report on, by name, without the suppressed ones."""
@@ -351,7 +356,7 @@ class Run:
     def broken(self, name: str, why: Unparsed) -> list[Finding]:
         """The finding for a file that has no facts; of one that is too large it is only noted."""
         if not why.too_much:
-            return [syntax_error(name, why, self.scopes.of(self.files[name].path).linter.target)]
+            return [syntax_error(name, why, self.scopes.of(self.settings.root / name).linter.target)]
         skipped = Skipped(name, why.message)
         self.result_.skipped += [skipped] if skipped not in self.result_.skipped else []
         return []
@@ -365,6 +370,8 @@ class Run:
 
     def _tell(self, *problems: Problem) -> None:
         """Note problems, of those that say the same the first."""
+        if not problems:
+            return
         told = {(problem.path, problem.message) for problem in self.result_.problems}
         self.result_.problems += [problem for problem in problems if (problem.path, problem.message) not in told]
 
@@ -465,21 +472,12 @@ class Run:
 
 def _wanted(files: Iterable[Path], given: Sequence[Path], settings: Settings, scopes: Scopes) -> dict[str, Path]:
     """The files to report on by name: without those that their own settings exclude, unless they were given."""
-    named = frozenset() if settings.force_exclude else {path.absolute() for path in given}
+    named = frozenset() if settings.force_exclude else {located(path) for path in given}
     return {
         _name(path, settings.root): path
         for path in files
         if path in named or (scope := scopes.of(path)) is scopes.run or not scope.excludes(path)
     }
-
-
-def _beside(folder: Path) -> list[Path]:
-    """The Python files right in a folder; none where it cannot be looked into."""
-    try:
-        names = sorted(name for name in os.listdir(folder) if name.endswith(".py"))
-    except OSError:
-        return []
-    return [folder / name for name in names if os.path.isfile(folder / name)]
 
 
 def _name(path: Path, root: Path) -> str:

@@ -7,18 +7,18 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from torchlint.engine.figures import Figures
 from torchlint.engine.lint import Linter
 from torchlint.engine.result import Problem
-from torchlint.engine.rules import costs_of, listed_rules
+from torchlint.engine.rules import listed_rules
 from torchlint.late import dataclass
-from torchlint.rule import Cost, Finding, PlainFix, Rule
+from torchlint.rule import Finding, PlainFix, Rule
 from torchlint.rule.versions import Target, Version
 from torchlint.settings.model import Settings
 from torchlint.settings.select import UnknownWordError, check_options, matching, resolve
 from torchlint.sources.globs import Globs
 
 SettingsOf = Callable[[Path], Settings]
-Costs = dict[tuple[str, str], Cost]
 
 
 @dataclass(eq=False)
@@ -34,7 +34,7 @@ class Scope:
         cls,
         settings: Settings,
         available: Sequence[type[Rule]],
-        costs: Costs,
+        figures: Figures,
         problems: list[Problem],
     ) -> Scope:
         """Select the rules, and check every word in the settings that stands for rules.
@@ -43,24 +43,28 @@ class Scope:
             SettingsError: a selector fits no rule, or a rule has no such option.
         """
         try:
-            return cls._of(settings, available, costs, problems)
+            return cls._of(settings, available, figures, problems)
         except UnknownWordError as error:
             error.file = settings.file
             raise
 
     @classmethod
-    def _of(cls, settings: Settings, available: Sequence[type[Rule]], costs: Costs, problems: list[Problem]) -> Scope:
+    def _of(
+        cls, settings: Settings, available: Sequence[type[Rule]], figures: Figures, problems: list[Problem]
+    ) -> Scope:
         codes = resolve(
             available,
             select=settings.select,
             ignore=settings.ignore,
+            extend_ignore=settings.extend_ignore,
             extend_select=settings.extend_select,
             preview=settings.preview,
         )
         check_options(available, settings.rules)
         rules = tuple(rule() for rule in available if rule.code in codes)
         target = Target(_version(settings.target_torch), _version(settings.target_version))
-        scope = cls(settings, Linter(rules, costs, available, problems, target=target), available)
+        linter = Linter(rules, figures, available, problems, target=target, width=settings.line_length)
+        scope = cls(settings, linter, available)
         scope.unfixable  # noqa: B018  a wrong selector is told before anything is read
         for _, selectors in settings.per_file_ignores:
             matching(selectors, available, "per-file-ignores")
@@ -70,7 +74,8 @@ class Scope:
     def every(self) -> Linter:
         """All rules, selected or not."""
         rules = tuple(rule() for rule in self.available)
-        return Linter(rules, {}, self.available, self.linter.problems, target=self.linter.target)
+        of = self.linter
+        return Linter(rules, Figures(), self.available, of.problems, target=of.target, width=of.width)
 
     @cached_property
     def unfixable(self) -> frozenset[str]:
@@ -136,8 +141,8 @@ class Scopes:
             run, linter = self.run, self.run.linter
             alike = settings.plugins == run.settings.plugins
             available = run.available if alike else listed_rules(settings.plugins)
-            costs = linter.costs if alike else costs_of(settings.plugins)
-            known = Scope.of(settings, available, costs, linter.problems)
+            figures = linter.figures if alike else Figures.of(settings.plugins)
+            known = Scope.of(settings, available, figures, linter.problems)
             self._known[id(settings)] = known
         return known
 

@@ -16,7 +16,7 @@ from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.model import Bind, Scope, decorators
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.guards import raises
-from torchlint.facts.state.uses import mutated
+from torchlint.facts.state.uses import accumulated, mutated
 from torchlint.late import regex
 from torchlint.rule import EVERY_USE, Link, Use
 
@@ -46,10 +46,8 @@ class PairedSite(Learning, Surroundings, Holdings, Compilation, Rework):
         """The name a module is bound to by an import of this file that the node sees."""
         scope: Scope | None = self.facts.scope_of(self.twin)
         while scope is not None:
-            if scope.kind != "class":
-                for name, bindings in scope.bindings.items():
-                    if all(b.how is Bind.IMPORT and b.target == module for b in bindings):
-                        return name
+            if scope.kind != "class" and module in scope.imported:
+                return scope.imported[module]
             scope = scope.parent
         return None
 
@@ -137,10 +135,14 @@ class PairedSite(Learning, Surroundings, Holdings, Compilation, Rework):
         return len(bound) == 1 and bound[0].how is Bind.PARAM and _is_false(bound[0].value)
 
     def raises(self) -> bool:
-        """Of an ``if``, whether its body exists to raise; an assert does."""
-        if isinstance(self.twin, ast.If):
-            return raises(self.twin.body)
-        return isinstance(self.twin, ast.Assert)
+        """Of an ``if`` or its test, whether the body exists to raise; an assert does."""
+        branch: ast.AST | None = self.twin
+        child: ast.AST | None = None
+        while isinstance(branch, ast.expr):
+            branch, child = self.facts.parent.get(branch), branch
+        if isinstance(branch, ast.If):
+            return child in (None, branch.test) and raises(branch.body)
+        return isinstance(branch, ast.Assert) and child in (None, branch.test)
 
     def scripted(self) -> bool:
         """Whether the node stands in TorchScript code."""
@@ -192,14 +194,20 @@ class PairedSite(Learning, Surroundings, Holdings, Compilation, Rework):
         twin = self._expr(node)
         return twin is not None and mutated(self.facts, twin)
 
-    def leaves_as_data(self) -> bool:
+    def accumulated(self, node: cst.CSTNode) -> bool:
+        """Whether what an expression is assigned to is added up later."""
+        twin = self._expr(node)
+        return twin is not None and accumulated(self.facts, twin)
+
+    def leaves_as_data(self, *, sealed: bool = False) -> bool:
         """Whether nothing that leaves a ``with`` block or function can be a tensor."""
         twin = self.twin
         if not isinstance(twin, (ast.With, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef)):
             twin = self.facts.scope_of(twin).function.node
         if not isinstance(twin, (ast.With, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef)):
             return False
-        return self.analysis.escapes.leaves_as_data(self.facts, twin)
+        answering = self.analysis.sealed if sealed else self.analysis.escapes
+        return answering.leaves_as_data(self.facts, twin)
 
     def uses(self, node: cst.CSTNode, within: frozenset[Use] = EVERY_USE) -> frozenset[Use]:
         """Where the value of an expression goes."""

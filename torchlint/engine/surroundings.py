@@ -11,10 +11,10 @@ from torchlint.engine.place import Place, place_of
 from torchlint.facts.code.literals import strings
 from torchlint.facts.code.model import Scope
 from torchlint.facts.code.nesting import in_handler
-from torchlint.facts.hotness.guards import names_in
+from torchlint.facts.code.tree import names_in
 from torchlint.facts.values import torch_table
 from torchlint.late import regex
-from torchlint.rule import Loop, Picked, Row, Value
+from torchlint.rule import Kind, Loop, Picked, Row, Value
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -201,10 +201,10 @@ class Surroundings(Place):
         update = self.analysis.pacing.updated(self.facts, twin) if isinstance(twin, ast.Call) else None
         return update.lineno if update is not None else 0
 
-    def only_indexes(self, node: cst.CSTNode) -> bool:
-        """Whether the elements that a ``for`` goes over only index tensors and arrays."""
+    def only_indexes(self, node: cst.CSTNode) -> frozenset[Kind]:
+        """What the elements that a ``for`` goes over index, if they only index tensors and arrays."""
         twin = self._expr(node)
-        return twin is not None and self.analysis.indexing.only(self.facts, twin)
+        return self.analysis.indexing.only(self.facts, twin) if twin is not None else frozenset()
 
 
 def _other_end(function: Scope) -> list[Scope]:

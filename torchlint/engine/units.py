@@ -57,6 +57,26 @@ def in_parts(group: Sequence[str], size: Callable[[str], int]) -> Iterator[list[
     yield part
 
 
+@dataclass(eq=False, slots=True)
+class Leftovers:
+    """The facts that are needed no more and refer to each other in circles, counted by the bytes of their texts.
+
+    A search for such circles goes through all objects there are, so it waits until there is enough to free.
+    """
+
+    size: int = 0
+
+    def add(self, size: int) -> None:
+        """Count facts that were let go."""
+        self.size += size
+
+    def make_room(self, size: int) -> None:
+        """Free them, if they and the facts to come were more than is analysed at once."""
+        if self.size and self.size + size > MOST_BYTES:
+            gc.collect()
+            self.size = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """A file to report on: its text, its rules, which findings are to be shown, and whether comments count."""
@@ -72,20 +92,22 @@ class Unit:
     """Files that hang together, those among them to report on, by name, and what went wrong.
 
     ``read`` gives the facts of all files, ``size`` is how many bytes they have: how much work the unit is.
-    ``fleeting``: nobody else holds the facts, so that their memory is free when the unit forgets them.
+    ``leftovers`` counts what the unit forgets, where nobody else holds the facts.
     """
 
     read: Callable[[], Sequence[FileFacts]]
     size: int
     targets: dict[str, Target]
     settings: Settings
-    fleeting: bool = False
+    leftovers: Leftovers | None = None
     problems: list[Problem] = field(default_factory=list)
     _analysis: Analysis | None = field(default=None, repr=False)
 
     def analysis(self) -> Analysis:
         """The files linked; made once."""
         if self._analysis is None:
+            if self.leftovers is not None:
+                self.leftovers.make_room(self.size)
             self._analysis, problems = linked(self.read(), self.settings)
             self.problems += (replace(problem, path=outer_name(problem.path)) for problem in problems)
         return self._analysis
@@ -113,6 +135,6 @@ class Unit:
 
     def forget(self) -> None:
         """Let the facts go; who asks again has them made again."""
+        if self._analysis is not None and self.leftovers is not None:
+            self.leftovers.add(self.size)
         self._analysis = None
-        if self.fleeting:
-            gc.collect()  # facts refer to each other in circles

@@ -1,4 +1,4 @@
-"""A statement put into a ``with`` of its own: its rows indented, nothing else changed."""
+"""A statement put into a ``with`` or an ``if`` of its own: its rows indented, nothing else changed."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ _ROW_START = regex(r"\n(?=[^\r\n])")
 
 
 def wrapped(facts: FileFacts, table: LineTable, node: ast.AST, header: str, edits: Sequence[Edit]) -> list[Edit] | None:
-    """These edits of the statement that holds a node, with those that put it into ``with header:``.
+    """These edits of the statement that holds a node, with those that put it under ``header:``.
 
-    ``None`` for statements with a body, that share a row with another, that hand over control (``yield``, ``await``),
-    and where more rows would mean something else, as in a string over several rows.
+    ``None`` for statements with a body (but an ``if`` with one branch under another ``if``), that share a row with
+    another, that hand over control (``yield``, ``await``) inside a ``with``, and where more rows would mean something
+    else, as in a string over several rows.
     """
     stmt = facts.statement(node)
-    if stmt is None or hasattr(stmt, "body") or hasattr(stmt, "cases") or _hands_over(stmt):
+    if stmt is None or not _fits(facts, table, stmt, header):
         return None
     rows = Rows(facts.source.utf8, table)
     indent = rows.indent(stmt)
@@ -33,7 +34,7 @@ def wrapped(facts: FileFacts, table: LineTable, node: ast.AST, header: str, edit
     if indent is None or unit is None:
         return None
     start = table.offset(stmt.lineno, 0)
-    made = [Edit(start, start, f"{indent}with {header}:\n{unit}")]
+    made = [Edit(start, start, f"{indent}{header}:\n{unit}")]
     for row in range(stmt.lineno + 1, (stmt.end_lineno or stmt.lineno) + 1):
         at = table.offset(row, 0)
         if rows.text(row).strip() and not any(edit.start < at < edit.end for edit in edits):
@@ -42,9 +43,19 @@ def wrapped(facts: FileFacts, table: LineTable, node: ast.AST, header: str, edit
     end = table.offset(stmt.end_lineno or stmt.lineno, stmt.end_col_offset or 0)
     before = _parsed(facts.source.utf8, start, end, edits, indent)
     after = _parsed(facts.source.utf8, start, end, made, indent)
-    if not isinstance(after, ast.With) or before is None or len(after.body) != 1:
+    if not isinstance(after, (ast.With, ast.If)) or before is None or len(after.body) != 1:
         return None
     return made if ast.dump(after.body[0]) == ast.dump(before) else None
+
+
+def _fits(facts: FileFacts, table: LineTable, stmt: ast.stmt, header: str) -> bool:
+    """Whether a statement may stand under a header."""
+    if not header.startswith("if "):
+        return not hasattr(stmt, "body") and not hasattr(stmt, "cases") and not _hands_over(stmt)
+    if not isinstance(stmt, ast.If):
+        return not hasattr(stmt, "body") and not hasattr(stmt, "cases")
+    at = table.offset(stmt.lineno, stmt.col_offset)
+    return not stmt.orelse and not facts.source.utf8.startswith(b"elif", at)
 
 
 def _hands_over(stmt: ast.stmt) -> bool:

@@ -7,9 +7,10 @@ import json
 from torchlint.profile.agree import Agreement
 from torchlint.profile.join import Group
 from torchlint.profile.report import Report, Spot
+from torchlint.profile.sole import Shared
 from torchlint.profile.words import remedy, sentence
 from torchlint.report.as_json import measure
-from torchlint.report.escape import encodable
+from torchlint.report.escape import defused_json, encodable
 from torchlint.rule import Finding, Frequency
 
 VERSION = 1
@@ -32,12 +33,14 @@ def as_json(report: Report) -> str:
         "shares_only": profile.assumed_rate,
         "files": report.files,
         "outside_us": report.attribution.outside_us,
+        "imports_us": report.attribution.imports_us,
         "unmatched": list(report.attribution.unmatched),
         "findings": [_group(group) for group in (*report.groups, *report.idle)],
+        "operators": [_shared(each) for each in report.shared],
         "hot": [_spot(spot) for spot in report.spots],
         "agreement": None if report.agreement is None else _agreement(report.agreement),
     }
-    return encodable(json.dumps(told, indent=2, ensure_ascii=False)) + "\n"
+    return defused_json(encodable(json.dumps(told, indent=2, ensure_ascii=False))) + "\n"
 
 
 def _group(group: Group) -> dict[str, object]:
@@ -52,6 +55,7 @@ def _group(group: Group) -> dict[str, object]:
         "copies": group.copies,
         "syncs": group.syncs,
         "launches": group.launches,
+        "operators": list(group.named),
         "fix": remedy(group.findings) or None,
         "places": [_place(finding) for finding in group.findings],
     }
@@ -82,7 +86,13 @@ def _spot(spot: Spot) -> dict[str, object]:
         "launches": spot.launches,
         "mostly": list(spot.mostly),
         "rest": spot.rest,
+        "inside": [{"where": each.where, "copies": each.copies, "syncs": each.syncs} for each in spot.inside],
     }
+
+
+def _shared(each: Shared) -> dict[str, object]:
+    found = [{"path": one.path, "row": one.start.row, "code": one.code} for one in each.findings]
+    return {"name": each.name, "us": each.us, "calls": each.calls, "findings": found}
 
 
 def _agreement(found: Agreement) -> dict[str, object]:

@@ -9,8 +9,21 @@ from pathlib import Path
 from torchlint.late import dataclass
 from torchlint.profile.definitions import Definition, is_nameless, meant
 from torchlint.profile.errors import UnrelatedError
-from torchlint.profile.model import Attribution, Callee, Effect, FunctionCost, LineCost, OperatorCost, Pair, Profile
+from torchlint.profile.model import (
+    Attribution,
+    Callee,
+    Effect,
+    FunctionCost,
+    Inside,
+    LineCost,
+    Operator,
+    OperatorCost,
+    Pair,
+    Profile,
+)
+from torchlint.profile.names import imports, module_of
 from torchlint.profile.paths import Places, ProjectFile, Where, is_foreign
+from torchlint.profile.sole import mentions
 
 _MOST_UNMATCHED = 10
 
@@ -50,6 +63,8 @@ def attribute(
         outside_us=sums.outside_us,
         owners=tuple(sums.owners),
         unmatched=tuple(sorted(path for path in missed if found.get(path)))[:_MOST_UNMATCHED],
+        imports_us=sums.imports_us,
+        mentions={} if profile.stacks else mentions(files),
     )
 
 
@@ -114,7 +129,8 @@ class _Cost:
     own_us: float = 0.0
     total_us: float = 0.0
     lines: dict[int, _Time] = field(default_factory=dict)
-    callees: dict[tuple[str, str], _Time] = field(default_factory=dict)
+    callees: dict[tuple[str, str, bool], _Time] = field(default_factory=dict)
+    inside: dict[tuple[str, Effect], int] = field(default_factory=dict)
     operators: dict[tuple[str, str, Effect], _Operation] = field(default_factory=dict)
 
 
@@ -126,7 +142,9 @@ class _Sums:
         self.costs = [_Cost(*key) for key in sorted(keys, key=lambda key: (key[0], key[1].line, key[1].name))]
         numbers = {(cost.path, cost.definition): number for number, cost in enumerate(self.costs)}
         self.owners = [numbers[match.path, match.definition] if match else -1 for match in matches]
-        self.outside_us = 0.0
+        self.outside_us = self.imports_us = 0.0
+        # Whether a node is part of an import, and not of what the project's functions do in it.
+        self._importing: list[bool] = []
         self._lines = [match.line if match else 0 for match in matches]
         self._profile = profile
         # For each node the innermost one of the project among it and those above it, -1 where there is none.
@@ -144,7 +162,12 @@ class _Sums:
             owner = self.owners[node.frame]
             outer = self._nearest[node.parent] if node.parent >= 0 else -1
             self._nearest.append(place if owner >= 0 else outer)
-            self._add_own(self._nearest[place], node.self_us)
+            around = node.parent >= 0 and self._importing[node.parent]
+            self._importing.append(owner < 0 and (around or imports(self._profile.frames[node.frame].file)))
+            if self._importing[place]:
+                self.imports_us += node.self_us
+            else:
+                self._add_own(self._nearest[place], node.self_us)
             if owner >= 0:
                 self._add_total(place, outer, totals)
         for cost, total in zip(self.costs, totals, strict=True):
@@ -184,9 +207,9 @@ class _Sums:
         inner = (Pair(nodes[one.parent].frame, one.frame, one.calls, one.total_us) for one in nodes if one.parent >= 0)
         for pair in self._profile.pairs or inner:
             caller = self.owners[pair.caller]
-            if caller >= 0 and caller != self.owners[pair.callee]:
-                frame = self._profile.frames[pair.callee]
-                time = self.costs[caller].callees.setdefault((frame.name, frame.file), _Time())
+            frame, own = self._profile.frames[pair.callee], self.owners[pair.callee] >= 0
+            if caller >= 0 and caller != self.owners[pair.callee] and not imports(frame.file):
+                time = self.costs[caller].callees.setdefault((frame.name, frame.file, own), _Time())
                 time.calls += pair.calls
                 time.total_us += pair.total_us
 
@@ -201,6 +224,22 @@ class _Sums:
             sums.self_us += one.self_us
             sums.total_us += one.total_us
             sums.device_us += one.device_us
+            where = self._inside(one) if one.effect in (Effect.COPY, Effect.SYNC) else ""
+            if where:
+                cost.inside[where, one.effect] = cost.inside.get((where, one.effect), 0) + one.calls
+
+    def _inside(self, one: Operator) -> str:
+        """The module of installed code that runs an operator by itself; empty: the project's own code runs it."""
+        place = one.node
+        while place >= 0:
+            node = self._profile.nodes[place]
+            file = self._profile.frames[node.frame].file
+            if self.owners[node.frame] >= 0:
+                break
+            if file:
+                return module_of(file)
+            place = node.parent
+        return ""
 
 
 def _finished(cost: _Cost) -> FunctionCost:
@@ -208,7 +247,12 @@ def _finished(cost: _Cost) -> FunctionCost:
         OperatorCost(name, within, effect, sums.calls, sums.self_us, sums.total_us, sums.device_us)
         for (name, within, effect), sums in cost.operators.items()
     ]
-    callees = [Callee(name, file, time.calls, time.total_us) for (name, file), time in cost.callees.items()]
+    callees = [Callee(name, file, time.calls, time.total_us, own) for (name, file, own), time in cost.callees.items()]
+    places = sorted({where for where, _ in cost.inside})
+    inside = [
+        Inside(where, cost.inside.get((where, Effect.COPY), 0), cost.inside.get((where, Effect.SYNC), 0))
+        for where in places
+    ]
 
     def count(effect: Effect) -> int:
         return sum(one.calls for one in operators if one.effect is effect)
@@ -228,4 +272,5 @@ def _finished(cost: _Cost) -> FunctionCost:
         lines=tuple(LineCost(line, time.own_us, time.total_us) for line, time in sorted(cost.lines.items())),
         operators=tuple(sorted(operators, key=lambda one: (-one.total_us, one.name, one.within))),
         callees=tuple(sorted(callees, key=lambda one: (-one.total_us, one.name, one.file))),
+        inside=tuple(sorted(inside, key=lambda one: (-one.syncs, -one.copies, one.where))),
     )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 
-from torchlint.late import dataclass
+from torchlint.late import dataclass, regex
 from torchlint.profile.definitions import MODULE, Definition, definitions
-from torchlint.profile.guess import Guesses
 from torchlint.profile.model import Attribution, Effect, FunctionCost, Operator, OperatorCost, Profile
 from torchlint.profile.model import Source as Tool
-from torchlint.profile.names import called_name
+from torchlint.profile.names import called_name, module_of
 from torchlint.profile.pace import Pace, counts_all, pace_of
 from torchlint.profile.smells import Smell, shown, smell_of
+from torchlint.profile.sole import Shared, Unplaced
 from torchlint.rule import Basis, Finding, Measured
 from torchlint.sources.text import Source
 
@@ -20,6 +20,9 @@ Ran = Operator | OperatorCost
 """Calls of an operator, in one context or in all of a function."""
 UNMEASURED = frozenset({Basis.NEVER, Basis.UNSEEN, Basis.ELSEWHERE})
 """What a finding is told to rest on where there is no time to tell."""
+_WORD = regex(r"\w+")
+# Of the profiled time so much at least is no import: threads import at once.
+_LEAST = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,7 @@ class Group:
         function: qualified; ``<module>`` for a file's own code.
         runs: how often the function ran, 0 where that is not known.
         weight: what to rank by: the share, of an upper bound the part that falls on the lines of the findings.
+        named: without stacks the operators that are the group's because no other line of the project names them.
         copies, syncs, launches: of what the findings show as, where that was recorded.
     """
 
@@ -46,6 +50,7 @@ class Group:
     copies: int = 0
     syncs: int = 0
     launches: int = 0
+    named: tuple[str, ...] = ()
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -62,39 +67,61 @@ class Join:
     sources: Mapping[str, Source]
     pace: Pace = field(init=False)
     _ran: dict[str, list[FunctionCost]] = field(default_factory=dict)
-    _direct: dict[tuple[str, str], list[Operator]] = field(default_factory=dict)
+    _entered: dict[tuple[str, str], list[tuple[str, Operator]]] = field(default_factory=dict)
+    _keys: list[str] = field(default_factory=list)
     _written: dict[str, tuple[Definition, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.pace = pace_of(self.profile)
         for cost in self.attribution.functions:
             self._ran.setdefault(cost.path, []).append(cost)
+        self._keys = [f"{module_of(each.file)}:{each.name}" for each in self.profile.frames]
         for operator in self.profile.operators if self.profile.source is Tool.TORCH else ():
-            owner = self._caller(operator)
+            owner, entry = self._caller(operator.node)
             if owner >= 0:
                 cost = self.attribution.functions[owner]
-                self._direct.setdefault((cost.path, cost.name), []).append(operator)
+                self._entered.setdefault((cost.path, cost.name), []).append((entry, operator))
 
-    def _caller(self, operator: Operator) -> int:
-        """The function of the project whose own code runs an operator, itself or by a built-in; -1: installed code."""
-        place = operator.node
+    @property
+    def ran_us(self) -> float:
+        """The time that shares are of: the profiled one but for the imports."""
+        return max(self.profile.total_us - self.attribution.imports_us, _LEAST * self.profile.total_us) or 1.0
+
+    def _caller(self, place: int) -> tuple[int, str]:
+        """The innermost function of the project around a node, and what it calls of installed code on the way there.
+
+        The first is -1 where there is none, the second empty where its own code or a built-in is the node.
+        """
+        entry = ""
         while place >= 0:
             node = self.profile.nodes[place]
             owner = self.attribution.owners[node.frame]
-            if owner >= 0 or self.profile.frames[node.frame].file:
-                return owner
+            if owner >= 0:
+                return owner, entry
+            entry = self.profile.frames[node.frame].name if self.profile.frames[node.frame].file else entry
             place = node.parent
-        return -1
+        return -1, entry
 
     def groups(self, findings: Iterable[Finding]) -> list[Group]:
         """The findings by rule and function, the costliest first, those that never ran last."""
-        if not self.profile.stacks:
-            return self._guessed(list(findings))
         kinds: dict[tuple[str, str, str], list[Finding]] = {}
         for finding in findings:
             kinds.setdefault((finding.path, self._function(finding), finding.code), []).append(finding)
-        found = [self._group(name, alike) for (_, name, _), alike in kinds.items()]
+        unplaced = None if self.profile.stacks else Unplaced(self.profile, self.attribution.mentions)
+        found = [
+            self._group(name, alike) if unplaced is None else self._sole(name, alike, unplaced)
+            for (_, name, _), alike in kinds.items()
+        ]
         return sorted(found, key=_worth)
+
+    def shared(self, groups: Iterable[Group]) -> list[Shared]:
+        """Without stacks the operators that findings may have run, and other code as well."""
+        groups = list(groups)
+        if self.profile.stacks:
+            return []
+        findings = [(finding, self._lines(finding)) for group in groups for finding in group.findings]
+        placed = frozenset(name for group in groups for name in group.named)
+        return Unplaced(self.profile, self.attribution.mentions).shared(findings, placed)
 
     def _function(self, finding: Finding) -> str:
         """The name of the innermost function that holds a finding."""
@@ -138,17 +165,20 @@ class Join:
 
     def _by_calls(self, group: Group, findings: Sequence[Finding], cost: FunctionCost, smell: Smell) -> Group:
         """The time of what the smell shows as in its function, or that of the function as an upper bound."""
-        smells = [smell.within(self._lines(finding)) for finding in findings]
+        lines = [self._lines(finding) for finding in findings]
+        smells = [smell.within(each) for each in lines]
         operators = {name for each in smells for name in each.operators}
         names = {name for each in smells for name in each.calls}
-        known = self._own_operators(cost, operators)
+        words = {word for each in lines for line in each for word in _WORD.findall(line)}
+        frames = self._in_frames(cost, smell)
+        known = self._own_operators(cost, operators, names | words, framed=bool(frames))
         ran = [each for each in known if each.name in operators and counts(each)]
         called = [each for each in cost.callees if called_name(each.name) in names and not _is_own(each.file, cost)]
-        if ran:
+        if ran or frames:
             around = [each for each in known if each.name in operators or each.within in operators]
             copies, syncs, launches = (_count(around, effect) for effect in (Effect.COPY, Effect.SYNC, Effect.LAUNCH))
             group = replace(group, copies=copies, syncs=syncs, launches=launches)
-            us, calls = sum(each.total_us for each in ran), _most_calls(ran)
+            us, calls = frames or (sum(each.total_us for each in ran), _most_calls(ran))
         elif called:
             us, calls = sum(each.total_us for each in called), max(each.calls for each in called)
         else:
@@ -158,10 +188,55 @@ class Join:
         whole = self._measured(Basis.CALLS, us, calls, len(findings))
         return _with(replace(group, weight=whole.share), findings, [whole] * len(findings), whole)
 
-    def _own_operators(self, cost: FunctionCost, names: Container[str]) -> Sequence[Ran]:
-        """The operators of a function's own code; where none of these names is there, with those of installed code."""
-        direct = self._direct.get((cost.path, cost.name), [])
-        return direct if any(each.name in names and counts(each) for each in direct) else cost.operators
+    def _own_operators(
+        self, cost: FunctionCost, names: Container[str], called: Container[str], *, framed: bool
+    ) -> Sequence[Ran]:
+        """The operators of a function's own code; without such a name there, of installed code that it calls.
+
+        That is such as the lines of the findings call (``called``), or such as is called without being named; what
+        an optimizer does is no affair of a line that reads a loss. ``framed``: the smell is such code and nothing else.
+        """
+        if self.profile.source is not Tool.TORCH:
+            return cost.operators
+        entered = self._entered.get((cost.path, cost.name), [])
+        if framed:
+            return [each for entry, each in entered if entry]
+        direct = [each for entry, each in entered if not entry]
+        if any(each.name in names and counts(each) for each in direct):
+            return direct
+        return [each for entry, each in entered if not entry or entry.startswith("_") or called_name(entry) in called]
+
+    def _in_frames(self, cost: FunctionCost, smell: Smell) -> tuple[float, int] | None:
+        """Microseconds and calls of the functions of installed code that a smell is, where a function runs them."""
+        here: dict[int, float] = {}
+        everywhere: dict[int, float] = {}
+        us, calls = 0.0, 0
+        for place, node in enumerate(self.profile.nodes if smell.frames else ()):
+            if self._keys[node.frame] not in smell.frames or self._within(node.parent, smell.frames):
+                continue
+            owner = self._caller(place)[0]
+            everywhere[node.frame] = everywhere.get(node.frame, 0.0) + node.total_us
+            if owner >= 0 and self.attribution.functions[owner] is cost:
+                here[node.frame] = here.get(node.frame, 0.0) + node.total_us
+                us, calls = us + node.total_us, calls + node.calls
+        if here and self.profile.source is Tool.CPROFILE:
+            # Its contexts are shares, some of which are folded into others; the sums of a function are exact.
+            frames = self.profile.frames
+            parts = [(frames[place], part / everywhere[place]) for place, part in here.items() if everywhere[place]]
+            us = sum(frame.total_us * part for frame, part in parts)
+            calls = round(sum(frame.calls * part for frame, part in parts))
+        return (us, calls) if here else None
+
+    def _within(self, place: int, frames: Container[str]) -> bool:
+        """Whether a node is in one of these functions, with no function of the project between."""
+        while place >= 0:
+            node = self.profile.nodes[place]
+            if self._keys[node.frame] in frames:
+                return True
+            if self.attribution.owners[node.frame] >= 0:
+                return False
+            place = node.parent
+        return False
 
     def _lines(self, finding: Finding) -> list[str]:
         source = self.sources.get(finding.path)
@@ -169,38 +244,26 @@ class Join:
         return lines[finding.start.row - 1 : finding.end.row]
 
     def _measured(self, basis: Basis, us: float, calls: int, alike: int) -> Measured:
-        share = min(us / self.profile.total_us, 1.0) if self.profile.total_us else 0.0
+        share = min(us / self.ran_us, 1.0)
         pace = calls / self.pace.units if self.pace.units else 0.0
         return Measured(basis, share, us, calls, pace, self.pace.unit, alike)
 
     # without stacks -------------------------------------------------------------------------------------------------
 
-    def _guessed(self, findings: Sequence[Finding]) -> list[Group]:
-        guesses = Guesses(
-            self.profile, [(finding, self._lines(finding), self._around(finding)) for finding in findings]
-        )
-        kinds: dict[tuple[str, str, str], list[tuple[Finding, float, float]]] = {}
-        for finding, (us, calls) in zip(findings, guesses.costs(), strict=True):
-            key = finding.path, self._function(finding), finding.code
-            kinds.setdefault(key, []).append((finding, us, calls))
-        found = []
-        for (path, function, code), parts in kinds.items():
-            us, calls = sum(part[1] for part in parts), sum(part[2] for part in parts)
-            basis = Basis.GUESS if calls else Basis.ELSEWHERE if smell_of(code).elsewhere else Basis.UNSEEN
-            whole = self._measured(basis, us, round(calls), len(parts)) if calls else Measured(basis)
-            each = [
-                self._measured(basis, part[1], round(part[2]), 1) if part[2] else Measured(Basis.UNSEEN)
-                for part in parts
-            ]
-            alike = [part[0] for part in parts]
-            group = Group(code, alike[0].name, smell_of(code).nouns, path, function, (), whole, weight=whole.share)
-            found.append(_with(group, alike, each, whole))
-        return sorted(found, key=_worth)
-
-    def _around(self, finding: Finding) -> list[str]:
-        source = self.sources.get(finding.path)
-        lines = source.text.splitlines() if source is not None else []
-        return lines[max(0, finding.start.row - 5) : finding.end.row + 4]
+    def _sole(self, function: str, findings: Sequence[Finding], unplaced: Unplaced) -> Group:
+        """The time of the operators that only the lines of these findings can have run."""
+        first = findings[0]
+        smell = smell_of(first.code)
+        rows = {finding.start.row: self._lines(finding) for finding in findings}
+        found = unplaced.sole(first.code, [line for lines in rows.values() for line in lines])
+        group = Group(first.code, first.name, smell.nouns, first.path, function, (), Measured(Basis.UNSEEN))
+        if not found:
+            basis = Measured(Basis.ELSEWHERE if smell.elsewhere else Basis.UNSEEN)
+            return _with(group, findings, [basis] * len(findings), basis)
+        us, calls = sum(us for us, _ in found.values()), max(calls for _, calls in found.values())
+        whole = self._measured(Basis.CALLS, us, calls, len(findings))
+        group = replace(group, weight=whole.share, named=tuple(found))
+        return _with(group, findings, [whole] * len(findings), whole)
 
 
 def counts(operator: Ran) -> bool:
@@ -219,9 +282,10 @@ def _with(group: Group, findings: Sequence[Finding], each: Sequence[Measured], w
     return replace(group, findings=told, measured=whole)
 
 
-def _worth(group: Group) -> tuple[bool, float, float, str, tuple[int, ...]]:
-    absent = group.measured.basis in UNMEASURED
-    return absent, -group.weight, -group.measured.share, group.path, group.rows
+def _worth(group: Group) -> tuple[int, float, float, str, tuple[int, ...]]:
+    # What is known comes before what is only bounded.
+    rank = 2 if group.measured.basis in UNMEASURED else int(group.measured.basis is Basis.FUNCTION)
+    return rank, -group.weight, -group.measured.share, group.path, group.rows
 
 
 def _part(findings: Sequence[Finding], cost: FunctionCost) -> float:

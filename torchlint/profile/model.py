@@ -7,6 +7,8 @@ profile names it, a *node* is a frame in its calling context. Nothing here knows
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
+from dataclasses import field
 
 from torchlint.late import dataclass
 
@@ -166,12 +168,25 @@ MOST_SLICES = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Callee:
-    """What a function of the project called directly, outside the project or in it: ``name`` as the profile has it."""
+    """What a function of the project called directly: ``name`` as the profile has it; ``own``: it is in the project."""
 
     name: str
     file: str
     calls: int
     total_us: float
+    own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """Copies and waits that installed code makes for a function of the project by itself, such as an optimizer.
+
+    ``where`` is the module, e.g. ``torch.optim.adam``.
+    """
+
+    where: str
+    copies: int
+    syncs: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +227,7 @@ class FunctionCost:
         lines: by line; empty where no executing lines are known.
         operators: by total time, the largest first.
         callees: by total time, the largest first.
+        inside: those of ``copies`` and ``syncs`` that the project's own code does not ask for, most first.
     """
 
     path: str
@@ -228,6 +244,7 @@ class FunctionCost:
     lines: tuple[LineCost, ...]
     operators: tuple[OperatorCost, ...]
     callees: tuple[Callee, ...]
+    inside: tuple[Inside, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,9 +256,14 @@ class Attribution:
         outside_us: self time with no function of the project above it.
         owners: for each of ``Profile.frames`` the index into ``functions``, -1 for code outside the project.
         unmatched: recorded files that look like the project's but whose function is in no file of today, at most ten.
+        imports_us: what importing modules took; it is part of no function's time, but for what the functions of the
+            project do that modules call when they are imported.
+        mentions: for a profile without stacks, how many lines of the project name an operator that runs nowhere else.
     """
 
     functions: tuple[FunctionCost, ...]
     outside_us: float
     owners: tuple[int, ...]
     unmatched: tuple[str, ...]
+    imports_us: float = 0.0
+    mentions: Mapping[str, int] = field(default_factory=dict)

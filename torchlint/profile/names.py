@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from torchlint.late import regex
 
 AUTOGRAD = "autograd::engine::evaluate_function: "
 """Stands before the name of what autograd runs in a backward pass: ``AddmmBackward0``."""
 _BUILT_IN = regex(r"<built-in (?:method|function) (?P<name>[^\s>]+)")
 _METHOD = regex(r"<(?:slot wrapper|method(?:-wrapper)?) '(?P<name>[^']+)'")
+_INSTALLED = regex(r"(?:^|.*[/\\])(?:site|dist)-packages[/\\]")
+_TORCH = regex(r"(?:^|.*[/\\])(?=torch[/\\])")
+_IMPORTLIB = regex(r"<frozen importlib\._bootstrap|(^|[/\\])importlib[/\\]_bootstrap")
 _ADDRESS = regex(r" at 0x[0-9a-fA-F]+")
 
 
@@ -18,6 +23,20 @@ def called_name(name: str) -> str:
     """
     match = _BUILT_IN.match(name) or _METHOD.match(name)
     return match["name"].rpartition(".")[2] if match else name
+
+
+def module_of(file: str) -> str:
+    """The module that a recorded file of installed code is: ``torch.optim.adam``; of others the name of the file."""
+    for start in (_INSTALLED, _TORCH):
+        match = start.match(file)
+        if match:
+            return re.sub(r"[/\\]", ".", file[match.end() :].removesuffix(".py").removesuffix("/__init__"))
+    return re.split(r"[/\\]", file)[-1].removesuffix(".py")
+
+
+def imports(file: str) -> bool:
+    """Whether a recorded file is that of the machinery which imports modules."""
+    return _IMPORTLIB.search(file) is not None
 
 
 def without_address(name: str) -> str:

@@ -24,9 +24,9 @@ _COMPILED = frozenset(
 _REGION = "Torch-Compiled Region"
 _ANNOTATION = "Optimizer.step#"
 # Below this a profile is too short to say how often anything runs.
-_ENOUGH = 8
+ENOUGH = 8
 # What runs in one step of four still counts as run per step: delayed updates, exploration by chance.
-_SHARE = 4
+SHARE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +53,15 @@ class Pace:
     @property
     def tells(self) -> bool:
         """Whether it is enough to say how often functions run."""
-        return self.units >= _ENOUGH
+        return self.units >= ENOUGH
 
     def frequency(self, calls: int) -> Frequency:
         """What so many calls come to."""
         if calls <= 1:
             return Frequency.ONCE
-        if self.steps and calls * _SHARE >= self.steps:
+        if self.steps and calls * SHARE >= self.steps:
             return Frequency.STEP
-        if self.updates and calls * _SHARE >= self.updates:
+        if self.updates and calls * SHARE >= self.updates:
             return Frequency.UPDATE
         return Frequency.EPISODE
 

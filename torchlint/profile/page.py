@@ -17,8 +17,19 @@ from torchlint.profile.flame import Cell, cells
 from torchlint.profile.join import Group
 from torchlint.profile.report import Report, Spot
 from torchlint.profile.smells import smell_of
-from torchlint.profile.table import APART, agreement_of, function_of, headline_of, idle_sections, summary
-from torchlint.profile.words import basis, effects, frequency, places, remedy, time, what
+from torchlint.profile.table import (
+    APART,
+    SHARED,
+    SHARED_REMARK,
+    agreement_of,
+    belongs,
+    function_of,
+    headline_of,
+    idle_sections,
+    ran_of,
+    summary,
+)
+from torchlint.profile.words import NO_STACKS, asked, basis, effects, frequency, places, remedy, time, what
 from torchlint.report.cost import number, percent
 from torchlint.report.escape import visible
 from torchlint.rule import Basis
@@ -27,10 +38,7 @@ _HINT = (
     "Each bar is a function of the project, as wide as the time it took with all it called; below it lies what it "
     "ran. Installed code in between is left out, its time is its caller's."
 )
-_HINT_OPERATORS = (
-    "The profile was recorded without stacks, so these are the operators alone; which line ran them is not known. "
-    "Record with with_stack=True to see functions."
-)
+_HINT_OPERATORS = f"These are the operators alone. {NO_STACKS}"
 _LEGEND = (
     ("f", "findings take 2% of it or more"),
     ("b", "findings take less, or their cost is not known apart"),
@@ -56,6 +64,7 @@ def as_html(report: Report) -> str:
         f"<p>{escape(summary(report))}</p>",
         *_view(report),
         *_costs(report),
+        *_shared(report),
         *_spots(report),
         *_idle(report),
         *_agreement(report),
@@ -85,7 +94,8 @@ def _costs(report: Report) -> Iterator[str]:
     unit = report.pace.unit
     per = [f"a {unit}", f"Calls/{unit}"] if unit else ["", "Calls"]
     yield "<h2>What findings cost</h2>"
-    yield '<p class="quiet">In order of their share of the profiled time. Click to see them in the picture above.</p>'
+    order = f"In order of their share of the {ran_of(report)}. Click to see them in the picture above."
+    yield f'<p class="quiet">{order}</p>'
     yield from _head("Time", *per, "Finding")
     for place, group in enumerate(report.groups):
         cost = group.measured
@@ -110,6 +120,18 @@ def _told(group: Group) -> str:
     return "<br>".join(lines)
 
 
+def _shared(report: Report) -> Iterator[str]:
+    if not report.shared:
+        return
+    yield f'<h2>{SHARED}</h2><p class="quiet">{SHARED_REMARK[:1].upper()}{SHARED_REMARK[1:]}.</p>'
+    yield from _head("Time", "", "Calls", "Operator")
+    for each in report.shared:
+        share = percent(each.us / report.ran_us)
+        name = f'<span class="mono">{escape(visible(each.name))}</span><br><span class="quiet">{belongs(each)}</span>'
+        yield f"<tr><td>{escape(share)}</td><td>{time(each.us)}</td><td>{each.calls:,}</td><td>{name}</td></tr>"
+    yield "</tbody></table></div>"
+
+
 def _spots(report: Report) -> Iterator[str]:
     if not report.spots:
         return
@@ -126,7 +148,7 @@ def _spots(report: Report) -> Iterator[str]:
 def _where(spot: Spot) -> str:
     name = escape(visible(f"{spot.path}:{spot.row} {function_of(spot)}"))
     lines = [f'<span class="mono">{name}</span>{APART if spot.rest else ""}']
-    for line in (", ".join(spot.mostly), effects(spot.copies, spot.syncs, spot.launches)):
+    for line in (", ".join(spot.mostly), *asked(spot.copies, spot.syncs, spot.launches, spot.inside)):
         if line and not spot.exact:
             lines.append(f'<span class="quiet">{escape(visible(line))}</span>')
     return "<br>".join(lines)
@@ -222,7 +244,7 @@ def _shown_as(cell: Cell, drawn: Sequence[Cell], report: Report) -> list[int]:
     return [
         place
         for place, group in enumerate(report.groups)
-        if group.measured.basis in (Basis.CALLS, Basis.GUESS)
+        if group.measured.basis is Basis.CALLS
         and (home is None or (home.path, home.name) == (group.path, group.function))
         and cell.operator in smell_of(group.code).operators | smell_of(group.code).calls
     ]

@@ -23,12 +23,14 @@ class Smell:
     Attributes:
         nouns: one and several: ``check``, ``checks``.
         operators: ``aten::isnan``. calls: names as code calls them, ``isnan``.
+        frames: functions of installed code that are the smell: ``torch.distributions.distribution:__init__``.
         elsewhere: the time is not lost where the smell is.
     """
 
     nouns: tuple[str, str] = ("place", "places")
     operators: frozenset[str] = frozenset()
     calls: frozenset[str] = frozenset()
+    frames: frozenset[str] = frozenset()
     elsewhere: bool = False
 
     def within(self, lines: Iterable[str]) -> Smell:
@@ -53,7 +55,12 @@ def _smells() -> dict[str, Smell]:
     return {
         code: Smell(elsewhere=True)
         if "elsewhere" in told
-        else Smell(tuple(told["nouns"]), frozenset(told["operators"]), frozenset(told["calls"]))
+        else Smell(
+            tuple(told["nouns"]),
+            frozenset(told["operators"]),
+            frozenset(told["calls"]),
+            frozenset(told.get("frames", ())),
+        )
         for code, told in json.loads(text).items()
     }
 

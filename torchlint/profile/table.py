@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,20 @@ from torchlint.profile.agree import Agreement, Disagreement
 from torchlint.profile.definitions import MODULE
 from torchlint.profile.join import Group
 from torchlint.profile.report import Report, Spot
-from torchlint.profile.words import basis, effects, frequency, headline, places, remedy, sentence, time, what
+from torchlint.profile.sole import Shared
+from torchlint.profile.words import (
+    NO_STACKS,
+    asked,
+    basis,
+    effects,
+    frequency,
+    headline,
+    places,
+    remedy,
+    sentence,
+    time,
+    what,
+)
 from torchlint.report.cost import number, percent
 from torchlint.report.escape import visible
 from torchlint.report.explain import Pen
@@ -34,6 +48,10 @@ _SECTIONS = (
     (Basis.ELSEWHERE, "Findings whose cost shows elsewhere", "It is not in the lines that they stand on."),
 )
 
+_UNPLACED = Basis.UNSEEN, "Findings whose cost is not known", "Other code may have run their operators."
+SHARED = "Operators that findings may have run"
+SHARED_REMARK = "with the time of all their calls, also by other code"
+
 
 def as_text(report: Report, top: int, *, color: bool, unicode: bool, width: int) -> str:
     """What it costs, what is hot without a finding, what never ran, and how good the predictions were.
@@ -42,7 +60,10 @@ def as_text(report: Report, top: int, *, color: bool, unicode: bool, width: int)
     """
     pen = Pen(color, UNICODE if unicode else ASCII, width)
     lines = pen.lines(Text.assemble((visible(report.trace), "bold"), ": ", headline_of(report)))
-    for section in (_costs(report, top, pen), _spots(report, top), _idle(report, top), _agreement(report, top)):
+    if not report.profile.stacks:
+        lines += ["", *pen.lines(Text(NO_STACKS, _WARM))]
+    sections = _costs(report, top, pen), _shared(report, top), _spots(report, top), _idle(report, top)
+    for section in (*sections, _agreement(report, top)):
         drawn = [line for part in section for line in (pen.lines(part) if part else [""])]
         lines += ["", *drawn] if drawn else []
     lines += ["", *pen.lines(Text(summary(report), "bold"))]
@@ -53,26 +74,24 @@ def as_text(report: Report, top: int, *, color: bool, unicode: bool, width: int)
 
 def headline_of(report: Report) -> str:
     """The tool, the time, the steps, the files."""
-    return headline(report.profile, report.pace, report.files)
+    return headline(report.profile, report.pace, report.files, report.attribution.imports_us)
 
 
 def summary(report: Report) -> str:
     """``12 findings were measured: 43% of the time; 3 never ran.``"""
     sure = [group for group in report.groups if group.measured.basis in (Basis.LINE, Basis.CALLS)]
-    guessed = [group for group in report.groups if group.measured.basis is Basis.GUESS]
     parts = []
-    for groups, words in ((sure, "measured"), (guessed, "guessed by operator")):
-        if groups:
-            size = sum(len(group.findings) for group in groups)
-            share = min(sum(group.measured.share for group in groups), 1.0)
-            parts.append(f"{count(size, 'finding')} {words}, {percent(share)} of the time")
+    if sure:
+        size = sum(len(group.findings) for group in sure)
+        share = min(sum(group.measured.share for group in sure), 1.0)
+        parts.append(f"{count(size, 'finding')} measured, {percent(share)} of the time")
     bounds = sum(len(group.findings) for group in report.groups if group.measured.basis is Basis.FUNCTION)
     never = sum(len(group.findings) for group in report.idle if group.measured.basis is Basis.NEVER)
     unseen = sum(len(group.findings) for group in report.idle if group.measured.basis is Basis.UNSEEN)
     other = sum(len(group.findings) for group in report.idle if group.measured.basis is Basis.ELSEWHERE)
     parts += [f"{bounds} with an upper bound"] if bounds else []
     parts += [f"{never} never ran"] if never else []
-    parts += [f"{unseen} not seen"] if unseen else []
+    parts += [f"{unseen} not seen" if report.profile.stacks else f"{unseen} whose cost is not known"] if unseen else []
     parts += [f"{other} that cost{'s' if other == 1 else ''} time elsewhere"] if other else []
     return f"{'; '.join(parts) or 'No finding'}."
 
@@ -99,7 +118,7 @@ def _share(share: float, bound: str = "") -> Text:
 def _costs(report: Report, top: int, pen: Pen) -> Iterator[Text | Table]:
     if not report.groups:
         return
-    yield _heading("What findings cost", "in order of the share of the profiled time")
+    yield _heading("What findings cost", f"in order of the share of the {ran_of(report)}")
     yield Text()
     unit = report.pace.unit
     table = _table("Time", *([f"a {unit}", f"Calls/{unit}"] if unit else ["", "Calls"]), "Finding")
@@ -122,6 +141,32 @@ def _told(group: Group) -> Text:
     return text
 
 
+def ran_of(report: Report) -> str:
+    """What shares are of."""
+    return "time apart from imports" if report.attribution.imports_us else "profiled time"
+
+
+def _shared(report: Report, top: int) -> Iterator[Text | Table]:
+    if not report.shared:
+        return
+    yield _heading(SHARED, SHARED_REMARK)
+    yield Text()
+    table = _table("Time", "Calls", "Operator")
+    for each in report.shared[:top]:
+        name = Text(visible(each.name))
+        name.append(f"\n{belongs(each)}", QUIET)
+        table.add_row(_share(each.us / report.ran_us), f"{each.calls:,}", name)
+    yield table
+    yield from _more(len(report.shared) - top)
+
+
+def belongs(each: Shared) -> str:
+    """``TL101 (2 findings) or TL204 (1 finding), or code without findings``."""
+    codes = Counter(finding.code for finding in each.findings)
+    told = [f"{code} ({count(size, 'finding')})" for code, size in sorted(codes.items())]
+    return f"{', '.join(told)} or code without findings"
+
+
 def _spots(report: Report, top: int) -> Iterator[Text | Table]:
     if not report.spots:
         return
@@ -139,15 +184,15 @@ def _spots(report: Report, top: int) -> Iterator[Text | Table]:
 
 def _spot(spot: Spot) -> Text:
     text = Text(f"{visible(spot.path)}:{spot.row} {visible(function_of(spot))}{APART if spot.rest else ''}")
-    told = [", ".join(map(visible, spot.mostly)), effects(spot.copies, spot.syncs, spot.launches)]
+    told = [", ".join(map(visible, spot.mostly)), *asked(spot.copies, spot.syncs, spot.launches, spot.inside)]
     for words in filter(None, told if not spot.exact else ()):
-        text.append(f"\n{words}", QUIET)
+        text.append(f"\n{visible(words)}", QUIET)
     return text
 
 
 def function_of(spot: Spot) -> str:
     """The function of a spot in words."""
-    return "module level, with imports" if spot.function == MODULE else spot.function
+    return "module level" if spot.function == MODULE else spot.function
 
 
 def _idle(report: Report, top: int) -> Iterator[Text]:
@@ -165,7 +210,9 @@ def _idle(report: Report, top: int) -> Iterator[Text]:
 def idle_sections(report: Report) -> list[tuple[Basis, str, str]]:
     """The kinds of findings of which nothing was measured, each with a title and a remark."""
     there = {group.measured.basis for group in report.idle}
-    return [section for section in _SECTIONS if section[0] in there]
+    sections = _SECTIONS if report.profile.stacks else (_UNPLACED, *_SECTIONS)
+    found = {section[0]: section for section in reversed(sections) if section[0] in there}
+    return [section for section in sections if found.get(section[0]) is section]
 
 
 def _agreement(report: Report, top: int) -> Iterator[Text | Table]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 from torchlint.report.context import Context
 from torchlint.rule import Cost, Edit, Finding, Hotness, Measured, PlainFix, Position
@@ -29,7 +30,7 @@ def as_object(context: Context, finding: Finding) -> dict[str, object]:
         "url": None,
         "fingerprint": finding.fingerprint,
         "hot": _hot(context, finding.hot),
-        "cost": _cost(finding.cost),
+        "cost": _cost(finding),
         **({"measured": measure(finding.measured)} if finding.measured is not None else {}),
         "fix": None if finding.fix is None else _fix(context, finding.path, finding.fix),
     }
@@ -44,10 +45,28 @@ def _hot(context: Context, hot: Hotness) -> dict[str, object]:
     return {"frequency": hot.frequency.name.lower(), "path": hops}
 
 
-def _cost(cost: Cost | None) -> dict[str, object] | None:
-    if cost is None:
-        return None
-    return {"saves_us": cost.saves_us, "ratio": cost.ratio, "device": cost.device, "source": cost.source}
+def _cost(finding: Finding) -> dict[str, object] | None:
+    """The measured time and the counted events; ``None``: neither is known."""
+    events = finding.events
+    counted = {"events": {**asdict(events.saves), "size": events.size, "unit": events.unit}} if events else {}
+    time = None if finding.cost is None else _time(finding.cost)
+    return {**(time or {}), **counted} if time or counted else None
+
+
+def _time(cost: Cost) -> dict[str, object]:
+    several = {"most_us": cost.most_us, "most_size": cost.most_size} if cost.most_us else {}
+    several |= {"smaller_measured": False} if cost.open else {}
+    return {
+        "saves_us": cost.saves_us,
+        "ratio": cost.ratio,
+        "low": cost.low,
+        "high": cost.high,
+        "size": cost.size,
+        "unit": cost.unit or "all",
+        **several,
+        "device": cost.device,
+        "source": cost.source,
+    }
 
 
 def measure(found: Measured) -> dict[str, object]:
@@ -67,6 +86,7 @@ def _fix(context: Context, path: str, fix: PlainFix) -> dict[str, object]:
     return {
         "applicability": fix.applicability.value,
         "may_change": [change.value for change in fix.may_change],
+        "assumes": fix.assumes,
         "message": fix.message,
         "edits": [_edit(context, path, edit) for edit in sorted(fix.edits)],
     }

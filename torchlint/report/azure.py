@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchlint.report.context import Context
-from torchlint.report.escape import visible
+from torchlint.report.escape import defused, visible
 from torchlint.report.words import with_reasons
 from torchlint.rule import Finding, Level
 
@@ -25,7 +25,7 @@ def _command(context: Context, finding: Finding) -> str:
         "code": finding.code,
     }
     listed = "".join(f"{key}={_property(value)};" for key, value in properties.items())
-    return f"##vso[task.logissue {listed}]{_data(with_reasons(finding))}"
+    return f"##vso[task.logissue {listed}]{_data(defused(with_reasons(finding)))}"
 
 
 def _data(text: str) -> str:

@@ -29,14 +29,17 @@ class Context:
         unsafe_fixes, accept: what the user takes besides the safe fixes; ``accepts``: by name, where files differ.
         own: what the user measured, by code of the rule; for people, never for programs.
         partial: what a baseline knows, or what stands on unchanged lines, is left out.
+        narrowed: not all rules of the default set ran.
         diff: fixes are only shown, not written.
         color: write ANSI colours. terminal: the text goes to one, so control characters must not get there.
         unicode: box drawing and arrows can be written. width: of the lines, in terminal cells.
+        cuts: whether lines of code and names of files that are wider are cut.
         quiet: nothing but findings.
         fail_level: ``note``, ``warning`` or ``never``: the least level that fails a run.
         rules: by code, the rules that a finding may be of.
         cells: by name of a cell that stands for a file, its notebook and its number.
         version: of torchlint.
+        here: the working folder; ``None``: people see names as they are.
         repository: the folder that a service which shows the findings knows paths of; ``None``: the root.
     """
 
@@ -51,16 +54,19 @@ class Context:
     accepts: Mapping[str, Accepts] = field(default_factory=dict)
     own: Mapping[str, tuple[Cost, ...]] = field(default_factory=dict)
     partial: bool = False
+    narrowed: bool = False
     diff: bool = False
     color: bool = False
     terminal: bool = False
     unicode: bool = True
     width: int = 80
+    cuts: bool = True
     quiet: bool = False
     fail_level: str = "warning"
     rules: Mapping[str, type[Rule]] = field(default_factory=dict)
     cells: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     version: str = "0"
+    here: Path | None = None
     repository: Path | None = None
 
     @classmethod
@@ -99,9 +105,21 @@ class Context:
             return name
         return Path(os.path.relpath(self.root / name, self.repository)).as_posix()
 
+    def shown(self, name: str) -> str:
+        """A file's name for people: relative to the working folder, absolute where it is outside of that."""
+        if self.here is None or name == "-":
+            return name
+        return seen(self.root / name, self.here)
+
     def absolute(self, name: str) -> str:
         """The path of a file on disk, with ``/``; a name that stands for no file (``-``) as it is."""
         source = self.sources.get(name)
         if source is not None and name != "-":
             return source.path.as_posix()
         return name if name == "-" else (self.root / name).as_posix()
+
+
+def seen(path: Path, here: Path) -> str:
+    """The name of a file for somebody in a folder: relative to the folder, absolute where the file is outside of it."""
+    path = Path(os.path.normpath(path))
+    return (path.relative_to(here) if path.is_relative_to(here) else path).as_posix()

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from torchlint.report.escape import visible
-from torchlint.rule import Basis, Cost, Finding, Frequency
+from torchlint.rule import Basis, Cost, Counted, Finding
 
-# A ratio whose 10th percentile is no higher is noise.
-NOISE = 1.05
-
+_THINGS = {"wait": ("wait", "waits"), "copies": ("copy", "copies"), "launch": ("launch", "launches")}
 _UNMEASURED = {
-    Basis.NEVER: "its function never ran in the profile",
-    Basis.UNSEEN: "nothing was seen of it in the profile",
-}
-_ROOTS = {
-    Frequency.INNER: "environment step",
-    Frequency.STEP: "environment step",
-    Frequency.UPDATE: "gradient update",
+    Basis.NEVER: "measured: its function never ran in the profile",
+    Basis.UNSEEN: "the profile does not show what it takes",
 }
 
 
@@ -57,46 +50,108 @@ def measured_of(finding: Finding) -> str:
     if found is None or found.basis is Basis.ELSEWHERE:
         return ""
     if found.basis in _UNMEASURED:
-        return f"measured: {_UNMEASURED[found.basis]}"
+        return _UNMEASURED[found.basis]
     size = number(found.pace) if found.unit else f"{found.calls:,}"
     calls = f"{size} call{'' if size == '1' else 's'}{f' per {found.unit}' if found.unit else ''}"
     share = percent(found.share)
     if found.basis is Basis.FUNCTION:
         return f"measured: {calls} of its function, which takes {share} of the time"
     told = [calls] if found.calls else []
-    told.append(
-        f"about {share} of the time, a guess by operator" if found.basis is Basis.GUESS else f"{share} of the time"
-    )
+    told.append(f"{share} of the time")
     alike = f", {found.alike} findings together" if found.alike > 1 else ""
     return f"measured: {', '.join(told)}{alike}"
 
 
-def figure(cost: Cost, unit: str = " a call") -> str:
-    """``about 3.6 us a call, 3.1x (2.3-3.1x) at 17-dim observations, measured on CPU``."""
-    size = f" at {visible(cost.size)}" if cost.size else ""
+def figure(cost: Cost) -> str:
+    """``about 3.6 us a call, 3.1x (2.3-3.1x), measured at 17-dim observations on CPU``, of several sizes both ends."""
     where = f"{cost.device.upper()} of this machine" if cost.source == "local" else cost.device.upper()
-    spread = f"{factor(cost.low)}-{factor(cost.high)}x"
-    return f"about {duration(cost.saves_us)}{unit}, {factor(cost.ratio)}x ({spread}){size}, measured on {where}"
+    if cost.most_us:
+        most = f"{duration(cost.most_us)} at {visible(cost.most_size)}"
+        return f"about {saving(cost)} at {visible(cost.size)} to {most}, measured on {where}"
+    size = f"at {visible(cost.size)} " if cost.size else ""
+    if cost.open:
+        return f"measured {size}on {where}: {saving(cost)}, {factor(cost.ratio)}x; smaller data were not measured"
+    return f"about {saving(cost)}, {factor(cost.ratio)}x ({spread_of(cost)}), measured {size}on {where}"
+
+
+def saving(cost: Cost) -> str:
+    """``3.6 us a call``, ``490 us an update``; of a total the time alone."""
+    return f"{duration(cost.saves_us)}{_each(cost)}"
+
+
+def spread_of(cost: Cost) -> str:
+    """The 10th to the 90th percentile: ``2.3-3.1x``."""
+    return f"{factor(cost.low)}-{factor(cost.high)}x"
+
+
+def _each(cost: Cost) -> str:
+    return f" {_article(cost.unit)} {cost.unit}" if cost.unit else ""
+
+
+def _article(word: str) -> str:
+    return "an" if word[:1] in "aeiou" else "a"
 
 
 def cost_of(finding: Finding) -> str:
-    """What a finding costs in words, empty when nothing is known."""
-    if finding.cost is not None and finding.cost.saves_us > 0:
-        # Code that runs seldom is reported for what follows from it, so its figure is a total, not one call's.
-        return figure(finding.cost, " a call" if finding.hot.frequency > Frequency.ONCE else "")
-    return "not measured here: the gain is on CUDA" if finding.cuda_only else ""
+    """What a finding costs in words, time and events of an accelerator; empty when nothing is known."""
+    parts = [figure(finding.cost)] if finding.cost is not None and finding.cost.gains else []
+    if finding.events is not None and finding.events.gains:
+        parts.append(spared(finding.events))
+    return "; ".join(parts)
+
+
+def spared(events: Counted) -> str:
+    """``on a GPU 7 waits fewer and 10 launches more a call, counted at loss of each batch``."""
+    each = f" {_article(events.unit)} {events.unit}" if events.unit else ""
+    return f"on a GPU {fewer(events)}{each}, counted at {visible(events.size)}"
+
+
+def fewer(events: Counted) -> str:
+    """``1 wait and 3 launches fewer``, ``2 copies (16 kB) fewer and 1 launch more``."""
+    saves = events.saves
+    size = f" ({amount(saves.bytes)})" if saves.copies > 0 and saves.bytes > 0 else ""
+    less = [_number(saves.waits, "wait"), _number(saves.copies, "copies", size), _number(saves.launches, "launch")]
+    more = [_number(-saves.waits, "wait"), _number(-saves.copies, "copies"), _number(-saves.launches, "launch")]
+    if saves.copies == 0 and saves.bytes > 0:
+        less.append(f"{amount(saves.bytes)} copied")
+    sides = [(less, "fewer"), (more, "more")]
+    return " and ".join(f"{_listed(side)} {word}" for side, word in sides if any(side))
+
+
+def _number(count: int, thing: str, size: str = "") -> str:
+    """``1 wait``, ``2 copies (16 kB)``; empty where there is none."""
+    if count <= 0:
+        return ""
+    one, several = _THINGS[thing]
+    return f"{count:,} {one if count == 1 else several}{size}"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    """``1 wait, 2 copies and 3 launches``."""
+    *rest, last = [part for part in parts if part]
+    return f"{', '.join(rest)} and {last}" if rest else last
+
+
+def amount(count: int) -> str:
+    """A number of bytes: ``512 B``, ``16.4 kB``, ``30.4 MB``."""
+    for unit, limit in (("B", 1e3), ("kB", 1e6), ("MB", 1e9)):
+        if count < limit:
+            return f"{count / (limit / 1e3):.3g} {unit}"
+    return f"{count / 1e9:.3g} GB"
 
 
 def own_of(finding: Finding, own: Mapping[str, Sequence[Cost]]) -> Cost | None:
-    """The user's own figure for a finding: at the size of the shipped one, else the rule's first; by code of the rule.
+    """The user's own figure for a finding, of the example that fits it; by code of the rule.
 
     Of two devices that of the shipped figure counts.
     """
     costs = own.get(finding.code, ())
-    if finding.cost is None:
-        return next(iter(costs), None)
-    alike = [cost for cost in costs if cost.size == finding.cost.size]
-    return next((cost for cost in alike if cost.device == finding.cost.device), next(iter(alike), None))
+    wanted = {finding.cost.example} if finding.cost is not None else set(finding.figures)
+    if "" in wanted and costs:
+        wanted.add(costs[0].example)
+    alike = [cost for cost in costs if cost.example in wanted]
+    device = finding.cost.device if finding.cost is not None else ""
+    return next((cost for cost in alike if cost.device == device), next(iter(alike), None))
 
 
 def own_cost_of(finding: Finding, own: Mapping[str, Sequence[Cost]]) -> str:
@@ -104,27 +159,7 @@ def own_cost_of(finding: Finding, own: Mapping[str, Sequence[Cost]]) -> str:
     cost = own_of(finding, own)
     if cost is None:
         return ""
-    if cost.low <= NOISE:
-        spread = f"{factor(cost.ratio)}x, {factor(cost.low)}-{factor(cost.high)}x"
-        return f"no gain beyond noise ({spread}), measured on {cost.device.upper()} of this machine"
-    return figure(cost, " a call" if finding.hot.frequency > Frequency.ONCE else "")
-
-
-def total(findings: Iterable[Finding]) -> str:
-    """What the findings cost together: ``about 310 us per environment step at the sizes measured (CPU)``.
-
-    Every finding counts once per step (or per update), also one in an inner loop, so the figure is a lower bound.
-    Empty when nothing hot was measured.
-    """
-    sums: dict[str, dict[str, float]] = {}
-    for finding in findings:
-        root = _ROOTS.get(finding.hot.frequency)
-        if finding.cost is not None and root and finding.cost.saves_us > 0:
-            by_root = sums.setdefault(finding.cost.device, {})
-            by_root[root] = by_root.get(root, 0.0) + finding.cost.saves_us
-    return "; ".join(_total_on(device, by_root) for device, by_root in sorted(sums.items()))
-
-
-def _total_on(device: str, by_root: dict[str, float]) -> str:
-    parts = [f"{duration(us)} per {root}" for root, us in sorted(by_root.items())]
-    return f"about {' and '.join(parts)} at the sizes measured ({device.upper()})"
+    if not cost.gains:
+        ratios = f"{factor(cost.ratio)}x, {spread_of(cost)}"
+        return f"no gain beyond noise ({ratios}), measured on {cost.device.upper()} of this machine"
+    return figure(cost)

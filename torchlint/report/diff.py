@@ -7,7 +7,7 @@ from difflib import unified_diff
 
 from torchlint.engine.result import FixedFile
 from torchlint.report.context import Context
-from torchlint.report.escape import visible
+from torchlint.report.escape import is_obeyed, visible
 
 _STYLES = {"-": "31", "+": "32", "@": "36"}
 _UNFINISHED = "\\ No newline at end of file\n"
@@ -20,6 +20,16 @@ def render(context: Context) -> str:
     if not context.terminal:
         return "".join(lines)
     return "".join(_for_terminal(line, context.color) for line in lines)
+
+
+def obeyed(context: Context) -> Iterator[str]:
+    """The files whose diffs hold a line that a service that shows them may take for a command.
+
+    It cannot be written otherwise: a diff that is applied has to be exact.
+    """
+    for name, file in sorted(context.fixed.items()):
+        if any(is_obeyed(line) for line in _diffs(name, file)):
+            yield name
 
 
 def _diffs(name: str, file: FixedFile) -> Iterator[str]:
@@ -54,7 +64,7 @@ def _lines(text: str) -> list[str]:
 
 def _quoted(name: str) -> str:
     """A file name as ``git diff`` writes it: like a C string in quotes where it holds quotes or controls."""
-    if name.isprintable() and not {'"', "\\"} & set(name):
+    if name.isprintable() and not {'"', "\\"} & set(name) and not is_obeyed(name):
         # Without the tab, patch would read what follows the blank as a time stamp.
         return f"{name}\t" if " " in name else name
     return f'"{"".join(map(_octal, name))}"'
@@ -63,7 +73,7 @@ def _quoted(name: str) -> str:
 def _octal(char: str) -> str:
     if char in '"\\':
         return f"\\{char}"
-    if char.isprintable():
+    if char.isprintable() and char != "#":
         return char
     return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogateescape"))
 

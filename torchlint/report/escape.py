@@ -10,7 +10,8 @@ from torchlint.late import regex
 # Controls, invisible format characters (bidirectional overrides, zero-width joiners), lone surrogates, and the two
 # Unicode line separators: each of them can move the cursor, end a line for some reader, or hide what is really there.
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-_COLONS = regex(r"^([ \t]*):(?=:)", re.MULTILINE)
+# GitHub passes over any white space before a command, and a carriage return alone ends a line, too.
+_COLONS = regex(r"(^|\r)([^\S\r\n]*):(?=:)", re.MULTILINE)
 _NUMBER_SIGNS = regex(r"##(?=\[|vso\[)", re.IGNORECASE)
 
 
@@ -33,7 +34,22 @@ def defused(text: str) -> str:
     GitHub takes a line that begins with ``::`` for a command, and it and Azure one with ``##[`` or ``##vso[`` anywhere;
     a file may be called so.
     """
-    return _NUMBER_SIGNS.sub(r"#\\x23", _COLONS.sub(r"\1\\x3a", text))
+    return _NUMBER_SIGNS.sub(r"#\\x23", _COLONS.sub(r"\1\2\\x3a", text))
+
+
+def is_obeyed(text: str) -> bool:
+    """Whether a service that reads lines may take one of them for a command."""
+    return bool(_NUMBER_SIGNS.search(text) or _COLONS.search(text))
+
+
+def defused_json(text: str) -> str:
+    """JSON that says the same, and no part of which is a command to a service that reads its lines."""
+    return _NUMBER_SIGNS.sub(r"#\\u0023", text)
+
+
+def defused_xml(text: str) -> str:
+    """XML that says the same, and no part of which is a command to a service that reads its lines."""
+    return _NUMBER_SIGNS.sub("#&#35;", _COLONS.sub(r"\1\2&#58;", text))
 
 
 def encodable(text: str) -> str:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import inspect
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from torchlint.late import dataclass
-from torchlint.report.cost import duration, factor
+from torchlint.report.cost import amount, factor, saving, spread_of
 from torchlint.report.style import ASCII, LABEL, LEVELS, QUIET, UNICODE, Signs
-from torchlint.rule import Cost, Rule, RuleSet
+from torchlint.rule import Cost, Counted, Rule, RuleSet
 from torchlint.rule.versions import ANY
 
 if TYPE_CHECKING:
@@ -22,19 +22,21 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 MEASURED = "Measured"
-COLUMNS = ("At", "Saves a call", "Ratio", "10th to 90th percentile", "On")
+COLUMNS = ("At", "Saves", "Ratio", "10th to 90th percentile", "On")
+EVENTS = ("On a GPU, counted at", "Waits", "Launches", "Copies", "Bytes copied")
 
 _SETS = {RuleSet.DEFAULT: "default", RuleSet.PREVIEW: "with --preview", RuleSet.OPT_IN: "when selected by code"}
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What there is to say of a rule: the class, the docstring's introduction and sections, the measured figures."""
+    """What there is to say of a rule: the class, the docstring's introduction and sections, times, counts."""
 
     rule: type[Rule]
     introduction: str
     sections: tuple[tuple[str, str], ...]
     figures: tuple[Cost, ...]
+    counts: tuple[Counted, ...] = ()
 
     @property
     def facts(self) -> str:
@@ -52,7 +54,7 @@ class Explanation:
         return ".".join(map(str, self.rule.torch)) if self.rule.torch > ANY else ""
 
 
-def explain(rule: type[Rule], figures: Sequence[Cost]) -> Explanation:
+def explain(rule: type[Rule], figures: Sequence[Cost], counts: Sequence[Counted] = ()) -> Explanation:
     """Read a rule's docstring: an introduction, then sections under ``## Heading`` lines."""
     introduction: list[str] = []
     sections: list[tuple[str, list[str]]] = []
@@ -65,7 +67,7 @@ def explain(rule: type[Rule], figures: Sequence[Cost]) -> Explanation:
         else:
             lines.append(line)
     bodies = tuple((heading, "\n".join(body).strip()) for heading, body in sections)
-    return Explanation(rule, "\n".join(introduction).strip(), bodies, tuple(figures))
+    return Explanation(rule, "\n".join(introduction).strip(), bodies, tuple(figures), tuple(counts))
 
 
 def as_markdown(explanations: Sequence[Explanation]) -> str:
@@ -91,21 +93,35 @@ def _markdown(explanation: Explanation) -> str:
     for heading, body in explanation.sections:
         parts += [f"## {heading}", body]
         if heading == MEASURED and explanation.figures:
-            parts.append("\n".join(_markdown_table(explanation.figures)))
+            parts.append("\n".join(_markdown_table(COLUMNS, map(_cells, explanation.figures))))
+        if heading == MEASURED and explanation.counts:
+            parts.append(counts_as_markdown(explanation.counts))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _markdown_table(figures: Sequence[Cost]) -> Iterator[str]:
-    yield f"| {' | '.join(COLUMNS)} |"
-    yield f"| --- |{' ---: |' * (len(COLUMNS) - 2)} --- |"
-    for cells in map(_cells, figures):
+def counts_as_markdown(counts: Sequence[Counted]) -> str:
+    """A table of the events before and after."""
+    return "\n".join(_markdown_table(EVENTS, map(_event_cells, counts)))
+
+
+def _markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(columns)} |"
+    yield f"| --- |{' ---: |' * (len(columns) - 2)} --- |"
+    for cells in rows:
         yield f"| {' | '.join(cells)} |"
 
 
+def _event_cells(counted: Counted) -> tuple[str, ...]:
+    one, other = counted.before, counted.after
+    numbers = [(one.waits, other.waits), (one.launches, other.launches), (one.copies, other.copies)]
+    arrows = [f"{before:,} > {after:,}" for before, after in numbers]
+    sizes = f"{amount(one.bytes)} > {amount(other.bytes)}" if one.bytes or other.bytes else "0"
+    return counted.size, *arrows, sizes
+
+
 def _cells(cost: Cost) -> tuple[str, ...]:
-    spread = f"{factor(cost.low)}-{factor(cost.high)}x"
     where = f"{cost.device.upper()}, here" if cost.source == "local" else cost.device.upper()
-    return cost.size, duration(cost.saves_us), f"{factor(cost.ratio)}x", spread, where
+    return cost.size, saving(cost), f"{factor(cost.ratio)}x", spread_of(cost), where
 
 
 def _object(explanation: Explanation) -> dict[str, object]:
@@ -123,6 +139,7 @@ def _object(explanation: Explanation) -> dict[str, object]:
         "introduction": explanation.introduction,
         "sections": dict(explanation.sections),
         "figures": [asdict(cost) for cost in explanation.figures],
+        "counts": [asdict(count) for count in explanation.counts],
     }
 
 
@@ -139,7 +156,10 @@ def _page(explanation: Explanation, pen: Pen) -> Iterator[str]:
         yield from _body(body, pen)
         if heading == MEASURED and explanation.figures:
             yield ""
-            yield from pen.lines(_table(explanation.figures), indent=2)
+            yield from pen.lines(_table(COLUMNS, map(_cells, explanation.figures)), indent=2)
+        if heading == MEASURED and explanation.counts:
+            yield ""
+            yield from pen.lines(_table(EVENTS, map(_event_cells, explanation.counts)), indent=2)
 
 
 def _body(body: str, pen: Pen) -> Iterator[str]:
@@ -161,14 +181,14 @@ def _body(body: str, pen: Pen) -> Iterator[str]:
             yield from pen.lines(Markdown(part), indent=2)
 
 
-def _table(figures: Sequence[Cost]) -> Table:
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style=QUIET)
-    for column in COLUMNS:
-        table.add_column(column, justify="left" if column in (COLUMNS[0], COLUMNS[-1]) else "right")
-    for cost in figures:
-        table.add_row(*map(Text, _cells(cost)))
+    for column in columns:
+        table.add_column(column, justify="left" if column in (columns[0], columns[-1]) else "right")
+    for cells in rows:
+        table.add_row(*map(Text, cells))
     return table
 
 

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from torchlint.report.context import Context
+from torchlint.report.escape import defused_json, defused_xml
 
 FORMATS: Mapping[str, str] = MappingProxyType(
     {
@@ -32,9 +33,11 @@ FORMATS: Mapping[str, str] = MappingProxyType(
 )
 # For people, in the encoding of their terminal; the others are for programs, which read UTF-8 whatever the locale says.
 FOR_PEOPLE = frozenset({"full", "concise", "grouped", "pylint", "statistics"})
+JSON = frozenset({"json", "json-lines", "gitlab", "sarif", "rdjson", "lintrunner", "statistics-json"})
 # These say what each rule is about, which only its own module knows.
 DESCRIBE_RULES = frozenset({"sarif"})
 _BY_CELL = frozenset({"full", "concise", "grouped", "pylint", "json", "json-lines", "markdown"})
+_SEEN_FROM_HERE = frozenset({"full", "concise", "grouped", "diff"})
 IN_PLACE_OF_FINDINGS = frozenset({"diff", "statistics", "statistics-json"})
 
 
@@ -49,7 +52,19 @@ def renderer(name: str) -> Renderer:
     """The function of a format; only its module is imported, because that of ``full`` brings rich."""
     module = import_module(f"torchlint.report.{FORMATS[name]}")
     render: Renderer = module.render_json if name == "statistics-json" else module.render
-    return lambda context: render(_placed(name, context))
+    defuse = defused_json if name in JSON else defused_xml if name == "junit" else None
+    if defuse is not None:
+        return lambda context: defuse(render(_seen(name, _placed(name, context))))
+    return lambda context: render(_seen(name, _placed(name, context)))
+
+
+def _seen(name: str, context: Context) -> Context:
+    """The context with the names of files that the user can open from where he is."""
+    if name not in _SEEN_FROM_HERE:
+        return context
+    from torchlint.report.here import seen_from_here
+
+    return seen_from_here(context)
 
 
 def _placed(name: str, context: Context) -> Context:

@@ -20,11 +20,17 @@ _HEAD = 3
 
 @dataclass(frozen=True, slots=True)
 class Canvas:
-    """How to draw: the signs, the width in cells, and a function that colours a line of Python."""
+    """How to draw: signs, width in cells, a function that colours a line of Python, and whether lines are cut."""
 
     signs: Signs
     width: int
     paint: Callable[[str], Text]
+    cuts: bool = True
+
+    def room(self, line: str, beside: int = 0) -> int:
+        """The cells that a line may take beside others; as many as it needs where nothing is cut."""
+        # A tab takes four cells at most, and an escaped character ten.
+        return self.width - beside if self.cuts else max(self.width, 10 * len(line))
 
 
 def frame(finding: Finding, table: LineTable, canvas: Canvas, underline: str) -> list[Text]:
@@ -91,7 +97,7 @@ def _row(
 ) -> Iterator[Text]:
     signs = canvas.signs
     start, end = span or (0, 0)
-    piece = fit(line, start, end, canvas.width - digits - 3, signs.dots)
+    piece = fit(line, start, end, canvas.room(line, digits + 3), signs.dots)
     number = Text(f"{row:>{digits}}", "bold" if span else QUIET)
     yield _joined(number, Text(f" {signs.bar} ", QUIET), canvas.paint(piece.text))
     if span and line.strip():

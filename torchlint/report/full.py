@@ -34,9 +34,11 @@ _HANG = 4
 def render(context: Context) -> str:
     """All findings, worst first, and a last line that sums up.
 
-    No line but the last is wider than ``context.width`` cells; the last is for the terminal to wrap.
+    No line but the last is wider than ``context.width`` cells; the last is for the terminal to wrap. Where the context
+    says that nothing is to be cut, names of files and lines of code may be wider.
     """
-    canvas = Canvas(UNICODE if context.unicode else ASCII, context.width, _painter(context.color))
+    signs = UNICODE if context.unicode else ASCII
+    canvas = Canvas(signs, context.width, _painter(context.color), cuts=context.cuts)
     lines: list[Text] = []
     for finding in worst_first(context.findings):
         lines += [*_finding(finding, context, canvas), Text()]
@@ -124,18 +126,18 @@ def _header(finding: Finding, canvas: Canvas) -> Iterator[Text]:
         yield Text.assemble(title, (canvas.signs.rule * room, QUIET), f" {place}")
         return
     yield Text.assemble(title, (canvas.signs.rule * max(0, canvas.width - title.cell_len), QUIET))
-    yield Text(fit(place, len(place), len(place), canvas.width, canvas.signs.dots).text)
+    yield Text(fit(place, len(place), len(place), canvas.room(place), canvas.signs.dots).text)
 
 
 def _hot(hot: Hotness, canvas: Canvas) -> list[Text]:
     """``once per environment step (train.py:88 loop → Agent.act)`` in lines, broken between links of the path only."""
     width = canvas.width - _TEXT
     if not hot.path:
-        return _wrapped(hot.frequency.phrase, width)
+        return _wrapped(hot.phrase, width)
     first, *rest = hot.path
     links = [f"({visible(first.path)}:{first.row} {visible(first.name)}", *(visible(hop.name) for hop in rest)]
     arrow = f" {canvas.signs.arrow}"
-    return _packed([hot.frequency.phrase, *(f"{link}{arrow}" for link in links[:-1]), f"{links[-1]})"], width)
+    return _packed([hot.phrase, *(f"{link}{arrow}" for link in links[:-1]), f"{links[-1]})"], width)
 
 
 def _packed(parts: list[str], width: int) -> list[Text]:
@@ -179,7 +181,7 @@ def _changed(sign: str, line: str, style: str, focus: tuple[int, int, int], canv
     """A line that goes or comes, wrapped so that it can be read whole; only a very long one is cropped."""
     head, tail, longest = focus
     room = canvas.width - _TEXT
-    width = room * _FOLDS if len(line) <= room * _FOLDS else room
+    width = room * _FOLDS if len(line) <= room * _FOLDS else room if canvas.cuts else canvas.room(line)
     # Both lines are cropped around the longer difference, so that they stay under each other.
     piece = fit(line, head, head + longest, width, canvas.signs.dots)
     text = Text(piece.text, style)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from torchlint.report.change import acceptance
 from torchlint.report.context import Context
 from torchlint.report.cost import cost_of
-from torchlint.report.escape import visible
+from torchlint.report.escape import defused, visible
 from torchlint.report.rank import worst_first
 from torchlint.rule import Finding, Level
 
@@ -54,7 +54,7 @@ def _annotation(context: Context, finding: Finding) -> str:
     else:
         properties |= {"endLine": end.row}
     listed = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
-    return f"::{_COMMANDS[finding.level]} {listed}::{_data(_told(context, finding))}"
+    return f"::{_COMMANDS[finding.level]} {listed}::{_data(defused(_told(context, finding)))}"
 
 
 def _told(context: Context, finding: Finding) -> str:

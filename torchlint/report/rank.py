@@ -26,9 +26,17 @@ def time_lost(finding: Finding) -> float:
 
     Each frequency counts as ten times as often as the next lower one: 5 us a step outweigh 40 us an update.
     """
-    if finding.cost is None:
+    cost, frequency = finding.cost, finding.hot.frequency
+    if cost is None:
         return 0.0
-    return finding.cost.saves_us * 10.0 ** (finding.hot.frequency - Frequency.STEP)
+    # A total is lost once, and what is given for an update is lost in each, wherever the code is.
+    least = Frequency.UPDATE if cost.unit == "update" else Frequency.ONCE
+    return per_step(cost.saves_us, max(frequency, least) if cost.unit else Frequency.ONCE)
+
+
+def per_step(microseconds: float, frequency: Frequency) -> float:
+    """What is lost at a frequency, weighed as a loss in each step of the environment."""
+    return microseconds * 10.0 ** (frequency - Frequency.STEP)
 
 
 def _badness(finding: Finding) -> tuple[int, float, tuple[str, Position, str]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from torchlint.report.context import Context
-from torchlint.report.cost import total
+from torchlint.report.here import seen_from_here
+from torchlint.report.total import total
 from torchlint.rule import Applicability
 
 
@@ -12,7 +13,7 @@ def summary(context: Context) -> str:
 
     ``9 findings, 6 fixable safely with --fix; about 310 us per environment step at the sizes measured (CPU)``
     """
-    parts = [_fixed(context), _remaining(context), total(context.findings), _unread(context)]
+    parts = [_fixed(context), _remaining(context), total(seen_from_here(context).findings), _unread(context)]
     return "; ".join(part for part in parts if part)
 
 
@@ -33,14 +34,27 @@ def _remaining(context: Context) -> str:
     found = len(context.findings)
     if not found:
         where = count(context.files, "file")
-        return f"nothing slow is left in {where}" if context.fixed else _nothing(context, where)
+        return _left(context, where) if context.fixed else _nothing(context, where)
     verb = ("remains" if found == 1 else "remain") if context.fixed else ""
     return " ".join(part for part in (count(found, "finding"), verb) if part) + _fixable(context)
 
 
+def _left(context: Context, where: str) -> str:
+    """That nothing is left, as far as this run can say so."""
+    if context.diff:
+        return ""
+    if context.partial:
+        return f"nothing new is left in {where}"
+    whole = not (context.narrowed or context.problems)
+    return f"nothing slow is left in {where}" if whole else f"no findings are left in {where}"
+
+
 def _nothing(context: Context, where: str) -> str:
-    what = "Nothing new" if context.partial else "Nothing slow"
-    return f"{what} found in {where}" if context.files and not context.diff else ""
+    if not context.files or context.diff:
+        return ""
+    if context.narrowed and not context.partial:
+        return f"No findings in {where}"
+    return f"Nothing {'new' if context.partial else 'slow'} found in {where}"
 
 
 def _fixable(context: Context) -> str:

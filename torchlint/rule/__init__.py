@@ -7,6 +7,8 @@ from torchlint.rule.finding import (
     Basis,
     Change,
     Cost,
+    Counted,
+    Counts,
     Edit,
     Finding,
     Level,
@@ -15,9 +17,9 @@ from torchlint.rule.finding import (
     Position,
 )
 from torchlint.rule.flow import EVERY_USE, Average, Network, Run, Use
-from torchlint.rule.frequency import Frequency, Hop, Hotness
+from torchlint.rule.frequency import CallSite, Frequency, Hop, Hotness
 from torchlint.rule.loop import Loop, Picked, Row
-from torchlint.rule.site import CallSite, Link, Site
+from torchlint.rule.site import Link, Site
 from torchlint.rule.value import UNKNOWN, Device, Kind, Value
 
 API_VERSION = 1
@@ -36,6 +38,8 @@ __all__ = [
     "Change",
     "Changing",
     "Cost",
+    "Counted",
+    "Counts",
     "Device",
     "Edit",
     "Example",

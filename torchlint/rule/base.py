@@ -106,7 +106,10 @@ class Fix:
         setup: statements that the new code needs, put at the end of the enclosing class's own ``__init__``.
         decorators: expressions to put as decorators on the function that holds the site, innermost last.
         within: the header of a ``with`` statement (``torch.no_grad()``) to put around the site's statement.
+        under: the condition of an ``if`` to put around the site's statement; ``replace`` is for where it cannot be.
+        drops: whether the site's statement goes; ``replace`` is for where it cannot, as with a comment on its row.
         torch, python: the oldest versions that understand the new code; it is not offered to projects for older ones.
+        stated: it is offered only to projects that say which torch they run with.
     """
 
     message: str
@@ -118,8 +121,11 @@ class Fix:
     setup: tuple[str, ...] = ()
     decorators: tuple[str, ...] = ()
     within: str = ""
+    under: str = ""
+    drops: bool = False
     torch: Version = ANY
     python: Version = ANY
+    stated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,15 +133,16 @@ class Report:
     """What ``check`` yields: the node the finding is about, one line of message, and a fix where there is one.
 
     ``shared`` is appended to the message when the rule reports more than once in the function; ``{count}`` in it
-    becomes the number. ``figure`` names the row of ``figures.json`` that fits the case best; empty: the rule's first.
-    ``level`` overrides the rule's own, and so does ``torch``, the oldest version that it holds for.
+    becomes the number. ``figure`` names the example whose figure fits the case, or several that differ in size alone,
+    where the size of the code is not known; empty: the rule's first; ``none``: no figure fits. ``level`` overrides the
+    rule's own, and so does ``torch``, the oldest version that it holds for.
     """
 
     node: cst.CSTNode
     message: str
     fix: Fix | None = None
     shared: str = ""
-    figure: str = ""
+    figure: str | tuple[str, ...] = ""
     level: Level | None = None
     torch: Version | None = None
 
@@ -170,6 +177,9 @@ class Example:
         inputs: the inputs with their proven kinds.
         by_hand: ``fixed`` was written by hand.
         uninitialised: the workload gives memory that nobody wrote to (``torch.empty``), so its values mean nothing.
+        runs: how often the workload does what the figure is given for.
+        unit: what that is: a ``call`` of the code that is found, or what the code lies around or prepares, such as an
+            ``update``; empty where the figure is a total that does not grow with the number of calls.
     """
 
     name: str
@@ -180,6 +190,8 @@ class Example:
     inputs: tuple[Input, ...] = ()
     by_hand: bool = False
     uninitialised: bool = False
+    runs: int = 1
+    unit: str = "call"
 
 
 class Rule:

@@ -38,6 +38,23 @@ def keyword(name: str, value: cst.BaseExpression) -> cst.Arg:
     return cst.Arg(value=bare_star_safe(value), keyword=cst.Name(name), equal=equal)
 
 
+def only_reads(site: Site, node: cst.CSTNode) -> bool:
+    """Whether evaluating an expression does nothing but read, so that it may as well be left out.
+
+    Names, attributes, constants, ``torch.device(...)``, and the device or dtype of a network's parameters.
+    """
+    match node:
+        case cst.Name() | cst.BaseNumber() | cst.SimpleString():
+            return True
+        case cst.Attribute(value=inner):
+            return only_reads(site, inner)
+        case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value="parameters" | "get_device")), args=[]):
+            return only_reads(site, inner)
+        case cst.Call(func=func, args=args) if site.name(func) in ("torch.device", "builtins.next", "builtins.iter"):
+            return all(only_reads(site, arg.value) for arg in args)
+    return False
+
+
 def bare_star_safe(value: cst.BaseExpression) -> cst.BaseExpression:
     """A value that can stand as an argument: an assignment expression gets parentheses."""
     if isinstance(value, cst.NamedExpr) and not value.lpar:

@@ -90,12 +90,24 @@ class Position:
     column: int
 
 
+NOISE = 1.05
+"""A ratio whose 10th percentile is no higher is noise."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cost:
     """What a smell costs as measured: microseconds saved by the better form and the ratio of the two times.
 
-    ``low`` and ``high`` are the 10th and 90th percentile of the ratio; ``size`` names the workload, ``device`` where
-    it was measured, ``source`` whose figures these are (``bundled`` or ``local``).
+    Attributes:
+        saves_us, ratio: the medians, at the size measured.
+        low, high: the 10th and 90th percentile of the ratio.
+        size: the workload in words. example: the name of the rule's example that it is.
+        device: where it was measured. source: whose figures these are (``bundled`` or ``local``).
+        unit: what ``saves_us`` is for: one ``call`` of the code, or what else is done once in that time, such as an
+            ``update``; empty: all of it, which is no matter of how often the code runs.
+        most_us, most_size: the same at the largest size, where several were measured and that of the code is not
+            known; 0 and empty: there is one size.
+        open: sizes that the code may have, too, wait to be measured; so nothing is known of what it costs at least.
     """
 
     saves_us: float
@@ -105,6 +117,64 @@ class Cost:
     size: str
     device: str = "cpu"
     source: str = "bundled"
+    example: str = ""
+    unit: str = "call"
+    most_us: float = 0.0
+    most_size: str = ""
+    open: bool = False
+
+    @property
+    def gains(self) -> bool:
+        """Whether the better form is faster beyond the noise."""
+        return self.low > NOISE and self.saves_us > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Events that code has on an accelerator: waits of the host, kernel launches, copies between host and device.
+
+    ``bytes`` is what these copies carry.
+    """
+
+    waits: int = 0
+    launches: int = 0
+    copies: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What a smell costs an accelerator as counted: the events of its code, and those of the better form.
+
+    Attributes:
+        before, after: in one run of the workload.
+        size: the workload in words. example: the name of the rule's example that it is.
+        runs, unit: how often the workload does what counts are given for, and what that is.
+    """
+
+    before: Counts
+    after: Counts
+    size: str
+    example: str = ""
+    runs: int = 1
+    unit: str = "call"
+
+    @property
+    def saves(self) -> Counts:
+        """The events fewer in each ``unit``, to the nearest whole number; negative: more of them."""
+        one, other, runs = self.before, self.after, self.runs
+        return Counts(
+            waits=round((one.waits - other.waits) / runs),
+            launches=round((one.launches - other.launches) / runs),
+            copies=round((one.copies - other.copies) / runs),
+            bytes=round((one.bytes - other.bytes) / runs),
+        )
+
+    @property
+    def gains(self) -> bool:
+        """Whether something is saved: a wait counts more than any number of launches, and a copy than bytes."""
+        saves = self.saves
+        return (saves.waits, saves.copies, saves.launches, saves.bytes) > (0, 0, 0, 0)
 
 
 class Basis(enum.Enum):
@@ -118,12 +188,10 @@ class Basis(enum.Enum):
     """Its whole function: an upper bound."""
     ELSEWHERE = "elsewhere"
     """Nothing: such a smell costs time elsewhere, in code that it compiles, slows down or keeps alive."""
-    GUESS = "guess"
-    """Such operators wherever they ran, for where is not known."""
     NEVER = "never"
     """Nothing: its function did not run, or its line did not although its function did."""
     UNSEEN = "unseen"
-    """Nothing was seen of it, which does not mean that it did not run."""
+    """Nothing was seen of it, or what was seen may be of other code; that does not mean that it did not run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +227,9 @@ class Finding:
         start, end: the code it is about; ``end`` is exclusive.
         rows: first and last row of its statement (of a compound statement: of the header), for suppressions.
         hot: how often it runs, and why.
-        cost: as measured, where it was.
+        cost: as measured, where it was and something is gained.
+        figures: the names of the rule's examples whose figures fit the code; an empty name stands for the first.
+        events: as counted, where something is saved and the code may run on an accelerator.
         fix: text edits, where there are some.
         cuda_only: whether the gain exists on an accelerator only.
         fingerprint: stable under moved lines: from rule, path, normalised code and occurrence.
@@ -180,6 +250,8 @@ class Finding:
     cuda_only: bool = False
     fingerprint: str = ""
     measured: Measured | None = None
+    figures: tuple[str, ...] = ("",)
+    events: Counted | None = None
 
     @property
     def order(self) -> tuple[str, Position, str]:

@@ -76,7 +76,7 @@ class Average:
 
     Attributes:
         whole: a state dict is built and loaded, rather than each parameter written.
-        apart: both are ``parameters()`` of modules that are proven to share none.
+        apart: both are ``parameters()`` of modules that are proven to share none, and to have one dtype.
     """
 
     whole: bool = False

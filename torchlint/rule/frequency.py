@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from dataclasses import field
 
 from torchlint.late import dataclass
 
@@ -40,28 +41,39 @@ class Hop:
     """One link of a hot path: a loop, an entry point of a framework, or a function that is called.
 
     ``path`` is relative to the project root, with ``/``; ``row`` is 1-based; ``name`` is ``loop`` or a qualified
-    function name such as ``Agent.act``.
+    function name such as ``Agent.act``. ``at`` is the place of its call in the link before, row and column, both 0
+    where that is not known: two links with one place are alternatives, such as the same method of two classes.
     """
 
     path: str
     row: int
     name: str
+    at: tuple[int, int] = field(default=(0, 0), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Hotness:
-    """The frequency of a line and the path that proves it, outermost hop first (empty when it is not hot)."""
+    """The frequency of a line and the path that proves it, outermost hop first (empty when it is not hot).
+
+    ``when`` are the words of whoever calls the first hop, where they say more than the frequency does.
+    """
 
     frequency: Frequency = Frequency.ONCE
     path: tuple[Hop, ...] = ()
+    when: str = ""
+
+    @property
+    def phrase(self) -> str:
+        """The frequency in words, e.g. ``once per environment step`` or ``once per micro-batch``."""
+        return self.when or self.frequency.phrase
 
     def describe(self) -> str:
         """One line for a message: ``once per environment step (train.py:88 loop → Agent.act)``."""
         if not self.path:
-            return self.frequency.phrase
+            return self.phrase
         first, *rest = self.path
         links = [f"{first.path}:{first.row} {first.name}", *(hop.name for hop in rest)]
-        return f"{self.frequency.phrase} ({' → '.join(links)})"
+        return f"{self.phrase} ({' → '.join(links)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,3 +131,18 @@ class Why:
     ways: tuple[Way, ...] = ()
     reasons: tuple[str, ...] = ()
     more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CallSite:
+    """A place that calls something: where, how often it runs, and what is known of the batch it passes.
+
+    ``root`` is what makes it hot: ``step`` for a loop that steps an environment, ``update`` for one that runs gradient
+    updates, empty when unknown. ``batch`` is a short text for the leading dimension of the first argument where it is
+    known (``1``), else empty.
+    """
+
+    hop: Hop
+    frequency: Frequency
+    root: str
+    batch: str

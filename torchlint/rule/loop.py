@@ -47,6 +47,11 @@ class Loop(Protocol):
         ...
 
     @property
+    def strided(self) -> bool:
+        """Whether it goes over a range in strides, so that a round takes a stretch of many: ``range(0, n, size)``."""
+        ...
+
+    @property
     def learns(self) -> bool:
         """Whether an optimizer runs in it, so that networks change from round to round."""
         ...

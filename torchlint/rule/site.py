@@ -17,24 +17,9 @@ if TYPE_CHECKING:
 
     from torchlint.rule.compiling import Break, Bypass, Changing, Taken
     from torchlint.rule.flow import Average, Network, Run, Use
-    from torchlint.rule.frequency import Frequency, Hop, Hotness
+    from torchlint.rule.frequency import CallSite, Frequency, Hotness
     from torchlint.rule.loop import Loop, Picked, Row
-    from torchlint.rule.value import Value
-
-
-@dataclass(frozen=True, slots=True)
-class CallSite:
-    """A place that calls something: where, how often it runs, and what is known of the batch it passes.
-
-    ``root`` is what makes it hot: ``step`` for a loop that steps an environment, ``update`` for one that runs gradient
-    updates, empty when unknown. ``batch`` is a short text for the leading dimension of the first argument where it is
-    known (``1``), else empty.
-    """
-
-    hop: Hop
-    frequency: Frequency
-    root: str
-    batch: str
+    from torchlint.rule.value import Kind, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +88,7 @@ class Site(Protocol):
         """Source of a debug attribute or parameter in scope whose default is false (``self.debug``), if any."""
 
     def raises(self) -> bool:
-        """Of an ``if`` (or assert): whether its body exists to raise."""
+        """Of an ``if`` or its test, or of an assert: whether it exists to raise."""
 
     def scripted(self) -> bool:
         """Whether the node stands in TorchScript code (``torch.jit.script``, ``ScriptModule``)."""
@@ -117,11 +102,15 @@ class Site(Protocol):
     def mutated(self, node: cst.CSTNode) -> bool:
         """Whether the name an expression is assigned to is changed in place later (``+=``, ``x[i] =``, ``add_``)."""
 
-    def leaves_as_data(self) -> bool:
+    def accumulated(self, node: cst.CSTNode) -> bool:
+        """Whether the name an expression is assigned to is later given what is made of it, as in ``x = x + y``."""
+
+    def leaves_as_data(self, *, sealed: bool = False) -> bool:
         """Of a ``with`` block or a decorated function: whether everything that leaves it is proven to hold no tensor.
 
         Nothing returned, stored on an object, appended or passed to an unknown function may be a tensor; callees are
-        followed, unknown ones make the answer false. Of any other node: of the function that holds it.
+        followed, unknown ones make the answer false. Of any other node: of the function that holds it. ``sealed``: also
+        every module that may run there is known with all its parts, and keeps nothing.
         """
 
     def calls_of(self, node: cst.CSTNode) -> Sequence[CallSite]:
@@ -189,6 +178,9 @@ class Site(Protocol):
         ``trained``: a graph of target networks alone does not count.
         """
 
+    def is_leaf(self, node: cst.CSTNode) -> bool:
+        """Whether a tensor asks for gradients itself and was computed from nothing, such as a parameter."""
+
     def run(self, node: cst.CSTNode) -> Run | None:
         """What a call does that runs a network with parameters, ``None`` where it is not known to run one."""
 
@@ -253,6 +245,13 @@ class Site(Protocol):
         ``anew``: only where each round makes a graph of its own for the expression, not a few nodes on an older one.
         """
 
+    def contract(self, test: cst.CSTNode, *, finite: bool) -> bool:
+        """Whether a test that raises is a contract on what comes from outside, not a check of what a network computed.
+
+        Such are tests in an environment and in what reads data, of tensors that come from there, and of a divisor.
+        ``finite``: the test asks for NaN or infinity; other tests that read nothing of a network are contracts too.
+        """
+
     def is_loss(self, node: cst.CSTNode) -> bool:
         """Whether backward() is called on what an expression stands for, elsewhere in the function or by a callee.
 
@@ -290,6 +289,12 @@ class Site(Protocol):
 
     def settled(self, node: cst.CSTNode) -> bool:
         """Whether an expression means the same at the end of the enclosing class's own ``__init__``."""
+
+    def beside_module(self, node: cst.CSTNode) -> bool:
+        """Whether a tensor in a method of a module is proven to be on the device of the module's parameters.
+
+        A layer of the module made it, or takes it before: on another device the method raises.
+        """
 
     def of_parameter(self, node: cst.CSTNode) -> bool:
         """Whether an expression is a parameter of the function that holds it."""
@@ -418,8 +423,11 @@ class Site(Protocol):
     def polls(self) -> bool:
         """Of a ``while``: whether it only asks whether something has happened, at once again or after a tiny sleep."""
 
-    def only_indexes(self, node: cst.CSTNode) -> bool:
-        """Of what a ``for`` goes over: whether the loop's variable does nothing but index proven tensors and arrays."""
+    def only_indexes(self, node: cst.CSTNode) -> frozenset[Kind]:
+        """Of what a ``for`` goes over: what the loop's variable indexes, if it only indexes proven tensors and arrays.
+
+        Empty: the variable is used for more, or not at all.
+        """
 
     def hoarded(self, call: cst.Call) -> str:
         """Of ``self.x.append(y)``, the list as source if nothing in the project ever empties, trims or bounds it.
@@ -456,6 +464,9 @@ class Site(Protocol):
 
         The input, the parameters and all other state are proven the same.
         """
+
+    def repeated(self, node: cst.CSTNode) -> bool:
+        """Whether an expression runs a network of which ``ran_before`` holds, or an equal run that comes after."""
 
     def runs_in_vain(self, call: cst.Call) -> int:
         """Of a call that runs a network, the row of a later ``if`` on a random number; 0: none.

@@ -58,6 +58,7 @@ class Value:
             numbers ``int``, ``float`` or ``bool``; for a dtype the dtype it names. ``None``: not known.
         device: where it lives (tensors, modules), or which device it names (devices).
         rank: number of dimensions, ``None`` when not known.
+        shaped: of an array whose rank is not known, whether it is proven to have at least one dimension.
         items: of a tuple its elements in order; of a list or dict one value, that of all elements (empty: not known);
             of a ``functools.partial`` the function.
         keys: names of the ``items``, of a named tuple and of a dict whose keys are literal: then one item each.
@@ -74,6 +75,7 @@ class Value:
     dtype: str | None = None
     device: Device = Device.UNKNOWN
     rank: int | None = None
+    shaped: bool = False
     items: tuple[Value, ...] = ()
     keys: tuple[str, ...] = ()
     nonempty: bool = False
@@ -86,6 +88,11 @@ class Value:
     def known(self) -> bool:
         """Whether anything at all is known."""
         return self.kind is not Kind.UNKNOWN
+
+    @property
+    def has_axes(self) -> bool:
+        """Whether a tensor or array is proven to have at least one dimension."""
+        return self.shaped if self.rank is None else self.rank > 0
 
     def item(self, key: str) -> Value | None:
         """Of a named tuple, or a dict with literal keys, the value under a key; ``None``: it has none of that name."""

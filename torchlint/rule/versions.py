@@ -24,6 +24,11 @@ class Target:
         """Whether what holds from a version of torch on holds for the project; in doubt it does."""
         return self.torch is None or self.torch >= torch
 
-    def has(self, torch: Version, python: Version) -> bool:
-        """Whether these versions of torch and Python are there whenever the project runs; in doubt the oldest are."""
+    def has(self, torch: Version, python: Version, *, stated: bool = False) -> bool:
+        """Whether these versions of torch and Python are there whenever the project runs; in doubt the oldest are.
+
+        ``stated``: it is not, unless the project says which torch it runs with.
+        """
+        if stated and self.torch is None:
+            return False
         return (self.torch or OLDEST_TORCH) >= torch and (self.python or OLDEST_PYTHON) >= python

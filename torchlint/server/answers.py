@@ -8,10 +8,11 @@ from types import MappingProxyType
 from lsprotocol import types
 from pygls import uris
 
+from torchlint.engine.figures import Shipped
 from torchlint.late import dataclass, regex
 from torchlint.report.cost import cost_of
 from torchlint.report.explain import as_markdown, explain
-from torchlint.rule import Applicability, Cost, Edit, Finding, Level, Position, Rule
+from torchlint.rule import Applicability, Edit, Finding, Level, Position, Rule
 from torchlint.server.changes import as_in_file, between
 from torchlint.server.positions import Place, Positions
 from torchlint.server.session import Linted
@@ -74,7 +75,7 @@ class Answers:
         return self._changes([_text_edit(positions, edit) for edit in between(before, after)])
 
     def hover(
-        self, place: types.Position, rules: Mapping[str, type[Rule]], figures: Mapping[str, Sequence[Cost]]
+        self, place: types.Position, rules: Mapping[str, type[Rule]], figures: Mapping[str, Shipped]
     ) -> types.Hover | None:
         """The page of the rule of the finding at a place, or of the code that stands there."""
         position = self._positions.position((place.line, place.character))
@@ -85,7 +86,7 @@ class Answers:
         return self._hover_of_code(position, rules, figures)
 
     def _hover_of_code(
-        self, position: Position, rules: Mapping[str, type[Rule]], figures: Mapping[str, Sequence[Cost]]
+        self, position: Position, rules: Mapping[str, type[Rule]], figures: Mapping[str, Shipped]
     ) -> types.Hover | None:
         for match in _CODE.finditer(self._positions.line(position.row)):
             if match.start() < position.column <= match.end() + 1 and match[0] in rules:
@@ -96,7 +97,7 @@ class Answers:
     def _diagnostic(self, finding: Finding) -> types.Diagnostic:
         told = [finding.message]
         if finding.hot.path:
-            told.append(f"hot: {finding.hot.frequency.phrase}")
+            told.append(f"hot: {finding.hot.phrase}")
         if cost := cost_of(finding):
             told.append(f"cost: {cost}")
         return types.Diagnostic(
@@ -173,8 +174,9 @@ def _case(finding: Finding) -> Iterator[str]:
         yield f"cost: {cost}"
 
 
-def _page(rule: type[Rule], figures: Mapping[str, Sequence[Cost]]) -> str:
-    return as_markdown([explain(rule, figures.get(rule.code, ()))])
+def _page(rule: type[Rule], figures: Mapping[str, Shipped]) -> str:
+    known = figures.get(rule.code, Shipped())
+    return as_markdown([explain(rule, known.costs, known.counts)])
 
 
 def _hover(text: str, where: types.Range) -> types.Hover:

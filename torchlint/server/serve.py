@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO, TypeVar, cast
 
 from lsprotocol import types
 from pygls import uris
@@ -25,9 +25,48 @@ _PAUSE = 0.25
 _WATCHED = ("**/*.py", "**/pyproject.toml", "**/torchlint.toml", "**/.torchlint.toml")
 
 
-def serve(stdin: BinaryIO, stdout: BinaryIO, version: str) -> None:
-    """Speak the protocol on two streams until the editor says that it is over; ``version`` is torchlint's."""
-    server(version).start_io(stdin, stdout)
+# Bytes of a message: no editor sends a text of this size, and memory for it is taken before it arrives.
+_LARGEST = 1 << 28
+_LENGTH = b"content-length:"
+
+
+class ProtocolError(Exception):
+    """What the other side sends is no message; the message says why in one line."""
+
+
+def serve(stdin: BinaryIO, stdout: BinaryIO, version: str) -> bool:
+    """Speak the protocol on two streams until the editor says that it is over; ``version`` is torchlint's.
+
+    Returns:
+        Whether it ended as the protocol has it: no exit without a shutdown before it.
+
+    Raises:
+        ProtocolError: what is sent is no message.
+    """
+    made = server(version)
+    made.start_io(cast("BinaryIO", _Input(stdin)), stdout)
+    return made.in_order
+
+
+class _Input:
+    """A stream of messages, of which none is announced as larger than any can be."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.read = stream.read
+
+    def readline(self) -> bytes:
+        """A line of a head.
+
+        Raises:
+            ProtocolError: it announces a message that is too large.
+        """
+        line = self._stream.readline()
+        if line.lower().startswith(_LENGTH):
+            digits = line[len(_LENGTH) :].strip().lstrip(b"0")
+            if len(digits) > len(str(_LARGEST)) or (digits.isdigit() and int(digits) > _LARGEST):
+                raise ProtocolError(f"a message of more than {_LARGEST >> 20} MiB is announced")
+        return line
 
 
 class Server(LanguageServer):
@@ -42,6 +81,21 @@ class Server(LanguageServer):
         self._linted: dict[str, Linted] = {}
         self._turn = 0
         self._told: tuple[str, ...] = ()
+        self._shut = False
+        self.in_order = True
+
+    def shutdown(self) -> None:
+        """End now: the thread that reads is not waited for, since the next line may never come."""
+        for pool in (self._worker, self.thread_pool):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def shut(self) -> None:
+        """Take note that the editor asked for the end."""
+        self._shut = True
+
+    def leave(self) -> None:
+        """Take note that the editor leaves, asked for or not."""
+        self.in_order = self._shut
 
     async def refresh(self, pause: float = 0.0) -> None:
         """Lint all open documents and publish what was found, unless something changes meanwhile."""
@@ -154,6 +208,14 @@ def server(version: str) -> Server:
             method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
             registration = types.Registration("torchlint-files", method, options)
             ls.client_register_capability(types.RegistrationParams([registration]))
+
+    @made.feature(types.SHUTDOWN)
+    def shut(ls: Server, *_: object) -> None:
+        ls.shut()
+
+    @made.feature(types.EXIT)
+    def left(ls: Server, *_: object) -> None:
+        ls.leave()
 
     @made.feature(types.TEXT_DOCUMENT_DID_OPEN)
     async def opened(ls: Server, _params: types.DidOpenTextDocumentParams) -> None:

@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 
+from torchlint.engine.figures import Shipped, shipped
 from torchlint.engine.result import Result, UnusableError
-from torchlint.engine.rules import figures, load_rules
+from torchlint.engine.rules import load_rules
 from torchlint.engine.run import Parsed, check
 from torchlint.late import dataclass
-from torchlint.rule import Cost, Finding, Rule
+from torchlint.rule import Finding, Rule
 from torchlint.settings.check import SettingsError
 from torchlint.settings.load import Nested, load_settings
 from torchlint.settings.model import Settings
-from torchlint.settings.root import project_root
+from torchlint.settings.root import located, project_root
 from torchlint.sources.globs import Globs
 from torchlint.sources.text import Source
 
@@ -78,14 +79,14 @@ class Session:
         file = next((file for file in result.fixed.values() if file.before.path == path), None)
         return (file.before, file.after) if file is not None else None
 
-    def rules(self, path: Path) -> tuple[Mapping[str, type[Rule]], Mapping[str, tuple[Cost, ...]]]:
-        """All rules that a document's settings know and what was measured for them, by code.
+    def rules(self, path: Path) -> tuple[Mapping[str, type[Rule]], Mapping[str, Shipped]]:
+        """All rules that a document's settings know and what was measured and counted for them, by code.
 
         Raises:
             SettingsError: the settings are wrong, or a rule package cannot be used.
         """
         plugins = load_settings(path.parent, overrides={}).plugins
-        return {rule.code: rule for rule in load_rules(plugins)}, figures(plugins)
+        return {rule.code: rule for rule in load_rules(plugins)}, shipped(plugins)
 
     def _check(self, root: Path, sources: Sequence[Source], *, fix: bool) -> Result:
         # One process: a server with threads must not fork, and waits for the next keystroke anyway.
@@ -104,6 +105,6 @@ def _is_linted(source: Source, settings: Settings) -> bool:
 
 
 def _source(path: Path, text: str, root: Path) -> Source:
-    name = Path(os.path.relpath(path, root)).as_posix()
+    name = Path(os.path.relpath(located(path), root)).as_posix()
     utf8 = text.encode("utf-8", "replace")
     return Source(path, name, utf8.decode(), utf8, raw=utf8)

@@ -26,9 +26,12 @@ OUTPUT_FORMATS = (
     "lintrunner",
     "markdown",
 )
+COLORS = ("auto", "always", "never")
 DEVICES = ("auto", "cpu", "cuda")
 PYTHONS = tuple(f"py3{minor}" for minor in range(7, 16))
 
+# How much two words must have in common for one to be taken for the other.
+_NEAR = 0.6
 _TORCH = regex(r"(\d+)\.(\d+)(\.\d+)*")
 _FUNCTION = regex(r"\w+(\.\w+)*:\w+(\.\w+)*")
 
@@ -71,7 +74,7 @@ def check_keys(table: Mapping[str, object]) -> dict[str, object]:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The end of a message that names the known word nearest to a wrong one; empty for an empty word."""
+    """The end of a message that names the known word nearest to a wrong one; empty where none is near."""
     from difflib import SequenceMatcher
 
     meant = word.lower().replace("_", "-")
@@ -82,9 +85,8 @@ def nearest(word: str, known: Iterable[str]) -> str:
         matcher.set_seq1(name.lower())
         return matcher.ratio(), sum(map(str.__eq__, name.lower(), meant))
 
-    names = sorted(known)
-    # However far off, the nearest is named: the list to choose from is one of ours.
-    return f"; did you mean {max(names, key=closeness)!r}?" if word and names else ""
+    best = max(sorted(known), key=closeness, default="")
+    return f"; did you mean {best!r}?" if word and closeness(best)[0] >= _NEAR else ""
 
 
 def _described(value: object) -> str:
@@ -203,6 +205,7 @@ _KEYS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "select": _strings,
         "ignore": _strings,
         "extend-select": _strings,
+        "extend-ignore": _strings,
         "preview": _flag,
         "fix": _flag,
         "unsafe-fixes": _flag,

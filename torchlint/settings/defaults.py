@@ -1,5 +1,7 @@
 """What holds where no settings say otherwise, for those who cannot wait for the rest."""
 
+# Larger files are not read.
+MOST_BYTES = 2_000_000
 DEFAULT_EXCLUDE = (
     ".bzr",
     ".direnv",

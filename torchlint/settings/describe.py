@@ -55,6 +55,7 @@ KEYS: Mapping[str, Key] = MappingProxyType(
         ),
         "ignore": Key("Rules not to run.", _STRINGS, '["TL301"]'),
         "extend-select": Key("Rules to run on top of the selected ones.", _STRINGS, '["TL103"]'),
+        "extend-ignore": Key("Rules not to run on top of the ignored ones.", _STRINGS, '["TL301"]'),
         "per-file-ignores": Key(
             "Rules not to run in some files, by pattern.",
             {"type": "object", "additionalProperties": _STRINGS},

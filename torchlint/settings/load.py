@@ -12,19 +12,20 @@ from typing import Any
 from torchlint.late import dataclass
 from torchlint.settings.check import SettingsError, WrongKeyError, check_keys
 from torchlint.settings.model import Settings
-from torchlint.settings.root import project_root
+from torchlint.settings.root import located, project_root
 from torchlint.settings.select import UnknownWordError
 from torchlint.settings.target import python_of, torch_of
 from torchlint.settings.toml import line_of, read_toml
+from torchlint.settings.width import width_of
 
 # In one folder the first that holds settings counts.
 _NAMES = (".torchlint.toml", "torchlint.toml", "pyproject.toml")
 _SECTION = ("tool", "torchlint")
 # What steers one run only: the command line gives it, no file does.
-_RUN_ONLY = ("diff", "output_file", "exit_zero", "exit_non_zero_on_fix", "ignore_noqa", "since", "no_context")
+_RUN_ONLY = ("diff", "output_file", "exit_zero", "exit_non_zero_on_fix", "ignore_noqa", "since", "no_context", "color")
 
 
-_ADDING = ("ignore", "extend-select", "extend-exclude", "per-file-ignores", "unfixable", "plugins")
+_ADDING = ("ignore", "extend-select", "extend-ignore", "extend-exclude", "per-file-ignores", "unfixable", "plugins")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ def load_settings(
         start: where the search begins.
         config: ``key = value`` settings on top of those of the file, and at most one settings file that takes the
             place of the search.
-        isolated: search nothing.
+        isolated: search no settings file; the versions that the project states hold all the same.
         overrides: fields of ``Settings`` by name, from the command line; ``None`` stands for not given.
         root: the project root; ``None``: that of ``start``.
 
@@ -65,7 +66,7 @@ def load_settings(
         raise SettingsError(f"--config: more than one settings file: {', '.join(map(str, named))}")
     if named and isolated:
         raise SettingsError(f"an isolated run reads no settings file, but one is given: {named[0]}")
-    found = _read_named(named[0]) if named else None if isolated else _closest(Path(os.path.abspath(start)))
+    found = _read_named(named[0]) if named else None if isolated else _closest(located(start))
     layers = _layers(found, root, base=_base(root) if named else None) if found else []
     for text in inline:
         layers.append(_relative_to(root, _base(root), _checked_flags("--config", read_toml(text, "--config"))))
@@ -75,9 +76,10 @@ def load_settings(
     layers.append(_relative_to(root, _base(root), flags))
     # check_keys gave every value the type of its field.
     fields: dict[str, Any] = {key.replace("-", "_"): value for key, value in _merged(layers).items()}
-    if not isolated:
-        fields.setdefault("target_torch", torch_of(root))
-        fields.setdefault("target_version", python_of(root))
+    # What a project runs with, and how long its lines are, are facts of the project and no settings.
+    fields.setdefault("target_torch", torch_of(root))
+    fields.setdefault("target_version", python_of(root))
+    fields["line_length"] = width_of(root)
     file = found.path if found else None
     read = tuple(each.path for each in _with_parents(found)) if found else ()
     return dataclasses.replace(Settings(root=root, isolated=isolated, file=file, files=read), **fields, **run_only)
@@ -258,8 +260,8 @@ def _merged(layers: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """One table of all layers, a later one winning.
 
     What extends adds up. So do ignored selectors, until a layer selects anew: then nothing that was selected or
-    ignored before it counts. What is ignored in some files, or not fixed, adds up always. Tables of rules are merged by
-    rule.
+    ignored before it counts. What is ignored besides or in some files, or not fixed, adds up always. Tables of rules
+    are merged by rule.
     """
     merged: dict[str, Any] = {}
     for layer in layers:

@@ -16,8 +16,9 @@ class Settings:
     """Everything that steers a run. Keys mirror the flags of ``torchlint check`` (see the interface documentation).
 
     Attributes:
-        root: the project root: nearest ``pyproject.toml`` or ``.git`` above the files, else their folder.
-        select, ignore, extend_select: selectors: codes, prefixes, ``ALL`` or names. Empty ``select``: the default set.
+        root: the folder in which the project begins (``torchlint.cache.place``).
+        select, ignore, extend_select, extend_ignore: selectors: codes, prefixes, ``ALL`` or
+            names. Empty ``select``: the default set.
         preview: also run preview rules.
         fix, diff: apply fixes; or only show what they would do.
         unsafe_fixes: take every fix. accept: take the fixes that may change no more than these.
@@ -36,8 +37,10 @@ class Settings:
         jobs: how many processes may work at once; ``None``: as many as pay.
         target_torch, target_version: the oldest torch and Python that linted code has to run with, e.g. ``2.2`` and
             ``py310``. ``None``: neither the settings nor the project says.
+        line_length: how long lines are in the project, where its formatter or linter is told; no setting of ours.
         plugins: installed packages whose rules are loaded beside the built-in ones.
         isolated: no settings file was read, and only shipped figures are quoted.
+        color: ``auto`` (as the stream and the environment say), ``always`` or ``never``.
         file: the settings file these come from, where there is one. files: all that were read.
     """
 
@@ -45,6 +48,7 @@ class Settings:
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     extend_select: tuple[str, ...] = ()
+    extend_ignore: tuple[str, ...] = ()
     preview: bool = False
     fix: bool = False
     diff: bool = False
@@ -75,7 +79,9 @@ class Settings:
     jobs: int | None = None
     target_torch: str | None = None
     target_version: str | None = None
+    line_length: int | None = None
     isolated: bool = False
+    color: str = "auto"
     plugins: tuple[str, ...] = ()
     rules: dict[str, dict[str, object]] = field(default_factory=dict)
     file: Path | None = field(default=None, compare=False)

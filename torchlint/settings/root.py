@@ -8,13 +8,20 @@ from torchlint.cache import place
 
 
 def project_root(path: Path) -> Path:
-    """The nearest folder at or above a path that is a project or repository, else one with settings, else the path's.
-
-    A settings file of ours inside a project says how a part of it is linted; it does not cut the part off.
-    """
+    """The folder in which the project of a path begins, by its real name; the same for every path in a project."""
     return Path(place.project_root(str(path)))
 
 
 def is_root(folder: Path) -> bool:
-    """Whether a folder holds a settings file or a repository."""
-    return place.holds(str(folder), (*place.PROJECT, *place.SETTINGS))
+    """Whether a folder holds what marks a project."""
+    return place.holds(str(folder), place.MARKS)
+
+
+def is_whole(root: Path) -> bool:
+    """Whether everything below a project's root belongs to it."""
+    return place.is_whole(str(root))
+
+
+def located(path: Path) -> Path:
+    """The absolute path, on the way to which no folder is a link."""
+    return Path(place.located(str(path)))

@@ -56,6 +56,7 @@ def resolve(
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
     extend_select: Iterable[str] = (),
+    extend_ignore: Iterable[str] = (),
     preview: bool = False,
 ) -> frozenset[str]:
     """The codes of the rules that run.
@@ -69,7 +70,7 @@ def resolve(
     """
     selected = _known(select, "select", rules)
     added = _known(extend_select, "extend-select", rules)
-    ignored = _known(ignore, "ignore", rules)
+    ignored = [*_known(ignore, "ignore", rules), *_known(extend_ignore, "extend-ignore", rules)]
     codes = set()
     for rule in rules:
         chosen = max(_reach(selector, rule, preview) for selector in ("", *selected, *added))

@@ -16,21 +16,23 @@ _Version = tuple[int, int]
 # The first minor number that the setting knows; older Pythons are dealt with in the same way.
 _OLDEST_MINOR = 7
 
-# In this order; the first that gives a bound counts.
+# In this order; the first that gives a bound counts, of a pattern the least bound of all its files.
 _DECLARING = (
     "pyproject.toml",
     "setup.cfg",
     "setup.py",
     "requirements.txt",
     "requirements.in",
-    "environment.yml",
-    "environment.yaml",
+    "requirements*.txt",
+    "requirements/*.txt",
+    "environment*.yml",
+    "environment*.yaml",
     "Pipfile",
 )
 _LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml", "Pipfile.lock", "pixi.lock", "conda-lock.yml")
 
-# All files that are asked.
-DECLARING = (*_DECLARING, *_LOCKS)
+# Folders whose names of files decide what is asked, below the project's root.
+FOLDERS = ("", "requirements")
 
 _EXTRAS = r"\s*(?:\[[^\]\n]*\])?\s*"
 _REQUIREMENTS = (
@@ -42,13 +44,18 @@ _REQUIREMENTS = (
 _LOCKED = (
     regex(r"""^name\s*=\s*"torch"\s*\nversion\s*=\s*"(?P<bound>[^"\n]*)\"""", re.MULTILINE),
     regex(r""""torch":\s*\{[^{}]*"version":\s*"(?P<bound>[^"\n]*)\""""),
-    regex(r"""^[ \t-]*name:\s*(?:py)?torch\s*\n\s*version:\s*["']?(?P<bound>[^\s"']*)""", re.MULTILINE),
+    regex(r"""^[ \t-]*name:\s*(?:py)?torch[ \t\r]*\n[ \t]*version:[ \t]*["']?(?P<bound>[^\s"']*)""", re.MULTILINE),
 )
 _PYTHONS = (
     regex(r"""^[ \t]*(?:requires-python|python)\s*=\s*["'](?P<bound>[^"'\n]*)["']""", re.MULTILINE),
     regex(r"""\bpython_requires\s*=\s*["']?(?P<bound>[^"'\n]*)"""),
 )
 _CLAUSE = regex(r"\s*(?P<operator>===|==|>=|~=|\^|~|>|=|)\s*v?(?P<major>\d{1,9})(?:\.(?P<minor>\d{1,9}))?")
+
+
+def declaring(root: Path) -> list[Path]:
+    """All files below a folder that are asked, those with a name of their own whether they are there or not."""
+    return [path for name in (*_DECLARING, *_LOCKS) for path in _files(root, name)]
 
 
 def torch_of(root: Path) -> str | None:
@@ -64,15 +71,28 @@ def python_of(root: Path) -> str | None:
 
 
 def _first(root: Path, names: Iterable[str], patterns: Sequence[re.Pattern[str]]) -> _Version | None:
-    """The least bound that the first file with one gives."""
+    """The least bound that the first file with one gives, or the first pattern of files."""
     for name in names:
-        bounds = list(_bounds(_text(root / name), patterns))
+        bounds = [bound for path in _files(root, name) for bound in _bounds(text_of(path), patterns)]
         if bounds:
             return min(bounds)
     return None
 
 
-def _text(path: Path) -> str:
+def _files(root: Path, name: str) -> list[Path]:
+    """The files that a name or pattern means."""
+    if "*" not in name:
+        return [root / name]
+    folder, _, pattern = name.rpartition("/")
+    try:
+        listed = sorted(os.listdir(root / folder))
+    except OSError:
+        return []
+    start, _, end = pattern.partition("*")
+    return [root / folder / entry for entry in listed if entry.startswith(start) and entry.endswith(end)]
+
+
+def text_of(path: Path) -> str:
     """The text of a file without comment lines; empty where there is none that can be read."""
     if not os.path.isfile(path):  # reading a pipe would wait for ever
         return ""

@@ -9,7 +9,12 @@ from importlib import import_module
 from torchlint.late import regex
 from torchlint.settings.check import SettingsError
 
+_MOST_CHARACTERS = 1_000_000
 _LONGEST_ROW = 10_000
+_MOST_NAMES = 50
+# Names joined by dots, one more than a key may have. The parser looks through all of them for each key of a table.
+_PART = r"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')"""
+_DOTTED = regex(rf"(?<![\w-]){_PART}(?:[ \t]*\.[ \t]*{_PART}){{{_MOST_NAMES}}}")
 _HEADER = regex(r"\s*\[\[?([^]]+)\]\]?\s*(#.*)?")
 _KEY = regex(r"""\s*((?:"[^"]*"|'[^']*'|[\w.\s-])+?)\s*=""")
 _NAME = regex(r"""\"([^"]*)\"|'([^']*)'|([\w-]+)""")
@@ -21,8 +26,13 @@ def read_toml(text: str, shown: str) -> dict[str, object]:
     Raises:
         SettingsError: it is no TOML; the message begins with ``shown``, the name of the file.
     """
-    if max(map(len, text.split("\n"))) > _LONGEST_ROW:  # the parser takes minutes for a key of many parts
+    if len(text) > _MOST_CHARACTERS:
+        raise SettingsError(f"{shown}: {len(text):,} characters are more than {_MOST_CHARACTERS:,}")
+    if max(map(len, text.split("\n"))) > _LONGEST_ROW:
         raise SettingsError(f"{shown}: a line is longer than {_LONGEST_ROW:,} characters")
+    if found := _DOTTED.search(text):
+        row = text.count("\n", 0, found.start()) + 1
+        raise SettingsError(f"{shown}: a name on line {row} has more than {_MOST_NAMES} parts")
     # Loaded here, because most runs find no settings to read.
     parser = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     try:

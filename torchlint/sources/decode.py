@@ -69,6 +69,8 @@ def read_any(raw: bytes, path: Path, name: str) -> Source:
         UndecodableError: the bytes are no text, or no notebook.
     """
     if not name.endswith(".ipynb"):
+        if _is_notebook(raw):
+            raise UndecodableError("this is a notebook, not Python: its name has to end in .ipynb")
         return decode(raw, path, name)
     from torchlint.sources.notebook import NotebookError, read_notebook
 
@@ -76,6 +78,19 @@ def read_any(raw: bytes, path: Path, name: str) -> Source:
         return read_notebook(raw, path, name)
     except NotebookError as error:
         raise UndecodableError(str(error)) from error
+
+
+def _is_notebook(raw: bytes) -> bool:
+    """Whether a file that is called Python holds a notebook, which may well be a Python expression, too."""
+    if not (raw[:1] == b"{" or raw.lstrip().startswith(b"{")) or b'"nbformat"' not in raw or b'"cells"' not in raw:
+        return False
+    import json
+
+    try:
+        found = json.loads(raw)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and isinstance(found.get("cells"), list) and "nbformat" in found
 
 
 def to_bytes(source: Source) -> bytes:

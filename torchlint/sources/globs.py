@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from torchlint.late import regex
+from torchlint.sources.wildcards import Part, Patterns, Wild
 
 
 class Globs:
@@ -24,19 +25,15 @@ class Globs:
         """Compile the patterns; ``root`` is what relative ones are relative to."""
         cleaned = [_clean(pattern) for pattern in patterns]
         self._root = f"{root.absolute().as_posix().rstrip('/')}/"
-        self._names = _union([pattern for pattern in cleaned if "/" not in pattern])
-        self._paths = _union([pattern for pattern in cleaned if "/" in pattern])
+        self._names = Patterns(list(_parts(pattern)) for pattern in cleaned if "/" not in pattern)
+        self._paths = Patterns(list(_parts(pattern)) for pattern in cleaned if "/" in pattern)
 
     def match(self, path: str | os.PathLike[str]) -> bool:
         """Whether an absolute path itself matches one of the patterns."""
         posix = os.fspath(path).replace(os.sep, "/")
-        if self._names and self._names.fullmatch(posix.rpartition("/")[2]):
+        if self._names.match(posix.rpartition("/")[2]) or self._paths.match(posix):
             return True
-        if not self._paths:
-            return False
-        if self._paths.fullmatch(posix):
-            return True
-        return posix.startswith(self._root) and self._paths.fullmatch(posix[len(self._root) :]) is not None
+        return posix.startswith(self._root) and self._paths.match(posix[len(self._root) :])
 
     def covers(self, path: Path) -> bool:
         """Whether an absolute path matches, or a folder between the root and it."""
@@ -53,39 +50,32 @@ def _clean(pattern: str) -> str:
     return pattern.rstrip("/")
 
 
-def _union(patterns: Sequence[str]) -> re.Pattern[str] | None:
-    if not patterns:
-        return None
-    return re.compile("|".join(_translate(pattern) for pattern in patterns), re.DOTALL)
-
-
 _PART = regex(r"(?P<folders>\*\*/)|(?P<many>\*+)|(?P<one>\?)|\[(?P<no>[!^]?)(?P<set>\]?[^]]+)\]", re.DOTALL)
 
 
-def _translate(pattern: str) -> str:
-    """The regular expression that stands for a glob; a broken bracket stands for itself."""
-    parts = []
+def _parts(pattern: str) -> Iterator[Part]:
+    """What a glob is made of; a broken bracket stands for itself."""
     done = 0
     for part in _PART.finditer(pattern):
-        parts.append(re.escape(pattern[done : part.start()]))
+        yield from map(re.escape, pattern[done : part.start()])
         if part["folders"]:
-            parts.append("(?:.*/)?")
+            yield Wild.FOLDERS
         elif part["many"]:
-            parts.append(".*")
+            yield Wild.PATH
         elif part["one"]:
-            parts.append(".")
+            yield "."
         else:
-            parts.append(_one_of(part))
+            yield from _one_of(part)
         done = part.end()
-    parts.append(re.escape(pattern[done:]))
-    return "".join(parts)
+    yield from map(re.escape, pattern[done:])
 
 
-def _one_of(part: re.Match[str]) -> str:
+def _one_of(part: re.Match[str]) -> Iterator[str]:
     characters = re.sub(r"([\\\[\]^&~|])", r"\\\1", part["set"])
     expression = f"[{'^' if part['no'] else ''}{characters}]"
     try:
         re.compile(expression)
     except re.error:
-        return re.escape(part[0])
-    return expression
+        yield from map(re.escape, part[0])
+    else:
+        yield expression

@@ -6,7 +6,7 @@ import ast
 import json
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from torchlint.late import dataclass, regex
@@ -17,7 +17,10 @@ _MARKED = regex(rf"^{_MARK}(\d+)$", re.MULTILINE)
 _BLANK = regex(r"[ \t\r\n]*")
 # Cell magics whose body is Python that runs in the notebook's own names.
 _PYTHON_MAGICS = frozenset({"time", "timeit", "capture", "prun"})
-_MAGIC = regex(r"[ \t]*(?:[%!?]|[^#'\"\n]*[\w)\]]\?{1,2}[ \t]*$|[\w.,\[\] \t]+=[ \t]*[%!])")
+_MAGICS = r"[ \t]*(?:[%!?]|[^#'\"\n]*[\w)\]]\?{1,2}[ \t]*$|[\w.,\[\] \t]+=[ \t]*[%!])"
+_MAGIC = regex(_MAGICS)
+# What IPython runs without a percent sign where no variable has the name.
+_AUTOMAGIC = regex(rf"{_MAGICS}|(?:cat|cd|conda|cp|ls|mkdir|mv|pip|rm|rmdir|run)[ \t]+\S")
 _MASKED = "pass  # "
 _CONTINUED = "pass  #: "
 _UNREADABLE = "pass  #! "
@@ -67,11 +70,16 @@ class Notebook:
         return "".join(f"{_MARK}{cell.number}\n{_python(cell.source(self.json_text))}\n" for cell in self.cells)
 
     def faults(self) -> Iterator[tuple[int, Fault]]:
-        """The cells that Python cannot read, by number; in the text they are masked, so that the others are linted."""
+        """The cells that IPython cannot read, by number.
+
+        In the text they are masked, so that the others are linted, and so are cells that begin indented, whose
+        indentation IPython takes away.
+        """
         above = 0
         for cell in self.cells:
             source = cell.source(self.json_text)
-            if error := _error(source):
+            error = _error(_without_magics(source.split("\n")))
+            if error is not None and not any(map(_readings, (source, _dedented(source)))):
                 yield cell.number, Fault(error.msg, above + 1 + (error.lineno or 1), error.offset or 1)
             above += source.count("\n") + 2
 
@@ -259,16 +267,33 @@ def _python(source: str) -> str:
 
 def _masked(source: str) -> list[str]:
     """The lines of a cell, what is masked of them each differently, so that each comes back as it was."""
+    return _readings(source) or [f"{_UNREADABLE}{line}" for line in source.split("\n")]
+
+
+def _readings(source: str) -> list[str]:
+    """The lines of a cell with magics masked, those without a percent sign where it takes that; none: no Python."""
     lines = source.split("\n")
-    return [f"{_UNREADABLE}{line}" for line in lines] if _error(source) else list(_without_magics(lines))
+    for magic in (_MAGIC, _AUTOMAGIC):
+        masked = list(_without_magics(lines, magic))
+        if _error(masked) is None:
+            return masked
+    return []
 
 
-def _error(source: str) -> SyntaxError | None:
+def _dedented(source: str) -> str:
+    """A cell without the indentation of its first row of code, as IPython runs it."""
+    lines = source.split("\n")
+    first = next((line for line in lines if line.strip()), "")
+    indent = first[: len(first) - len(first.lstrip(" \t"))]
+    return "\n".join(line.removeprefix(indent) for line in lines)
+
+
+def _error(lines: Iterable[str]) -> SyntaxError | None:
     """Why Python cannot read a cell that is no deeper than Python can go."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ast.parse("\n".join(_without_magics(source.split("\n"))))
+            ast.parse("\n".join(lines))
     except SyntaxError as error:
         return error
     except (ValueError, RecursionError, MemoryError):
@@ -276,13 +301,13 @@ def _error(source: str) -> SyntaxError | None:
     return None
 
 
-def _without_magics(lines: Sequence[str]) -> Iterator[str]:
+def _without_magics(lines: Sequence[str], magic: re.Pattern[str] = _MAGIC) -> Iterator[str]:
     """The lines with magics masked."""
     continued, indent = False, ""
     for line in lines:
         if continued:
             yield f"{indent}{_CONTINUED}{line}"
-        elif _MAGIC.match(line):
+        elif magic.match(line):
             indent = line[: len(line) - len(line.lstrip(" \t"))]
             yield f"{indent}{_MASKED}{line[len(indent) :]}"
         else:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
+import hashlib
+from collections.abc import Mapping
 from difflib import SequenceMatcher
 from functools import cached_property
 from pathlib import Path
 
 from torchlint.sources.decode import UndecodableError, read_any, to_bytes
+from torchlint.sources.git import GitError, ask, names
 from torchlint.sources.text import Source
 
-# A repository may name programs of its own: one that watches its files, and one that is told of a new index.
-_PLAIN = ("--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.quotePath=off")
-
-
-class GitError(Exception):
-    """What was asked of git cannot be told; the message says why, in one line."""
+_SHA1 = 40
+_FILE = "blob"
 
 
 class Since:
@@ -34,64 +32,70 @@ class Since:
         self._folder = folder
         if not revision or revision.startswith("-") or "\0" in revision:
             raise GitError(f"{revision!r} is no revision")
-        if self._git("rev-parse", "--is-inside-work-tree", fails=True) is None:
+        if ask(folder, "rev-parse", "--is-inside-work-tree", fails=True) is None:
             raise GitError(f"{folder} is in no git repository")
-        commit = self._git("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}", fails=True)
+        commit = ask(folder, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}", fails=True)
         if commit is None:
             raise GitError(f"git knows no revision {revision!r}")
-        parted = self._git("merge-base", commit.decode().strip(), "HEAD", fails=True)
+        parted = ask(folder, "merge-base", commit.decode().strip(), "HEAD", fails=True)
         self._base = (parted or commit).decode().strip()
 
     def changed(self, source: Source) -> frozenset[int]:
-        """The 1-based rows of a text that are not as they were at the revision; all of a file that is new."""
-        rows = source.utf8.splitlines()
-        if source.path not in self._touched and source.raw == to_bytes(source):
-            return frozenset()
-        before = self._before(source)
-        if before is None:
-            return frozenset(range(1, len(rows) + 2))
-        blocks = SequenceMatcher(None, before.splitlines(), rows, autojunk=False).get_opcodes()
-        return frozenset(row for tag, _, _, start, end in blocks if tag != "equal" for row in range(start + 1, end + 1))
+        """The 1-based rows of a text that are not as they were at the revision; all of a file that is new.
 
-    @cached_property
-    def _touched(self) -> frozenset[Path]:
-        """The files that are not as they were at the revision."""
-        top = self._top
-        listed = self._git("diff", "--name-only", "--no-renames", "-z", self._base, "--") or b""
-        new = self._git("ls-files", "--others", "--exclude-standard", "--full-name", "-z", "--", str(top)) or b""
-        return frozenset(top / name.decode("utf-8", "surrogateescape") for name in (listed + new).split(b"\0") if name)
-
-    @cached_property
-    def _top(self) -> Path:
-        top = self._git("rev-parse", "--show-toplevel") or b""
-        return Path(top.decode("utf-8", "surrogateescape").rstrip("\n"))
-
-    def _before(self, source: Source) -> bytes | None:
-        """The text of a file at the revision, as UTF-8; ``None``: it was not there."""
+        Raises:
+            GitError: git does not have the text of that time, as in a partial clone.
+        """
         try:
             name = source.path.relative_to(self._top).as_posix()
         except ValueError:
-            return None
-        raw = self._git("show", f"{self._base}:{name}", fails=True)
+            return _all(source)
+        known = self._files.get(name)
+        if known is None:
+            return _all(source) if name in self._present else frozenset()
+        if _hash(to_bytes(source), known) == known:
+            return frozenset()
+        before = self._before(source, known)
+        if before is None:
+            return _all(source)
+        blocks = SequenceMatcher(None, before.splitlines(), source.utf8.splitlines(), autojunk=False).get_opcodes()
+        return frozenset(row for tag, _, _, start, end in blocks if tag != "equal" for row in range(start + 1, end + 1))
+
+    @cached_property
+    def _files(self) -> Mapping[str, str]:
+        """What git calls the content of each file at the revision."""
+        rows = (row.partition("\t") for row in names(self._folder, "ls-tree", "-r", "-z", "--full-tree", self._base))
+        kinds = ((name, *about.split(" ")) for about, _, name in rows)
+        return {name: content for name, _, kind, content in kinds if kind == _FILE}
+
+    @cached_property
+    def _present(self) -> frozenset[str]:
+        """The files that git has in its index, and new ones that it does not ignore."""
+        words = ("--cached", "--others", "--exclude-standard", "--full-name", "-z", "--", str(self._top))
+        return frozenset(names(self._folder, "ls-files", *words))
+
+    @cached_property
+    def _top(self) -> Path:
+        top = ask(self._folder, "rev-parse", "--show-toplevel") or b""
+        return Path(top.decode("utf-8", "surrogateescape").rstrip("\n"))
+
+    def _before(self, source: Source, content: str) -> bytes | None:
+        """The text of a file at the revision, as UTF-8; ``None``: it was no text."""
+        raw = ask(self._folder, "cat-file", _FILE, content, fails=True)
         if raw is None:
-            return None
+            raise GitError(f"git lacks {source.name} of that revision; a full clone has it")
         try:
             return read_any(raw, source.path, source.name).utf8
         except UndecodableError:
             return None
 
-    def _git(self, *words: str, fails: bool = False) -> bytes | None:
-        """What a git command prints; ``None`` where it may fail and does."""
-        command = ("git", *_PLAIN, "-C", str(self._folder), *words)
-        try:
-            done = subprocess.run(command, capture_output=True, check=False)
-        except FileNotFoundError as error:
-            raise GitError("git is not installed") from error
-        except OSError as error:
-            raise GitError(f"git cannot be run: {error.strerror}") from error
-        if done.returncode == 0:
-            return done.stdout
-        if fails:
-            return None
-        told = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise GitError(f"git {words[0]} failed: {told[-1] if told else done.returncode}")
+
+def _all(source: Source) -> frozenset[int]:
+    return frozenset(range(1, len(source.utf8.splitlines()) + 2))
+
+
+def _hash(raw: bytes, like: str) -> str:
+    """What git calls some bytes, by the same algorithm as another name of its own."""
+    data = b"%s %d\0%s" % (_FILE.encode(), len(raw), raw)
+    algorithm = hashlib.sha1 if len(like) == _SHA1 else hashlib.sha256
+    return algorithm(data, usedforsecurity=False).hexdigest()

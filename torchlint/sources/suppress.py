@@ -1,7 +1,8 @@
 """Comments that silence findings or correct hotness.
 
-``# noqa`` follows Ruff: bare it silences everything on its line, with a list only these exact codes. The marks of our
-own, ``# torchlint: ignore[...]`` and ``# torchlint: ignore-file[...]``, take prefixes and rule names as well.
+``# noqa`` follows Ruff: bare it silences everything on its line, with a list only these exact codes, and of several in
+one comment the first counts. Codes may be in lower case, too. Marks of our own, ``# torchlint: ignore[...]``
+and ``# torchlint: ignore-file[...]``, take prefixes and rule names as well.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ _NOQA = regex(r"#\s*(?P<file>torchlint:\s*)?noqa(?P<rest>.*)", re.IGNORECASE)
 _IGNORE = regex(r"#\s*torchlint:\s*ignore(?P<file>-file)?(?P<rest>.*)", re.IGNORECASE)
 _LIST = regex(r"\s*\[([^][]*)\]")
 _CODE = regex(r"[\s,]*([A-Z]+[0-9]+)(?=[\s,A-Z]|$)")
+_LOWERED = regex(r"[\s,]*([A-Za-z]+[0-9]{3,4})(?=[\s,]|$)", re.ASCII)
 _HOTNESS = regex(r"#\s*torchlint:\s*(hot|cold)\b", re.IGNORECASE)
 # What a row has to hold if a string or a statement on it is to end on another row.
 _GOING_ON = ("\\", '"""', "'''")
@@ -56,7 +58,7 @@ class Mark:
     def means(self, selector: str, finding: Finding) -> bool:
         """Whether one of its selectors names a finding."""
         if self.exact or selector == finding.code:
-            return selector == finding.code
+            return selector.upper() == finding.code
         return selector in ("ALL", finding.name) or (selector.isupper() and finding.code.startswith(selector))
 
 
@@ -192,10 +194,12 @@ def _logical_lines(tokens: Sequence[tokenize.TokenInfo]) -> Iterator[_Line]:
 def _marks_in(token: tokenize.TokenInfo, alone: bool) -> Iterator[Mark]:
     """The marks in one comment; ``alone``: no code stands on its row."""
     row, start = token.start
+    first = True
     for part in re.split(r"(?<!^)(?=#)", token.string):
         end = start + len(part.rstrip())
         noqa = _NOQA.match(part)
-        if noqa:
+        if noqa and (first or noqa["file"]):
+            first = bool(noqa["file"]) and first
             codes = _noqa_codes(noqa["rest"])
             if (codes is None or codes) and (alone or not noqa["file"]):
                 yield Mark(codes, True, row, start, end, token.start[1], bool(noqa["file"]))
@@ -216,7 +220,7 @@ def _noqa_codes(rest: str) -> tuple[str, ...] | None:
         return ()
     codes = []
     place = 1
-    while code := _CODE.match(rest, place):
+    while code := _CODE.match(rest, place) or _LOWERED.match(rest, place):
         codes.append(code[1])
         place = code.end()
     return tuple(codes)

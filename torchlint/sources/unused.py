@@ -55,10 +55,14 @@ def unused_marks(
             if not mark.exact and (id(mark), "") not in used:
                 yield Unused(mark, (), ())
             continue
-        idle = [word for word in dict.fromkeys(mark.selectors) if (id(mark), word) not in used and word not in own]
-        dead = tuple(word for word in idle if not mark.exact or ours(word))
+        idle = [
+            word
+            for word in dict.fromkeys(mark.selectors)
+            if (id(mark), word) not in used and not own & {word, word.upper()}
+        ]
+        dead = tuple(word for word in idle if not mark.exact or ours(word.upper()))
         if dead:
-            yield Unused(mark, dead, tuple(word for word in dead if not ours(word)))
+            yield Unused(mark, dead, tuple(word for word in dead if not mark.exact and not ours(word)))
 
 
 def removal(unused: Unused, table: LineTable) -> tuple[Edit, str]:

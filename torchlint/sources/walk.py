@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 
+from torchlint.cache.place import located, package_of
 from torchlint.cache.world import listing, stamp
 from torchlint.late import dataclass
 from torchlint.settings.model import Settings
-from torchlint.sources.gitignore import Ignores, ignores_above, ignores_in
+from torchlint.sources.gitignore import Ignores, TooLargeError, ignores_above, ignores_in
 from torchlint.sources.globs import Globs
 
 
@@ -44,6 +45,21 @@ def python_files(root: Path, settings: Settings) -> tuple[Path, ...]:
     return walk([root], settings).files
 
 
+def packages(paths: Iterable[Path]) -> list[Path]:
+    """The outermost packages that files belong to."""
+    found = {package_of(folder) for folder in {str(path.parent) for path in paths}}
+    return sorted(Path(package) for package in found if package is not None)
+
+
+def beside(folder: Path) -> list[Path]:
+    """The Python files right in a folder; none where it cannot be looked into."""
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".py"))
+    except OSError:
+        return []
+    return [folder / name for name in names if os.path.isfile(folder / name)]
+
+
 class _Walker:
     """Collects files by the real path they lead to, so that none is linted, or fixed, twice."""
 
@@ -60,7 +76,7 @@ class _Walker:
         return Walk(tuple(files), tuple(sorted(set(self._problems))), self._folders)
 
     def add(self, given: Path) -> None:
-        path = _absolute(given)
+        path = Path(located(str(given)))
         try:
             mode = path.stat().st_mode
         except FileNotFoundError:
@@ -89,7 +105,7 @@ class _Walker:
         self._problems.append((path, f"cannot be read: {reason}"))
 
     def _descend(self, start: Path) -> None:
-        above = ignores_above(start, self._settings.root) if self._settings.respect_gitignore else None
+        above = self._above(start) if self._settings.respect_gitignore else None
         waiting: list[tuple[str, str, Ignores | None]] = [(str(start), os.path.realpath(start), above)]
         while waiting:
             folder, real, ignores = waiting.pop()
@@ -102,11 +118,25 @@ class _Walker:
                 continue
             self._folders[folder] = mark, listing(entries)
             if self._settings.respect_gitignore and any(entry.name == ".gitignore" for entry in entries):
-                ignores = ignores_in(folder, ignores)
+                ignores = self._within(folder, ignores)
             for entry in entries:
                 below = self._look(entry, os.path.join(real, entry.name), ignores)
                 if below:
                     waiting.append((entry.path, below, ignores))
+
+    def _above(self, start: Path) -> Ignores | None:
+        try:
+            return ignores_above(start, self._settings.root)
+        except TooLargeError as error:
+            self._problems.append((str(start), f"not linted as its .gitignore says: one above {error}"))
+            return None
+
+    def _within(self, folder: str, above: Ignores | None) -> Ignores | None:
+        try:
+            return ignores_in(folder, above)
+        except TooLargeError as error:
+            self._problems.append((os.path.join(folder, ".gitignore"), f"not heeded: it {error}"))
+            return above
 
     def _look(self, entry: os.DirEntry[str], real: str, ignores: Ignores | None) -> str | None:
         """Keep an entry that is a Python file; of a folder to descend into, the real path."""
@@ -122,14 +152,3 @@ class _Walker:
         elif entry.is_symlink() and os.path.isfile(entry.path):
             self._keep(entry.path, os.path.realpath(entry.path))
         return None
-
-
-def _absolute(path: Path) -> Path:
-    """The path from the file system's root, without ``..`` where leaving them out names the same file."""
-    plain = Path(os.path.abspath(path))
-    if ".." not in path.parts:
-        return plain
-    try:
-        return plain if plain.samefile(path) else path.resolve()
-    except OSError:
-        return plain

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 
+from torchlint.bench.fixed import KNOWS_ALL
+from torchlint.engine.layout import USUAL
 from torchlint.engine.rules import home_of
 from torchlint.rule import Example, Rule
 from torchlint.testing.linting import fixed, found
@@ -50,7 +52,8 @@ def check_example(rule: type[Rule], example: Example) -> None:
         raise AssertionError(f"{name}: the rule does not find its smell in the source")
     if found(example.fixed, (rule.code,), plugins):
         raise AssertionError(f"{name}: the rule finds its smell in the better version")
-    made = fixed(example.source, (rule.code,), plugins, unsafe=True)
+    width = max([USUAL, *map(len, example.fixed.splitlines())])  # rows as long as their author made them
+    made = fixed(example.source, (rule.code,), plugins, unsafe=True, torch=KNOWS_ALL, width=width)
     if made != (example.source if example.by_hand else example.fixed):
         raise AssertionError(f"{name}: the fix makes something else:\n{made}")
 

@@ -2,7 +2,9 @@
 
 ``# expect: ACME101`` at the end of a line says that a finding starts there (several codes with commas).
 ``NAME.fixed.py`` is the text after ``--fix``, ``NAME.accepted.py`` the text after ``--unsafe-fixes`` where that
-differs; without a twin nothing is fixed. Marks are taken out before a file is linted, and stand in no twin.
+differs; without a twin nothing is fixed. Lines are as long as in the project that holds the fixtures. Marks are taken
+out before a file is linted, and stand in no twin.
+``# target-torch: 2.4`` on a line of its own says which torch the fixture is for; without it no torch is stated.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from torchlint.late import regex
+from torchlint.settings.root import project_root
+from torchlint.settings.width import width_of
 from torchlint.testing.linting import fixed, found
 from torchlint.testing.renaming import renamed
 
@@ -65,12 +69,17 @@ def check_twins(path: Path, plugins: Sequence[str] = ()) -> None:
     """
     text, marked = _read(path)
     codes = _asked(path, marked)
-    safe = fixed(text, codes, plugins, unsafe=False)
+    width = width_of(project_root(path.parent))
+    safe = fixed(text, codes, plugins, unsafe=False, width=width)
     _same(safe, _twin(path, "fixed", text), f"{path}: --fix makes")
-    _same(fixed(safe, codes, plugins, unsafe=False), safe, f"{path}: --fix, run again, makes")
-    everything = fixed(text, codes, plugins, unsafe=True)
+    _same(fixed(safe, codes, plugins, unsafe=False, width=width), safe, f"{path}: --fix, run again, makes")
+    everything = fixed(text, codes, plugins, unsafe=True, width=width)
     _same(everything, _twin(path, "accepted", safe), f"{path}: --unsafe-fixes makes")
-    _same(fixed(everything, codes, plugins, unsafe=True), everything, f"{path}: --unsafe-fixes, run again, makes")
+    _same(
+        fixed(everything, codes, plugins, unsafe=True, width=width),
+        everything,
+        f"{path}: --unsafe-fixes, run again, makes",
+    )
 
 
 def _read(path: Path) -> tuple[str, Places]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from torchlint.engine.result import Result
 from torchlint.engine.run import check
+from torchlint.late import regex
 from torchlint.rule import Finding
 from torchlint.settings.model import Settings
 
 _NAME = "fixture.py"
+_TARGET = regex(r"^# target-torch: (\d+\.\d+)$", re.MULTILINE)
 
 
 def found(text: str, codes: Sequence[str], plugins: Sequence[str]) -> list[Finding]:
@@ -23,18 +26,34 @@ def found(text: str, codes: Sequence[str], plugins: Sequence[str]) -> list[Findi
     return _linted(text, codes, plugins).findings
 
 
-def fixed(text: str, codes: Sequence[str], plugins: Sequence[str], *, unsafe: bool) -> str:
+def fixed(
+    text: str,
+    codes: Sequence[str],
+    plugins: Sequence[str],
+    *,
+    unsafe: bool,
+    torch: str | None = None,
+    width: int | None = None,
+) -> str:
     """What the fixes of these rules make of a text.
+
+    ``torch``: the version that the project runs with, e.g. ``2.4``. ``width``: how long its lines are.
 
     Raises:
         AssertionError: as ``found``.
     """
-    result = _linted(text, codes, plugins, fix=True, unsafe_fixes=unsafe)
+    result = _linted(text, codes, plugins, fix=True, unsafe_fixes=unsafe, torch=torch, width=width)
     return result.fixed[_NAME].after.text if _NAME in result.fixed else text
 
 
 def _linted(
-    text: str, codes: Sequence[str], plugins: Sequence[str], fix: bool = False, unsafe_fixes: bool = False
+    text: str,
+    codes: Sequence[str],
+    plugins: Sequence[str],
+    fix: bool = False,
+    unsafe_fixes: bool = False,
+    torch: str | None = None,
+    width: int | None = None,
 ) -> Result:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
@@ -46,6 +65,8 @@ def _linted(
             plugins=tuple(plugins),
             fix=fix,
             unsafe_fixes=unsafe_fixes,
+            target_torch=stated[1] if (stated := _TARGET.search(text)) else torch,
+            line_length=width,
         )
         result = check([folder], settings)
     if result.problems:

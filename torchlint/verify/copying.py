@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
 
 from torchlint.late import dataclass
+from torchlint.sources.git import GitError, names
 from torchlint.sources.gitignore import Ignores, ignores_in
 
 _REPOSITORIES = frozenset({".git", ".hg", ".svn", ".jj"})
@@ -29,7 +29,7 @@ class Copy:
         base: the folder that is copied. target: where to; it does not exist yet.
         whole: paths below ``base`` that are copied although git ignores them.
         linked: paths below ``base`` that the copy has as links to the real ones.
-        left_out: what git ignores and the copy lacks, relative to ``base``.
+        left_out: what the copy lacks, relative to ``base``: what git ignores, and links to what is not copied.
     """
 
     base: Path
@@ -46,9 +46,7 @@ class Copy:
             OSError: there is no room, or a file cannot be read.
         """
         self._folder(self.base, None, _tracked(self.base), ignored=False)
-        # A link is made when it is known whether what it leads to has been copied.
-        for path in self._links:
-            os.symlink(self._meaning(path), self._there(path))
+        self._make_links()
         for path in self.linked:
             self._there(path).parent.mkdir(parents=True, exist_ok=True)
             os.symlink(path, self._there(path))
@@ -102,13 +100,38 @@ class Copy:
             return False
         return True
 
-    def _meaning(self, link: Path) -> str:
-        """What a link in the copy leads to: the copy where it lies in the project, else the real thing."""
-        told = os.readlink(link)
-        target = Path(os.path.normpath(link.parent / told))
-        if self.base in target.parents and os.path.lexists(self._there(target)):
-            return os.path.relpath(self._there(target), self._there(link).parent)
-        return str(target)
+    def _make_links(self) -> None:
+        """Make the links, each when it is known whether what it leads to has been copied."""
+        waiting = set(self._links)
+        while waiting:
+            # Links that lead in a circle wait for each other.
+            ready = {link for link in waiting if self._step(link) not in waiting} or set(waiting)
+            for link in sorted(ready):
+                self._make_link(link, waiting)
+            waiting -= ready
+
+    def _make_link(self, link: Path, waiting: Collection[Path]) -> None:
+        """Make a link: what leads into the project leads into the copy and never out of it, or is left out."""
+        leads = self._step(link)
+        if not leads.is_relative_to(self.base):
+            back = Path(os.path.realpath(leads))
+            if not back.is_relative_to(self.base):
+                os.symlink(leads, self._there(link))
+                return
+            leads = back
+        there = self._there(leads)
+        if os.path.lexists(leads) and not os.path.lexists(there) and leads not in waiting:
+            self.left_out.append(f"{link.relative_to(self.base).as_posix()} (a link)")
+        else:
+            os.symlink(os.path.relpath(there, self._there(link).parent), self._there(link))
+
+    @staticmethod
+    def _step(link: Path) -> Path:
+        """What a link names; on the way there other links are followed, but not at its end."""
+        named = link.parent / os.readlink(link)
+        if named.name in ("", ".."):
+            return Path(os.path.realpath(named))
+        return Path(os.path.realpath(named.parent), named.name)
 
 
 def _is_needless(entry: os.DirEntry[str]) -> bool:
@@ -126,12 +149,10 @@ def _tracked(base: Path) -> frozenset[Path]:
 
 
 def _with_folders(base: Path) -> Iterator[Path]:
-    with suppress(FileNotFoundError):
-        done = subprocess.run(["git", "-C", str(base), "ls-files", "-z"], capture_output=True, check=False)
-        for name in filter(None, done.stdout.split(b"\0")) if done.returncode == 0 else ():
-            relative = Path(os.fsdecode(name))
-            yield base / relative
-            yield from (base / above for above in relative.parents)
+    with suppress(GitError):
+        for name in names(base, "ls-files", "-z"):
+            yield base / name
+            yield from (base / above for above in Path(name).parents)
 
 
 def synchronise(model: Path, copy: Path) -> None:

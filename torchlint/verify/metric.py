@@ -16,6 +16,10 @@ TIME = "time"
 CONFIDENCE = 0.95
 
 
+COUNT = "count:"
+COUNTED = ("waits", "launches", "copies", "bytes")
+
+
 class Verdict(enum.Enum):
     """What the numbers say."""
 
@@ -87,25 +91,42 @@ def _ways(first: int, second: int) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
+class Fall:
+    """A count of events without the fixes and with those that are kept. Counts have no noise."""
+
+    what: str
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
 class Metric:
     """What is measured: the first group of the last match of a pattern in the output; no pattern: the seconds.
 
-    ``text`` is as the user gave it; ``lower``: less is better.
+    ``text`` is as the user gave it; ``lower``: less is better. ``counted`` is the kind of event that is counted on the
+    counted device in place of that; empty: nothing is.
     """
 
     text: str
     pattern: re.Pattern[str] | None
     lower: bool
+    counted: str = ""
 
     @classmethod
     def of(cls, text: str, *, lower: bool) -> Metric:
         """Read what the user wants to measure.
 
         Raises:
-            CannotVerifyError: it is no regular expression with a group.
+            CannotVerifyError: it is no regular expression with a group, or such events are not counted.
         """
         if text == TIME:
             return cls(text, None, lower=True)
+        if text.startswith(COUNT):
+            what = text.removeprefix(COUNT)
+            if what not in COUNTED:
+                ways = ", ".join(f"{COUNT}{each}" for each in COUNTED)
+                raise CannotVerifyError(f"--metric {text!r} is none of {ways}")
+            return cls(text, None, lower=True, counted=what)
         try:
             pattern = re.compile(text)
         except re.error as error:

@@ -20,8 +20,9 @@ _PATIENCE = 60.0
 
 # The first entry of the path is the folder of a script, which for the command is another one than for this text.
 _PROBE = """
-import importlib.util, json, os, sys
+import sys
 del sys.path[:0 if sys.flags.isolated or getattr(sys.flags, "safe_path", False) else 1]
+import importlib.util, json, os
 def root(name):
     try:
         spec = importlib.util.find_spec(name)

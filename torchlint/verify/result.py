@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import enum
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from torchlint.engine.result import Problem
 from torchlint.late import dataclass
 from torchlint.report.escape import encodable
-from torchlint.rule import Finding, Position
-from torchlint.verify.metric import Gain
+from torchlint.rule import Finding, PlainFix, Position
+from torchlint.verify.metric import Fall, Gain
 
 SCHEMA = 1
 
@@ -23,6 +24,8 @@ class Status(enum.Enum):
     KEPT = "kept"
     REJECTED = "rejected"
     """The command fails with it."""
+    IDLE = "spares nothing"
+    """The events that were to be counted do not become fewer with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,8 @@ class Tried:
     Attributes:
         finding: what the fix is for. place: where that stands in the text before all fixes, if it stood there.
         status: what became of it.
-        reason: how the command ended with it, where it was rejected. output: the end of what it printed then.
+        reason: how the command ended with it, where it was rejected, or what was counted, where it spares nothing.
+        output: the end of what the command printed then.
         against: the numbers, from 1, of kept fixes with which it fails though it passes alone.
     """
 
@@ -51,8 +55,10 @@ class Verified:
     Attributes:
         fixes: in the order of files and places.
         command: what was run. runs: how often. seconds: how long it ran without fixes.
-        gain: the metric with the kept fixes and without; ``None``: not measured.
+        gain: the metric with the kept fixes and without; ``None``: it is not measured.
+        fall: the events with the kept fixes and without; ``None``: they are not counted.
         remarks: what else the user must know, a sentence each.
+        waiting: where there was nothing to try, the fixes that ``--unsafe-fixes`` or ``--accept`` would bring.
     """
 
     fixes: tuple[Tried, ...]
@@ -61,10 +67,17 @@ class Verified:
     seconds: float = 0.0
     gain: Gain | None = None
     remarks: tuple[str, ...] = ()
+    waiting: tuple[PlainFix, ...] = ()
+    fall: Fall | None = None
 
     def count(self, status: Status) -> int:
         """How many fixes this became of."""
         return sum(fix.status is status for fix in self.fixes)
+
+    def acceptable(self) -> Mapping[str, int]:
+        """What ``--accept`` would have to name for some of the waiting fixes, and for how many."""
+        ways = (",".join(sorted(change.value for change in fix.may_change)) for fix in self.waiting if not fix.assumes)
+        return dict(sorted(Counter(ways).items()))
 
 
 def as_json(verified: Verified, root: Path, written: Sequence[str], problems: Sequence[Problem], diff: str) -> str:
@@ -77,7 +90,9 @@ def as_json(verified: Verified, root: Path, written: Sequence[str], problems: Se
         "seconds": verified.seconds,
         "fixes": [_fix(number, fix, root) for number, fix in enumerate(verified.fixes, 1)],
         "metric": {**asdict(gain), "verdict": gain.verdict.value} if gain is not None else None,
+        "count": asdict(verified.fall) if verified.fall is not None else None,
         "remarks": verified.remarks,
+        "waiting": {"unsafe_fixes": len(verified.waiting), "accept": verified.acceptable()},
         "written": [(root / name).as_posix() for name in written],
         "problems": [{"filename": problem.path, "message": problem.message} for problem in problems],
         "diff": diff,

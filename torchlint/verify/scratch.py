@@ -30,7 +30,7 @@ class Scratch:
     Attributes:
         base: the real project. folder: the scratch folder, with a copy that stays and one to work in.
         lock: the descriptor of the file that is locked as long as the folder is in use.
-        left_out: what git ignores and the copy lacks, relative to ``base``.
+        left_out: what git ignores and the copy lacks, and links to that, relative to ``base``.
     """
 
     base: Path

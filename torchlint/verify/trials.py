@@ -110,8 +110,8 @@ class Trials:
             return None
         return Failing(second.reason, self.tail(second))
 
-    def run(self, texts: dict[str, Source], doing: str) -> Ended:
-        """Run the command once with texts in place of those of their files.
+    def run(self, texts: dict[str, Source], doing: str, command: Command | None = None) -> Ended:
+        """Run the command once, or another, with texts in place of those of their files.
 
         Raises:
             CannotVerifyError: the copy cannot be written, or the command not be started.
@@ -119,7 +119,7 @@ class Trials:
         self.runs += 1
         with self.listener.running(f"run {self.runs}, {doing}"):
             self.scratch.put(texts)
-            ended = self.command.run()
+            ended = (command or self.command).run()
         self.listener.ran(f"run {self.runs}, {doing}", ended)
         return ended
 

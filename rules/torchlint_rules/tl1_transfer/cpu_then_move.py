@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchlint import cst
-from torchlint.rule import Example, Fix, Report, Rule, Trigger
-from torchlint.rule.build import in_place_of, keyword_of, module_for, on_top, with_keyword
-from torchlint.rule.convert import CAST_DTYPES, CONVERSIONS, conversion, is_int, is_view
+from torchlint.rule import Change, Example, Fix, Report, Rule, Trigger
+from torchlint.rule.build import in_place_of, keyword_of, module_for, on_top, only_reads, with_keyword
+from torchlint.rule.convert import CAST_DTYPES, CONVERSIONS, WIDTHS, conversion, is_int, is_view
 
 if TYPE_CHECKING:
     from torchlint.rule import Link, Site
@@ -21,6 +21,7 @@ _STAR_IS_SIZE = frozenset({"zeros", "ones", "empty"})
 _KEPT_OUT = frozenset({"out", "pin_memory", "layout", "requires_grad", "names"})
 _ARANGE_DTYPES = frozenset({"int32", "int64", "float32", "float64"})
 _LARGEST_EXACT = {"float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64": 2**53}
+_SMALL = 2**20
 _LARGEST_INTEGER = {"int8": 2**7 - 1, "int16": 2**15 - 1, "int32": 2**31 - 1, "int64": 2**63 - 1}
 
 _UPDATE = """\
@@ -89,10 +90,12 @@ class CpuThenMove(Rule):
 
     ## What the fix may change
     Nothing. A dtype is folded in only where it leaves every element as it is: for zeros, ones, `eye` and `empty`; for
-    `full` with a literal that the new dtype holds exactly; for `arange` over integers to int32, int64, float32 and
-    float64. Nothing is rewritten with `out=`, `pin_memory=`, `layout=` or `requires_grad=`, or when the argument of
-    `.to` is not proven to be a device or a dtype. `arange` over what is not proven to be integers is moved only as an
-    unsafe fix, since an accelerator may round other numbers differently.
+    `full` with a literal that the new dtype holds exactly; for `arange` over integers to int64, and to int32, float32
+    and float64 where its limits are known to be small. Above 2**24 `arange` of float32 adds up rounded numbers where
+    the cast rounds each one, so where only the end is not known the fix may change the rounding. Nothing is rewritten
+    with `out=`, `pin_memory=`, `layout=` or `requires_grad=`, or when the argument of `.to` is not proven to be a
+    device or a dtype. `arange` over what is not proven to be integers is moved only as an unsafe fix, since an
+    accelerator may round other numbers differently.
 
     ## When to ignore it
     In code that runs seldom. Random tensors (`torch.randn(...)`, `torch.rand_like(...)`) are left alone: another
@@ -110,6 +113,7 @@ class CpuThenMove(Rule):
     summary = "a constant tensor is made on the CPU or in the default dtype and converted right after"
     trigger = Trigger(calls=frozenset(f"torch.{name}" for name in _CREATORS))
     fixable = True
+    may_change = (Change.ROUNDING,)
     examples = (
         Example(
             name="labels-256",
@@ -148,10 +152,13 @@ class CpuThenMove(Rule):
             new = in_place_of(old, on_top(_folded(call, steps), views))
             imports = missing if any(link.name in CAST_DTYPES for link in links) else ()
             message = f"Give {_keywords(steps)} to torch.{creator}"
-            fix = Fix(message, ((old, new),), assumes=_doubt(site, call, creator, steps), imports=imports)
+            change = (Change.ROUNDING,) if creator == "arange" and _arange_rounds(site, call, steps) else ()
+            fix = Fix(message, ((old, new),), change, _doubt(site, call, creator, steps), imports)
+        dtype = site.value(call).dtype
+        idle = all(step.device is None and dtype is not None and step.dtype_name == dtype for step in steps)
         cast = creator != "arange" and any(step.dtype is not None for step in steps)
-        figure = "mask-256x64" if cast else "labels-256"
-        yield Report(old, _message(creator, links, steps), fix, figure=figure)
+        figure = "mask-256x64" if cast and not idle else "labels-256"
+        yield Report(old, _message(creator, links, steps, idle=idle), fix, figure=figure)
 
 
 def _spelled_out(call: cst.Call, creator: str) -> bool:
@@ -179,13 +186,17 @@ def _foldable(site: Site, call: cst.Call, creator: str, steps: Sequence[Conversi
     """Whether the creator can be told all that the conversions do, with the same elements as the result."""
     if not all(step.proven for step in steps) or any(keyword_of(call, word) is not None for word in _KEPT_OUT):
         return False
+    if not all(only_reads(site, node) for node in _left_out(call, steps)):
+        return False
     casts = [step.dtype_name for step in steps if step.dtype is not None]
+    if creator == "eye" and any(name not in WIDTHS for name in casts):
+        return False
     if not casts or creator in _ANY_DTYPE:
         return True
     if len(casts) > 1 or keyword_of(call, "dtype") is not None or casts[0] is None:
         return False
     if creator == "arange":
-        return casts[0] in _ARANGE_DTYPES and _over_integers(site, call)
+        return casts[0] in _ARANGE_DTYPES and _over_integers(site, call) and _counts_alike(site, call, casts[0])
     value = site.argument(call, 1, "fill_value")
     literal = None if value is None else site.value(value).literal
     if creator == "full_like":
@@ -193,10 +204,53 @@ def _foldable(site: Site, call: cst.Call, creator: str, steps: Sequence[Conversi
     return isinstance(literal, (int, float)) and _holds(casts[0], literal)
 
 
+def _left_out(call: cst.Call, steps: Sequence[Conversion]) -> Iterator[cst.BaseExpression]:
+    """The dtypes and devices of which the last one alone stays."""
+    for word, told in (("dtype", [step.dtype for step in steps]), ("device", [step.device for step in steps])):
+        given = [node for node in (keyword_of(call, word), *told) if node is not None]
+        yield from given[:-1]
+
+
 def _over_integers(site: Site, call: cst.Call) -> bool:
     """Whether start, end and step of ``arange`` are proven integers."""
     limits = [arg.value for arg in call.args if arg.keyword is None or arg.keyword.value in ("start", "end", "step")]
     return all(is_int(site, limit) for limit in limits)
+
+
+def _counts_alike(site: Site, call: cst.Call, dtype: str) -> bool:
+    """Whether ``arange`` has as many elements in a dtype as in int64, and overflows in neither.
+
+    With a small start and step a tensor of numbers that are too large for that has more elements than fit anywhere.
+    """
+    if dtype == "int64":
+        return True
+    start, _, step = _limits(site, call)
+    small = all(value is not None and abs(value) <= _SMALL for value in (start, step))
+    return small and (dtype != "int32" or step == 1 or _is_small(site, call))
+
+
+def _arange_rounds(site: Site, call: cst.Call, steps: Sequence[Conversion]) -> bool:
+    """Whether an element of ``arange`` over integers may be one that float32 does not hold."""
+    return any(step.dtype_name == "float32" for step in steps) and not _is_small(site, call)
+
+
+def _is_small(site: Site, call: cst.Call) -> bool:
+    """Whether start, end and step of ``arange`` are known and small."""
+    return all(value is not None and abs(value) <= _SMALL for value in _limits(site, call))
+
+
+def _limits(site: Site, call: cst.Call) -> tuple[int | None, int | None, int | None]:
+    """Start, end and step of ``arange``; ``None``: not known."""
+    given = [argument.value for argument in call.args if argument.keyword is None]
+    start, end = (given[0], given[1]) if len(given) > 1 else (None, given[0] if given else None)
+    step = given[2] if len(given) > 2 else keyword_of(call, "step")
+    start, end = start or keyword_of(call, "start"), end or keyword_of(call, "end")
+    return _integer(site, start, 0), _integer(site, end, None), _integer(site, step, 1)
+
+
+def _integer(site: Site, node: cst.BaseExpression | None, otherwise: int | None) -> int | None:
+    literal = site.value(node).literal if node is not None else otherwise
+    return literal if isinstance(literal, int) else None
 
 
 def _holds(dtype: str, value: float) -> bool:
@@ -256,7 +310,9 @@ def _later(creator: str, move: str) -> str:
     return f"torch.{creator}(...) is made on the CPU and moved by `{move}` right after: give device= to torch.{creator}"
 
 
-def _message(creator: str, links: Sequence[Link], steps: Sequence[Conversion]) -> str:
-    """The smell and the better form in one line."""
-    methods = "".join(_method(link) for link in links if link.name in CONVERSIONS)
-    return f"torch.{creator}(...){methods} makes the tensor twice: give {_keywords(steps)} to torch.{creator}"
+def _message(creator: str, links: Sequence[Link], steps: Sequence[Conversion], *, idle: bool) -> str:
+    """The smell and the better form in one line; ``idle``: the conversions give the dtype that the tensor has."""
+    made = f"torch.{creator}(...)" + "".join(_method(link) for link in links if link.name in CONVERSIONS)
+    if idle:
+        return f"{made} casts to the dtype that the tensor has: leave it out, or give dtype= to torch.{creator}"
+    return f"{made} makes the tensor twice: give {_keywords(steps)} to torch.{creator}"

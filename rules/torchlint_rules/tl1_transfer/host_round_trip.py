@@ -66,8 +66,10 @@ class HostRoundTrip(Rule):
     ```
 
     ## What the fix may change
-    Nothing. It is offered for `torch.tensor(t.numpy())` alone, where `t` is proven to lie on the host and to need no
-    gradient, and only where the project sets no default device. Everything else is for a person to rewrite.
+    Nothing, where `t` is of torch's own class: a tensor of a subclass loses it on the way through NumPy, so the fix
+    says that it assumes none. It is offered for `torch.tensor(t.numpy())` alone, where `t` is proven to lie on the host
+    and to need no gradient, and only where the project sets no default device. Everything else is for a person to
+    rewrite.
 
     ## When to ignore it
     Where NumPy's float64 arithmetic in between is wanted.
@@ -154,7 +156,8 @@ def _fix(site: Site, call: cst.Call) -> Fix | None:
     if not detached_before and site.has_graph(tensor) is not False:
         return None
     detached = cst.Call(func=cst.Attribute(value=tensor, attr=cst.Name("detach")))
-    return Fix("copy the tensor", ((call, cst.Call(func=cst.Attribute(value=detached, attr=cst.Name("clone")))),))
+    copied = cst.Call(func=cst.Attribute(value=detached, attr=cst.Name("clone")))
+    return Fix("copy the tensor", ((call, copied),), assumes="the tensor is of no subclass of torch.Tensor")
 
 
 def _made_of_array(site: Site, read: cst.Call) -> bool:

@@ -11,7 +11,6 @@ from torchlint.rule.build import expression, in_place_of, module_for, on_top, wi
 from torchlint.rule.convert import (
     FLOATING,
     LEGACY_CONSTRUCTORS,
-    keeps_everything,
     legacy_device,
     legacy_dtype,
     move_after,
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from torchlint.rule.convert import Move
 
 _DATA = frozenset({Kind.LIST, Kind.TUPLE, Kind.NDARRAY})
-_ARRAY_METHODS = frozenset({"reshape", "astype", "flatten", "ravel", "copy", "transpose", "squeeze"})
+_NO_SIZE = FLOATING | {"bool"}
 _COUNTS = frozenset({"shape", "shapes", "size", "sizes", "dim", "dims", "len", "length", "num", "count", "n"})
 
 _AGENT = """\
@@ -36,7 +35,7 @@ class Agent:
         self.device = torch.device(device)
         self.policy = nn.Linear(17, 6).to(self.device)
 
-    def observe(self, obs):
+    def observe(self, obs: np.ndarray):
         return {line}
 
     def act(self, obs):
@@ -90,11 +89,13 @@ class LegacyTensorConstructor(Rule):
     ```
 
     ## What the fix may change
-    Nothing, where the argument is proven to be an array or a list. `torch.FloatTensor` shares memory with a float32
-    array just as `torch.as_tensor` does, so no aliasing comes or goes. Where the argument may be a number, the fix is
-    unsafe, for `torch.FloatTensor(5)` makes five elements. So is it for a `torch.Tensor(x)` that is not moved: it
+    Nothing, where the argument is proven to be a list, or an array that has a dimension or holds no integers.
+    `torch.FloatTensor` shares memory with a float32 array just as `torch.as_tensor` does, so no aliasing comes or goes.
+    Where the argument may be a number, the fix is unsafe, for `torch.FloatTensor(5)` makes five elements, as does
+    `torch.FloatTensor(np.array(5))`. So is it where the argument may be a tensor, which keeps its dtype in
+    `torch.Tensor(x)` and loses a class of its own in all of them, and for a `torch.Tensor(x)` that is not moved: it
     follows `torch.set_default_tensor_type`, which may name an accelerator. A move to something that is not proven to
-    be a device stays where it is.
+    be a device stays where it is. An empty list becomes `torch.empty(0)`.
 
     ## When to ignore it
     In code that runs seldom. Sizes (`torch.FloatTensor(3, 4)`, `torch.FloatTensor(x.shape)`) are never reported.
@@ -179,33 +180,37 @@ def _sounds_like_size(node: cst.CSTNode) -> bool:
 
 
 def _doubt(site: Site, name: str, data: cst.BaseExpression, move: Move | None) -> str:
-    """What the fix has to assume, empty when all is proven."""
+    """What the fix has to assume, empty when all is proven.
+
+    The constructors take what Python can index with for a number of elements: an array of integers without a
+    dimension too, but none of floats or of truths. A tensor, and no array, keeps the dtype that it has in
+    ``torch.Tensor``, and loses a class of its own.
+    """
     value = site.value(data)
-    floating_item = value.kind is Kind.ITEM and value.dtype in FLOATING  # these constructors refuse a float
-    if value.kind not in _DATA and not floating_item and not _is_array_by_form(site, data):
-        return "the argument is an array or a list, not a number of elements"
+    if value.kind not in (*_DATA, Kind.ITEM):
+        return "the argument is an array or a list, not a number of elements or a tensor"
+    if value.kind in (Kind.NDARRAY, Kind.ITEM) and not (value.has_axes or value.dtype in _NO_SIZE):
+        return "the array has at least one dimension"
     if name == "torch.Tensor" and move is None:
-        return "the default tensor type lives on the CPU"
+        return "no default device is set" if _is_empty(data) else "the default tensor type lives on the CPU"
     return ""
 
 
-def _is_array_by_form(site: Site, node: cst.BaseExpression) -> bool:
-    """Whether an expression can be neither an int nor a size, whatever its parts are: ``x[None]``, ``x.ravel()``.
-
-    A quotient is none either: it is at least a float, and the legacy constructors refuse floats.
-    """
-    match node:
-        case cst.Call(func=cst.Attribute(attr=cst.Name(value=method)) as function):
-            return method in _ARRAY_METHODS and site.name(function) is None
-        case cst.BinaryOperation(operator=cst.Divide()):
-            return True
-        case cst.Subscript(slice=places):
-            return any(isinstance(place.slice, cst.Slice) or keeps_everything(site, place.slice) for place in places)
-    return False
+def _is_empty(data: cst.BaseExpression) -> bool:
+    """Whether the argument is ``[]`` or ``()``."""
+    return isinstance(data, (cst.List, cst.Tuple)) and not data.elements
 
 
 def _rewritten(call: cst.Call, name: str, torch: str, move: Move | None) -> cst.BaseExpression:
     """The call as ``torch.as_tensor(x, dtype=..., device=...)``, with the views that stood before the move."""
+    if _is_empty(call.args[0].value):
+        zero = call.args[0].with_changes(value=cst.Integer("0"))
+        new = call.with_changes(func=expression(f"{torch}.empty"), args=[zero])
+        if name != "torch.Tensor":
+            new = with_keyword(new, "dtype", legacy_dtype(name, torch))
+        if name != "torch.Tensor" or move:
+            new = with_keyword(new, "device", move.device if move else legacy_device(name))
+        return on_top(new, move.views if move else ())
     new = call.with_changes(func=expression(f"{torch}.as_tensor"))
     new = with_keyword(new, "dtype", legacy_dtype(name, torch))
     new = with_keyword(new, "device", move.device if move else legacy_device(name))

@@ -24,6 +24,9 @@ _ITEM_CONSTRUCTORS = _CONSTRUCTORS | {"torch.from_numpy"}
 _CURE = "Make one array of the list first"
 _BETTER = "make one array first, torch.as_tensor(np.array(...))"
 _SEQUENCES = frozenset({Kind.LIST, Kind.TUPLE})
+# What examples were measured for: how many rows there are, and how long they are, is not known of any code.
+_ROWS = ("batch-of-20x4", "batch-of-64x11", "batch-of-256x17")
+_FRAMES = "frames-8x84x84"
 
 _COLLATE = """\
 import numpy as np
@@ -75,6 +78,17 @@ class _Case:
         return self.name in LEGACY_CONSTRUCTORS
 
 
+def _batch(rows: int, columns: int) -> Example:
+    return Example(
+        name=f"batch-of-{rows}x{columns}",
+        source=_COLLATE.format(line="torch.tensor(states, dtype=torch.float32)"),
+        fixed=_COLLATE.format(line="torch.as_tensor(np.array(states), dtype=torch.float32)"),
+        setup="states = list(rows)",
+        workload="collate(states)",
+        inputs=(Input("rows", Kind.NDARRAY, (rows, columns)),),
+    )
+
+
 class TensorFromListOfArrays(Rule):
     """A list of NumPy arrays that is given to a tensor constructor.
 
@@ -100,9 +114,10 @@ class TensorFromListOfArrays(Rule):
     is not empty. With an integer dtype `torch.tensor` refuses numbers that do not fit, and `torch.stack` refuses an
     empty list: these checks are lost (`validation`). Where the dtype of the arrays is not known, the fix is unsafe:
     NumPy and PyTorch promote mixed dtypes differently, and an empty list becomes float64. It is not offered with
-    `requires_grad=` or `pin_memory=`. Two kinds of arrays are no input for a network in either form, but are treated
-    otherwise: arrays with an axis of length zero keep their shape, which PyTorch cuts short, and arrays of objects
-    are refused.
+    `requires_grad=` or `pin_memory=`. Four kinds of arrays are no input for a network in either form, but are treated
+    otherwise: arrays with an axis of length zero keep their shape, which PyTorch cuts short, arrays of objects are
+    refused, a single array of a foreign byte order is refused, and integers above 2**53 are rounded to a floating dtype
+    once, which PyTorch does by way of float64.
 
     ## When to ignore it
     For a handful of short arrays in code that runs seldom. Lists of numbers and of tensors are not reported. The fix
@@ -125,16 +140,13 @@ class TensorFromListOfArrays(Rule):
     exceptions: ClassVar[Mapping[str, str]] = {
         "empty rows": "arrays with an axis of length zero keep their shape",
         "objects": "arrays of objects are refused",
+        "one row of foreign byte order": "a single array of a foreign byte order is refused",
+        "large integers": "integers above 2**53 are rounded to a floating dtype once",
     }
     examples = (
-        Example(
-            name="batch-of-256x17",
-            source=_COLLATE.format(line="torch.tensor(states, dtype=torch.float32)"),
-            fixed=_COLLATE.format(line="torch.as_tensor(np.array(states), dtype=torch.float32)"),
-            setup="states = list(rows)",
-            workload="collate(states)",
-            inputs=(Input("rows", Kind.NDARRAY, (256, 17)),),
-        ),
+        _batch(256, 17),
+        _batch(64, 11),
+        _batch(20, 4),
         Example(
             name="stack-of-256x17",
             source=_COLLATE.format(line="torch.stack([torch.tensor(state) for state in states])"),
@@ -174,9 +186,16 @@ class TensorFromListOfArrays(Rule):
             new = in_place_of(old, _rewritten(case, torch, numpy, move))
             change, doubt = _risk(site, case, move)
             fix = Fix(_CURE, ((old, new),), change, doubt, missing_torch + missing_numpy)
-        listed = "frames-8x84x84" if case.arrays.dtype == "uint8" else "batch-of-256x17"
-        figure = "stack-of-256x17" if case.stacked else listed
-        yield Report(old, f"{case.name}(...) is given arrays one by one: {_BETTER}", fix, figure=figure)
+        yield Report(old, f"{case.name}(...) is given arrays one by one: {_BETTER}", fix, figure=_figure(case))
+
+
+def _figure(case: _Case) -> str | tuple[str, ...]:
+    """The examples that fit: frames where they are known to be some, and where nothing is known both."""
+    if case.stacked:
+        return "stack-of-256x17"
+    if case.arrays.dtype == "uint8":
+        return _FRAMES
+    return _ROWS if case.arrays.dtype else (*_ROWS, _FRAMES)
 
 
 def _sequence(site: Site, call: cst.Call, name: str) -> _Case | None:
@@ -216,7 +235,7 @@ def _has_only(call: cst.Call, words: Set[str]) -> bool:
 def _arrays_in(value: Value) -> _Arrays | None:
     """The arrays at the bottom of lists and tuples, ``None`` when anything else may be there."""
     if value.kind is Kind.NDARRAY:
-        return _Arrays(value.dtype, rows=bool(value.rank))
+        return _Arrays(value.dtype, rows=value.has_axes)
     inner = [_arrays_in(item) for item in value.items] if value.kind in _SEQUENCES else []
     found = [arrays for arrays in inner if arrays is not None]
     if not found or len(found) < len(inner):

@@ -14,12 +14,11 @@ _WRAPPERS = frozenset({"numpy.array", "numpy.asarray", "numpy.squeeze", "builtin
 _SURELY_TENSOR = frozenset({"detach", "unsqueeze", "squeeze", "clone"})
 
 _TOGETHER = (
-    "each item is moved by itself, one copy per round of the loop (on CUDA; not measured here); put them together "
+    "each item is moved by itself, one copy per round of the loop (on CUDA); put them together "
     "first and move the whole once"
 )
 _BEFORE = (
-    "one row at a time is moved, and the host waits for each (on CUDA; not measured here); move the whole tensor once "
-    "before the loop"
+    "one row at a time is moved, and the host waits for each (on CUDA); move the whole tensor once before the loop"
 )
 
 _SOURCE = """\
@@ -82,7 +81,8 @@ class TransferPerItem(Rule):
     For a handful of tensors of different shapes. The values of a dict and the fields of a batch are not reported.
 
     ## Measured
-    The cost exists on an accelerator only and has not been measured yet.
+    The cost exists on an accelerator only. The events before and after are counted on the counted device;
+    `torchlint rule TL107` prints them.
 
     ## References
     - PyTorch documentation, "CUDA semantics": copies between host and device.
@@ -117,7 +117,7 @@ class TransferPerItem(Rule):
         if source is None:
             return
         place, loop = next(((place, each) for place, each in enumerate(site.loops(source)) if not each.few), (0, None))
-        if loop is None:
+        if loop is None or loop.strided:
             return
         known = site.value(source).kind
         together = loop.joined and known in (Kind.TENSOR, Kind.UNKNOWN) and _is_element(site, call)

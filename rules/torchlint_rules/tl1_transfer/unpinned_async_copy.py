@@ -72,7 +72,7 @@ class UnpinnedAsyncCopy(Rule):
     gain shows in a profile or not at all. Not measured here; it does nothing on a CPU.
 
     ## Measured
-    Not measured here: the row that `torchlint rule TL106` prints is the cost of the form itself on the CPU.
+    Counts show no event fewer: what is saved is the time that the host waits for the copy.
 
     ## References
     The tutorial on `non_blocking` and `pin_memory()` in the documentation of PyTorch.

@@ -108,7 +108,7 @@ class UpcastBeforeTransfer(Rule):
 
     ## Measured
     On a batch of 32 stacks of frames on the CPU; `torchlint rule TL108` prints the figures. The bytes saved on the bus
-    of an accelerator come on top, and were not measured.
+    of an accelerator come on top; they are counted, and printed there too.
 
     ## References
     PyTorch casts on the host before a blocking copy to CUDA (`aten/src/ATen/native/cuda/Copy.cu`).
@@ -225,6 +225,8 @@ def _peeled(
             if step.device is not None or step.dtype_name not in FLOATING:
                 break
             if _is_narrower(site.value(below).dtype, step.dtype_name):
+                if divisor is None and _is_short(site, below):
+                    return None
                 found = _Upcast(
                     below, device, tensor.dtype or step.dtype_name or "", step.dtype_name or "", proven=True
                 )
@@ -297,16 +299,23 @@ def _from_host(
 def _is_short(site: Site, node: cst.BaseExpression) -> bool:
     """Whether an array has one number for each of a batch: a handful of bytes."""
     rank = site.value(node).rank
-    return rank in (0, 1) or (rank is None and _sounds_like_flags(node))
+    return rank in (0, 1) or ((rank is None or isinstance(node, cst.Call)) and _sounds_like_flags(site, node))
 
 
-def _sounds_like_flags(node: cst.BaseExpression) -> bool:
-    """Whether an array is called flags or labels: ``dones``, ``self.terminal_memory[rows]``."""
+def _sounds_like_flags(site: Site, node: cst.BaseExpression) -> bool:
+    """Whether an array is called flags or labels: ``dones``, ``ends[rows]``, ``np.vstack([e.done for e in rows])``.
+
+    Such a column of one number for each of a batch has two dimensions where rows were put below each other.
+    """
     match node:
         case cst.Name(value=word) | cst.Attribute(attr=cst.Name(value=word)):
             return not _FLAGS.isdisjoint(word.lower().split("_"))
-        case cst.Subscript(value=inner):
-            return _sounds_like_flags(inner)
+        case cst.Subscript(value=inner) | cst.ListComp(elt=inner) | cst.GeneratorExp(elt=inner):
+            return _sounds_like_flags(site, inner)
+        case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value="astype"))):
+            return _sounds_like_flags(site, inner)
+        case cst.Call(args=[cst.Arg(value=inner), *_]) if (site.name(node.func) or "").startswith(("numpy.", "torch.")):
+            return _sounds_like_flags(site, inner)
     return False
 
 

@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
 
-_MESSAGE = (
-    "the host waits for the number in a 0-d index (on CUDA; not measured here); `index_select` takes a tensor there"
-)
+_MESSAGE = "the host waits for the number in a 0-d index (on CUDA); `index_select` takes a tensor there"
 
 _SOURCE = """\
 import torch
@@ -62,7 +60,8 @@ class DeviceScalarIndex(Rule):
     On the CPU, and where the number is needed on the host anyway.
 
     ## Measured
-    The wait exists on an accelerator only and has not been measured yet.
+    The wait exists on an accelerator only. The events before and after are counted on the counted device;
+    `torchlint rule TL210` prints them.
 
     ## References
     - PyTorch documentation, `torch.index_select`, and "Tensor indexing API".

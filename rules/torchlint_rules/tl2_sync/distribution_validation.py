@@ -160,7 +160,7 @@ class DistributionValidation(Rule):
         built = site.constructor(call) or ""
         if built not in _BEFORE or _says(site, call, _BEFORE[built]) or _off_by_default(site):
             return
-        figure = "categorical-act" if "ategorical" in built else "normal-act"
+        figure = ("categorical-act", "categorical-act-of-256") if "ategorical" in built else ("normal-act",)
         yield Report(call, _MESSAGE, None if site.scripted() else _fix(call), figure=figure)
 
 

@@ -158,11 +158,13 @@ def _cost(site: Site, values: list[cst.BaseExpression]) -> str:
     return _READ if site.may_use_cuda() and any(_reads_back(site, part) for part in parts) else ""
 
 
-def _figure(site: Site, values: list[cst.BaseExpression]) -> str:
+def _figure(site: Site, values: list[cst.BaseExpression]) -> str | tuple[str, ...]:
     """The example that fits: a number or two are printed in no time, many are not."""
     parts = [part for value in values for part in (value, *formatted(site, value))]
-    shown = [site.value(part) for part in parts if _is_tensor(site.value(part))]
-    return "error-256x6" if shown and any(value.rank != 0 for value in shown) else "loss"
+    ranks = [site.value(part).rank for part in parts if _is_tensor(site.value(part))]
+    if any(ranks):
+        return "error-256x6"
+    return ("loss", "error-256x6") if None in ranks else "loss"
 
 
 def _formats(site: Site, node: cst.BaseExpression) -> bool:

@@ -23,10 +23,7 @@ _MEMORY = frozenset(
     for name in ("max_memory_allocated", "memory_allocated", "max_memory_reserved", "memory_reserved", "memory_stats")
 )
 
-_MESSAGE = (
-    "the host waits for all work on the device (on CUDA; not measured here); leave it out: what reads a result waits "
-    "for it anyway"
-)
+_MESSAGE = "the host waits for all work on the device (on CUDA); leave it out: what reads a result waits for it anyway"
 
 _SOURCE = """\
 import torch
@@ -86,7 +83,8 @@ class ExplicitSynchronize(Rule):
     Where another process reads the memory, and after `copy_(..., non_blocking=True)` to the host.
 
     ## Measured
-    The wait exists on an accelerator only and has not been measured yet.
+    The wait exists on an accelerator only. The events before and after are counted on the counted device;
+    `torchlint rule TL207` prints them.
 
     ## References
     - PyTorch documentation, "CUDA semantics: asynchronous execution".

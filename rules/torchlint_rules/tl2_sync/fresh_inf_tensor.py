@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from torchlint import cst
 from torchlint.rule import Change, Example, Fix, Input, Kind, Report, Rule, Trigger
-from torchlint.rule.build import keyword_of
+from torchlint.rule.build import keyword_of, only_reads
 from torchlint.rule.convert import CONVERSIONS, FLOATING, conversion
 
 if TYPE_CHECKING:
@@ -49,13 +49,16 @@ _INFINITIES = frozenset({"math.inf", "numpy.inf", "numpy.Inf", "torch.inf"})
 class _Fresh:
     """A tensor built from a number: the whole expression, the number in code and its value, and its dtype in code.
 
-    ``dtype`` is ``None`` where none is said; ``proven`` is false where a conversion on top may do anything.
+    ``dtype`` is ``None`` where none is said, ``dtype_name`` where it is not known which. ``defaulted`` is true where
+    the number is rounded to the default dtype first, ``proven`` false where a conversion on top may do anything.
     """
 
     node: cst.BaseExpression
     literal: cst.BaseExpression
     number: float
     dtype: cst.BaseExpression | None
+    dtype_name: str | None
+    defaulted: bool
     proven: bool
 
 
@@ -81,7 +84,8 @@ class FreshInfTensor(Rule):
 
     ## What the fix may change
     Nothing, where the other side is proven a floating-point tensor and has a dimension or gives its own dtype to the
-    constant. A finite number that float32 does not hold exactly may be rounded differently. Where the other side is
+    constant. A finite number that float32 does not hold exactly may be rounded differently, and any
+    number where the project sets another default dtype. Where the other side is
     not known, it may be of integers, and the number would make the result floating; then the fix is unsafe.
 
     ## When to ignore it
@@ -140,7 +144,8 @@ class FreshInfTensor(Rule):
         for side, opposite in ((other, chosen), (chosen, other)):
             fresh = _fresh(site, side)
             if fresh is not None and site.value(opposite).kind is not Kind.NUMBER:
-                yield Report(call, _MESSAGE, None if site.scripted() else _fix(site, fresh, opposite))
+                fix = None if site.scripted() else _fix(site, fresh, opposite)
+                yield Report(call, _MESSAGE, fix, figure=tuple(example.name for example in self.examples))
                 return
 
 
@@ -161,8 +166,14 @@ def _fresh(site: Site, side: cst.BaseExpression) -> _Fresh | None:
     steps = [step for step in (conversion(site, link, "torch") for link in links) if step is not None]
     dtypes = [keyword_of(call, "dtype"), *(step.dtype for step in steps)]
     said = [dtype for dtype in dtypes if dtype is not None]
-    proven = all(step.proven for step in steps) and len(said) <= 1
-    return _Fresh(side, literal, number, said[0] if said else None, proven)
+    dropped = [*dtypes, keyword_of(call, "device"), *(step.device for step in steps)]
+    idle = all(node is None or only_reads(site, node) for node in dropped)
+    proven = all(step.proven for step in steps) and len(said) <= 1 and idle
+    own = keyword_of(call, "dtype")
+    names = (
+        [site.value(own).dtype] if own is not None else [step.dtype_name for step in steps if step.dtype is not None]
+    )
+    return _Fresh(side, literal, number, said[0] if said else None, names[0] if names else None, own is None, proven)
 
 
 def _constructor(site: Site, node: cst.BaseExpression) -> cst.Call | None:
@@ -195,13 +206,13 @@ _INFINITE_TEXTS = {"inf": math.inf, "-inf": -math.inf, "infinity": math.inf, "-i
 def _fix(site: Site, fresh: _Fresh, opposite: cst.BaseExpression) -> Fix | None:
     """Give the number itself, unless the constant has a dtype that may not be that of the other side."""
     value = site.value(opposite)
-    own = fresh.dtype is not None and _is_dtype_of(site, fresh.dtype, opposite)
+    own = fresh.dtype is not None and _is_dtype_of(site, fresh.dtype, fresh.dtype_name, opposite)
     if not fresh.proven or (fresh.dtype is not None and not own):
         return None
     floating = value.kind is Kind.TENSOR and value.dtype in FLOATING
     # A tensor without dimensions has no say in the dtype of the result, unless the other side has none either.
     known = floating and (own or bool(value.rank))
-    exact = value.dtype == "float32" or _in_float32(fresh.number)
+    exact = (value.dtype == "float32" or _in_float32(fresh.number)) and not (fresh.defaulted and _default_is_set(site))
     return Fix(
         "Give torch.where the number itself",
         ((fresh.node, fresh.literal),),
@@ -210,12 +221,16 @@ def _fix(site: Site, fresh: _Fresh, opposite: cst.BaseExpression) -> Fix | None:
     )
 
 
-def _is_dtype_of(site: Site, dtype: cst.BaseExpression, tensor: cst.BaseExpression) -> bool:
+def _default_is_set(site: Site) -> bool:
+    """Whether the project sets a default dtype, to which a number may be rounded first."""
+    return bool(site.project_calls("torch.set_default_dtype") or site.project_calls("torch.set_default_tensor_type"))
+
+
+def _is_dtype_of(site: Site, dtype: cst.BaseExpression, name: str | None, tensor: cst.BaseExpression) -> bool:
     """Whether a dtype is that of a tensor: spelled ``tensor.dtype``, or both known and equal."""
     match dtype:
         case cst.Attribute(value=owner, attr=cst.Name(value="dtype")) if owner.deep_equals(tensor):
             return True
-    name = site.value(dtype).dtype
     return name is not None and name == site.value(tensor).dtype
 
 

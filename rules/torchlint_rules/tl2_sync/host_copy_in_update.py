@@ -15,7 +15,7 @@ _RECORDING = frozenset({"append", "extend"})
 _ENDS = frozenset({Use.LOGGED, Use.REPORTED, Use.RETURNED, Use.PASSED, Use.STORED})
 
 _MESSAGE = (
-    "`{what}` waits for the device, for a value that only logs and seldom code need (on CUDA; not measured here); "
+    "`{what}` waits for the device, for a value that only logs and seldom code need (on CUDA); "
     "keep it detached and copy it where it is needed"
 )
 
@@ -82,7 +82,8 @@ class HostCopyInUpdate(Rule):
     for granted when it sees NumPy, a sum tree, an environment or code that it does not know.
 
     ## Measured
-    The wait exists on an accelerator only and has not been measured yet.
+    The wait exists on an accelerator only. The events before and after are counted on the counted device;
+    `torchlint rule TL204` prints them.
 
     ## References
     - PyTorch documentation, "Performance Tuning Guide": avoid unnecessary CPU-GPU synchronization.

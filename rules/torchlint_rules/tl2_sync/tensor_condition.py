@@ -17,7 +17,7 @@ _MATH = frozenset(
     )
 )
 
-_MESSAGE = "the host waits for the device to learn {what} (on CUDA; not measured here); {better}"
+_MESSAGE = "the host waits for the device to learn {what} (on CUDA); {better}"
 
 _SOURCE = """\
 import torch
@@ -101,7 +101,8 @@ class TensorCondition(Rule):
     is done is the faster form there. Also where the branch saves much work on the device.
 
     ## Measured
-    The wait exists on an accelerator only and has not been measured yet.
+    The wait exists on an accelerator only. The events before and after are counted on the counted device;
+    `torchlint rule TL208` prints them.
 
     ## References
     - PyTorch documentation, "CUDA semantics: asynchronous execution".
@@ -140,11 +141,13 @@ class TensorCondition(Rule):
             better = "`torch.minimum`, `torch.maximum` or `clamp` work on the device" if what == _CHOSEN else _KEEP
             yield Report(node, _MESSAGE.format(what=what, better=better))
         elif _asked(site, node) and _reads(site, node) and _comes_first(site, node):
-            yield Report(node, _MESSAGE.format(what="which way to go", better="`torch.where` needs no branch"))
+            better = _CHECK if site.raises() else "`torch.where` needs no branch"
+            yield Report(node, _MESSAGE.format(what="which way to go", better=better))
 
 
 _CHOSEN = "which value to take"
 _KEEP = "keep the value in a tensor"
+_CHECK = "check the value where it is on the host, or not on every call"
 
 
 def _read_by(site: Site, call: cst.Call) -> str:
@@ -168,7 +171,9 @@ def _on_device(site: Site, node: cst.CSTNode) -> bool:
 def _reads(site: Site, node: cst.CSTNode) -> bool:
     """Whether the truth of an expression is that of a tensor, or of a search in one."""
     if isinstance(node, cst.Comparison) and isinstance(node.comparisons[0].operator, (cst.In, cst.NotIn)):
-        return _on_device(site, node.comparisons[0].comparator)
+        # A text is no element of a tensor: what it is looked for in is a mapping, the output of a model.
+        sought = site.value(node.left).kind is not Kind.STRING
+        return sought and _on_device(site, node.comparisons[0].comparator)
     return _on_device(site, node)
 
 

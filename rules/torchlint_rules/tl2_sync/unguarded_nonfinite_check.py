@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
-from torchlint.rule.build import expression, module_for
+from torchlint.rule.build import expression, module_for, source
 
 _PREDICATES = frozenset({"isnan", "isinf", "isfinite", "isposinf", "isneginf"})
 _REDUCTIONS = frozenset({"torch.any", "torch.all", "torch.allclose", "torch.equal"})
@@ -46,40 +46,67 @@ def train(agent, env, steps):
 """
 _ONE_CHECK = """\
         logits = self.head(torch.tanh(self.second(torch.tanh(self.first(obs)))))
-        if {flag}torch.isnan(logits).any():
+        if torch.isnan(logits).any():
             raise ValueError("NaN in the logits")
+        return logits
+"""
+_ONE_BEHIND_THE_FLAG = """\
+        logits = self.head(torch.tanh(self.second(torch.tanh(self.first(obs)))))
+        if _DEBUG_CHECKS:
+            if torch.isnan(logits).any():
+                raise ValueError("NaN in the logits")
         return logits
 """
 _FIVE_CHECKS = """\
-        if {flag}torch.isnan(obs).any():
+        if torch.isnan(obs).any():
             raise ValueError("NaN in the observation")
-        if {flag}torch.isinf(obs).any():
+        if torch.isinf(obs).any():
             raise ValueError("infinity in the observation")
         hidden = torch.tanh(self.first(obs))
-        if {flag}torch.isnan(hidden).any():
+        if torch.isnan(hidden).any():
             raise ValueError("NaN after the first layer")
         hidden = torch.tanh(self.second(hidden))
-        if {flag}torch.isnan(hidden).any():
+        if torch.isnan(hidden).any():
             raise ValueError("NaN after the second layer")
         logits = self.head(hidden)
-        if {flag}torch.isnan(logits).any():
+        if torch.isnan(logits).any():
             raise ValueError("NaN in the logits")
+        return logits
+"""
+_FIVE_BEHIND_THE_FLAG = """\
+        if _DEBUG_CHECKS:
+            if torch.isnan(obs).any():
+                raise ValueError("NaN in the observation")
+            if torch.isinf(obs).any():
+                raise ValueError("infinity in the observation")
+        hidden = torch.tanh(self.first(obs))
+        if _DEBUG_CHECKS:
+            if torch.isnan(hidden).any():
+                raise ValueError("NaN after the first layer")
+        hidden = torch.tanh(self.second(hidden))
+        if _DEBUG_CHECKS:
+            if torch.isnan(hidden).any():
+                raise ValueError("NaN after the second layer")
+        logits = self.head(hidden)
+        if _DEBUG_CHECKS:
+            if torch.isnan(logits).any():
+                raise ValueError("NaN in the logits")
         return logits
 """
 
 
-def _example(name: str, forward: str, batch: int) -> Example:
-    """An example whose ``forward`` has the given body."""
+def _example(name: str, forward: str, fixed: str, batch: int) -> Example:
+    """An example whose ``forward`` has the given body, and another after the fix."""
     definition = f'\n{_FLAG} = os.environ.get("TORCH_DEBUG_CHECKS") == "1"\n'
     return Example(
         name=name,
-        source=_PROGRAM.format(imports="", definition="", forward=forward.format(flag="")),
-        fixed=_PROGRAM.format(
-            imports="import os\n\n", definition=definition, forward=forward.format(flag=f"{_FLAG} and ")
-        ),
+        source=_PROGRAM.format(imports="", definition="", forward=forward),
+        fixed=_PROGRAM.format(imports="import os\n\n", definition=definition, forward=fixed),
         setup="agent = Agent()\nagent.policy.to(device)\nobs = obs.to(device)",
         workload="agent.act(obs)",
         inputs=(Input("obs", Kind.TENSOR, (batch, 17)),),
+        runs=forward.count("raise"),
+        unit="check",
     )
 
 
@@ -87,8 +114,10 @@ class UnguardedNonfiniteCheck(Rule):
     """A tensor is tested for NaN, infinities or bad values in hot code, and the test only serves to raise.
 
     ## What it does
-    Finds `if` and `assert` statements in hot code that test a tensor (`torch.isnan(x).any()`, `x.abs().max() < eps`,
-    `not mask.any()`, ...) and raise when the test says so.
+    Finds `if` and `assert` statements in hot code that test a tensor for NaN or infinity (`torch.isnan(x).any()`), or
+    what a network computed for its values (`hidden.abs().max() < eps`), and raise when the test says so. Contracts on
+    what comes from outside are left alone, for there a guard would turn a clear error into silent nonsense: an
+    environment's check of an action, checks of data that was read, of the arguments of a function, of a divisor.
 
     ## Why is this slow
     Each test runs at least one reduction over the tensor and brings a bool back to Python. On an accelerator Python
@@ -103,8 +132,9 @@ class UnguardedNonfiniteCheck(Rule):
 
     ## Use instead
     ```python
-    if self.debug and torch.isnan(logits).any():
-        raise ValueError("NaN in the logits")
+    if self.debug:
+        if torch.isnan(logits).any():
+            raise ValueError("NaN in the logits")
     ```
 
     ## What the fix may change
@@ -131,10 +161,10 @@ class UnguardedNonfiniteCheck(Rule):
     fixable = True
     may_change = (Change.VALIDATION,)
     examples = (
-        _example("one-check-in-act", _ONE_CHECK, 1),
-        _example("one-check-in-act-of-256", _ONE_CHECK, 256),
-        _example("five-checks-in-act-of-256", _FIVE_CHECKS, 256),
-        _example("five-checks-in-act", _FIVE_CHECKS, 1),
+        _example("one-check-in-act", _ONE_CHECK, _ONE_BEHIND_THE_FLAG, 1),
+        _example("one-check-in-act-of-256", _ONE_CHECK, _ONE_BEHIND_THE_FLAG, 256),
+        _example("five-checks-in-act-of-256", _FIVE_CHECKS, _FIVE_BEHIND_THE_FLAG, 256),
+        _example("five-checks-in-act", _FIVE_CHECKS, _FIVE_BEHIND_THE_FLAG, 1),
     )
 
     def check(self, site: Site) -> Iterator[Report]:
@@ -144,7 +174,8 @@ class UnguardedNonfiniteCheck(Rule):
             return
         what = "NaN or infinity check" if _finds_nonfinite(site, node.test) else "check of a tensor's values"
         message = f"{what} on every call, only to raise; put the test behind a debug flag"
-        yield Report(node.test, message, fix=_guard(site, node), shared=_SHARED)
+        figure = tuple(example.name for example in self.examples)
+        yield Report(node.test, message, fix=_guard(site, node), shared=_SHARED, figure=figure)
 
 
 def _validates(site: Site, test: cst.BaseExpression) -> bool:
@@ -155,7 +186,18 @@ def _validates(site: Site, test: cst.BaseExpression) -> bool:
         return _validates(site, test.left) or _validates(site, test.right)
     if not _finds_nonfinite(site, test) and not _reads_values(site, test):
         return False
-    return site.frequency(test) >= Frequency.UPDATE
+    finite = any(_is_predicate(site, call) for call in _calls(test)) or _differs_from_itself(test)
+    return site.frequency(test) >= Frequency.UPDATE and not site.contract(test, finite=finite)
+
+
+def _differs_from_itself(test: cst.BaseExpression) -> bool:
+    """Whether ``x != x``, which only NaN does, is what is tested."""
+    while isinstance(test, cst.Call) and isinstance(test.func, cst.Attribute):
+        test = test.func.value
+    match test:
+        case cst.Comparison(left=one, comparisons=[cst.ComparisonTarget(operator=cst.NotEqual(), comparator=other)]):
+            return one.with_changes(lpar=[], rpar=[]).deep_equals(other)
+    return False
 
 
 def _operands(test: cst.BaseExpression, operator: type[cst.BaseBooleanOp]) -> list[cst.BaseExpression]:
@@ -188,6 +230,12 @@ def _is_nonfinite(site: Site, call: cst.Call) -> bool:
     return isinstance(func, cst.Attribute) and func.attr.value in _PREDICATES and _is_tensor(site, func.value)
 
 
+def _is_predicate(site: Site, call: cst.Call) -> bool:
+    """Whether a call asks for NaN or infinity, of whatever it is."""
+    method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+    return method in _PREDICATES or (site.name(call.func) or "").rpartition(".")[2] in _PREDICATES
+
+
 def _reads_values(site: Site, test: cst.BaseExpression) -> bool:
     """Whether an expression is a truth value that has to be read from a tensor."""
     test = _without_item(test)
@@ -214,17 +262,20 @@ def _guard(site: Site, node: cst.If | cst.Assert) -> Fix | None:
     """Put the test, or the operands of it that read tensors, behind a debug flag."""
     if site.scripted() or _binds_name(node.test):
         return None
-    flag, asserted = site.debug_flag(), isinstance(node, cst.Assert)
+    flag, asserted = site.debug_flag() or _FLAG, isinstance(node, cst.Assert)
+    targets = _targets(site, node)
+    whole = len(targets) == 1 and targets[0] is node.test
     os_name, imports = module_for(site, "os", "os")
     definition = f'{_FLAG} = {os_name}.environ.get("TORCH_DEBUG_CHECKS") == "1"'
     effect_free = all(_is_effect_free(site, call) for call in _calls(node.test))
     return Fix(
-        message=f"check only when `{flag or _FLAG}` is set",
-        replace=tuple((target, _behind(flag or _FLAG, target, asserted)) for target in _targets(site, node)),
+        message=f"check only when `{flag}` is set",
+        replace=tuple((target, _form(_behind(flag, target, asserted), whole)) for target in targets),
         may_change=(Change.VALIDATION,),
         assumes="" if effect_free else "the calls in the test have no effect besides their value",
-        imports=imports if flag is None else (),
-        definitions=(definition,) if flag is None else (),
+        imports=imports if flag == _FLAG else (),
+        definitions=(definition,) if flag == _FLAG else (),
+        under=flag if whole else "",
     )
 
 
@@ -237,6 +288,11 @@ def _targets(site: Site, node: cst.If | cst.Assert) -> list[cst.BaseExpression]:
     operands = _operands(node.test, cst.And if isinstance(node, cst.Assert) else cst.Or)
     reading = [operand for operand in operands if _validates(site, operand)]
     return reading if len(reading) < len(operands) else [node.test]
+
+
+def _form(guarded: cst.BooleanOperation, whole: bool) -> cst.BooleanOperation | str:
+    """A guarded test; one among others in parentheses, for ``a or b and c`` is read wrongly."""
+    return guarded if whole else f"({source(guarded)})"
 
 
 def _behind(flag: str, target: cst.BaseExpression, asserted: bool) -> cst.BooleanOperation:

@@ -103,6 +103,7 @@ class GraphKeptAlive(Rule):
             ),
             setup="torch.manual_seed(0)\nlearner = Learner()\nbatches = list(batches)",
             workload="learner.train(batches)",
+            runs=16,
             inputs=(Input("batches", Kind.TENSOR, (16, 64, 17)),),
         ),
     )
@@ -116,6 +117,8 @@ class GraphKeptAlive(Rule):
         if not where or site.value(node).kind not in _MAY_HOLD or _follows_another(site, node):
             return
         graph = site.has_graph(node)
+        if _is_only_listed(site, node) and site.is_leaf(node):
+            return  # nothing hangs on what was computed from nothing
         if graph is False or (graph is None and not site.is_loss(node)):
             return
         learns = _learns(site, node)
@@ -134,6 +137,11 @@ def _learns(site: Site, node: cst.BaseExpression) -> bool:
     """Whether gradient updates are made between one addition and the next."""
     loops = [loop for loop in site.loops(node) if not loop.comprehension]
     return any(loop.learns for loop in loops) if loops else site.reaches(frozenset({"backward"}))
+
+
+def _is_only_listed(site: Site, node: cst.BaseExpression) -> bool:
+    """Whether a value is kept as it is; a sum has a graph of its own."""
+    return not isinstance(site.parent(node), (cst.AugAssign, cst.BinaryOperation))
 
 
 def _follows_another(site: Site, node: cst.BaseExpression) -> bool:

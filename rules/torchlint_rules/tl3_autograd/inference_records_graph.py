@@ -84,7 +84,9 @@ class InferenceRecordsGraph(Rule):
     Nothing where all that leaves the function is numbers and arrays. Transformer layers of PyTorch take another path
     without gradients, which rounds otherwise; where it is not known what a network is made of, so may this. Where
     tensors leave the function, or where only one statement can be guarded, the fix is not safe: a gradient that
-    somebody asks for behind it would be missing.
+    somebody asks for behind it would be missing. Where the network runs again on the same input nothing is put around
+    one of the runs: to keep the result of the first and detach it where it is only read saves the whole second run
+    (TL614).
 
     ## When to ignore it
     Where a gradient of the result is asked for in a way that cannot be seen, such as from a notebook.
@@ -102,7 +104,7 @@ class InferenceRecordsGraph(Rule):
     summary = "a network runs for its values alone, and autograd records a graph all the same"
     trigger = Trigger(networks=True, recorded=True)
     least = Frequency.UPDATE
-    yields_to = ("TL306",)
+    yields_to = ("TL306", "TL614")
     fixable = True
     may_change = (Change.ROUNDING,)
     examples = (
@@ -148,7 +150,9 @@ def _fix(site: Site, call: cst.Call) -> Fix | None:
     if site.leaves_as_data() and not site.reaches(_GRADIENTS):
         return Fix(f"add `@{guard}`", (), may_change=changes, imports=imports, decorators=(guard,))
     value = _assigned(site, call)
-    if value is None or not (value is call or site.graph_uses(value, _UNUSED) <= _UNUSED):
+    if value is None or site.repeated(value):
+        return None  # of equal runs one is enough, and its graph may be wanted for the other
+    if not (value is call or site.graph_uses(value, _UNUSED) <= _UNUSED):
         return None
     assumes = "" if site.value(value).is_data else _AHEAD
     return Fix(f"put it into `with {guard}:`", (), may_change=changes, assumes=assumes, imports=imports, within=guard)

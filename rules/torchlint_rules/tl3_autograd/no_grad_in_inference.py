@@ -39,7 +39,9 @@ class NoGradInInference(Rule):
 
     ## What it does
     Finds `with torch.no_grad():` and `@torch.no_grad()` on the hot path of acting and evaluating, where every tensor
-    made inside is proven to end there: what leaves it are NumPy arrays, numbers or nothing.
+    made inside is proven to end there: what leaves it are NumPy arrays, numbers or nothing, and every module and
+    function that runs there is known with all its parts and keeps nothing. Lazy layers, modules that remember what
+    they compute first, forward hooks and modules of which only the annotation is known are left alone.
 
     ## Why is this slow
     It hardly is. `torch.inference_mode()` also leaves out version counters and view tracking, which saves a little
@@ -60,6 +62,7 @@ class NoGradInInference(Rule):
     ## What the fix may change
     Nothing: only what is proven to hold no tensor leaves the guarded code, and the rule is silent everywhere else. A
     tensor made in inference mode can never take part in autograd later: one that is stored and reaches a loss raises.
+    So does one that a layer, a cache or a distribution remembers.
 
     ## When to ignore it
     Whenever the code may change so that a tensor leaves it: `no_grad` is the more forgiving choice.
@@ -98,7 +101,7 @@ class NoGradInInference(Rule):
             return
         if isinstance(site.node, cst.With) and site.records() is False:
             return  # another guard around this one decides
-        if site.leaves_as_data():
+        if site.leaves_as_data(sealed=True):
             yield Report(guard, _MESSAGE, _fix(site, guard))
 
 

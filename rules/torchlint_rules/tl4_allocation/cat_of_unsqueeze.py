@@ -124,7 +124,7 @@ class CatOfUnsqueeze(Rule):
         bare = [(element, tensor) for element, tensor in pairs if tensor is not None]
         if len(bare) == len(pairs):
             message = "each tensor gets its new dimension by an operation of its own; `torch.stack` adds it to all"
-            figure = "rows-8x6" if isinstance(tensors, (cst.List, cst.Tuple)) else "rows-64x256"
+            figure = ("rows-8x6",) if isinstance(tensors, (cst.List, cst.Tuple)) else ("rows-8x6", "rows-64x256")
             fix = None if site.scripted() else _fix(site, call, tensors, bare)
             yield Report(call, message, fix, figure=figure)
 

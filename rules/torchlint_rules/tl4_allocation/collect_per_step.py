@@ -109,6 +109,6 @@ class CollectPerStep(Rule):
         elif name == _EMPTY and site.may_use_cuda():
             message = (
                 "`empty_cache()` waits for the device and gives back memory that is asked for again "
-                "(CUDA, not measured here); do it at intervals or not at all"
+                "(on CUDA); do it at intervals or not at all"
             )
             yield Report(call, message, level=Level.NOTE, figure="none")

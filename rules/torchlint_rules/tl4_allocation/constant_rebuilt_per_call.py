@@ -99,10 +99,13 @@ class ConstantRebuiltPerCall(Rule):
     ## What the fix may change
     A tensor that is kept is shared by all calls: writing into it in place changes it for all of them (`aliasing`). The
     fix makes it a buffer that is in no state dict. It is offered in a module whose own `__init__` calls
-    `super().__init__()`, for arguments that are there at its end.
+    `super().__init__()`, for arguments that are there at its end. A buffer follows the module to its device. Where the
+    code asks for that of a tensor (`x.device`), the fix is offered only if both are proven the same: a layer of the
+    module made the tensor or takes it before, or nothing here leaves the CPU.
 
     ## When to ignore it
-    Where the tensor is written into, or where a few microseconds do not matter.
+    Where the tensor is written into, or where a few microseconds do not matter. What a sum starts from is no constant
+    to keep: `torch.zeros((), dtype=..., device=...)` makes it without a copy.
 
     ## Measured
     The figures below compare a network head that builds its constant with one that keeps it.
@@ -141,11 +144,14 @@ class ConstantRebuiltPerCall(Rule):
         name = site.name(node.func) or ""
         copied = name == "torch.tensor" and _goes_to_device(site, node)
         fill = _fill(site, node)
+        changed, summed = site.mutated(node), site.accumulated(node)
         if copied and fill:
             message = f"the same number is copied to the device on every call, which waits for it; use `{fill}`"
-            yield Report(node, message, None if site.mutated(node) else _fix(site, node), level=Level.WARNING)
-        elif site.mutated(node):
+            yield Report(node, message, None if changed or summed else _fix(site, node), level=Level.WARNING)
+        elif changed or (summed and not fill):
             return
+        elif summed:
+            yield Report(node, f"`{name}` copies the number that a sum starts from on every call; use `{fill}`")
         elif copied:
             message = "the same constant is copied to the device on every call, which waits for it; keep it in a buffer"
             yield Report(node, message, _fix(site, node), level=Level.WARNING)
@@ -185,7 +191,7 @@ def _buffer_name(site: Site, call: cst.Call) -> str | None:
 def _built_once(site: Site, call: cst.Call) -> tuple[str, bool] | None:
     """The call as it reads in ``__init__``, on one row, and whether nothing said on which device.
 
-    ``None`` where an argument is not there, or the device is not that of what the method was given.
+    ``None`` where an argument is not there, or the device is not proven to be the module's.
     """
     table = call.args[0].value if (site.name(call.func) or "") in _OF_A_TABLE else None
     inner = table if isinstance(table, cst.Call) else None
@@ -206,10 +212,10 @@ def _built_once(site: Site, call: cst.Call) -> tuple[str, bool] | None:
 
 
 def _is_own_device(site: Site, device: cst.BaseExpression) -> bool:
-    """Whether a device is that of a tensor that the method was given: ``x.device``."""
+    """Whether a device is proven to be the module's: ``x.device`` of a tensor beside its parameters, or all is CPU."""
     match device:
         case cst.Attribute(value=tensor, attr=cst.Name(value="device")):
-            return site.of_parameter(tensor)
+            return site.beside_module(tensor) or (site.of_parameter(tensor) and not site.may_use_cuda())
     return False
 
 

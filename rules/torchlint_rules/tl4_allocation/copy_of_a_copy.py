@@ -13,6 +13,9 @@ _NAMES = frozenset({*(f"torch.{name}" for name in _JOINED), *(f"numpy.{name}" fo
 
 _MESSAGE = "{what} made a copy already; leave `.{method}()` out"
 
+# NumPy joins and gathers in the order of what it is given, and copies into the order of C.
+_IN_ORDER = "the array lies in memory row by row"
+
 _SOURCE = """\
 import torch
 
@@ -60,7 +63,8 @@ class CopyOfACopy(Rule):
     ```
 
     ## What the fix may change
-    Nothing.
+    Nothing for tensors. `.copy()` of an array also lays it out row by row, which indexing and joining do only where
+    their arrays lie like that. So the fix assumes it, but for arrays that are proven to have one dimension.
 
     ## When to ignore it
     Never.
@@ -101,7 +105,8 @@ class CopyOfACopy(Rule):
             case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value=method)), args=[]) as call:
                 what = _fresh(site, inner, method)
                 if what:
-                    fix = Fix("leave the copy out", ((call, in_place_of(call, inner)),))
+                    doubt = "" if method == "clone" or site.value(inner).rank in (0, 1) else _IN_ORDER
+                    fix = Fix("leave the copy out", ((call, in_place_of(call, inner)),), assumes=doubt)
                     yield Report(call, _MESSAGE.format(what=what, method=method), None if site.scripted() else fix)
 
 

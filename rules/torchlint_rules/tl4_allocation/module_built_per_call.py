@@ -7,6 +7,7 @@ import pkgutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from types import MappingProxyType
 from typing import TypedDict
 
 from torchlint import cst
@@ -96,6 +97,10 @@ def train(learner, replay, updates):
 """
 
 
+# Other modules are built in about the same time: any of these.
+_FIGURES = MappingProxyType({"MSELoss": "mse-64x6", "Softmax": "softmax-64x6", "SmoothL1Loss": "smooth-l1-64x6"})
+
+
 def _example(name: str, before: str, after: str) -> Example:
     return Example(
         name=name,
@@ -180,7 +185,8 @@ class ModuleBuiltPerCall(Rule):
                 function = twin.function.replace("torch.nn.functional.", "F.")
                 message = f"`{short}` is built again on every call; use `{function}`, or build it once"
                 fix = _fix(site, at_once, call, twin) if at_once is not None else None
-                yield Report(at_once or call, message, fix)
+                every = tuple(example.name for example in self.examples)
+                yield Report(at_once or call, message, fix, figure=_FIGURES.get(short, every))
 
 
 def _is_called(site: Site, call: cst.Call) -> bool:

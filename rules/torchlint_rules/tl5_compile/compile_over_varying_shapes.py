@@ -117,6 +117,7 @@ class CompileOverVaryingShapes(Rule):
             fixed=_SOURCE.replace("net, dynamic=False, ", "net, "),
             setup=_SETUP,
             workload="first_calls()",
+            unit="",
             inputs=(Input("obs", Kind.TENSOR, (256, 17)),),
         ),
     )

@@ -101,6 +101,7 @@ class IntegerAttributeRecompiles(Rule):
             ),
             setup=_SETUP,
             workload="first_calls()",
+            unit="",
             inputs=(Input("obs", Kind.TENSOR, (256, 17)),),
             by_hand=True,
         ),

@@ -104,6 +104,7 @@ class BatchableCallInTimeLoop(Rule):
             fixed=_BETTER,
             setup="torch.manual_seed(0)\nmodel = Model()",
             workload="model(z, actions)",
+            unit="loop",
             inputs=(Input("z", Kind.TENSOR, (64, 32)), Input("actions", Kind.TENSOR, (16, 64, 4))),
             by_hand=True,
         ),
@@ -115,7 +116,9 @@ class BatchableCallInTimeLoop(Rule):
         if not isinstance(call, cst.Call) or not call.args:
             return
         loops = site.loops(call)
-        if not loops or loops[0].few or not (loops[0].counted or loops[0].over.kind in _ARRAYS):
+        if not loops or loops[0].few or loops[0].strided:
+            return
+        if not (loops[0].counted or loops[0].over.kind in _ARRAYS):
             return
         given = [argument.value for argument in call.args]
         if not runs_module(site, call.func) or not all(_is_step(node) for node in given):

@@ -81,6 +81,7 @@ class ElementLoopOverTensor(Rule):
             fixed=_SOURCE.format(actions="best.tolist()"),
             setup="torch.manual_seed(0)\nagent = Agent(device)\nobs = obs.to(device)",
             workload="agent.act(obs)",
+            unit="loop",
             inputs=(Input("obs", Kind.TENSOR, (64, 17)),),
         ),
     )

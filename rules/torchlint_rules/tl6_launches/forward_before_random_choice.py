@@ -96,6 +96,7 @@ class ForwardBeforeRandomChoice(Rule):
             ),
             setup="import random\nrandom.seed(0)\ntorch.manual_seed(0)\nagent = Agent(0.5)",
             workload="[agent.act(obs) for _ in range(8)]",
+            runs=8,
             inputs=(Input("obs", Kind.NDARRAY, (17,)),),
             by_hand=True,
         ),

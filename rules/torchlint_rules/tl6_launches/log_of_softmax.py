@@ -8,18 +8,22 @@ from typing import ClassVar
 
 from torchlint import cst
 from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
-from torchlint.rule.build import call_of, in_place_of, module_for, on_top
+from torchlint.rule.build import call_of, in_place_of, module_for, on_top, with_keyword
 
 _CHANGES = (Change.ROUNDING, Change.NONFINITE)
 _FUNCTIONAL = "torch.nn.functional"
 _PICKING = frozenset({"gather", "squeeze", "unsqueeze", "view", "reshape", "flatten", "[]"})
+_INTEGERS = ("int64", "int32", "uint8", "bool", "0-d of integers", "large integers")  # as inputs of the suite
 _BETTER = {"softmax": "log_softmax", "sigmoid": "logsigmoid"}
+_UP_TO_FLOAT32 = frozenset({"float16", "bfloat16", "float32"})
+_EXACT_THRESHOLD = "40"  # above it, exp(-x) is less than half a last bit of float64
 _CROSS_ENTROPY = f"{_FUNCTIONAL}.cross_entropy"
 
 _MADE = "the logarithm of a {made} in two steps; `{better}` does it in one, and its gradient stays finite"
 _RETURNED = "; work with the logits"
 _ONE_MINUS = "the logarithm of `1 - sigmoid(x)` in three steps; `logsigmoid(-x)` does it in one, and stays finite"
 _ONE_PLUS = "`log(1 + x)` makes a tensor for the sum; `torch.log1p(x)` does it in one step and is exact for small x"
+_SOFTPLUS = "`log(1 + exp(x))` overflows for large x and makes two tensors more; `softplus` does all in one step"
 _SUM = "`log(sum(exp(x)))` overflows for large x; `torch.logsumexp` does not (it takes longer on the CPU)"
 _DOUBLE = "`cross_entropy` takes logits: after this softmax it applies a second one; pass the logits"
 
@@ -75,8 +79,8 @@ class LogOfSoftmax(Rule):
 
     ## What it does
     Finds `softmax(x).log()` and `torch.log` of a softmax in hot code, also where elements are picked in between and
-    where a function or a network of the project returns the probabilities; the same with `sigmoid`, `log(1 + x)` and
-    `log(sum(exp(x)))`. It also finds `cross_entropy` of a softmax, which applies a second one.
+    where a function or a network of the project returns the probabilities; the same with `sigmoid`, `log(1 + x)`,
+    `log(1 + exp(x))` and `log(sum(exp(x)))`. It also finds `cross_entropy` of a softmax, which applies a second one.
 
     ## Why is this slow
     Every step is an operation of its own that writes a tensor, in the forward and again in the backward pass.
@@ -96,12 +100,15 @@ class LogOfSoftmax(Rule):
     ## What the fix may change
     The last bits (`rounding`), and results that were infinite or NaN because a probability was rounded to zero or an
     exponential overflowed (`nonfinite`). It is offered where the softmax is written inside the logarithm. Where the
-    probabilities come from another function, that function should give logits, and no fix is offered. Of a sigmoid,
-    integers are refused, which are no logits, and the result is contiguous whatever the layout of the logits.
+    probabilities come from another function, that function should give logits, and no fix is offered. Of a sigmoid and
+    in a softplus integers are refused, which are no logits, and of a sigmoid the result is contiguous whatever the
+    layout of the logits. `softplus` gives back what is above its threshold: 20, and 40 where the numbers may be of
+    float64, which would show the difference at 20.
 
     ## When to ignore it
     Where the probabilities are what is wanted and the logarithm is only read now and then. `softmax(x) + eps` is
-    another function and is left alone, and so is compiled code, which fuses the steps by itself.
+    another function and is left alone, and so are a sum of exponentials that is shifted by hand (`(x - m).exp()`) and
+    compiled code, which fuses the steps by itself.
 
     ## Measured
     On the log-probabilities of a batch with 18 actions; `torchlint rule TL606` prints the figures. On the CPU
@@ -119,7 +126,7 @@ class LogOfSoftmax(Rule):
     fixable = True
     may_change = _CHANGES
     exceptions: ClassVar[Mapping[str, str]] = {
-        **dict.fromkeys(("int64", "int32", "uint8", "bool"), "integers are refused"),
+        **dict.fromkeys(_INTEGERS, "integers are refused"),
         "transposed twice": "the result is contiguous whatever the layout of the logits",
     }
     examples = (
@@ -175,14 +182,29 @@ def _reports(site: Site, call: cst.Call, log: _Logarithm) -> Iterator[Report]:
                 yield Report(call, _ONE_MINUS, figure="sigmoid-256x18")
         case cst.BinaryOperation(left=left, operator=cst.Add(), right=right) if _is_one(left) or _is_one(right):
             added = right if _is_one(left) else left
+            if _exponent(site, added) is not None:
+                yield Report(call, _SOFTPLUS, _softplus_fix(site, call, added), figure="one-plus-256x18")
+                return
             function, imports = _function(site, call, log, "log1p")
             new = call_of(function, added)
             known = log.method or site.value(added).kind is Kind.TENSOR
             fix = _fix("take the sum and its logarithm at once", call, new, imports) if known else None
             yield Report(call, _ONE_PLUS, fix, figure="one-plus-256x18")
-        case cst.Call() as total if _summed(site, total) is not None:
+        case cst.Call() as total if (powers := _summed(site, total)) is not None and not _is_shifted(site, powers):
             fix = _sum_fix(site, call, log, total)
             yield Report(call, _SUM, fix, figure="sum-of-256x18", level=Level.NOTE)
+
+
+def _softplus_fix(site: Site, call: cst.Call, exponential: cst.BaseExpression) -> Fix | None:
+    """``F.softplus(x)``, which gives back ``x`` above a threshold of 20: float32 holds no other number there."""
+    power = _exponent(site, exponential)
+    if power is None or site.scripted():
+        return None
+    functional, imports = module_for(site, _FUNCTIONAL, "F")
+    new = call_of(f"{functional}.softplus", power)
+    if site.value(power).dtype not in _UP_TO_FLOAT32:
+        new = with_keyword(new, "threshold", cst.Integer(_EXACT_THRESHOLD))
+    return _fix("take all steps at once", call, new, imports)
 
 
 def _is_one(node: cst.BaseExpression) -> bool:
@@ -263,6 +285,11 @@ def _exponent(site: Site, node: cst.BaseExpression) -> cst.BaseExpression | None
         case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value="exp")), args=[]):
             return inner
     return None
+
+
+def _is_shifted(site: Site, powers: cst.BaseExpression) -> bool:
+    """Whether something was taken off what is exponentiated, as the maximum is so that nothing overflows."""
+    return site.made_by(powers) == "sub"
 
 
 def _sum_fix(site: Site, call: cst.Call, log: _Logarithm, total: cst.Call) -> Fix | None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Fix, Frequency, Report, Rule, Site, Trigger
+from torchlint.rule import Example, Fix, Frequency, Kind, Report, Rule, Site, Trigger
 from torchlint.rule.build import source
 
 _LOOP = "each parameter of the average is computed into new tensors and copied back; do it in place: `{better}`"
 _WHOLE = "the average of two state dicts is built and loaded; write it into the parameters in place, with `lerp_`"
 _IN_PLACE = "t.data.mul_(1 - tau).add_(tau * p.data)"
-_ASSUMES = "the two networks share no parameter"
+_APART = "the two networks share no parameter and have one dtype"
+_NUMBERS = "the factors are numbers"
 
 _SOURCE = """\
 import copy
@@ -74,7 +75,9 @@ class ParameterLoopPolyak(Rule):
     ## What the fix may change
     Nothing: the same two products are summed, bit for bit. It is offered where the sum is spelled out in the call of
     `copy_`. Where the two networks are not proven to have parameters of their own the fix is unsafe: a parameter that
-    belongs to both would be scaled before it is read. `lerp_` is faster still, and rounds otherwise.
+    belongs to both would be scaled before it is read. So it is where the factors are not proven to be numbers, or where
+    a network may have another dtype than the default one: what is summed in a wider dtype is rounded once. `lerp_` is
+    faster still, and rounds otherwise.
 
     ## When to ignore it
     Where it runs seldom. A state dict also holds buffers, such as the statistics of batch normalisation, which loops
@@ -116,17 +119,21 @@ class ParameterLoopPolyak(Rule):
         if average.whole:
             yield Report(node, _WHOLE)
             return
-        new = _in_place(node) if isinstance(node, cst.Call) and not site.scripted() else None
-        if new is None:
+        terms = _terms(node) if isinstance(node, cst.Call) and not site.scripted() else None
+        if terms is None:
             yield Report(node, _LOOP.format(better=_IN_PLACE))
             return
+        target, factor, added = terms
+        new = _method(_method(target, "mul_", _bare(factor)), "add_", _bare(added))
         message = "compute it in place with `mul_` and `add_`"
-        fix = Fix(message, ((node, new),), assumes="" if average.apart else _ASSUMES)
+        doubts = [] if average.apart else [_APART]
+        doubts += [] if all(_is_scaled(site, part) for part in (factor, added)) else [_NUMBERS]
+        fix = Fix(message, ((node, new),), assumes=" and ".join(doubts))
         yield Report(node, _LOOP.format(better=source(new)), fix)
 
 
-def _in_place(call: cst.Call) -> cst.Call | None:
-    """``t.mul_(a).add_(b * p)`` for ``t.copy_(b * p + a * t)`` in any order; ``None`` for other spellings."""
+def _terms(call: cst.Call) -> tuple[cst.BaseExpression, cst.BaseExpression, cst.BinaryOperation] | None:
+    """``t``, ``a`` and ``b * p`` of ``t.copy_(b * p + a * t)`` in any order; ``None`` for other spellings."""
     match call:
         case cst.Call(
             func=cst.Attribute(value=target),
@@ -135,9 +142,15 @@ def _in_place(call: cst.Call) -> cst.Call | None:
             for kept, added in ((total.left, total.right), (total.right, total.left)):
                 factor = _factor(kept, target)
                 if factor is not None and _is_plain_product(added) and not _mentions(added, target):
-                    scaled = _method(target, "mul_", _bare(factor))
-                    return _method(scaled, "add_", _bare(added))
+                    assert isinstance(added, cst.BinaryOperation)
+                    return target, factor, added
     return None
+
+
+def _is_scaled(site: Site, node: cst.BaseExpression) -> bool:
+    """Whether a factor is proven a number, or one side of a product is: a tensor may widen what is computed."""
+    sides = (node.left, node.right) if isinstance(node, cst.BinaryOperation) else (node,)
+    return any(site.value(part).kind is Kind.NUMBER for part in (node, *sides))
 
 
 def _factor(product: cst.BaseExpression, target: cst.BaseExpression) -> cst.BaseExpression | None:

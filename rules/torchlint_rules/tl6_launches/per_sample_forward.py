@@ -93,6 +93,7 @@ class PerSampleForward(Rule):
             fixed=_BETTER,
             setup="torch.manual_seed(0)\nagent = Agent()",
             workload="agent.act(observations)",
+            unit="loop",
             inputs=(Input("observations", Kind.NDARRAY, (64, 17)),),
             by_hand=True,
         ),

@@ -126,6 +126,7 @@ class PythonRecurrenceOverTensors(Rule):
             fixed=_HEAD + _NUMBERS + _TAIL,
             setup="dones = (dones > 1).float()",
             workload="advantages(rewards, values, dones)",
+            unit="loop",
             inputs=(
                 Input("rewards", Kind.TENSOR, (128,)),
                 Input("values", Kind.TENSOR, (129,)),

@@ -83,6 +83,7 @@ class RowsStackedOneByOne(Rule):
             setup="torch.manual_seed(0)\nlearner = Learner()\nlearner.net.to(device)\nobs = obs.to(device)\n"
             "rows = list(range(64))",
             workload="learner.update(obs, rows)",
+            unit="loop",
             inputs=(Input("obs", Kind.TENSOR, (256, 17)),),
             by_hand=True,
         ),

@@ -93,6 +93,7 @@ class TensorFilledByLoop(Rule):
             ),
             setup="replay = Replay(np.linspace(1.0, 2.0, 100))\nrows = np.arange(64)",
             workload="replay.weights(rows)",
+            unit="loop",
             inputs=(Input("obs", Kind.NDARRAY, (4,)),),
             by_hand=True,
         ),

@@ -93,6 +93,7 @@ class UnfusedOptimizer(Rule):
             fixed=_SOURCE.replace("lr=1e-3)", "lr=1e-3, fused=True)"),
             setup="torch.manual_seed(0)\nlearner = Learner()",
             workload="learner.update(obs, goal)",
+            unit="update",
             inputs=(Input("obs", Kind.TENSOR, (256, 17)), Input("goal", Kind.TENSOR, (256, 6))),
             by_hand=True,
         ),

@@ -122,7 +122,7 @@ class UnusedAttentionWeights(Rule):
         if site.argument(call, _WEIGHTS, "") is None and not site.scripted():
             changed = with_keyword(call, "need_weights", cst.Name("False"))
             fix = Fix("say need_weights=False", ((call, changed),), may_change=self.may_change)
-        yield Report(call, _MESSAGE, fix)
+        yield Report(call, _MESSAGE, fix, figure=tuple(example.name for example in self.examples))
 
 
 def _asks(site: Site, call: cst.Call) -> bool:

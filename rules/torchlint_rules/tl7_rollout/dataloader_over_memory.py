@@ -88,6 +88,7 @@ class DataloaderOverMemory(Rule):
             fixed=_BETTER,
             setup="",
             workload="epoch(obs, returns)",
+            unit="epoch",
             inputs=(Input("obs", Kind.TENSOR, (2048, 17)), Input("returns", Kind.TENSOR, (2048, 1))),
             by_hand=True,
         ),

@@ -92,6 +92,7 @@ class Float64Replay(Rule):
             fixed=_SOURCE.replace("np.zeros((size, width))", "np.zeros((size, width), dtype=np.float32)"),
             setup="replay = Replay(10_000, 64)\nfor row in obs:\n    replay.add(row)\nindex = np.arange(0, 10_000, 40)",
             workload="replay.rows(index)",
+            unit="batch",
             inputs=(Input("obs", Kind.NDARRAY, (64, 64)),),
             by_hand=True,
         ),

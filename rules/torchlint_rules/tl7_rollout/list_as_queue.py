@@ -83,7 +83,7 @@ class ListAsQueue(Rule):
     name = "list-as-queue"
     summary = "a long list is used as a queue"
     trigger = Trigger(methods=frozenset({"pop", "insert"}))
-    least = Frequency.UPDATE
+    least = Frequency.STEP  # once per update, what it moves costs nothing beside the update
     examples = (
         Example(
             name="list-of-10000",
@@ -91,6 +91,7 @@ class ListAsQueue(Rule):
             fixed=_BETTER,
             setup="history = History(rows)",
             workload="[history.put(0.0) for _ in range(100)]",
+            runs=100,
             inputs=(Input("rows", Kind.LIST, (10_000,)),),
             by_hand=True,
         ),

@@ -36,7 +36,7 @@ class SumTree:
         return np.array([self.find(value) for value in values])
 
 
-def train(tree, values: torch.Tensor, optimizer: torch.optim.Optimizer, updates):
+def train(tree: SumTree, values: torch.Tensor, optimizer: torch.optim.Optimizer, updates):
     for _ in range(updates):
         rows = tree.sample(np.random.rand(256) * tree.tree[0])
         optimizer.zero_grad()
@@ -120,6 +120,7 @@ class PythonTreeWalk(Rule):
             "    tree.tree[place] = tree.tree[2 * place + 1] + tree.tree[2 * place + 2]\n"
             "values = np.linspace(0.5, 65_535.5, 256)",
             workload="tree.sample(values)",
+            unit="loop",
             inputs=(Input("obs", Kind.NDARRAY, (4,)),),
             by_hand=True,
         ),

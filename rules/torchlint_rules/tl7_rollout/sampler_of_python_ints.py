@@ -14,6 +14,8 @@ _IN_ORDER = "torch.utils.data.SequentialSampler"
 _SAMPLERS = frozenset({_SHUFFLED, _IN_ORDER, "torch.utils.data.RandomSampler"})
 _RANGES = frozenset({"builtins.range", "numpy.arange", "torch.arange"})
 _SOME = "there is at least one row"
+_SEVERAL = "no batch has a single row"
+_SIZED = "a batch has at least one row"
 
 _SOURCE = """\
 import torch
@@ -72,7 +74,10 @@ class SamplerOfPythonInts(Rule):
     ## What the fix may change
     Nothing: both draw the same permutation. It is offered in the head of a `for` whose variable only indexes proven
     tensors and arrays, without `drop_last`. For no rows at all `split` gives one empty batch where the sampler gives
-    none, so where the number of rows is not known the fix says that it assumes one.
+    none, so where the number of rows is not known the fix says that it assumes one. It assumes that a size of a batch
+    which is not known is a positive number, for both refuse others with exceptions of other classes. Where arrays are
+    indexed it assumes that no batch is of one row: NumPy takes a tensor of one element for a number and drops the
+    dimension.
 
     ## When to ignore it
     Where a batch takes far longer than the indexing.
@@ -99,6 +104,7 @@ class SamplerOfPythonInts(Rule):
             ).replace("from torch.utils.data import BatchSampler, SubsetRandomSampler\n", ""),
             setup="torch.manual_seed(0)\nlearner = Learner()",
             workload="learner.minibatches(obs, returns)",
+            unit="epoch",
             inputs=(Input("obs", Kind.TENSOR, (2048, 17)), Input("returns", Kind.TENSOR, (2048, 1))),
         ),
     )
@@ -115,7 +121,8 @@ class SamplerOfPythonInts(Rule):
         if kind not in _SAMPLERS or rows is None:
             return
         cure = "take slices" if kind == _IN_ORDER else "split a permutation, `torch.randperm(n).split(k)`"
-        fix = _fix(site, call, rows, size) if kind == _SHUFFLED and len(sampler.args) == 1 else None
+        plain = kind == _SHUFFLED and len(sampler.args) == 1 and not _over_tensor(site, sampler)
+        fix = _fix(site, call, rows, size) if plain else None
         yield Report(call, f"the indices of each minibatch are a list of Python integers; {cure}", fix)
 
 
@@ -138,13 +145,24 @@ def _rows(site: Site, sampler: cst.Call) -> cst.BaseExpression | None:
     return None
 
 
+def _over_tensor(site: Site, sampler: cst.Call) -> bool:
+    """Whether the indices are elements of a tensor: a list of those is one index for each dimension."""
+    indices = sampler.args[0].value
+    return isinstance(indices, cst.Call) and site.name(indices.func) == "torch.arange"
+
+
 def _fix(site: Site, call: cst.Call, rows: cst.BaseExpression, size: cst.BaseExpression) -> Fix | None:
     """The permutation, split."""
     drop = site.argument(call, 2, "drop_last")
-    if not (isinstance(drop, cst.Name) and drop.value == "False") or not site.only_indexes(call) or site.scripted():
+    indexed = site.only_indexes(call)
+    if not (isinstance(drop, cst.Name) and drop.value == "False") or not indexed or site.scripted():
         return None
     torch, missing = module_for(site, "torch", "torch")
-    known = site.value(rows).literal
-    some = isinstance(known, int) and known > 0 and isinstance(rows, cst.Integer)
+    known = site.value(rows).literal if isinstance(rows, cst.Integer) else None
+    some = isinstance(known, int) and known > 0
+    batch = site.value(size).literal
+    several = isinstance(known, int) and isinstance(batch, int) and batch > 1 and known % batch != 1
+    sized = type(batch) is int and batch > 0
+    doubt = _SIZED if not sized else "" if indexed == {Kind.TENSOR} or several else _SEVERAL
     text = f"{torch}.randperm({source(rows)}).split({source(size)})"
-    return Fix("split a permutation", ((call, text),), assumes="" if some else _SOME, imports=missing)
+    return Fix("split a permutation", ((call, text),), assumes=doubt if some else _SOME, imports=missing)

@@ -94,6 +94,7 @@ class SingleEnvironmentLoop(Rule):
             fixed=_BETTER,
             setup="torch.manual_seed(0)\nagent = Agent()",
             workload="choose(agent, observations)",
+            unit="loop",
             inputs=(Input("observations", Kind.TENSOR, (8, 17)),),
             by_hand=True,
         ),

@@ -68,11 +68,13 @@ class AnomalyMode(Rule):
 
     ## Use instead
     ```python
-    torch.autograd.set_detect_anomaly(args.detect_anomaly)
+    if args.detect_anomaly:
+        torch.autograd.set_detect_anomaly(True)
     ```
 
     ## What the fix may change
-    The fix writes `False`. A backward pass that makes NaN then goes on instead of raising (`validation`).
+    The fix takes the statement out, or writes `False` where the call is part of another one. A backward pass that makes
+    NaN then goes on instead of raising (`validation`).
 
     ## When to ignore it
     While a NaN is being searched.
@@ -95,9 +97,10 @@ class AnomalyMode(Rule):
         Example(
             name="set-at-the-top",
             source=_SOURCE,
-            fixed=_SOURCE.replace("set_detect_anomaly(True)", "set_detect_anomaly(False)"),
+            fixed=_SOURCE.replace("\ntorch.autograd.set_detect_anomaly(True)\n", ""),
             setup=_SETUP,
             workload="run()",
+            unit="update",
             inputs=(Input("obs", Kind.TENSOR, (256, 17)), Input("goal", Kind.TENSOR, (256, 6))),
         ),
     )
@@ -113,7 +116,10 @@ class AnomalyMode(Rule):
         if name in _TRAINERS:
             on = keyword_of(call, "detect_anomaly")
         if on is not None and _is_true(on) and site.runs_anyway():
-            yield Report(call, _MESSAGE, Fix("write False", ((on, cst.Name("False")),), (Change.VALIDATION,)))
+            alone = name in _SET
+            what = "take it out" if alone else "write False"
+            fix = Fix(what, ((on, cst.Name("False")),), (Change.VALIDATION,), drops=alone)
+            yield Report(call, _MESSAGE, fix)
 
 
 _MESSAGE = (

@@ -116,6 +116,8 @@ class ClockBeforeWarmUp(Rule):
             ),
             setup="monitor = Monitor()",
             workload="train(found, goal, 4, monitor)",
+            runs=4,
+            unit="update",
             inputs=(Input("found", Kind.TENSOR, (64, 17)), Input("goal", Kind.TENSOR, (64, 6))),
             by_hand=True,
         ),

@@ -94,6 +94,8 @@ class HeavyProfilerOptions(Rule):
             ),
             setup="torch.manual_seed(0)\nlearner = Learner(device)",
             workload="train(learner, obs, goal, 8)",
+            runs=8,
+            unit="update",
             inputs=(Input("obs", Kind.TENSOR, (256, 17)), Input("goal", Kind.TENSOR, (256, 6))),
             by_hand=True,
         ),

@@ -98,6 +98,8 @@ class ProfilerWithoutSchedule(Rule):
             ),
             setup="torch.manual_seed(0)\nlearner = Learner(device)",
             workload="train(learner, obs, goal, 8)",
+            runs=8,
+            unit="update",
             inputs=(Input("obs", Kind.TENSOR, (256, 17)), Input("goal", Kind.TENSOR, (256, 6))),
             by_hand=True,
         ),

@@ -17,7 +17,7 @@ _CLOCKS = frozenset(
 _LONGEST = 60
 
 _MESSAGE = (
-    "`{work}` only queues work on the device (on CUDA; not measured here), so this times how long queueing takes; "
+    "`{work}` only queues work on the device (on CUDA), so this times how long queueing takes; "
     "synchronize before the clock is read, or record events"
 )
 
@@ -89,7 +89,7 @@ class UnsynchronisedTiming(Rule):
     Where the time spent on the host is what you want to know.
 
     ## Measured
-    The difference exists on an accelerator only and has not been measured yet.
+    The better form waits once more on an accelerator: the rule is about a figure that misleads, not about time.
 
     ## References
     - PyTorch documentation, "CUDA semantics: asynchronous execution".
@@ -102,6 +102,7 @@ class UnsynchronisedTiming(Rule):
     trigger = Trigger(calls=_CLOCKS)
     least = Frequency.UPDATE
     cuda_only = True
+    kept = "about a figure that misleads, not about time"
     examples = (
         Example(
             name="update",

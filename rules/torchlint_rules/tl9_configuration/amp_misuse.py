@@ -54,6 +54,7 @@ def train(learner, replay, updates):
 """
 
 
+_SPELLING = "old-spelling"
 _OLD_SOURCE = """\
 import torch
 from torch import nn
@@ -105,8 +106,9 @@ class AmpMisuse(Rule):
 
     ## What the fix may change
     Nothing: the new spelling is given what the old one assumes. It is offered where the old one is spelled out in the
-    call, and where the project has a torch that knows the new one (`target-torch`, or the project's dependencies):
-    `torch.amp.autocast` came with torch 1.10, `torch.amp.GradScaler` with 2.3. An import of old names is left to you,
+    call, and where the project says that its torch knows the new one (`target-torch`, or the project's dependencies):
+    `torch.amp.autocast` came with torch 1.10, `torch.amp.GradScaler` with 2.3. Where nothing says which torch the
+    project runs with, the finding stands without a fix. An import of old names is left to you,
     and so is a part that nobody uses. Mixed precision changes results; small networks are often slower in it.
 
     ## When to ignore it
@@ -114,7 +116,7 @@ class AmpMisuse(Rule):
     knows and is silent.
 
     ## Measured
-    Mixed precision on an accelerator has not been measured here. A deprecated spelling goes away, and a part that
+    Counts do not show what mixed precision gains on an accelerator. A deprecated spelling goes away, and a part that
     nobody uses does nothing: it is a mistake whatever it costs.
 
     ## References
@@ -142,7 +144,7 @@ class AmpMisuse(Rule):
             by_hand=True,
         ),
         Example(
-            name="old-spelling",
+            name=_SPELLING,
             source=_OLD_SOURCE,
             fixed=_OLD_SOURCE.replace("torch.cpu.amp.autocast(True)", 'torch.amp.autocast("cpu", enabled=True)'),
             setup="torch.manual_seed(0)\nagent = Agent()",
@@ -162,12 +164,14 @@ class AmpMisuse(Rule):
                     yield Report(call, _unused(kind))
                 elif device and isinstance(call.func, cst.Attribute):
                     message = _renamed(source(call.func), kind, device)
-                    yield Report(call, message, _fix(site, call, kind, device), torch=_SINCE[kind])
+                    fix = _fix(site, call, kind, device)
+                    yield Report(call, message, fix, figure=_SPELLING, torch=_SINCE[kind])
             case cst.ImportFrom(names=[*aliases]) if site.runs_anyway():
                 for alias in aliases:
                     name, kind = f"{_module(site.node)}.{source(alias.name)}", source(alias.name)
                     if name in _OLD:
-                        yield Report(alias, _renamed(name, kind, _OLD[name]), torch=_SINCE[kind])
+                        message = _renamed(name, kind, _OLD[name])
+                        yield Report(alias, message, figure=_SPELLING, torch=_SINCE[kind])
 
 
 def _module(node: cst.ImportFrom) -> str:
@@ -191,14 +195,14 @@ def _fix(site: Site, call: cst.Call, kind: str, device: str) -> Fix | None:
     message = f"write `{torch}.amp.{kind}`"
     if kind == "GradScaler":
         doubt = "nothing asks whether the scaler is an instance of the old class" if _asks_for_classes(site) else ""
-        return Fix(message, ((call, new),), assumes=doubt, imports=imports, torch=_SINCE[kind])
+        return Fix(message, ((call, new),), assumes=doubt, imports=imports, torch=_SINCE[kind], stated=True)
     given = {argument.keyword.value for argument in new.args if argument.keyword is not None}
     if site.mentioned("set_autocast") or ("cache_enabled" not in given and site.mentioned("cache_enabled")):
         return None  # what the new one takes where nothing is said is not what the old one does
     dtype, other = _DTYPES[device]
     if "dtype" not in given and site.mentioned(other):
         new = with_keyword(new, "dtype", expression(f"{torch}.{dtype}"))
-    return Fix(message, ((call, new),), imports=imports, torch=_SINCE[kind])
+    return Fix(message, ((call, new),), imports=imports, torch=_SINCE[kind], stated=True)
 
 
 def _asks_for_classes(site: Site) -> bool:

@@ -74,6 +74,7 @@ class ChannelsLastUnset(Rule):
             ).replace("\n\n\ndef", "\nnet = net.to(memory_format=torch.channels_last)\n\n\ndef"),
             setup="for part in net.parameters():\n    nn.init.constant_(part, 0.01)",
             workload="gradients(frames)",
+            unit="update",
             inputs=(Input("frames", Kind.TENSOR, (32, 4, 84, 84)),),
             by_hand=True,
         ),

@@ -53,8 +53,8 @@ class LaunchBlocking(Rule):
     While a kernel is being debugged.
 
     ## Measured
-    The wait exists on CUDA only and has not been measured here. The rule is a warning all the same: the variable is
-    a switch for debugging that was left on.
+    On CUDA the host then waits after each launch, so each launch that is counted is a wait. The rule is a warning for
+    another reason: the variable is a switch for debugging that was left on.
 
     ## References
     - PyTorch documentation, "CUDA semantics: asynchronous execution".

@@ -58,7 +58,7 @@ class NondefaultDeterminism(Rule):
     Where results must be repeatable.
 
     ## Measured
-    The gain exists on CUDA only and has not been measured here.
+    The gain exists on CUDA only, in the time of kernels; their number stays the same.
 
     ## References
     - PyTorch documentation, "Reproducibility".

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 
 from torchlint.facts.autograd.graphs import ENDING, Graph, Graphs
@@ -11,6 +11,7 @@ from torchlint.facts.autograd.layers import is_kept_layer
 from torchlint.facts.autograd.modes import Mode, Modes
 from torchlint.facts.autograd.networks import Networks
 from torchlint.facts.code.callers import passed, stores_of, unpacked
+from torchlint.facts.code.closure import Closure
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import NESTED, Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
@@ -43,10 +44,11 @@ class Autograd:
     graphs: Graphs = field(init=False)
     _names: dict[Scope, frozenset[str]] = field(default_factory=dict)
     _handed: dict[Scope, frozenset[ast.AST]] = field(default_factory=dict)
-    _running: dict[Scope, bool] = field(default_factory=dict)
-    _reaching: dict[frozenset[str], dict[Scope, bool]] = field(default_factory=dict)
+    _modules: Closure[Scope] = field(init=False)
+    _reaching: dict[frozenset[str], Closure[Scope]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._modules = Closure(self._runs_module, self._callees)
         self.modes = Modes(self.project, self.graph, self.heat)
         self.graphs = Graphs(self.project, self.graph, self.values, self.networks, self.modes)
 
@@ -77,29 +79,15 @@ class Autograd:
 
     def reach_module(self, functions: Iterable[Scope]) -> bool:
         """Whether one of some functions runs a module with parameters, itself or through known callees."""
-        todo = list(functions)
-        seen = set(todo)
-        while todo:
-            scope = todo.pop()
-            if self._runs_module(scope):
-                return True
-            for inner in (scope, *_comprehensions(scope)):
-                new = [f for call in inner.calls for f in self.graph.callees.get(call, ()) if f not in seen]
-                seen.update(new)
-                todo.extend(new)
-        return False
+        return any(map(self._modules.leads, functions))
 
     def _runs_module(self, scope: Scope) -> bool:
-        found = self._running.get(scope)
-        if found is None:
-            calls = (call for inner in (scope, *_comprehensions(scope)) for call in inner.calls)
-            facts = scope.file
-            found = self._running[scope] = any(
-                (self.values.of(facts, call.func).kind is Kind.MODULE and self.graphs.parametric(facts, call.func))
-                or is_kept_layer(self.project, facts, call.func)
-                for call in calls
-            )
-        return found
+        facts = scope.file
+        return any(
+            (self.values.of(facts, call.func).kind is Kind.MODULE and self.graphs.parametric(facts, call.func))
+            or is_kept_layer(self.project, facts, call.func)
+            for call in _calls(scope)
+        )
 
     def run(self, facts: FileFacts, call: ast.Call, *, keeps: bool) -> Run:
         """What a call does that runs a network; ``keeps`` says whether it may keep a tensor."""
@@ -209,45 +197,35 @@ class Autograd:
 
         Modules and functions that are not the project's are taken to run none of them.
         """
-        known = self._reaching.setdefault(names, {})
-        if function not in known:
-            seen = {function}
-            known[function] = any(
-                known.get(scope) or names & self._called(scope) for scope in self._reached(seen, known)
-            )
-            if not known[function]:
-                known.update(dict.fromkeys(seen, False))
-        return known[function]
+        known = self._reaching.get(names)
+        if known is None:
+            known = self._reaching[names] = Closure(lambda scope: bool(names & self._called(scope)), self._callees)
+        return known.leads(function)
 
     def updates(self, function: Scope) -> bool:
         """Whether a function may run a backward pass, itself or through known callees."""
         return self.reaches(function, _BACKWARD)
 
-    def _reached(self, seen: set[Scope], known: Mapping[Scope, bool]) -> Iterator[Scope]:
-        """The functions of a set and, added to it, all that they call; not what those call of which it is known."""
-        todo = list(seen)
-        while todo:
-            scope = todo.pop()
-            yield scope
-            if scope not in known:
-                for inner in (scope, *_comprehensions(scope)):
-                    for call in inner.calls:
-                        new = [target for target in self.graph.callees.get(call, ()) if target not in seen]
-                        seen.update(new)
-                        todo.extend(new)
+    def _callees(self, scope: Scope) -> Iterator[Scope]:
+        """The known functions that a function calls."""
+        return (target for call in _calls(scope) for target in self.graph.callees.get(call, ()))
 
     def _called(self, scope: Scope) -> frozenset[str]:
         """Qualified names and names of methods that a function calls itself."""
         found = self._names.get(scope)
         if found is None:
             names: set[str] = set()
-            for inner in (scope, *_comprehensions(scope)):
-                for call in inner.calls:
-                    names.add(self.project.qualified(scope.file, call.func) or "")
-                    if isinstance(call.func, ast.Attribute):
-                        names.add(call.func.attr)
+            for call in _calls(scope):
+                names.add(self.project.qualified(scope.file, call.func) or "")
+                if isinstance(call.func, ast.Attribute):
+                    names.add(call.func.attr)
             found = self._names[scope] = frozenset(names)
         return found
+
+
+def _calls(scope: Scope) -> Iterator[ast.Call]:
+    """The calls that run as part of a function."""
+    return (call for inner in (scope, *_comprehensions(scope)) for call in inner.calls)
 
 
 def _comprehensions(scope: Scope) -> Iterable[Scope]:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts.autograd.origins import Origin, Tracer
+from torchlint.facts.autograd.ties import Ties
 from torchlint.facts.code.model import Bind, Binding, FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
@@ -29,6 +30,7 @@ class Averages:
     project: Project
     values: Values
     tracer: Tracer
+    ties: Ties
 
     def of(self, facts: FileFacts, node: ast.expr) -> Average | None:
         """What is known of an average, for the three places where one is written.
@@ -139,14 +141,14 @@ class Averages:
     # two networks ---------------------------------------------------------------------------------------------------
 
     def _apart(self, facts: FileFacts, one: ast.expr, other: ast.expr) -> bool:
-        """Whether two collections are the parameters of two modules that are proven to share none of them."""
+        """Whether two collections are the parameters of modules that share none of them and have one dtype: proven."""
         first, second = _owner(one), _owner(other)
         if first is None or second is None:
             return False
         mine, theirs = self.tracer.of(facts, first), self.tracer.of(facts, second)
         if not mine or not theirs or mine & theirs:
             return False
-        return all(self._is_fresh(origin) for origin in mine)
+        return all(self._is_fresh(origin) for origin in mine) and not (self.ties.tied() or self.ties.cast())
 
     def _is_fresh(self, origin: Origin) -> bool:
         """Whether a module is made with parameters of its own: copied, or built without being handed a module."""

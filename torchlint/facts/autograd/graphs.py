@@ -10,15 +10,17 @@ from dataclasses import field
 from torchlint.facts.autograd.layers import is_kept_layer
 from torchlint.facts.autograd.modes import Mode, Modes
 from torchlint.facts.autograd.networks import Networks
+from torchlint.facts.autograd.origins import SAME
 from torchlint.facts.code.callers import passed, stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.reach import MOST_BINDINGS, Reaching
 from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import walk
 from torchlint.facts.values.signatures import keyword
 from torchlint.facts.values.values import Values
-from torchlint.late import dataclass
+from torchlint.late import dataclass, regex
 from torchlint.rule import Kind
 
 ENDING = frozenset(
@@ -120,7 +122,11 @@ _BARE = frozenset(
 )
 _BARE_ENDS = ("Loss", "Pool1d", "Pool2d", "Pool3d", "Pad1d", "Pad2d", "Pad3d")
 
-_Question = tuple[FileFacts, ast.expr] | Scope
+_DEEPEST = 4
+# Layers that have parameters unless they are told to have none, and one that has none unless it is told to.
+_AFFINE = regex(r"torch\.nn\.(modules\.\w+\.)?((Batch|Layer|Group|Sync|RMS)\w*Norm\w*|(?P<bare>InstanceNorm[123]d))$")
+
+_Question = tuple[FileFacts, ast.expr | Reaching] | Scope
 
 
 class Graph(enum.IntFlag):
@@ -164,6 +170,8 @@ class Graphs:
                 given = [question.node.body]
             return self._any(question.file, given)
         facts, node = question
+        if isinstance(node, Reaching):
+            return _joined([self._binding(facts, binding) for binding in node.bindings])
         value = self.values.of(facts, node)
         if value.kind in _NO_GRAPH or (value.kind is Kind.TENSOR and value.dtype in _INTEGERS):
             return Graph.NONE
@@ -200,8 +208,15 @@ class Graphs:
         return _joined([self._solver.ask((facts, node)) for node in nodes])
 
     def _name(self, facts: FileFacts, node: ast.Name) -> Graph | None:
-        bindings = self.project.reaching(facts, node).bindings
-        return _joined([self._binding(facts, binding) for binding in bindings]) if bindings else Graph.OPEN
+        reach = self.project.reaching(facts, node)
+        if not reach.bindings:
+            return Graph.OPEN
+        if len(reach.bindings) > MOST_BINDINGS:  # many uses have them in common
+            bound = [self._solver.ask((facts, reach))]
+        else:
+            bound = [self._binding(facts, binding) for binding in reach.bindings]
+        added = [value for _, value in _added(facts, node)]
+        return _joined([*bound, *(self._solver.ask((facts, value)) for value in added)])
 
     def _binding(self, facts: FileFacts, binding: Binding) -> Graph | None:
         if binding.how is Bind.PARAM and binding.scope is not None:
@@ -212,32 +227,58 @@ class Graphs:
         if binding.how is Bind.AUGMENT and isinstance(binding.stmt, ast.AugAssign):
             return self._any(facts, [binding.stmt.target, value])
         parts = [(facts, value)]
-        for step in binding.path:
+        path = binding.path
+        if binding.how is Bind.ELEMENT and path and isinstance(value, ast.Call):
+            parts, path = self._drawn(facts, value, path)
+        for step in path:
             picked = [part for where, whole in parts for part in self._element(where, whole, step)]
             parts = picked or parts
         return _joined([self._solver.ask(part) for part in parts])
 
-    def _element(self, facts: FileFacts, node: ast.expr, step: int) -> list[tuple[FileFacts, ast.expr]]:
+    def _drawn(
+        self, facts: FileFacts, node: ast.Call, path: tuple[int, ...]
+    ) -> tuple[list[tuple[FileFacts, ast.expr]], tuple[int, ...]]:
+        """What a loop over ``zip`` or ``enumerate`` draws from for a name, and the rest of its path."""
+        name = self.project.qualified(facts, node.func)
+        step = path[0] if name == "builtins.zip" else path[0] - 1 if name == "builtins.enumerate" else -1
+        if not -1 < step < len(node.args) or any(isinstance(part, ast.Starred) for part in node.args):
+            return [(facts, node)], path
+        return [(facts, node.args[step])], path[1:]
+
+    def _element(self, facts: FileFacts, node: ast.expr, step: int, depth: int = 0) -> list[tuple[FileFacts, ast.expr]]:
         """One element of a tuple, also of what a function returns in every case as one; empty where it is not known."""
+        if isinstance(node, ast.Name) and depth < _DEEPEST:
+            bound = self.project.reaching(facts, node).bindings
+            plain = all(b.how is Bind.ASSIGN and not b.path for b in bound)
+            added = _added(facts, node)
+            if added and plain and all(how == "append" for how, _ in added) and all(_is_empty(b) for b in bound):
+                return self._picked([(facts, value) for _, value in added], step, depth + 1)
+            return self._picked([(facts, b.value) for b in bound], step, depth + 1) if plain and not added else []
         if isinstance(node, (ast.Tuple, ast.List)):
             starred = any(isinstance(part, ast.Starred) for part in node.elts)
             return [(facts, node.elts[step])] if -1 < step < len(node.elts) and not starred else []
         if isinstance(node, ast.Attribute):
             owner = self.values.of(facts, node.value)
             stores = [store for cls in owner.name.split("|") for store in stores_of(self.project, cls, node.attr)]
-            return self._picked([(s.scope.file, s.binding.value) for s in stores if not _is_none(s.binding)], step)
+            held = [(s.scope.file, s.binding.value) for s in stores if not _is_none(s.binding)]
+            return self._picked(held, step, depth)
         if not isinstance(node, ast.Call) or node in self.graph.weak or self._off(facts, node):
             return []
+        match node:
+            case ast.Call(args=[ast.Starred(value=ast.Name() as rows)], keywords=[]):
+                if self.project.qualified(facts, node.func) == "builtins.zip":
+                    return self._element(facts, rows, step, depth)
         returned = [(target.file, stmt.value) for target in self.graph.callees.get(node, ()) for stmt in target.returns]
-        return self._picked(returned, step)
+        return self._picked(returned, step, depth)
 
     def _picked(
-        self, places: Sequence[tuple[FileFacts, ast.expr | None]], step: int
+        self, places: Sequence[tuple[FileFacts, ast.expr | None]], step: int, depth: int
     ) -> list[tuple[FileFacts, ast.expr]]:
         """One element of each of some tuples; empty where one of them is not known to be a tuple."""
         found: list[tuple[FileFacts, ast.expr]] = []
         for facts, node in places:
-            picked = self._element(facts, node, step) if isinstance(node, (ast.Tuple, ast.Attribute)) else []
+            known = isinstance(node, (ast.Tuple, ast.Attribute, ast.Name)) or (depth and isinstance(node, ast.Call))
+            picked = self._element(facts, node, step, depth) if known and node is not None else []
             if not picked:
                 return []
             found.extend(picked)
@@ -259,8 +300,12 @@ class Graphs:
             return self._solver.ask((facts, node.value))
         if source.kind not in (Kind.INSTANCE, Kind.MODULE) or not source.name:
             return Graph.OPEN
-        stores = [store for cls in source.name.split("|") for store in stores_of(self.project, cls, node.attr)]
-        return _joined([self._binding(s.scope.file, s.binding) for s in stores]) if stores else Graph.OPEN
+        classes = source.name.split("|")
+        stores = [store for cls in classes for store in stores_of(self.project, cls, node.attr)]
+        if not stores:
+            return Graph.OPEN
+        added = [part for cls in classes for part in self.networks.parts.additions.to(cls, node.attr)]
+        return _joined([*(self._binding(s.scope.file, s.binding) for s in stores), *map(self._solver.ask, added)])
 
     # calls ----------------------------------------------------------------------------------------------------------
 
@@ -349,6 +394,8 @@ class Graphs:
 
     def parametric(self, facts: FileFacts, func: ast.expr) -> bool:
         """Whether a module is known to have parameters."""
+        if self._is_bare(facts, func):
+            return False
         value = self.values.of(facts, func)
         parts = self.networks.made_of(facts, func)
         if any(has_parameters(part) for part in parts or ()) or has_parameters(value.name):
@@ -356,6 +403,51 @@ class Graphs:
         if any(self._own_parameter(cls) for cls in value.name.split("|") if cls in self.project.classes):
             return True
         return parts is None and self.networks.trained(facts, func) is True
+
+    def _is_bare(self, facts: FileFacts, func: ast.expr) -> bool:
+        """Whether all that a callee may be are layers that only normalize: ``BatchNorm1d(n, affine=False)``."""
+        made = [pair for origin in self.networks.tracer.of(facts, func) for pair in self.networks.tracer.made(origin)]
+        return bool(made) and all(self._normalizes(file, value) for file, value in made)
+
+    def _normalizes(self, facts: FileFacts, node: ast.expr | None) -> bool:
+        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SAME:
+            node = node.func.value
+        found = _AFFINE.match(self.project.qualified(facts, node.func) or "") if isinstance(node, ast.Call) else None
+        if found is None or not isinstance(node, ast.Call):
+            return False
+        told = keyword(node, "affine") or keyword(node, "elementwise_affine")
+        if told is None:
+            return found["bare"] is not None and len(node.args) < 4
+        return isinstance(told, ast.Constant) and told.value is False
+
+    def is_leaf(self, facts: FileFacts, node: ast.expr, depth: int = 0) -> bool:
+        """Whether a tensor asks for gradients itself and was computed from nothing: no graph hangs on it."""
+        if isinstance(node, ast.Call):
+            name = self.project.qualified(facts, node.func) or ""
+            if name.endswith("nn.Parameter") or name == "torch.nn.parameter.Parameter":
+                return True
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
+                return self.of(facts, node.func.value) is Graph.NONE
+            made = name.startswith("torch.") and name.rpartition(".")[2] in _MAKING
+            return made and keyword(node, "requires_grad") is not None
+        if isinstance(node, ast.Name):
+            bound = [(facts, binding) for binding in self.project.reaching(facts, node).bindings]
+        elif isinstance(node, ast.Attribute):
+            owner = self.values.of(facts, node.value)
+            if owner.kind is Kind.MODULE and node.attr in ("weight", "bias") and owner.name.startswith("torch.nn."):
+                return True
+            stores = [store for cls in owner.name.split("|") for store in stores_of(self.project, cls, node.attr)]
+            bound = [(store.scope.file, store.binding) for store in stores]
+        else:
+            return False
+        return (
+            bool(bound)
+            and depth < _DEEPEST
+            and all(
+                b.how is Bind.ASSIGN and not b.path and b.value is not None and self.is_leaf(file, b.value, depth + 1)
+                for file, b in bound
+            )
+        )
 
     def _own_parameter(self, cls: str) -> bool:
         """Whether a class keeps a ``Parameter``, or a module that has some."""
@@ -377,6 +469,19 @@ def _joined(found: Sequence[Graph | None]) -> Graph | None:
     for answer in known:
         joined |= answer
     return joined
+
+
+def _added(facts: FileFacts, node: ast.Name) -> Sequence[tuple[str, ast.expr]]:
+    """What the function of a name puts into what it stands for, each with how: appended, or stored under a key."""
+    scope = facts.scope_of(node).function
+    kept = (call for _, call in scope.keyed.get(node.id, ()) if call in facts.grows and isinstance(call, ast.Call))
+    return [*scope.appends.get(node.id, ()), *(("keyed", call.args[-1]) for call in kept)]
+
+
+def _is_empty(binding: Binding) -> bool:
+    """Whether a name is bound to a list without elements: ``[]``, ``list()``, ``deque(maxlen=n)``."""
+    value = binding.value
+    return (isinstance(value, ast.List) and not value.elts) or (isinstance(value, ast.Call) and not value.args)
 
 
 def _is_none(binding: Binding) -> bool:

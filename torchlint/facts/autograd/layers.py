@@ -44,9 +44,7 @@ def _kept(project: Project, cls: str, node: ast.expr) -> bool:
         node = node.value
     if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
         return False
-    return any(node.attr in scope.stores for scope in project.family(cls)) and not project.implementations(
-        cls, node.attr
-    )
+    return project.stores(cls, node.attr) and not project.implementations(cls, node.attr)
 
 
 def _root(node: ast.expr) -> str:

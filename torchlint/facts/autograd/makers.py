@@ -34,7 +34,8 @@ class Makers:
         """The last word of the one function or module that made all that an expression may mean; else empty.
 
         ``softmax`` of ``F.softmax(x, -1)``, ``x.softmax(-1)``, ``nn.Softmax(-1)(x)``, of ``p.gather(1, a)`` where
-        ``p`` is one of these, of a call of a project function that returns one, and of a network that ends in one.
+        ``p`` is one of these, of a call of a project function that returns one, and of a network that ends in one;
+        ``sub`` of ``x - y``.
         """
         made = set(self._made(facts, node, (), _DEEPEST))
         return made.pop() if len(made) == 1 else ""
@@ -56,6 +57,8 @@ class Makers:
             yield from self._made(facts, node.value, path, depth - 1) if tensor else ("",)
         elif isinstance(node, ast.Call):
             yield from self._call(facts, node, path, depth)
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+            yield "sub"  # as of the function
         else:
             yield ""
 

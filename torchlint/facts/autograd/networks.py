@@ -155,7 +155,10 @@ class Networks:
 
     def _is_copy(self, origin: Origin) -> bool:
         for other, sources in self.table.copied.items():
-            if self._tie(origin, other) in (_Tie.WHOLE, _Tie.PART) and self._any_trained(sources):
+            tie = self._tie(origin, other)
+            if tie is _Tie.PART and self._tied(origin, sources) is not _Tie.NONE:
+                continue  # what holds both a network and its copy is no copy
+            if tie in (_Tie.WHOLE, _Tie.PART) and self._any_trained(sources):
                 return True
         return any(value is not None and self._copies(facts, value) for facts, value in self.tracer.made(origin))
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import field
 
+from torchlint.facts.autograd.additions import Additions
 from torchlint.facts.autograd.origins import SAME
 from torchlint.facts.code.callers import methods, passed, stores_of
 from torchlint.facts.code.graph import CallGraph
@@ -22,6 +23,8 @@ _Found = frozenset[str]
 _NOTHING: _Found = frozenset()
 _UNKNOWN: _Found = frozenset({""})
 _CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict"})
+_WALKING = frozenset(f"builtins.{name}" for name in ("list", "tuple", "dict", "zip", "reversed", "enumerate", "iter"))
+_GOING_THROUGH = frozenset({"values", "items", "children", "modules"})
 _PLAIN = frozenset({"Module", "LightningModule"})
 _DATA = frozenset({Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.TENSOR, Kind.NDARRAY, Kind.DEVICE, Kind.DTYPE, Kind.SIZE})
 
@@ -33,13 +36,20 @@ class Parts:
     project: Project
     graph: CallGraph
     values: Values
+    additions: Additions = field(init=False)
     _solver: Solver[_Question, _Found] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.additions = Additions(self.project, self.graph, self.values)
         self._solver = Solver(self._answer, _UNKNOWN)
 
     def of(self, facts: FileFacts, node: ast.expr) -> frozenset[str] | None:
         """Qualified names of all library modules in a module, ``None`` if some part is not known."""
+        found = self.classes(facts, node)
+        return None if found is None else frozenset(filter(is_external_module, found)) - self.project.classes.keys()
+
+    def classes(self, facts: FileFacts, node: ast.expr) -> frozenset[str] | None:
+        """As ``of``, with the project's own classes, and functions of torch that are kept as layers."""
         found = self._solver.ask((facts, node)) or _UNKNOWN
         return None if "" in found else found
 
@@ -93,8 +103,10 @@ class Parts:
             return self._ask(facts, node.args[0])
         if isinstance(node.func, ast.Attribute) and node.func.attr in SAME:
             return self._ask(facts, node.func.value)
-        if name.startswith("builtins.") and name.partition(".")[2] in ("list", "tuple", "dict", "zip", "reversed"):
+        if name in _WALKING:
             return self._all(facts, node.args)
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _GOING_THROUGH and not node.args:
+            return self._ask(facts, node.func.value)
         targets = self.graph.callees.get(node, ())
         if targets and node not in self.graph.weak and all(target.returns for target in targets):
             given = [(target.file, part.value) for target in targets for part in target.returns]
@@ -123,6 +135,8 @@ class Parts:
             return frozenset({name})
         if name in self.project.classes:
             return self._solver.ask(name) or _NOTHING
+        if name.startswith("torch.") and name.rpartition(".")[2].islower():
+            return frozenset({name})
         if name.startswith(("torch.", "builtins.", "numpy.", "math.")):
             return _NOTHING
         reach = self.project.reaching(facts, node)
@@ -170,6 +184,8 @@ class Parts:
             return frozenset({name})
         if name in self.project.classes:
             return self._solver.ask(name) or _NOTHING
+        if name.startswith("torch.") and name.rpartition(".")[2].islower():
+            return frozenset({name})
         owner = self.values.of(facts, node.value)
         if owner.kind not in (Kind.INSTANCE, Kind.MODULE) or not owner.name:
             return self._by_value(facts, node)
@@ -177,13 +193,14 @@ class Parts:
         values = [(store.scope.file, store.binding.value) for store in stores]
         if not values:
             return self._by_value(facts, node)
-        return _NOTHING.union(*(self._ask(file, value) for file, value in values if value is not None))
+        added = [given for cls in owner.name.split("|") for given in self.additions.to(cls, node.attr)]
+        return _NOTHING.union(*(self._ask(file, value) for file, value in [*values, *added] if value is not None))
 
     # classes --------------------------------------------------------------------------------------------------------
 
     def _class(self, cls: str) -> _Found:
         """All parts of an instance: what its attributes hold, what is added by name, and its foreign bases."""
-        found: set[str] = set()
+        found = {cls}
         for base in self.project.ancestry(cls):
             scope = self.project.classes.get(base)
             if scope is not None:
@@ -200,8 +217,10 @@ class Parts:
             return _NOTHING
         if value.known and value.kind not in (Kind.MODULE, Kind.LIST, Kind.TUPLE, Kind.DICT):
             return _NOTHING
-        values = [store.binding.value for store in scope.stores[name]]
-        return _NOTHING.union(*(self._ask(scope.file, part) for part in values if part is not None))
+        values = [(scope.file, store.binding.value) for store in scope.stores[name]]
+        if value.kind is Kind.MODULE:
+            values += self.additions.to(scope.dotted, name)
+        return _NOTHING.union(*(self._ask(file, part) for file, part in values if part is not None))
 
     def _called(self, scope: Scope, name: str) -> bool:
         """Whether a class calls an attribute, or goes through what it holds."""

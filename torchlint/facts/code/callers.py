@@ -79,8 +79,8 @@ def unpacked(node: ast.expr, path: tuple[int, ...]) -> ast.expr:
 
 def stores_of(project: Project, cls: str, name: str) -> Iterator[Store]:
     """All assignments to an attribute in a class, its ancestors and its descendants."""
-    for scope in [*project.family(cls), *project.descendants(cls)]:
-        yield from scope.stores.get(name, ())
+    for scope in project.relatives_storing(cls, name):
+        yield from scope.stores[name]
 
 
 def methods(cls: Scope) -> Iterator[Scope]:

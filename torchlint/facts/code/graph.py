@@ -7,92 +7,14 @@ import enum
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 
-from torchlint.facts.code.callers import Caller, methods, passed
-from torchlint.facts.code.collect import dotted
+from torchlint.facts.code.by_name import MANY, link_by_name
+from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project, components
 from torchlint.facts.values.calls import PARTIAL
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind, Value
-
-# Names that containers, files and the standard library also have: never linked by name alone.
-_BARE = frozenset({"builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol"})
-_COMMON = frozenset(
-    [
-        "add",
-        "append",
-        "clear",
-        "close",
-        "copy",
-        "count",
-        "dump",
-        "dumps",
-        "extend",
-        "format",
-        "get",
-        "index",
-        "insert",
-        "items",
-        "join",
-        "keys",
-        "load",
-        "loads",
-        "log",
-        "open",
-        "pop",
-        "popitem",
-        "print",
-        "put",
-        "read",
-        "remove",
-        "render",
-        "replace",
-        "reset",
-        "reverse",
-        "run",
-        "save",
-        "seed",
-        "send",
-        "set",
-        "setdefault",
-        "size",
-        "sort",
-        "split",
-        "start",
-        "step",
-        "stop",
-        "strip",
-        "to",
-        "update",
-        "values",
-        "write",
-        "zero_grad",
-        "backward",
-        "item",
-        "numpy",
-        "cpu",
-        "cuda",
-        "detach",
-        "forward",
-        "__init__",
-        "state_dict",
-        "load_state_dict",
-        "parameters",
-        "eval",
-        "mean",
-        "sum",
-        "max",
-        "min",
-        "shape",
-        "info",
-        "debug",
-        "warning",
-        "error",
-    ]
-)
-_MANY = 6
-_SPACES = ("space", "spaces")
 
 
 class How(enum.Enum):
@@ -168,7 +90,7 @@ def call_graph(project: Project) -> tuple[CallGraph, Values]:
     resolver.started()
     resolver.values = values.again(graph.callers, provisional=True)
     resolver.linked = True
-    resolver.by_name(resolver.again(pending))
+    link_by_name(project, graph, resolver.values, resolver.again(pending))
     return graph, resolver.values.again(graph.callers)
 
 
@@ -182,8 +104,6 @@ class _Resolver:
         self.groups = graph.groups
         self.names = _callable_names(project)
         self.linked = False
-        self.switched: dict[FileFacts, frozenset[str]] = {}
-        self.closed: dict[Scope, bool] = {}
 
     def first_round(self) -> list[tuple[FileFacts, ast.Call]]:
         pending = []
@@ -282,15 +202,20 @@ class _Resolver:
         """A method of a known class (or of one of several), and what its subclasses override; or a called attribute."""
         targets: list[tuple[Scope, int]] = []
         known = False
+        around = _method_around(facts, call)
         for name in receiver.name.split("|"):
             method = self.project.method(name, attr)
             skip = 0 if method is not None and "staticmethod" in method.decorator_names else 1
             if receiver.kind is Kind.CLASS and method is not None and "classmethod" not in method.decorator_names:
                 skip = 0
             found = [method] if method is not None else []
-            found += self._overrides(facts, name, attr)
+            overrides = self._overrides(facts, name, attr)
+            if around is not None:
+                found += [scope for scope in overrides if self.project.shares(around, scope)]
+            else:
+                found += overrides
             reached: list[tuple[Scope, int]] | None = [(scope, skip) for scope in found]
-            if not found:
+            if not found and not overrides:
                 reached = self._reached(facts, call, self.values.attribute(name, attr))
             known = known or reached is not None or not self.project.is_ours(name)
             targets += reached or ()
@@ -302,7 +227,7 @@ class _Resolver:
         if cls in self.project.classes:
             return found
         found = [scope for scope in found if scope.file.path in self.groups[facts.path]]
-        return found if len(found) <= _MANY else []
+        return found if len(found) <= MANY else []
 
     def _add(self, facts: FileFacts, call: ast.Call, targets: list[tuple[Scope, int]]) -> None:
         self.graph.add(facts, call, list(dict.fromkeys(targets)))
@@ -364,112 +289,18 @@ class _Resolver:
                         skip = before + (1 if scope.method_of is not None else 0)
                         self.graph.callers.setdefault(scope, []).append(Caller(facts, call, skip, starts=True))
 
-    def by_name(self, pending: list[tuple[FileFacts, ast.Call]]) -> None:
-        """Link calls on unknown receivers to the few methods of that name in files connected by imports."""
-        for facts, call in pending:
-            func = call.func
-            if not isinstance(func, ast.Attribute) or func.attr in _COMMON or func.attr.startswith("__"):
-                continue
-            near = [m for m in self.project.methods.get(func.attr, ()) if m.file.path in self.groups[facts.path]]
-            near = [m for m in near if _fits(m, call)]
-            if func.attr == "train" and self._switches(facts, call, func):
-                continue
-            if func.attr == "sample" and _name(func.value).endswith(_SPACES):
-                continue  # of actions, and no batch of a buffer
-            if near:
-                used = _used(facts, func.value)
-                near = [m for m in near if self._may_have(m, used)]
-            if 0 < len(near) <= _MANY or len({self._topmost(m) for m in near}) == 1:
-                self.graph.weak.add(call)
-                self.graph.add(facts, call, [(m, 1) for m in near])
-            elif near:
-                self.graph.open.add(func.attr)
 
-    def _switches(self, facts: FileFacts, call: ast.Call, func: ast.Attribute) -> bool:
-        """Whether ``x.train(...)`` sets the mode of a module: it says a mode, or the file also calls ``x.eval()``."""
-        if self.values.of(facts, func.value).kind is Kind.MODULE or _is_mode(call):
-            return True
-        if facts not in self.switched:
-            calls = [c for scope in facts.scopes for c in scope.calls if isinstance(c.func, ast.Attribute)]
-            switching = [c.func for c in calls if isinstance(c.func, ast.Attribute) and _is_mode(c)]
-            self.switched[facts] = frozenset(ast.unparse(switch.value) for switch in switching)
-        return ast.unparse(func.value) in self.switched[facts]
-
-    def _may_have(self, method: Scope, used: frozenset[str]) -> bool:
-        """Whether an object of a method's class may have all these methods too: a class whose bases are all known."""
-        owner = method.method_of
-        assert owner is not None
-        family = [*self.project.family(owner.dotted), *self.project.descendants(owner.dotted)]
-        if not all(self._is_closed(scope) for scope in family):
-            return True
-        return all(any(name in scope.bindings or name in scope.stores for scope in family) for name in used)
-
-    def _is_closed(self, cls: Scope) -> bool:
-        """Whether all ancestors of a class are known."""
-        found = self.closed.get(cls)
-        if found is None:
-            bases = list(self.project.bases(cls))
-            known = all(base in self.project.classes or base in _BARE for base in bases)
-            whole = isinstance(cls.node, ast.ClassDef) and len(cls.node.bases) == len(bases)
-            found = self.closed[cls] = known and whole
-        return found
-
-    def _topmost(self, method: Scope) -> Scope:
-        """The method of the farthest ancestor that a method overrides, itself where it overrides none."""
-        owner = method.method_of
-        assert owner is not None
-        found = method
-        for family in self.project.family(owner.dotted):
-            for binding in family.bindings.get(method.name, ()):
-                found = binding.scope or found
-        return found
-
-
-def _is_mode(call: ast.Call) -> bool:
-    """``x.eval()``, ``x.train(False)``."""
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-    if name == "eval":
-        return not call.args and not call.keywords
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    literal = len(given) == 1 and isinstance(given[0], ast.Constant) and isinstance(given[0].value, bool)
-    return name == "train" and literal
-
-
-def _name(node: ast.expr) -> str:
-    """The last component of what an expression names, or names an item of."""
-    while isinstance(node, ast.Subscript):
-        node = node.value
-    return dotted(node).rpartition(".")[2]
-
-
-def _used(facts: FileFacts, receiver: ast.expr) -> frozenset[str]:
-    """The methods that a function, or its class of an attribute, calls on a receiver; ``__call__``: it is called."""
-    text = dotted(receiver)
-    scope = facts.scope_of(receiver)
-    own, owner = scope.function.self_name, scope.owner
-    of_object = bool(own) and owner is not None and text.startswith(f"{own}.")
-    found: set[str] = set()
-    for method in methods(owner) if owner is not None and of_object else (scope.function,):
-        for call in method.calls if text else ():
-            if dotted(call.func) == text:
-                found.add("__call__")
-            elif isinstance(call.func, ast.Attribute) and dotted(call.func.value) == text:
-                found.add(call.func.attr)
-    return frozenset(found)
-
-
-def _fits(method: Scope, call: ast.Call) -> bool:
-    """Whether a call's arguments can be a method's at all."""
-    node = method.node
-    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return False
-    args = node.args
-    if args.vararg is None and not any(isinstance(a, ast.Starred) for a in call.args):
-        most = len(args.posonlyargs) + len(args.args) - 1
-        if len(call.args) > most:
-            return False
-    names = {a.arg for a in [*args.args, *args.kwonlyargs]}
-    return args.kwarg is not None or all(k.arg is None or k.arg in names for k in call.keywords)
+def _method_around(facts: FileFacts, call: ast.Call) -> Scope | None:
+    """The method on whose own object a call calls another method."""
+    func = call.func
+    if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
+        return None
+    scope: Scope | None = facts.scope_of(call)
+    while scope is not None and scope.method_of is None:
+        if func.value.id in scope.bindings:
+            return None
+        scope = scope.parent
+    return scope if scope is not None and scope.self_name == func.value.id else None
 
 
 def _callable_names(project: Project) -> set[str]:

@@ -9,6 +9,7 @@ from dataclasses import field
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.room import roomy
 from torchlint.facts.values import torch_table
 from torchlint.late import dataclass
 
@@ -34,6 +35,7 @@ class Importing:
         own = [load for load in self._rows(facts) if load < row]
         return (facts, own[0]) if own else self._by_importers(facts)
 
+    @roomy
     def _in_function(self, facts: FileFacts, scope: Scope, row: int) -> Place | None:
         inner = [stmt.lineno for stmt in _imports(facts, scope) if self._loads_torch(facts, stmt) and stmt.lineno < row]
         if inner:
@@ -50,6 +52,7 @@ class Importing:
         self._asked.discard(scope)
         return found[0] if all(found) else None
 
+    @roomy
     def _by_importers(self, facts: FileFacts) -> Place | None:
         """The import of torch that comes before every import of a file."""
         if facts.path in self._asked:
@@ -77,6 +80,7 @@ class Importing:
             self._loads[facts.path] = found
         return found
 
+    @roomy
     def _loads_torch(self, facts: FileFacts, stmt: ast.Import | ast.ImportFrom) -> bool:
         if any(self._rows(file) for file in self._files(facts, stmt)):
             return True

@@ -41,8 +41,12 @@ def module_name(path: str) -> tuple[str, bool]:
 
 @dataclass(eq=False, slots=True)
 class Modules(Generic[_File]):
-    """The files of a project by dotted name, and by every end of it."""
+    """The files of a project by dotted name, and by every end of it.
 
+    ``hidden`` are the paths of modules beside a package of the same name: no import can mean them.
+    """
+
+    hidden: frozenset[str] = frozenset()
     by_name: dict[str, _File] = field(default_factory=dict)
     _by_suffix: dict[str, list[_File]] = field(default_factory=dict)
     _links: dict[tuple[str, str], _File | None] = field(default_factory=dict)
@@ -50,8 +54,12 @@ class Modules(Generic[_File]):
     @classmethod
     def of(cls, files: Iterable[_File]) -> Modules[_File]:
         """Index files."""
-        found = cls()
-        for file in files:
+        listed = list(files)
+        packages = {file.path.removesuffix("/__init__.py") for file in listed if file.path.endswith("/__init__.py")}
+        found = cls(frozenset(file.path for file in listed if file.path.removesuffix(".py") in packages))
+        for file in listed:
+            if file.path in found.hidden:
+                continue
             found.by_name[file.module] = file
             parts = file.module.split(".")
             for start in range(len(parts)):

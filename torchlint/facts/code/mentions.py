@@ -27,6 +27,15 @@ class _Index:
 
 
 @dataclass(eq=False, slots=True)
+class _Fields:
+    """The places that read an attribute, in order, and which of them may read that of which class."""
+
+    reads: list[Read] = field(default_factory=list)
+    anyone: list[int] = field(default_factory=list)
+    by_class: dict[str, list[int]] = field(default_factory=dict)
+
+
+@dataclass(eq=False, slots=True)
 class Mentions:
     """Finds where a binding or an attribute is read; the target of ``x += 1`` reads ``x`` too."""
 
@@ -34,6 +43,7 @@ class Mentions:
     graph: CallGraph
     values: Values
     _indices: dict[str, _Index] = field(default_factory=dict)
+    _known: dict[tuple[frozenset[str], str], _Fields] = field(default_factory=dict)
     _fields: dict[tuple[frozenset[str], str, str], tuple[Read, ...]] = field(default_factory=dict)
 
     def of_binding(self, facts: FileFacts, name: str, stmt: ast.AST) -> Iterator[ast.Name]:
@@ -51,29 +61,35 @@ class Mentions:
         return found
 
     def _reads(self, group: frozenset[str], classes: str, attr: str) -> Iterator[Read]:
+        known = self._known.get((group, attr))
+        if known is None:
+            known = self._known[group, attr] = self._read_anywhere(group, attr)
+        places = set(known.anyone)
+        for one in classes.split("|") if classes else ():
+            below = (child.dotted for child in self.project.descendants(one))
+            for cls in (*self.project.ancestry(one), *below):
+                places.update(known.by_class.get(cls, ()))
+        if not classes:
+            places.update(*known.by_class.values())
+        return (known.reads[place] for place in sorted(places))
+
+    def _read_anywhere(self, group: frozenset[str], attr: str) -> _Fields:
+        """The places that read an attribute of any object, by the class of that."""
+        found = _Fields()
         word = attr.encode()
         for path in sorted(group):
             file = self.project.files[path]
-            if word not in file.source.utf8:
-                continue
-            for node in self._index(file).attributes.get(attr, ()):
-                if self._may_be(file, node.value, classes):
-                    yield file, node
-
-    def _may_be(self, facts: FileFacts, node: ast.expr, classes: str) -> bool:
-        """Whether an expression may be an instance of a class, or of a relative of it."""
-        value = self.values.of(facts, node)
-        if not value.known:
-            return not (isinstance(node, ast.Name) and node.id in _SETTINGS)
-        if value.kind not in _OBJECTS:
-            return False
-        if not classes:
-            return True
-        return any(
-            one == other or one in self.project.ancestry(other) or other in self.project.ancestry(one)
-            for one in classes.split("|")
-            for other in value.name.split("|")
-        )
+            for node in self._index(file).attributes.get(attr, ()) if word in file.source.utf8 else ():
+                value = self.values.of(file, node.value)
+                place = len(found.reads)
+                found.reads.append((file, node))
+                if not value.known:
+                    if not (isinstance(node.value, ast.Name) and node.value.id in _SETTINGS):
+                        found.anyone.append(place)
+                elif value.kind in _OBJECTS:
+                    for cls in value.name.split("|"):
+                        found.by_class.setdefault(cls, []).append(place)
+        return found
 
     def _index(self, facts: FileFacts) -> _Index:
         found = self._indices.get(facts.path)

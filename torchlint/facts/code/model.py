@@ -111,6 +111,7 @@ class Scope:
     inner: list[Scope] = field(default_factory=list)
     _dotted: str = ""
     _decorators: frozenset[str] | None = None
+    _imported: dict[str, str] | None = None
 
     @property
     def dotted(self) -> str:
@@ -166,6 +167,16 @@ class Scope:
         return self._decorators
 
     @property
+    def imported(self) -> dict[str, str]:
+        """The first name that is bound to a module or to what is imported from it, and to nothing else, by target."""
+        if self._imported is None:
+            self._imported = {}
+            for name, bindings in self.bindings.items():
+                if bindings and all(b.how is Bind.IMPORT and b.target == bindings[0].target for b in bindings):
+                    self._imported.setdefault(bindings[0].target, name)
+        return self._imported
+
+    @property
     def row(self) -> int:
         """First row of the definition, 1 for a module."""
         return getattr(self.node, "lineno", 1)
@@ -186,6 +197,7 @@ class FileFacts:
         marks: rows of ``def`` lines that a comment calls hot or cold.
         outside: by attribute, assignments to it that are not to ``self``: the object and what is stored.
         named: for trees and functions that were asked about, where they mention which name.
+        handled: for functions that were asked about, the source text of what they count or go over.
     """
 
     source: Source
@@ -206,6 +218,7 @@ class FileFacts:
     marks: dict[int, str] = field(default_factory=dict)
     outside: dict[str, list[tuple[ast.expr, Store]]] = field(default_factory=dict)
     named: dict[Scope | ast.AST, dict[str, list[ast.Name]]] = field(default_factory=dict)
+    handled: dict[Scope, frozenset[str]] = field(default_factory=dict)
 
     @property
     def path(self) -> str:

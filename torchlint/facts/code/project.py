@@ -6,16 +6,21 @@ import ast
 import builtins
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
+from functools import lru_cache
+from itertools import chain
 
 from torchlint.facts.code.linking import Modules, connected
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, Store
-from torchlint.facts.code.reach import Loop, Reaching, Rounds, reaching, rounds
+from torchlint.facts.code.reach import MOST_BINDINGS, Definitions, Loop, Reaching, Rounds
+from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness import protocols
 from torchlint.late import dataclass, regex
 
 # Functions that a command line or an installed script starts.
 _ENTRIES = frozenset({"main", "cli", "run", "train", "launch"})
+# Classes of which it is asked one by one whether they derive from another, before all that derive from it are found.
+_FEW = 8
 _QUOTED = regex(rb"""(["'])([\w\x80-\xff]+)(?=\1)""")
 
 
@@ -23,8 +28,8 @@ _QUOTED = regex(rb"""(["'])([\w\x80-\xff]+)(?=\1)""")
 class Project:
     """All files whose facts are known.
 
-    ``classes`` and ``functions`` are keyed by qualified name; ``methods`` maps a method's name to all of that name,
-    ``outside`` an attribute to all assignments to it that are not to ``self``.
+    ``classes`` and ``functions`` are keyed by qualified name; ``methods`` maps a method's name to all of that name, but
+    of files that no import can mean, ``outside`` an attribute to all assignments to it that are not to ``self``.
     """
 
     files: dict[str, FileFacts]
@@ -36,30 +41,27 @@ class Project:
     outside: dict[str, list[tuple[FileFacts, ast.expr, Store]]] = field(default_factory=dict)
     _canonical: dict[tuple[str, str], str] = field(default_factory=dict)
     _names: dict[ast.AST, str | None] = field(default_factory=dict)
+    _common: dict[Reaching, str | None] = field(default_factory=dict)
+    _bases: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _mro: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _derived: dict[str, tuple[Scope, ...]] = field(default_factory=dict)
     _overrides: dict[tuple[str, str], tuple[Scope, ...]] = field(default_factory=dict)
+    _inherited: dict[tuple[Scope, str], bool] = field(default_factory=dict)
     _modules: dict[str, bool] = field(default_factory=dict)
+    _stored: dict[str, frozenset[str]] | None = None
     _unused: frozenset[str] | None = None
     _quoted: frozenset[bytes] | None = None
-    _reach: dict[ast.Name, Reaching] = field(default_factory=dict)
-    _rounds: dict[tuple[ast.Name, Loop], Rounds] = field(default_factory=dict)
+    _definitions: Definitions = field(default_factory=Definitions)
 
     # names ----------------------------------------------------------------------------------------------------------
 
     def reaching(self, facts: FileFacts, name: ast.Name) -> Reaching:
         """Bindings that may reach a name where it is read."""
-        found = self._reach.get(name)
-        if found is None:
-            found = self._reach[name] = reaching(facts, name)
-        return found
+        return self._definitions.reaching(facts, name)
 
     def rounds(self, facts: FileFacts, name: ast.Name, loop: Loop) -> Rounds:
         """Bindings in a loop that may reach a name where the loop reads it."""
-        found = self._rounds.get((name, loop))
-        if found is None:
-            found = self._rounds[name, loop] = rounds(facts, name, loop)
-        return found
+        return self._definitions.rounds(facts, name, loop)
 
     def module(self, facts: FileFacts, dotted: str) -> FileFacts | None:
         """The project file that an absolute import of ``dotted`` in a file means, if it is one of ours."""
@@ -86,10 +88,17 @@ class Project:
         reach = self.reaching(facts, node)
         if not reach.bindings:
             return self._starred(facts, node.id) or (f"builtins.{node.id}" if node.id in _BUILTINS else None)
+        if len(reach.bindings) <= MOST_BINDINGS:
+            return self._common_name(facts, reach)
+        if reach not in self._common:  # many uses have them in common
+            self._common[reach] = None
+            self._common[reach] = self._common_name(facts, reach)
+        return self._common[reach]
+
+    def _common_name(self, facts: FileFacts, reach: Reaching) -> str | None:
+        """The qualified name that all of some bindings give."""
         names = {self.binding_name(facts, binding) for binding in reach.bindings if not _is_none(binding)}
-        if len(names) == 1:
-            return names.pop()
-        return None
+        return names.pop() if len(names) == 1 else None
 
     def unused(self) -> frozenset[str]:
         """Paths of the files that no other file imports and that run nothing, in a project whose files import."""
@@ -118,9 +127,14 @@ class Project:
         if binding.how in (Bind.FUNCTION, Bind.CLASS) and binding.scope is not None:
             return binding.scope.dotted
         if binding.how is Bind.ASSIGN and not binding.path and isinstance(binding.value, (ast.Name, ast.Attribute)):
-            name = self.qualified(facts, binding.value)
-            return name if name and not name.startswith("builtins.") else None
+            return self._aliased(facts, binding.value)
         return None
+
+    @roomy
+    def _aliased(self, facts: FileFacts, value: ast.expr) -> str | None:
+        """The name that a plain assignment gives again."""
+        name = self.qualified(facts, value)
+        return name if name and not name.startswith("builtins.") else None
 
     def canonical(self, facts: FileFacts, dotted: str) -> str:
         """Follow an absolute dotted name into the project: re-exports resolve to where a thing is defined."""
@@ -179,14 +193,44 @@ class Project:
 
     def ancestry(self, name: str) -> tuple[str, ...]:
         """A class's qualified name and those of all its ancestors, nearest first."""
+        if not self._mro:
+            self._order_all()
         found = self._mro.get(name)
-        if found is None:
-            self._mro[name] = (name,)  # a cycle of bases ends here
-            order = [name]
-            cls = self.classes.get(name)
-            for base in self.bases(cls) if cls is not None else ():
-                order.extend(item for item in self.ancestry(base) if item not in order)
+        if found is None:  # not a class of ours, or one whose ancestors form a circle
+            order: dict[str, None] = {}
+            todo = [name]
+            while todo:
+                each = todo.pop()
+                if each not in order:
+                    order[each] = None
+                    todo.extend(reversed(self._parents(each)))
             found = self._mro[name] = tuple(order)
+        return found
+
+    def _order_all(self) -> None:
+        """Find the ancestors of all classes, bases first, so that each takes over those of its bases."""
+        derived: dict[str, list[str]] = {}
+        missing: dict[str, int] = {}
+        for name in self.classes:
+            ours = [base for base in self._parents(name) if base in self.classes]
+            missing[name] = len(ours)
+            for base in ours:
+                derived.setdefault(base, []).append(name)
+        ready = [name for name, count in missing.items() if not count]
+        for name in ready:  # it grows
+            inherited = (self._mro.get(base, (base,)) for base in self._parents(name))
+            self._mro[name] = tuple(dict.fromkeys(chain((name,), *inherited)))
+            for each in derived.get(name, ()):
+                missing[each] -= 1
+                if not missing[each]:
+                    ready.append(each)
+
+    def _parents(self, name: str) -> tuple[str, ...]:
+        """The bases of a class by its qualified name, none of one that is not ours."""
+        found = self._bases.get(name)
+        if found is None:
+            cls = self.classes.get(name)
+            found = self._bases[name] = tuple(self.bases(cls)) if cls is not None else ()
         return found
 
     def family(self, name: str) -> Iterator[Scope]:
@@ -211,6 +255,8 @@ class Project:
 
     def method(self, cls: str, name: str) -> Scope | None:
         """The function that ``instance.name`` means for an instance of exactly this class."""
+        if name not in self.methods:
+            return None
         for scope in self.family(cls):
             for binding in reversed(scope.bindings.get(name, ())):
                 if binding.how is Bind.FUNCTION and binding.scope is not None:
@@ -220,17 +266,96 @@ class Project:
     def overrides(self, cls: str, name: str) -> tuple[Scope, ...]:
         """The methods of that name in classes that derive from this one."""
         found = self._overrides.get((cls, name))
+        if found is None and not self._is_overridden(cls, name):
+            found = self._overrides[cls, name] = ()
         if found is None:
             bindings = (binding for child in self.descendants(cls) for binding in child.bindings.get(name, ()))
             scopes = [binding.scope for binding in bindings if binding.how is Bind.FUNCTION]
             found = self._overrides[cls, name] = tuple(scope for scope in scopes if scope is not None)
         return found
 
+    def _is_overridden(self, cls: str, name: str) -> bool:
+        """Whether a method of that name may belong to a class that derives from this one."""
+        if cls not in self.children:
+            return False
+        if len(self.methods.get(name, ())) > _FEW:
+            return True
+        owners = (method.method_of for method in self.methods.get(name, ()))
+        return any(owner is not None and owner.dotted != cls and cls in self.ancestry(owner.dotted) for owner in owners)
+
+    def shares(self, method: Scope, other: Scope) -> bool:
+        """Whether an object may run both methods: one whose class overrides neither for good.
+
+        ``other`` overrides a method that ``method`` calls on its own object. A class that defines ``method`` again,
+        and does not call the inherited one, never comes to that call.
+        """
+        assert other.method_of is not None
+        cls = other.method_of.dotted
+        return any(self._inherits(each, method) for each in (cls, *(scope.dotted for scope in self.descendants(cls))))
+
+    def _inherits(self, cls: str, method: Scope) -> bool:
+        """Whether a method may run on an object of exactly this class, whatever order its bases have."""
+        found = self._inherited.get((method, cls))
+        owner = method.method_of
+        if found is None and owner is not None:
+            todo, seen, found = [cls], set[str](), False
+            while todo and not found:
+                name = todo.pop()
+                scope = self.classes.get(name)
+                if scope is None or name in seen:
+                    continue
+                seen.add(name)
+                found = scope is owner
+                todo.extend(
+                    self._called_above(scope, method.name) if method.name in scope.bindings else self._parents(name)
+                )
+            self._inherited[method, cls] = found
+        return bool(found)
+
+    def _called_above(self, cls: Scope, name: str) -> Iterator[str]:
+        """The classes whose method of a name a class calls itself: ``super().update()``, ``Base.update(self)``."""
+        todo = list(cls.inner)
+        while todo:
+            scope = todo.pop()
+            todo.extend(scope.inner)
+            for call in scope.calls:
+                if isinstance(call.func, ast.Attribute) and call.func.attr == name:
+                    if is_super(call.func.value):
+                        yield from self._parents(cls.dotted)
+                    elif (named := self.qualified(cls.file, call.func.value)) is not None:
+                        yield named
+
     def implementations(self, cls: str, name: str) -> list[Scope]:
         """The functions that ``instance.name`` may mean for an instance of a class or of one derived from it."""
         method = self.method(cls, name)
         overrides = self.overrides(cls, name) if cls in self.classes else ()
         return [*([method] if method is not None else []), *overrides]
+
+    def stores(self, cls: str, name: str) -> bool:
+        """Whether methods of a class or of its ancestors assign to that attribute of theirs."""
+        return not self._storing(name).isdisjoint(self.ancestry(cls))
+
+    def relatives_storing(self, cls: str, name: str) -> Iterator[Scope]:
+        """The project's classes among a class, its ancestors and its descendants that assign to an attribute."""
+        storing = self._storing(name)
+        if not storing:
+            return
+        line = self.ancestry(cls)
+        yield from (self.classes[each] for each in filter(storing.__contains__, line))
+        if cls in self.children:
+            others = storing.difference(line)
+            if len(others) > _FEW or any(cls in self.ancestry(each) for each in others):
+                yield from (each for each in self.descendants(cls) if each.dotted in others)
+
+    def _storing(self, name: str) -> frozenset[str]:
+        """The classes that assign to an attribute of theirs."""
+        if self._stored is None:
+            stored: dict[str, set[str]] = {}
+            for cls in self.classes.values():
+                for attribute in cls.stores:
+                    stored.setdefault(attribute, set()).add(cls.dotted)
+            self._stored = {attribute: frozenset(classes) for attribute, classes in stored.items()}
+        return self._stored.get(name, frozenset())
 
     def constructor(self, facts: FileFacts, func: ast.expr) -> str | None:
         """The class whose ``__init__`` a call runs, by qualified name; of anything else the qualified name of ``func``.
@@ -266,10 +391,11 @@ class Project:
         """Whether a class is an ``nn.Module``."""
         found = self._modules.get(cls)
         if found is None:
-            found = self._modules[cls] = any(is_external_module(base) for base in self.ancestry(cls))
+            found = self._modules[cls] = any(map(is_external_module, self.ancestry(cls)))
         return found
 
 
+@lru_cache(maxsize=4096)
 def is_external_module(name: str) -> bool:
     """Whether a class outside the project is known to be an ``nn.Module``."""
     if name.startswith(("torch.nn.modules.", "torch.nn.")):
@@ -304,7 +430,7 @@ def link(files: Iterable[FileFacts]) -> Project:
                 project.classes[scope.dotted] = scope
             elif scope.kind == "function":
                 project.functions[scope.dotted] = scope
-                if scope.method_of is not None:
+                if scope.method_of is not None and file.path not in project.names.hidden:
                     project.methods.setdefault(scope.name, []).append(scope)
     for cls in project.classes.values():
         for base in project.bases(cls):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import field
 from typing import TypeGuard
 
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
@@ -20,9 +22,16 @@ else:
     _TRY = (ast.Try,)
 
 
-@dataclass(frozen=True, slots=True)
+MOST_BINDINGS = 50
+"""Where more bindings of a name may reach a use, or are asked about in a loop, they are not told from each other."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Reaching:
-    """Bindings that may reach a use, and the scope they belong to (``None``: a builtin or unknown name)."""
+    """Bindings that may reach a use, and the scope they belong to (``None``: a builtin or unknown name).
+
+    Uses that all bindings of a name may reach share one object, so what is found out about it is found once for them.
+    """
 
     bindings: tuple[Binding, ...]
     scope: Scope | None
@@ -39,103 +48,155 @@ class Rounds:
 _NOWHERE = Reaching((), None)
 
 
-def reaching(facts: FileFacts, name: ast.Name) -> Reaching:
-    """The bindings that may give a name its value where it is read."""
-    scope: Scope | None = facts.scope_of(name)
-    inside = True  # still in the code of the scope where the name is read, comprehensions included
-    while scope is not None:
-        bound = scope.bindings.get(name.id)
-        if bound and (inside or scope.kind != "class"):
-            found = bound if scope.kind == "comprehension" else _seen(facts, name, scope, bound)
-            if found:
-                return Reaching(tuple(found) if len(found) == 1 else tuple(dict.fromkeys(found)), scope)
-        inside = inside and scope.kind == "comprehension"
-        scope = scope.parent
-    return _NOWHERE
+@dataclass(eq=False, slots=True)
+class Definitions:
+    """Answers which bindings reach a use, with a memory of uses and of what each name is bound by."""
 
+    _uses: dict[ast.Name, Reaching] = field(default_factory=dict)
+    _rounds: dict[tuple[ast.Name, Loop], Rounds] = field(default_factory=dict)
+    _finders: dict[tuple[Scope, str], _Finder] = field(default_factory=dict)
+    _whole: dict[tuple[Scope, str], Reaching] = field(default_factory=dict)
 
-def _seen(facts: FileFacts, name: ast.Name, scope: Scope, bound: list[Binding]) -> list[Binding]:
-    """Those of a scope's bindings that a use may see: all of them where the order of events is not known."""
-    if facts.scope_of(name).function is not scope.function or name.id in scope.shared:
-        return bound
-    if len(bound) == 1 and bound[0].how in (Bind.IMPORT, Bind.FUNCTION, Bind.CLASS, Bind.PARAM):
-        return bound
-    found, _ = _backwards(facts, name, name.id, scope)
-    # A class body reads the names outside as long as it has none of its own; a local name is never another one.
-    return found if found or scope.kind == "class" else bound
+    def reaching(self, facts: FileFacts, name: ast.Name) -> Reaching:
+        """The bindings that may give a name its value where it is read."""
+        found = self._uses.get(name)
+        if found is None:
+            found = self._uses[name] = self._reaching(facts, name)
+        return found
 
+    def rounds(self, facts: FileFacts, name: ast.Name, loop: Loop) -> Rounds:
+        """The bindings in a loop that may give a name its value where the loop reads it."""
+        found = self._rounds.get((name, loop))
+        if found is None:
+            found = self._rounds[name, loop] = self._in_rounds(facts, name, loop)
+        return found
 
-def rounds(facts: FileFacts, name: ast.Name, loop: Loop) -> Rounds:
-    """The bindings in a loop that may give a name its value where the loop reads it."""
-    scope = facts.scope_of(name).function
-    bound = scope.bindings.get(name.id, [])
-    if not bound:
-        return Rounds((), ())
-    finder = _Finder(facts, name.id, bound)
-    every: list[Binding] = []
-    finder.anywhere(loop.body, every)
-    if name.id in scope.shared:
-        return Rounds(tuple(every), tuple(every))
-    if facts.statement(name) is loop:  # the test of a while loop
-        return Rounds((), tuple(every))
-    same, definite = _backwards(facts, name, name.id, scope, loop)
-    return Rounds(tuple(dict.fromkeys(same)), () if definite else tuple(every))
+    def _reaching(self, facts: FileFacts, name: ast.Name) -> Reaching:
+        scope: Scope | None = facts.scope_of(name)
+        inside = True  # still in the code of the scope where the name is read, comprehensions included
+        while scope is not None:
+            bound = scope.bindings.get(name.id)
+            if bound and (inside or scope.kind != "class"):
+                found = bound if scope.kind == "comprehension" else self._seen(facts, name, scope, bound)
+                if found is bound:
+                    return self._all(name.id, scope)
+                if found:
+                    return Reaching(tuple(found) if len(found) == 1 else tuple(dict.fromkeys(found)), scope)
+            inside = inside and scope.kind == "comprehension"
+            scope = scope.parent
+        return _NOWHERE
 
+    def _seen(self, facts: FileFacts, name: ast.Name, scope: Scope, bound: list[Binding]) -> list[Binding]:
+        """Those of a scope's bindings that a use may see: all of them where the order of events is not known."""
+        if facts.scope_of(name).function is not scope.function or name.id in scope.shared:
+            return bound
+        if len(bound) == 1 and bound[0].how in (Bind.IMPORT, Bind.FUNCTION, Bind.CLASS, Bind.PARAM):
+            return bound
+        found, _ = self._finder(facts, name.id, scope).backwards(name)
+        if _too_many(found):
+            return bound
+        # A class body reads the names outside as long as it has none of its own; a local name is never another one.
+        return found if found or scope.kind == "class" else bound
 
-def _backwards(
-    facts: FileFacts, use: ast.AST, name: str, scope: Scope, loop: Loop | None = None
-) -> tuple[list[Binding], bool]:
-    """Collect the bindings of a name that reach a use, walking back through the blocks that enclose it.
+    def _in_rounds(self, facts: FileFacts, name: ast.Name, loop: Loop) -> Rounds:
+        scope = facts.scope_of(name).function
+        if not scope.bindings.get(name.id):
+            return Rounds((), ())
+        finder = self._finder(facts, name.id, scope)
+        every = finder.anywhere(loop.body)
+        if name.id in scope.shared:
+            return Rounds(every, every)
+        if facts.statement(name) is loop:  # the test of a while loop
+            return Rounds((), every)
+        same, definite = finder.backwards(name, loop)
+        if _too_many(same):
+            return Rounds(every, every)
+        return Rounds(tuple(dict.fromkeys(same)), () if definite else every)
 
-    It ends at the head of ``loop`` where one is given. The second value tells whether one of them always came before.
-    """
-    finder = _Finder(facts, name, scope.bindings[name])
-    found: list[Binding] = []
-    stmt = facts.statement(use)
-    if stmt is not None and use is not stmt:
-        finder.header(stmt, found)  # an earlier part of the same expression may bind the name
-        if isinstance(stmt, ast.While):  # its test also sees what the body bound
-            finder.anywhere(stmt.body, found)
-    while stmt is not None and stmt is not scope.node:
-        block, index = facts.places.get(stmt, ([], 0))
-        if finder.block(block[:index], found):
-            return found, True
-        parent = facts.parent.get(stmt)
-        if parent is loop and loop is not None:
-            bound = finder.header(loop, found) if isinstance(loop, ast.While) else finder.own(loop, found)
-            return found, bound
-        if parent is scope.node:
-            break
-        if isinstance(parent, (ast.ExceptHandler, ast.match_case)):
-            holder = facts.parent.get(parent)
-            if _is_try(holder):
-                finder.anywhere(holder.body, found)
-            if finder.own(parent, found):
-                return found, True
-            parent = holder
-        elif parent is not None and finder.entered(parent, block, found):
-            return found, True
-        if isinstance(parent, (ast.If, ast.While, ast.Match)) and finder.header(parent, found):
-            return found, True
-        stmt = parent if isinstance(parent, ast.stmt) else None
-    return found, finder.own(scope.node, found)
+    def _all(self, name: str, scope: Scope) -> Reaching:
+        """All bindings of a name of a scope."""
+        found = self._whole.get((scope, name))
+        if found is None:
+            found = self._whole[scope, name] = Reaching(tuple(dict.fromkeys(scope.bindings[name])), scope)
+        return found
+
+    def _finder(self, facts: FileFacts, name: str, scope: Scope) -> _Finder:
+        finder = self._finders.get((scope, name))
+        if finder is None:
+            finder = self._finders[scope, name] = _Finder(facts, name, scope)
+        return finder
 
 
 class _Finder:
-    """Finds the bindings of one name that leave a block."""
+    """Finds the bindings of one name of a scope that leave a block; where they stand is found once for all uses."""
 
-    def __init__(self, facts: FileFacts, name: str, bindings: Iterable[Binding]) -> None:
+    def __init__(self, facts: FileFacts, name: str, scope: Scope) -> None:
         self.facts = facts
         self.name = name
+        self.scope = scope
         self.by_node: dict[ast.AST, list[Binding]] = {}
         self.by_header: dict[ast.AST, list[Binding]] = {}
-        for binding in bindings:
+        # By the first statement of a block: the places of its statements that bind the name, and all their bindings.
+        self.steps: dict[ast.stmt, list[int]] = {}
+        self.inside: dict[ast.stmt, tuple[Binding, ...]] = {}
+        self.endless: dict[ast.While, bool] = {}
+        seen: set[ast.AST] = set()
+        for binding in scope.bindings[name]:
             self.by_node.setdefault(binding.stmt, []).append(binding)
             if isinstance(binding.stmt, ast.NamedExpr) and (stmt := facts.statement(binding.stmt)) is not None:
                 self.by_header.setdefault(stmt, []).append(binding)
+            self._note(binding.stmt, seen)
+        for places in self.steps.values():
+            places.sort()
+
+    def _note(self, node: ast.AST | None, seen: set[ast.AST]) -> None:
+        """Note in all blocks around a binding which statement holds it."""
+        while node is not None and node is not self.scope.node and node not in seen and self._binds(node):
+            seen.add(node)
+            if isinstance(node, ast.stmt) and node in self.facts.places:
+                block, index = self.facts.places[node]
+                self.steps.setdefault(block[0], []).append(index)
+            node = self.facts.parent.get(node)
 
     def _binds(self, node: ast.AST) -> bool:
         return self.name in self.facts.binders.get(node, ())
+
+    def backwards(self, use: ast.AST, loop: Loop | None = None) -> tuple[list[Binding], bool]:
+        """Collect the bindings that reach a use, walking back through the blocks that enclose it.
+
+        It ends at the head of ``loop`` where one is given. The second value tells whether one of them always came
+        before.
+        """
+        facts, scope = self.facts, self.scope
+        found: list[Binding] = []
+        stmt = facts.statement(use)
+        if stmt is not None and use is not stmt:
+            self.header(stmt, found)  # an earlier part of the same expression may bind the name
+            if isinstance(stmt, ast.While):  # its test also sees what the body bound
+                found.extend(self.anywhere(stmt.body))
+        while stmt is not None and stmt is not scope.node:
+            block, index = facts.places.get(stmt, ([], 0))
+            if self.block(block, found, index):
+                return found, True
+            parent = facts.parent.get(stmt)
+            if parent is loop and loop is not None:
+                bound = self.header(loop, found) if isinstance(loop, ast.While) else self.own(loop, found)
+                return found, bound
+            if parent is scope.node:
+                break
+            if isinstance(parent, (ast.ExceptHandler, ast.match_case)):
+                holder = facts.parent.get(parent)
+                if _is_try(holder):
+                    found.extend(self.anywhere(holder.body))
+                if self.own(parent, found):
+                    return found, True
+                parent = holder
+            elif parent is not None and self.entered(parent, block, found):
+                return found, True
+            if isinstance(parent, (ast.If, ast.While, ast.Match)) and self.header(parent, found):
+                return found, True
+            stmt = parent if isinstance(parent, ast.stmt) else None
+        return found, self.own(scope.node, found)
 
     def own(self, node: ast.AST, found: list[Binding]) -> bool:
         """Collect what a node itself binds: a target, a parameter, a handler's name."""
@@ -168,20 +229,25 @@ class _Finder:
             inside = block is parent.body
             if not isinstance(parent, ast.While) and self.own(parent, found) and inside:
                 return True
-            self.anywhere(parent.body, found)
+            found.extend(self.anywhere(parent.body))
         elif isinstance(parent, _WITH):
             return self.own(parent, found)
         elif _is_try(parent) and block is parent.orelse:
             return self.block(parent.body, found)
         elif _is_try(parent) and block is parent.finalbody:
-            self.anywhere([*parent.body, *parent.orelse], found)
-            for handler in parent.handlers:
-                self.anywhere(handler.body, found)
+            for part in (parent.orelse, parent.body, *(handler.body for handler in parent.handlers)):
+                found.extend(self.anywhere(part))
         return False
 
-    def block(self, stmts: Sequence[ast.stmt], found: list[Binding]) -> bool:
-        """Collect what leaves a block; true when the name is bound on every way through it."""
-        return any(self._binds(stmt) and self.statement(stmt, found) for stmt in reversed(stmts))
+    def block(self, stmts: Sequence[ast.stmt], found: list[Binding], end: int = sys.maxsize) -> bool:
+        """Collect what leaves a block, or its first statements; true when nothing before them needs to be looked at.
+
+        That is so when every way through them binds the name, or when too many bindings are found already.
+        """
+        places = self.steps.get(stmts[0], ()) if stmts else ()
+        last = bisect_left(places, end)
+        steps = range(last - 1, -1, -1)
+        return any(self.statement(stmts[places[step]], found) or _too_many(found) for step in steps)
 
     def statement(self, stmt: ast.stmt, found: list[Binding]) -> bool:
         """The same for one statement that binds the name somewhere."""
@@ -192,9 +258,9 @@ class _Finder:
             return self._branches([stmt.body, stmt.orelse], found)
         if isinstance(stmt, _LOOPS):
             self.own(stmt, found)
-            self.anywhere(stmt.body, found)
+            found.extend(self.anywhere(stmt.body))
             self.block(stmt.orelse, found)
-            return isinstance(stmt, ast.While) and _forever(stmt) and self._before_break(stmt.body)
+            return isinstance(stmt, ast.While) and _forever(stmt) and self._before_break(stmt)
         if isinstance(stmt, _WITH) and self.block(stmt.body, found):
             return True
         if _is_try(stmt):
@@ -209,10 +275,11 @@ class _Finder:
     def _try(self, stmt: ast.Try, found: list[Binding]) -> bool:
         if self.block(stmt.finalbody, found):
             return True
-        definite = self._branches([[*stmt.body, *stmt.orelse]], found)
+        ends = leaves(stmt.orelse or stmt.body)
+        definite = ends or self.block(stmt.orelse, found) or self.block(stmt.body, found)
         for handler in stmt.handlers:
             if not leaves(handler.body) and not self.block(handler.body, found):
-                self.anywhere(stmt.body, found)
+                found.extend(self.anywhere(stmt.body))
                 definite = False
         return definite
 
@@ -223,8 +290,14 @@ class _Finder:
                 definite = self.block(block, found) and definite
         return definite
 
-    def _before_break(self, body: Sequence[ast.stmt]) -> bool:
+    def _before_break(self, loop: ast.While) -> bool:
         """Whether an endless loop binds the name before anything can leave it."""
+        found = self.endless.get(loop)
+        if found is None:
+            found = self.endless[loop] = self._binds_first(loop.body)
+        return found
+
+    def _binds_first(self, body: Sequence[ast.stmt]) -> bool:
         for stmt in body:
             if _breaks(stmt):
                 return False
@@ -232,13 +305,25 @@ class _Finder:
                 return True
         return False
 
-    def anywhere(self, stmts: Sequence[ast.stmt], found: list[Binding]) -> None:
-        """Collect every binding inside these statements."""
-        todo: list[ast.AST] = [stmt for stmt in stmts if self._binds(stmt)]
-        while todo:
-            node = todo.pop()
-            self.own(node, found)
-            todo.extend(child for child in children(node) if self._binds(child))
+    def anywhere(self, stmts: Sequence[ast.stmt]) -> tuple[Binding, ...]:
+        """Every binding inside the statements of a block."""
+        if not stmts:
+            return ()
+        known = self.inside.get(stmts[0])
+        if known is None:
+            found: list[Binding] = []
+            todo: list[ast.AST] = [stmts[place] for place in self.steps.get(stmts[0], ())]
+            while todo:
+                node = todo.pop()
+                self.own(node, found)
+                todo.extend(child for child in children(node) if self._binds(child))
+            known = self.inside[stmts[0]] = tuple(found)
+        return known
+
+
+def _too_many(found: list[Binding]) -> bool:
+    """Whether so many different bindings are found that they are not told from each other."""
+    return len(found) > MOST_BINDINGS and len(set(found)) > MOST_BINDINGS
 
 
 def leaves(block: Sequence[ast.stmt]) -> bool:

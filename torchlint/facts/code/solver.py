@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import Generic, TypeVar
 
+from torchlint.facts.code.room import roomy
 from torchlint.late import dataclass
 
 Key = TypeVar("Key")
@@ -16,10 +17,16 @@ _PASSES = 8
 # attempt: where half of a large project forms one circle, both begin anew again and again.
 _MOST = 5000
 _NEVER = 1 << 60
+# Every so many open questions it is looked whether the stack has room for more.
+_LOOKS = 6
 
 
 class _TooDeepError(Exception):
-    """A question was met at the end of too long a chain of others."""
+    """A question was met at the end of too long a chain of others that its solver, and no other, is to answer first."""
+
+    def __init__(self, solver: object) -> None:
+        super().__init__()
+        self.solver = solver
 
 
 class NotYetError(Exception):
@@ -88,7 +95,9 @@ class Solver(Generic[Key, Answer]):
             if key not in self._memory:
                 self._inner(key)
             return []
-        except _TooDeepError:
+        except _TooDeepError as error:
+            if error.solver is not self:
+                raise
             return [self._deepest]
         finally:
             self._forget()
@@ -109,11 +118,12 @@ class Solver(Generic[Key, Answer]):
                 self._memory[key] = self.unknown
                 return self.unknown
             self._deepest = key
-            raise _TooDeepError
+            raise _TooDeepError(self)
         outer = self._lowest
         self._count += 1
         number = self._open[key] = self._count
-        lowest = self._settle(key, number)
+        # Solvers that ask each other go deeper than any of them alone.
+        lowest = self._settle(key, number) if len(self._open) % _LOOKS else self._settle_with_room(key, number)
         del self._open[key]
         if lowest >= number:
             self._lowest = outer
@@ -156,6 +166,10 @@ class Solver(Generic[Key, Answer]):
             self._memory[part] = self.unknown if found is None or part in changed else found
         self._settled_together(circle)
         return number
+
+    @roomy
+    def _settle_with_room(self, key: Key, number: int) -> int:
+        return self._settle(key, number)
 
     def _compute(self, key: Key) -> Answer | None:
         try:

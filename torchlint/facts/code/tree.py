@@ -52,3 +52,14 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
     while level:
         yield from level
         level = [child for part in level if _FIELDS[part.__class__] for child in children(part)]
+
+
+def names_in(node: ast.AST) -> Iterator[str]:
+    """Identifiers in an expression: names and attributes."""
+    for part in walk(node):
+        if isinstance(part, ast.Name):
+            yield part.id
+        elif isinstance(part, ast.Attribute):
+            yield part.attr
+        elif isinstance(part, ast.Constant) and isinstance(part.value, str):
+            yield part.value

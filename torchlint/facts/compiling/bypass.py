@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import field
 
+from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
@@ -180,7 +181,7 @@ class Bypasses:
     def _run_later(self, facts: FileFacts, node: ast.expr) -> tuple[FileFacts, ast.Call] | None:
         """A hot call of what an attribute keeps of an argument."""
         held = [(where, part) for where, part in self.holders.of(facts, node) if isinstance(part, ast.Attribute)]
-        kept = [(where, part) for where, part in held if part is not node and not self._stored_again(part.attr)]
+        kept = [(where, part) for where, part in held if part is not node and not self._stored_again(where, part)]
         for where, part in (further for each in kept for further in self.holders.of(*each)):
             above = where.parent.get(part)
             if isinstance(above, ast.Call) and above.func is part:
@@ -188,9 +189,11 @@ class Bypasses:
                     return where, above
         return None
 
-    def _stored_again(self, attr: str) -> bool:
-        """Whether an attribute is also set from outside its class: ``planner.model = self.model``."""
-        return bool(self.project.outside.get(attr))
+    def _stored_again(self, facts: FileFacts, node: ast.Attribute) -> bool:
+        """Whether an attribute is also set after its object is made, by a method or from outside of the class."""
+        classes = self.values.of(facts, node.value).name.split("|")
+        stores = (store for cls in classes for store in stores_of(self.project, cls, node.attr))
+        return bool(self.project.outside.get(node.attr)) or any(store.scope.name != "__init__" for store in stores)
 
     def _hop(self, place: tuple[FileFacts, ast.Call]) -> Hop:
         facts, call = place

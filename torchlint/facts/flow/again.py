@@ -10,8 +10,7 @@ from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import COMPREHENSIONS, NESTED, Bind, FileFacts
 from torchlint.facts.code.reach import leaves
-from torchlint.facts.code.tree import children, walk
-from torchlint.facts.hotness.guards import names_in
+from torchlint.facts.code.tree import children, names_in, walk
 from torchlint.facts.state.effects import Sides, nodes_of
 from torchlint.late import dataclass
 
@@ -40,12 +39,15 @@ class Again:
         own = self.sides.call(facts, call)
         if not own.known or own.draws or own.writes:
             return 0
-        text = ast.dump(call)
-        for other in facts.scope_of(call).function.calls:
-            before = (other.lineno, other.col_offset) < (call.lineno, call.col_offset)
-            if before and ast.dump(other) == text and self._same(facts, other, call, own.reads):
+        for other in _equals(facts, call):
+            if _place(other) < _place(call) and self._same(facts, other, call, own.reads):
                 return other.lineno
         return 0
+
+    def later(self, facts: FileFacts, call: ast.Call) -> int:
+        """The row of an equal call that comes after in the same round and gives the same; 0: none."""
+        after = (other for other in _equals(facts, call) if _place(other) > _place(call))
+        return next((other.lineno for other in after if self.earlier(facts, other)), 0)
 
     def _text(self, path: str) -> bytes:
         return self.autograd.project.files[path].source.utf8
@@ -138,6 +140,16 @@ class Again:
             return False
         name = self.autograd.project.qualified(facts, node.func) or ""
         return name.startswith(("random.", "numpy.random.", "torch.rand")) and name.rpartition(".")[2] in _TOSSES
+
+
+def _equals(facts: FileFacts, call: ast.Call) -> Iterator[ast.Call]:
+    """The calls of the same function that read as one does."""
+    text = ast.dump(call)
+    return (other for other in facts.scope_of(call).function.calls if other is not call and ast.dump(other) == text)
+
+
+def _place(call: ast.Call) -> tuple[int, int]:
+    return call.lineno, call.col_offset
 
 
 def _learns(node: ast.AST) -> bool:

@@ -99,6 +99,8 @@ class Data:
             yield self.text
         elif kind is Kind.NDARRAY:
             yield Use.HOST
+        elif isinstance(node, ast.Compare) and self._kind(spot, spot.node) is not Kind.TENSOR:
+            yield self.branch(spot)  # Python compares it there and then
         else:
             yield spot.at(node)
 
@@ -194,8 +196,16 @@ class Data:
         if last in _FOLDED:
             if self._kind(spot, spot.node) is Kind.TENSOR and last in ("float", "int", "bool", "complex"):
                 return iter((Use.READ,))
+            if last in ("max", "min") and len(call.args) > 1 and not spot.path:
+                return self._chosen(spot, call)
             return self._reduced(spot, call)
         return folded(spot, call, last)
+
+    def _chosen(self, spot: Spot, call: ast.Call) -> Next:
+        """Python takes the greater of two numbers, and has to know both."""
+        if self._kind(spot, spot.node) is Kind.TENSOR:
+            return self.operation(spot, call)
+        return iter((self.text if self.seldom(spot.facts, call) else Use.HOST,))
 
     def _reduced(self, spot: Spot, call: ast.Call) -> Next:
         """One number of many, or of one."""

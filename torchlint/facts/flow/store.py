@@ -10,7 +10,7 @@ from torchlint.facts.code.callers import passed, stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
-from torchlint.facts.code.project import Project
+from torchlint.facts.code.project import Project, exported
 from torchlint.facts.flow.spots import Carrier, Key, Next, Spot, key_of, picked
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -222,7 +222,8 @@ class Ground:
                 call = facts.parent.get(read)
                 if isinstance(call, ast.Call) and call.func is read and call not in self.graph.callees:
                     yield spot.elsewhere(facts, call)
-        if not callers or any(caller.call in self.graph.weak for caller in callers):
+        outside = not function.name.startswith("_") and exported(self.project, function)  # whoever imports the library
+        if not callers or outside or any(caller.call in self.graph.weak for caller in callers):
             named = bool(spot.path) and isinstance(spot.path[0], str)
             yield Use.REPORTED if named and self.updates(function) else Use.RETURNED
 

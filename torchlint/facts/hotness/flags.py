@@ -10,6 +10,7 @@ from torchlint.facts.code.callers import passed
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.guards import limit, negated_limit
 from torchlint.facts.values.signatures import starred
@@ -45,6 +46,7 @@ class Flags:
                 return found
         return None
 
+    @roomy
     def _of_name(self, facts: FileFacts, name: ast.Name, truth: bool) -> Frequency | None:
         """The most often that any binding of a name gives it the truth value; at least one has to be seen to."""
         most: Frequency | None = None

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.reach import leaves
-from torchlint.facts.code.tree import walk
+from torchlint.facts.code.tree import names_in, walk
+from torchlint.facts.hotness.intervals import has_modulo, is_interval, is_last, is_modulo
 from torchlint.late import regex
 from torchlint.rule import Frequency
 
@@ -24,6 +25,7 @@ _DONE = regex(
     r"(^|_)(dones?|finished|terminated|truncated|terminations?|truncations?|episode_over|episode_done|episode_ends?|episode_ended|game_over|reset)"
     r"($|_|\d)"
 )
+_RUNNING = regex(r"(^|_)(not|non)_?(dones?|finished|terminated|truncated|ended|over)($|_|\d)")
 
 # Keys that the info of an environment holds in the step that ends an episode.
 _EPISODE_KEYS = frozenset(
@@ -31,11 +33,6 @@ _EPISODE_KEYS = frozenset(
 )
 _ALARM = regex(r"\W*(warning|warn|error|alert)\b", re.IGNORECASE)
 _SWITCH = regex(r"debug|verbos|dev_mode|render|plot|visuali|profil|sanity|video", re.IGNORECASE)
-_SINCE = regex(r"(^|_)(last|prev|previous)_\w*(log|save|eval|print|test|video|histogram|record|checkpoint|dump|report)")
-_START = regex(r"(^|_)start($|_)")
-_EVERY = regex(
-    r"(^|_)(interval|freq|frequency|every|period)($|_)|(log|eval|save|print|render|test)\w*(interval|freq|every|period)"
-)
 _DUE = regex(r"(^|_)(maybe|try)_|_(if|when)_(necessary|needed|due|required|ready)$")
 _DEBUG_MODES = frozenset({"debug", "dev", "test", "verbose"})
 _NONFINITE = frozenset({"isnan", "isinf", "isneginf", "isposinf"})
@@ -45,17 +42,6 @@ _FINDING = frozenset({"where", "nonzero", "argwhere", "flatnonzero"})
 _SETS_UP = regex(r"_*(setup|set_up|init|initialize|initialise|build|allocate)(_\w+)?$")
 _MANY = 10  # what happens every so many times is seldom
 _WARNINGS = frozenset({"warn", "warning", "error", "exception", "critical"})
-
-
-def names_in(node: ast.AST) -> Iterator[str]:
-    """Identifiers in an expression: names and attributes."""
-    for part in walk(node):
-        if isinstance(part, ast.Name):
-            yield part.id
-        elif isinstance(part, ast.Attribute):
-            yield part.attr
-        elif isinstance(part, ast.Constant) and isinstance(part.value, str):
-            yield part.value
 
 
 def is_debug_flag(node: ast.expr) -> bool:
@@ -99,17 +85,20 @@ def limit(test: ast.expr, facts: FileFacts, stmt: ast.stmt | None = None) -> Fre
             return min(known, default=None)
         if _is_out_of_range(test.values):
             return Frequency.ONCE
-        limits = [Frequency.ONCE if _is_last(part) else found for part, found in zip(test.values, limits, strict=True)]
+        pairs = zip(test.values, limits, strict=True)
+        limits = [Frequency.ONCE if is_last(part, facts) else found for part, found in pairs]
         unlimited = [part for part, found in zip(test.values, limits, strict=True) if found is None]
-        if any(_is_reset(part) for part in test.values) and all(_is_over(part) for part in unlimited):
+        if any(is_reset(part) for part in test.values) and all(_is_over(part) for part in unlimited):
             return max(*known, Frequency.EPISODE)
         return max(known) if known and not unlimited else None
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        seldom = _is_missing(test.operand) or _is_modulo(test.operand)
+        if is_reset(test.operand, running=True):
+            return Frequency.EPISODE
+        seldom = _is_missing(test.operand) or is_modulo(test.operand)
         return Frequency.ONCE if seldom or _tests_for(test.operand, _FINITE) else None
-    if is_debug_flag(test) or _is_interval(test) or _is_first_call(test, facts) or _tests_for(test, _NONFINITE):
+    if is_debug_flag(test) or is_interval(test) or _is_first_call(test, facts) or _tests_for(test, _NONFINITE):
         return Frequency.ONCE
-    if _is_reset(test) or _is_ended(test, facts) or _is_full(test, facts) or _is_uniform(test):
+    if is_reset(test) or _is_ended(test, facts) or _is_full(test, facts) or _is_uniform(test):
         return Frequency.EPISODE
     if _was_due(test, facts):
         return Frequency.ONCE
@@ -140,27 +129,29 @@ def _is_full(test: ast.expr, facts: FileFacts) -> bool:
     if len(found) != 1 or len(found[0].returns) != 1:
         return False
     given = found[0].returns[0].value
-    return given is not None and _is_interval(given)
+    return given is not None and is_interval(given)
 
 
 def negated_limit(test: ast.expr, facts: FileFacts) -> Frequency | None:
     """The most often that code runs where a condition is false (``else``, or after ``if not debug: return``)."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        if is_debug_flag(test.operand) or _is_interval(test.operand):
+        if is_debug_flag(test.operand) or is_interval(test.operand):
             return Frequency.ONCE
-        if _is_reset(test.operand):
+        if is_reset(test.operand):
             return Frequency.EPISODE
         asked = _predicate(test.operand, facts)
         return limit(asked, facts) if asked is not None else None
-    if _is_modulo(test):
+    if is_modulo(test):
         return Frequency.ONCE
+    if is_reset(test, running=True):
+        return Frequency.EPISODE
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
         known = [found for part in test.values if (found := negated_limit(part, facts)) is not None]
         return min(known, default=None)
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.NotEq, ast.Gt, ast.IsNot)):
         if isinstance(test.ops[0], ast.IsNot) and is_none(test.comparators[0]) and isinstance(test.left, ast.Attribute):
             return Frequency.ONCE  # the branch that fills a lazily built attribute
-        return Frequency.ONCE if _has_modulo(test.left) else None
+        return Frequency.ONCE if has_modulo(test.left) else None
     return None
 
 
@@ -169,58 +160,18 @@ def is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
-def _has_modulo(node: ast.AST) -> bool:
-    return any(isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod) for part in walk(node))
-
-
-def _is_interval(test: ast.expr) -> bool:
-    """``step % n == 0``, ``step - last > interval``."""
-    if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        op = test.ops[0]
-        if isinstance(op, (ast.Eq, ast.Lt, ast.LtE)) and _has_modulo(test.left):
-            return True
-        if isinstance(op, (ast.Gt, ast.GtE)) and _is_elapsed(test.left, _SINCE):
-            return True
-        if isinstance(op, ast.Eq) and _is_elapsed(test.left, _START):
-            return True
-        words = [word for word in names_in(test) if _EVERY.search(word) and "warm" not in word]
-        return bool(words) and isinstance(op, (ast.Gt, ast.GtE, ast.Eq, ast.Lt, ast.LtE))
-    return False
-
-
-def _is_last(test: ast.expr) -> bool:
-    """``i == n - 1``, which stands next to an interval for the last round."""
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq):
-        return False
-    match test.comparators[0]:
-        case ast.BinOp(op=ast.Sub(), right=ast.Constant(value=1)):
-            return isinstance(test.left, ast.Name)
-    return False
-
-
-def _is_elapsed(node: ast.expr, words: re.Pattern[str]) -> bool:
-    """``step - last_log``: what has passed since something was done."""
-    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
-        return False
-    return any(words.search(word) for word in names_in(node.right))
-
-
-def _is_modulo(test: ast.expr) -> bool:
-    """``step % n``, which is false at intervals and true between them."""
-    return isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod)
-
-
-def _is_reset(test: ast.expr) -> bool:
+def is_reset(test: ast.expr, *, running: bool = False) -> bool:
+    """Whether an expression is a flag for the end of an episode, or made of one; ``running``: one of its opposite."""
     if isinstance(test, ast.Call) and isinstance(test.func, (ast.Attribute, ast.Name)):
         inner = test.func.value if isinstance(test.func, ast.Attribute) else test.args[0] if test.args else test.func
-        return _is_reset(inner)
+        return is_reset(inner, running=running)
     if isinstance(test, ast.Subscript):
-        return _is_reset(test.value)
+        return is_reset(test.value, running=running)
     if isinstance(test, ast.Compare):
-        return isinstance(test.ops[0], ast.In) and getattr(test.left, "value", None) in _EPISODE_KEYS
-    if isinstance(test, ast.Name):
-        return bool(_DONE.search(test.id))
-    return isinstance(test, ast.Attribute) and bool(_DONE.search(test.attr))
+        known = isinstance(test.ops[0], ast.In) and getattr(test.left, "value", None) in _EPISODE_KEYS
+        return known and not running
+    name = test.id if isinstance(test, ast.Name) else test.attr if isinstance(test, ast.Attribute) else ""
+    return bool(_RUNNING.search(name)) if running else bool(_DONE.search(name)) and not _RUNNING.search(name)
 
 
 def _is_over(test: ast.expr) -> bool:
@@ -256,9 +207,9 @@ def _are_ends(flags: ast.expr | None, path: tuple[int, ...]) -> bool:
     """Whether the items of an iterable, or the second parts of its counted items, are the flags."""
     match flags:
         case ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
-            return path == (1,) and _is_reset(inner)
+            return path == (1,) and is_reset(inner)
         case ast.Name() | ast.Attribute():
-            return not path and _is_reset(flags)
+            return not path and is_reset(flags)
     return False
 
 
@@ -283,7 +234,7 @@ def _finds_ends(node: ast.expr) -> bool:
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             return False
         if node.func.attr in _FINDING:
-            return _is_reset(node.args[0] if node.args else node.func.value)
+            return is_reset(node.args[0] if node.args else node.func.value)
         node = node.func.value
 
 
@@ -462,14 +413,14 @@ def _empties(block: Sequence[ast.stmt], test: ast.expr) -> bool:
     )
 
 
-def early_exits(block: Sequence[ast.stmt], index: int, facts: FileFacts) -> Iterator[tuple[ast.stmt, Frequency]]:
-    """The limits that earlier ``if not debug: return`` statements of a block put on what follows them."""
-    for stmt in block[:index]:
+def early_exits(block: Sequence[ast.stmt], facts: FileFacts) -> Iterator[tuple[int, ast.stmt, Frequency]]:
+    """The limits that ``if not debug: return`` statements of a block put on what follows them, with their places."""
+    for place, stmt in enumerate(block):
         if isinstance(stmt, ast.If) and leaves(stmt.body) and not raises(stmt.body):
             bound = negated_limit(stmt.test, facts)
             if isinstance(stmt.test, ast.UnaryOp) and _tests_for(stmt.test.operand, _ANY) and _prints(block):
                 bound = Frequency.ONCE
             if bound is not None:
-                yield stmt, bound
+                yield place, stmt, bound
         elif isinstance(stmt, ast.For) and isinstance(stmt.body[0], ast.Return):
-            yield stmt, Frequency.ONCE  # the first item ends it: ``for p in self.parameters(): return p.device``
+            yield place, stmt, Frequency.ONCE  # the first item ends it: ``for p in self.parameters(): return p.device``

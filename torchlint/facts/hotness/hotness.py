@@ -10,6 +10,7 @@ from dataclasses import field, replace
 from torchlint.facts.code.graph import CallGraph, How
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project, exported
+from torchlint.facts.hotness.evaluation import evaluates
 from torchlint.facts.hotness.observed import LABEL, Observations
 from torchlint.facts.hotness.paths import Paths
 from torchlint.facts.hotness.places import Local, Places
@@ -36,12 +37,18 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """How often a function is entered, and the edge (or the root) that makes it so."""
+    """How often a function is entered, and the edge (or the root) that makes it so.
+
+    ``weak`` when the path to it has an edge that only the name of a method gives; ``when`` are words of the framework
+    that enters it.
+    """
 
     frequency: Frequency
     edge: Edge | None = None
     label: str = ""
     kinds: frozenset[str] = frozenset()
+    weak: bool = False
+    when: str = ""
 
 
 @dataclass(eq=False, slots=True)
@@ -60,7 +67,9 @@ class Heat:
     places: Places = field(init=False)
     paths: Paths = field(init=False)
     _settled: dict[ast.AST, Frequency] | None = None
+    _proven: bool = True
     _cold: dict[Scope, bool] = field(default_factory=dict)
+    _evaluating: dict[Scope, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.places = Places(self.project, self.graph, self.roots)
@@ -72,7 +81,9 @@ class Heat:
         frequency = self._frequency(facts, node, scope)
         if frequency is Frequency.ONCE:
             return Hotness()
-        return Hotness(frequency, self.paths.of(facts, node, scope))
+        path, first = self.paths.of(facts, node, scope)
+        when = first.when if first is not None and first.frequency is frequency else ""
+        return Hotness(frequency, path, when)
 
     def frequency(self, facts: FileFacts, node: ast.AST) -> Frequency:
         """How often a node runs."""
@@ -158,6 +169,14 @@ class Heat:
         """Spread hotness from the roots down the call graph to a fixed point."""
         self._start()
         self._link()
+        self._pass_everywhere()
+        self._proven = False  # what certain edges say is known; of the rest, those that a name alone gives may tell
+        self._pass_everywhere()
+        self._modules()
+        self._raise()
+        self._settled = {}
+
+    def _pass_everywhere(self) -> None:
         work = deque(scope for facts in self.project.files.values() for scope in facts.scopes if scope in self.edges)
         waiting = set(work)
         while work:
@@ -167,9 +186,6 @@ class Heat:
                 if target not in waiting and target in self.edges:
                     waiting.add(target)
                     work.append(target)
-        self._modules()
-        self._raise()
-        self._settled = {}
 
     def _link(self) -> None:
         """Sort the edges of the graph by the function that they leave."""
@@ -190,7 +206,8 @@ class Heat:
     def _start(self) -> None:
         for scope, entry in self.roots.protocols.items():
             frequency = self.observed.held(scope, entry.frequency)
-            given = Entry(frequency, label=f"called by {entry.framework}", kinds=entry.kinds)
+            label = ", ".join(filter(None, (f"called by {entry.framework}", entry.when)))
+            given = Entry(frequency, label=label, kinds=entry.kinds, when=entry.when)
             if scope.yields:  # the framework draws the items, of which a call gives many
                 self.items[scope] = given
                 given = replace(given, frequency=min(given.frequency, Frequency.EPISODE))
@@ -212,7 +229,13 @@ class Heat:
             found = self.items[scope].frequency
         if edge.how is How.EACH and found >= Frequency.UPDATE:
             found = Frequency.INNER
-        return min(found, Frequency.EPISODE) if edge.target.name == "reset" else found
+        seldom = edge.target.name == "reset" or self._evaluates(edge.target)
+        return min(found, Frequency.EPISODE) if seldom else found
+
+    def _evaluates(self, scope: Scope) -> bool:
+        if scope not in self._evaluating:
+            self._evaluating[scope] = evaluates(scope)
+        return self._evaluating[scope]
 
     def _pass_all(self, scope: Scope) -> Iterator[Scope]:
         """Pass on how often a function runs; gives the functions that run more often than was known."""
@@ -223,16 +246,30 @@ class Heat:
                 continue
             if edge.weak and SETS_UP.match(target.name):
                 continue
+            weak = self._is_weak(edge, scope)
+            if weak and self._proven:
+                continue
             kinds = self.kinds(edge.facts, edge.node)
             entries = self.items if edge.how is How.ITEMS else self.entries
             old = entries.get(target)
+            if weak and (target in self.roots.programs or (old is not None and not old.weak)):
+                continue  # a proven loop of its own, or around it, is nearer
             if old is not None and old.frequency >= frequency:
                 if kinds <= old.kinds:
                     continue
                 entries[target] = replace(old, kinds=kinds | old.kinds)
             else:
-                entries[target] = Entry(frequency, edge, kinds=kinds | (old.kinds if old is not None else frozenset()))
+                known = old.kinds if old is not None else frozenset()
+                entries[target] = Entry(frequency, edge, kinds=kinds | known, weak=weak)
             yield target
+
+    def _is_weak(self, edge: Edge, scope: Scope) -> bool:
+        """Whether nothing but the name of a method, here or on the way here, says that an edge is hot."""
+        if edge.weak:
+            return True
+        local = self.local(edge.facts, edge.node, scope)
+        entry = self.entry(scope, local)
+        return local.root is None and entry is not None and entry.weak
 
     def _modules(self) -> None:
         """``forward`` of a module that is built but that no known call reaches: somebody calls it all the same."""

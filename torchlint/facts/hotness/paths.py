@@ -15,7 +15,7 @@ from torchlint.late import dataclass, regex
 from torchlint.rule import Frequency, Hop
 
 if TYPE_CHECKING:
-    from torchlint.facts.hotness.hotness import Edge, Heat
+    from torchlint.facts.hotness.hotness import Edge, Entry, Heat
 
 Key = tuple[Scope, bool]
 """A function, and whether this speaks of what it runs for each item that it yields."""
@@ -35,13 +35,14 @@ class Paths:
     _into: dict[Key, Edge | None] = field(default_factory=dict)
     _ranked: bool = False
 
-    def of(self, facts: FileFacts, node: ast.AST, scope: Scope) -> tuple[Hop, ...]:
-        """The hops that lead to a node of a function, outermost first."""
+    def of(self, facts: FileFacts, node: ast.AST, scope: Scope) -> tuple[tuple[Hop, ...], Entry | None]:
+        """The hops that lead to a node of a function, outermost first, and how the first is entered if it is called."""
         if not self._ranked:
             self._ranked = True
             self._rank()
         hops: list[Hop] = []
         seen: set[Scope] = set()
+        entry: Entry | None = None
         while True:
             local = self.heat.local(facts, node, scope)
             entry = self.heat.entry(scope, local)
@@ -50,15 +51,17 @@ class Paths:
                 loop = local.episode
             if loop is not None:
                 hops.append(Hop(facts.path, getattr(loop, "lineno", 1), "loop"))
+                entry = None
                 break
-            hops.append(Hop(facts.path, scope.row, scope.qualname or scope.name))
             edge = self._into.get((scope, local.item is not None))
+            at = (getattr(edge.node, "lineno", 0), getattr(edge.node, "col_offset", 0)) if edge else (0, 0)
+            hops.append(Hop(facts.path, scope.row, scope.qualname or scope.name, at))
             if scope.kind != "function" or edge is None or scope in seen:
                 break
             seen.add(scope)
             facts, node = edge.facts, edge.node
             scope = facts.scope_of(node).function
-        return tuple(reversed(hops))
+        return tuple(reversed(hops)), entry
 
     def _rank(self) -> None:
         """Find for each function the edge by which the cheapest path enters it (Dijkstra's way)."""

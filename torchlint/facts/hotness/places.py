@@ -10,6 +10,9 @@ from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.reach import leaves
+from torchlint.facts.code.room import roomy
+from torchlint.facts.hotness.emptiness import for_empty
 from torchlint.facts.hotness.flags import Flags
 from torchlint.facts.hotness.guards import (
     branch_limit,
@@ -62,6 +65,32 @@ class Local:
         return self
 
 
+class _Before:
+    """What the statements of a block limit further down in it, found once for all of its statements."""
+
+    def __init__(self, block: Sequence[ast.stmt], facts: FileFacts) -> None:
+        self.kept = kept_already(block, facts)
+        self.exits = list(early_exits(block, facts))
+        self.empty = [
+            (place, stmt)
+            for place, stmt in enumerate(block)
+            if isinstance(stmt, ast.If) and leaves(stmt.body) and not stmt.orelse
+            # all that is left to do without data
+            if for_empty(stmt.test, stmt.body, block[place + 1 :], facts, after=True) is False
+        ]
+
+    def limit(self, local: Local, stmt: ast.stmt, index: int) -> None:
+        """Put the limits of all earlier statements on the one at a place."""
+        if any(place < index <= last for place, last in self.kept):
+            local.limit(Frequency.ONCE, stmt)
+        for place, earlier, least in self.exits:
+            if place < index:
+                local.limit(least, earlier)
+        for place, earlier in self.empty:
+            if place < index:
+                local.limit(Frequency.ONCE, earlier)
+
+
 @dataclass(eq=False, slots=True)
 class Places:
     """Answers where nodes stand, with a memory."""
@@ -71,6 +100,7 @@ class Places:
     roots: Roots
     _locals: dict[ast.AST, Local] = field(default_factory=dict)
     _blocks: dict[ast.stmt, Local] = field(default_factory=dict)
+    _before: dict[ast.stmt, _Before] = field(default_factory=dict)
     _yielding: dict[Scope, frozenset[ast.AST]] = field(default_factory=dict)
     _asked: set[Scope] = field(default_factory=set)
     _flags: Flags = field(init=False)
@@ -98,8 +128,16 @@ class Places:
         if around is None:
             around = self._blocks[first] = self._climb(facts, first, scope)
         local = Local()
-        _limit_in_block(local, facts, node)
+        self._limit_in_block(local, facts, node)
         return local.within(around)
+
+    def _limit_in_block(self, local: Local, facts: FileFacts, stmt: ast.stmt) -> None:
+        """Take in the limits that earlier statements of its block put on a statement."""
+        block, index = facts.places[stmt]
+        before = self._before.get(block[0])
+        if before is None:
+            before = self._before[block[0]] = _Before(block, facts)
+        before.limit(local, stmt, index)
 
     def _climb(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Local:
         """Where a node stands in what is around it; of a statement without what stands before it in its block."""
@@ -110,7 +148,7 @@ class Places:
             if child is not node and child in facts.places:
                 if not isinstance(node, ast.stmt):
                     return local.within(self.of(facts, child, scope))
-                _limit_in_block(local, facts, child)
+                self._limit_in_block(local, facts, child)
             if current is None or current is scope.node:
                 break
             if runs_each_time(current, child):
@@ -162,6 +200,7 @@ class Places:
             found = self._yielding[scope] = frozenset(loop for loop in loops if loop is not None)
         return found
 
+    @roomy
     def _left_out(self, facts: FileFacts, branching: ast.If | ast.IfExp, child: ast.AST) -> Frequency | None:
         """The limit on the branch for a parameter that is ``None``: how often known calls leave the parameter out."""
         test = branching.test
@@ -184,15 +223,6 @@ class Places:
             return Frequency.ONCE if self.graph.callers.get(scope) else None
         limits = [bound for bound in found if bound is not None]
         return max(limits) if len(limits) == len(found) else None
-
-
-def _limit_in_block(local: Local, facts: FileFacts, stmt: ast.stmt) -> None:
-    """Take in the limits that earlier statements of its block put on a statement."""
-    block, index = facts.places[stmt]
-    if kept_already(block, index, facts):
-        local.limit(Frequency.ONCE, stmt)
-    for earlier, least in early_exits(block, index, facts):
-        local.limit(least, earlier)
 
 
 def _gives(function: Scope, name: str, caller: Caller) -> bool:
@@ -218,6 +248,8 @@ def _bound(node: ast.AST, child: ast.AST, facts: FileFacts) -> Frequency | None:
     """The limit that a node puts on one of its children."""
     if node.__class__ not in _BOUNDING:
         return None
+    if isinstance(node, (ast.If, ast.IfExp)) and child is not node.test and _is_for_empty(node, child, facts):
+        return Frequency.ONCE
     if isinstance(node, ast.If):
         if child in node.body:
             if renews(node.body, node.test, facts):
@@ -235,6 +267,13 @@ def _bound(node: ast.AST, child: ast.AST, facts: FileFacts) -> Frequency | None:
     elif isinstance(node, (ast.ExceptHandler, ast.Raise)) or (isinstance(node, ast.Assert) and child is node.msg):
         return Frequency.ONCE
     return None
+
+
+def _is_for_empty(branching: ast.If | ast.IfExp, child: ast.AST, facts: FileFacts) -> bool:
+    """Whether a branch is there for data that is empty."""
+    body, orelse = branching.body, branching.orelse
+    arms = [arm if isinstance(arm, list) else [arm] for arm in (body, orelse)]
+    return for_empty(branching.test, arms[0], arms[1], facts) is (child in arms[0])
 
 
 def _leaves(branching: ast.If, child: ast.AST) -> ast.stmt | None:

@@ -27,6 +27,8 @@ class _Role(TypedDict, total=False):
     forward: list[str]
     step: list[str]
     update: list[str]
+    batch: list[str]
+    evaluation: list[str]
     episode: list[str]
 
 
@@ -42,17 +44,22 @@ class _Given(TypedDict, total=False):
 class _Protocol(TypedDict, total=False):
     framework: str
     modules: list[str]
+    places: list[str]
     roles: list[_Role]
     given: list[_Given]
 
 
 @dataclass(frozen=True, slots=True)
 class EntryPoint:
-    """How often a framework calls something, for what (``step``, ``update``, or both), and the framework's name."""
+    """How often a framework calls something, for what (``step``, ``update``, or both), and the framework's name.
+
+    ``when`` says more than the frequency does: an update may take several batches.
+    """
 
     frequency: Frequency
     kinds: frozenset[str]
     framework: str
+    when: str = ""
 
 
 # ``forward`` stands for what both an environment step and a gradient update run.
@@ -60,8 +67,13 @@ _OFTEN: Mapping[str, tuple[Frequency, frozenset[str]]] = {
     "forward": (Frequency.STEP, frozenset({STEP, UPDATE})),
     "step": (Frequency.STEP, frozenset({STEP})),
     "update": (Frequency.UPDATE, frozenset({UPDATE})),
+    "batch": (Frequency.UPDATE, frozenset({UPDATE})),
+    "evaluation": (Frequency.EPISODE, frozenset()),
     "episode": (Frequency.EPISODE, frozenset({STEP})),
 }
+
+
+_WHEN = {"batch": "once per micro-batch"}
 
 
 @lru_cache(maxsize=1)
@@ -78,7 +90,8 @@ def entry_points(base: str) -> Mapping[str, EntryPoint]:
     for protocol, role in _roles(base):
         for often, (frequency, kinds) in _OFTEN.items():
             for method in _names(role, often):
-                found.setdefault(method, EntryPoint(frequency, kinds, protocol["framework"]))
+                entry = EntryPoint(frequency, kinds, protocol["framework"], _WHEN.get(often, ""))
+                found.setdefault(method, entry)
     return found
 
 
@@ -86,6 +99,14 @@ def entry_points(base: str) -> Mapping[str, EntryPoint]:
 def is_module(name: str) -> bool:
     """Whether a class of a framework is an ``nn.Module``."""
     return any(role.get("module", False) for _, role in _roles(name))
+
+
+@lru_cache(maxsize=4096)
+def places(name: str) -> bool:
+    """Whether a framework, or that class or function of it, moves what it is given to an accelerator where one is."""
+    head, _, rest = name.partition(".")
+    found = (protocol for protocol in _table() if head in protocol["modules"])
+    return any(_fits(rest, pattern) for protocol in found for pattern in protocol.get("places", ()))
 
 
 @lru_cache(maxsize=4096)

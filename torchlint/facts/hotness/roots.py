@@ -16,6 +16,7 @@ from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project, exported
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.guards import limit
+from torchlint.facts.hotness.iterations import demoted
 from torchlint.facts.hotness.protocols import EntryPoint, entry_points
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
@@ -26,6 +27,7 @@ _NOT_ENV = regex(
     r"(optim\w*|opt|sched\w*|scaler|prof\w*|lr|timer|pbar|bar|meter|accelerator|run|logger|manager)\d*$", re.I
 )
 _OPTIMIZER = regex(r"(optim\w*|(^|_)opt\w*|scaler|trainer)\d*$", re.IGNORECASE)
+_TRAINER = regex(r"trainer\d*$", re.IGNORECASE)
 _COLD_WORDS = frozenset(
     [
         "test",
@@ -41,6 +43,7 @@ _COLD_WORDS = frozenset(
         "visualise",
         "visualization",
         "visualisation",
+        "vis",
         "viz",
         "plot",
         "plots",
@@ -86,7 +89,8 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 class Roots:
     """The roots: loops and functions, each with what makes it one (``step``, ``update``) or its protocol.
 
-    ``drivers`` are functions that contain or reach a root loop; ``episodes`` the loops around these; ``updating`` the
+    ``drivers`` are functions that contain or reach a root loop; ``episodes`` the loops around these, and ``programs``
+    the functions that hold one around steps of an environment; ``updating`` the
     branches that hold a gradient update themselves; ``aside`` the statements that run instead of a step, when a worker
     is sent another command.
     """
@@ -96,6 +100,7 @@ class Roots:
     protocols: dict[Scope, EntryPoint] = field(default_factory=dict)
     drivers: set[Scope] = field(default_factory=set)
     episodes: set[ast.AST] = field(default_factory=set)
+    programs: set[Scope] = field(default_factory=set)
     updating: set[ast.AST] = field(default_factory=set)
     aside: set[ast.AST] = field(default_factory=set)
 
@@ -167,6 +172,8 @@ def find_roots(project: Project, graph: CallGraph, values: Values) -> Roots:
         roots.aside.update(_other_commands(scope, steps))
     shown = _Shown(graph)
     _climb(roots, graph, [each for each in found if not shown.only(*each[:2])])
+    inline = {enclosing_loop(scope.file, call, scope) for scope, call, _ in found}
+    roots.episodes |= demoted(project, roots.loops, inline)
     _protocols(project, roots)
     _drive(project, graph, roots)
     return roots
@@ -181,7 +188,8 @@ def _kind(facts: FileFacts, call: ast.Call, values: Values) -> str:
     if func.attr == "step":
         name = _last(func.value)
         if _OPTIMIZER.search(name):
-            return "update"
+            # A trainer that is given prompts, answers and rewards makes many updates of them.
+            return "" if _TRAINER.search(name) and len(call.args) > 2 else "update"
         if _NOT_ENV.search(name):
             return ""
         if _ENV.search(name) or _unpacks(facts.parent.get(call)) or _drawn_from_envs(facts, func.value):
@@ -288,8 +296,12 @@ def _climb(roots: Roots, graph: CallGraph, found: Iterable[tuple[Scope, ast.Call
 
     Functions on the way are roots too, for somebody else's loop may call them, unless they begin with a reset.
     """
-    todo: list[tuple[Scope, ast.AST, str, bool]]
-    todo = [(scope, call, kind, kind == "step" and _starts_over(scope, call)) for scope, call, kind in found]
+    todo: list[tuple[Scope, ast.AST, str, bool]] = []
+    resets: dict[Scope, list[ast.Attribute]] = {}
+    for scope, step, kind in found:
+        if kind == "step" and scope not in resets:
+            resets[scope] = _resets(scope)
+        todo.append((scope, step, kind, kind == "step" and _starts_over(step, resets[scope])))
     seen: set[tuple[Scope, str, bool]] = set()
     while todo:
         scope, call, kind, fresh = todo.pop()
@@ -308,18 +320,24 @@ def _climb(roots: Roots, graph: CallGraph, found: Iterable[tuple[Scope, ast.Call
                 todo.append((where.scope_of(node).function, node, kind, fresh))
 
 
-def _starts_over(scope: Scope, step: ast.Call) -> bool:
+def _resets(scope: Scope) -> list[ast.Attribute]:
+    """The calls of ``reset`` that a function makes whatever comes."""
+    return [
+        call.func
+        for call in scope.calls
+        if isinstance(call.func, ast.Attribute)
+        and call.func.attr == "reset"
+        and not any(isinstance(node, (ast.If, ast.IfExp, *_LOOPS)) for node in _around(scope, call))
+    ]
+
+
+def _starts_over(step: ast.Call, resets: Sequence[ast.Attribute]) -> bool:
     """Whether a function resets an environment before it steps it, whatever comes: it tries the environment out."""
     assert isinstance(step.func, ast.Attribute)
+    if not resets:
+        return False
     env = ast.unparse(step.func.value)
-    return any(
-        isinstance(call.func, ast.Attribute)
-        and call.func.attr == "reset"
-        and call.lineno < step.lineno
-        and ast.unparse(call.func.value) == env
-        and not any(isinstance(node, (ast.If, ast.IfExp, *_LOOPS)) for node in _around(scope, call))
-        for call in scope.calls
-    )
+    return any(reset.lineno < step.lineno and ast.unparse(reset.value) == env for reset in resets)
 
 
 def _around(scope: Scope, node: ast.AST) -> Iterator[ast.AST]:
@@ -369,10 +387,11 @@ def _gated(facts: FileFacts, node: ast.AST) -> bool:
 
 
 def _protocols(project: Project, roots: Roots) -> None:
+    hidden = project.names.hidden & project.unused()
     for cls in project.classes.values():
-        if cold_file(cls.file.path):
+        if cold_file(cls.file.path) or cls.file.path in hidden:
             continue
-        for base in project.ancestry(cls.dotted):
+        for base in filter(entry_points, project.ancestry(cls.dotted)):
             for method, entry in entry_points(base).items():
                 for binding in cls.bindings.get(method, ()):
                     if binding.scope is not None:
@@ -401,32 +420,36 @@ def forwards(project: Project, graph: CallGraph) -> Iterator[Scope]:
 def _drive(project: Project, graph: CallGraph, roots: Roots) -> None:
     """Mark the functions that reach a root loop, and the loops around what they run, as per episode."""
     by_node: dict[ast.AST, Scope] = {scope.node: scope for facts in project.files.values() for scope in facts.scopes}
-    todo: list[Scope] = []
+    todo: list[tuple[Scope, bool]] = []
     marked = [(loop, file) for file in project.files.values() for loop in _loops_of(file, roots)]
     for loop, facts in marked:
-        scope = facts.scope_of(loop).function
-        _mark_outer(facts, loop, roots, by_node)
-        if scope not in roots.drivers:
-            roots.drivers.add(scope)
-            todo.append(scope)
+        steps = "step" in roots.loops[loop]
+        _mark_outer(facts, loop, roots, by_node, steps)
+        todo.append((facts.scope_of(loop).function, steps))
+    seen: set[tuple[Scope, bool]] = set()
     while todo:
-        for caller in graph.callers.get(todo.pop(), ()):
+        driver = todo.pop()
+        if driver in seen:
+            continue
+        seen.add(driver)
+        scope, steps = driver
+        roots.drivers.add(scope)
+        for caller in graph.callers.get(scope, ()):
             if caller.call in graph.weak:
                 continue
-            _mark_outer(caller.facts, caller.call, roots, by_node)
-            scope = caller.facts.scope_of(caller.call).function
-            if scope not in roots.drivers:
-                roots.drivers.add(scope)
-                todo.append(scope)
+            _mark_outer(caller.facts, caller.call, roots, by_node, steps)
+            todo.append((caller.facts.scope_of(caller.call).function, steps))
 
 
 def _loops_of(facts: FileFacts, roots: Roots) -> list[ast.AST]:
     return [stmt for stmt in facts.places if stmt in roots.loops]
 
 
-def _mark_outer(facts: FileFacts, node: ast.AST, roots: Roots, by_node: Mapping[ast.AST, Scope]) -> None:
+def _mark_outer(facts: FileFacts, node: ast.AST, roots: Roots, by_node: Mapping[ast.AST, Scope], steps: bool) -> None:
     current = facts.parent.get(node)
     while current is not None and current not in by_node:
         if isinstance(current, _LOOPS) and current not in roots.loops:
             roots.episodes.add(current)
+            if steps:
+                roots.programs.add(facts.scope_of(current).function)
         current = facts.parent.get(current)

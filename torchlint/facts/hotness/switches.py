@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from dataclasses import field
 
 from torchlint.facts.code.model import FileFacts, Scope
-from torchlint.facts.hotness.guards import is_debug_flag, names_in
+from torchlint.facts.code.room import roomy
+from torchlint.facts.code.tree import names_in
+from torchlint.facts.hotness.guards import is_debug_flag
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.hotness.roots import cold_file
 from torchlint.late import dataclass, regex
@@ -46,6 +48,7 @@ class Switches:
             self._known[scope] = self._enters(scope)
         return self._known[scope]
 
+    @roomy
     def _enters(self, scope: Scope) -> bool:
         if scope.kind == "module":
             return True

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from torchlint.facts.code.graph import How
 from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.hotness.evaluation import evaluates
 from torchlint.facts.hotness.hotness import Edge, Heat
 from torchlint.facts.hotness.paths import weight
 from torchlint.facts.hotness.places import Local
@@ -113,9 +114,17 @@ def _way(links: tuple[_Link, ...], frequency: Frequency, origin: str, loop: ast.
         frequency = min(frequency, link.local.cap) if link.local.cap is not None else frequency
         if link.edge is not None and link.edge.how is How.EACH and frequency >= Frequency.UPDATE:
             frequency = Frequency.INNER
-        if link.edge is not None and link.edge.target.name == "reset" and frequency > Frequency.EPISODE:
-            frequency = Frequency.EPISODE
-            limits.append(Limit(Hop(link.facts.path, getattr(link.edge.node, "lineno", 1), "a reset"), frequency))
+        if link.edge is not None and frequency > Frequency.EPISODE:
+            why = (
+                "a reset"
+                if link.edge.target.name == "reset"
+                else "an evaluation"
+                if evaluates(link.edge.target)
+                else ""
+            )
+            if why:
+                frequency = Frequency.EPISODE
+                limits.append(Limit(Hop(link.facts.path, getattr(link.edge.node, "lineno", 1), why), frequency))
     return Way(Hotness(frequency, tuple(hops)), origin, tuple(dict.fromkeys(limits)))
 
 

@@ -11,15 +11,13 @@ from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import COMPREHENSIONS, Binding, FileFacts
 from torchlint.facts.code.naming import own_mentions
 from torchlint.facts.code.nesting import LoopNode, stored_before
-from torchlint.facts.code.reach import Rounds
+from torchlint.facts.code.reach import MOST_BINDINGS, Rounds
 from torchlint.facts.code.tree import walk
 from torchlint.facts.state.effects import Sides, code_of, nodes_of
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind
 
-MOST_BINDINGS = 50
-"""Of a name that one function binds more often nothing is followed: it would take long, and no person writes that."""
 _ADDING = frozenset({"append", "appendleft", "add", "insert", "extend", "put", "push"})
 _JOINING = frozenset(
     {"torch.cat", "torch.concat", "torch.hstack", "torch.vstack", "numpy.append", "numpy.concatenate", "numpy.vstack"}

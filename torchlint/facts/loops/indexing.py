@@ -18,14 +18,14 @@ class Indexing:
 
     values: Values
 
-    def only(self, facts: FileFacts, over: ast.expr) -> bool:
-        """Whether a ``for`` goes over an expression and its variable only indexes tensors and arrays.
+    def only(self, facts: FileFacts, over: ast.expr) -> frozenset[Kind]:
+        """What the variable of a ``for`` over an expression indexes, if it only indexes tensors and arrays.
 
-        The variable is a name that the function binds and reads nowhere else.
+        The variable is a name that the function binds and reads nowhere else. Empty: it is used for more, or for less.
         """
         loop = facts.parent.get(over)
         if not isinstance(loop, ast.For) or loop.iter is not over or not isinstance(loop.target, ast.Name):
-            return False
+            return frozenset()
         inside = {part for stmt in loop.body for part in walk(stmt)}
         name = loop.target.id
         uses = [
@@ -33,10 +33,11 @@ class Indexing:
             for part in code_of(facts.scope_of(loop).function)
             if isinstance(part, ast.Name) and part.id == name and part is not loop.target
         ]
-        return bool(uses) and all(use in inside and self._indexes(facts, use) for use in uses)
+        found = frozenset(self._indexed(facts, use) if use in inside else Kind.UNKNOWN for use in uses)
+        return found if found <= {Kind.TENSOR, Kind.NDARRAY} else frozenset()
 
-    def _indexes(self, facts: FileFacts, use: ast.Name) -> bool:
+    def _indexed(self, facts: FileFacts, use: ast.Name) -> Kind:
         above = facts.parent.get(use)
         if not isinstance(above, ast.Subscript) or above.slice is not use or not isinstance(above.ctx, ast.Load):
-            return False
-        return self.values.of(facts, above.value).kind in (Kind.TENSOR, Kind.NDARRAY)
+            return Kind.UNKNOWN
+        return self.values.of(facts, above.value).kind

@@ -10,9 +10,10 @@ from functools import cached_property
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import COMPREHENSIONS, Bind, Binding, FileFacts
 from torchlint.facts.code.nesting import OUTSIDE, LoopNode, around, head, inside, stored_before
-from torchlint.facts.code.reach import Rounds
+from torchlint.facts.code.reach import MOST_BINDINGS, Rounds
+from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import children
-from torchlint.facts.loops.ends import MOST_BINDINGS, Ends, Follower
+from torchlint.facts.loops.ends import Ends, Follower
 from torchlint.facts.loops.joining import Joining
 from torchlint.facts.state.effects import PARAMETERS, Effects, Sides, nodes_of
 from torchlint.facts.values.values import Values
@@ -21,6 +22,7 @@ from torchlint.rule import UNKNOWN, Kind, Loop, Value
 
 _KEYS = frozenset({"keys", "values", "items"})
 _PARTS = frozenset({"parameters", "named_parameters", "modules", "named_modules", "children", "named_children"})
+_GATHERED = frozenset({"torch.stack", "torch.tensor", "torch.as_tensor"})
 _FEW = 6
 _WRAPPERS = frozenset({"enumerate", "zip", "list", "tuple", "sorted", "reversed", "set"})
 
@@ -50,6 +52,12 @@ class Loops:
     def is_range(self, facts: FileFacts, over: ast.expr) -> bool:
         """Whether an expression is a ``range(...)``, also backwards."""
         return self._range(facts, over) is not None
+
+    def is_strided(self, facts: FileFacts, over: ast.expr) -> bool:
+        """Whether an expression is a ``range(...)`` whose stride is not known to be one, forwards or backwards."""
+        counted = self._range(facts, over)
+        stride = counted.args[2] if counted is not None and len(counted.args) > 2 else None
+        return stride is not None and self.values.of(facts, stride).literal not in (1, -1)
 
     def is_few(self, facts: FileFacts, loop: LoopNode) -> bool:
         """Whether a loop goes over a handful of things; of ``while`` nothing is known."""
@@ -86,6 +94,10 @@ class Loops:
             return self._range(facts, over.args[0])
         return over if name == "builtins.range" else None
 
+    def _is_gathered(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Whether a call makes a tensor of as many rows as the list that it is given."""
+        return bool(call.args) and self.values.project.qualified(facts, call.func) in _GATHERED
+
     def _is_few(self, facts: FileFacts, over: ast.expr) -> bool:
         """Whether a loop goes over a handful of things."""
         counted = self._range(facts, over)
@@ -96,6 +108,11 @@ class Loops:
             return not any(isinstance(part, ast.Starred) for part in children(over))
         if isinstance(over, ast.Call):
             func = over.func
+            if self._is_gathered(facts, over):
+                rows = over.args[0]
+                return (
+                    isinstance(rows, (ast.List, ast.Tuple)) and 0 < len(rows.elts) < _FEW and self._is_few(facts, rows)
+                )
             if isinstance(func, ast.Attribute):
                 return func.attr in _KEYS or func.attr in _PARTS
             wrapped = isinstance(func, ast.Name) and func.id in _WRAPPERS and over.args
@@ -104,7 +121,8 @@ class Loops:
             bindings = self.values.project.reaching(facts, over).bindings
             values = [b.value for b in bindings if b.how is Bind.ASSIGN and not b.path and b.value is not None]
             if bindings and len(values) == len(bindings):
-                if all(isinstance(value, (ast.Tuple, ast.List)) and value.elts for value in values):
+                shown = all(isinstance(value, (ast.Tuple, ast.List)) and value.elts for value in values)
+                if shown or all(isinstance(value, ast.Call) and self._is_gathered(facts, value) for value in values):
                     return all(self._is_few(facts, value) for value in values)
         value = self.values.of(facts, over)
         return value.kind in (Kind.DICT, Kind.MODULE) or (value.kind is Kind.TUPLE and len(value.items) > 1)
@@ -157,6 +175,11 @@ class _Part:
     def counted(self) -> bool:
         over = head(self.loop)
         return over is not None and self.loops.is_range(self.facts, over)
+
+    @property
+    def strided(self) -> bool:
+        over = head(self.loop)
+        return over is not None and self.loops.is_strided(self.facts, over)
 
     @property
     def learns(self) -> bool:
@@ -249,6 +272,7 @@ class _Needing:
         """Whether any of it is drawn at random."""
         return any(self.loops.sides.call(self.facts, call).draws for call in self.calls)
 
+    @roomy
     def follow(self, node: ast.AST) -> None:
         """Take in what an expression depends on, through the names that the loop binds."""
         for part in nodes_of([node]):
@@ -289,6 +313,7 @@ class _Needing:
             return Rounds((), ())
         return self.loops.values.project.rounds(self.facts, name, self.loop)
 
+    @roomy
     def _bound(self, name: str, binding: Binding) -> None:
         """What a name depends on by one of its bindings: on the value, on what was appended, on what decided it."""
         if binding.stmt in self._seen:

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from torchlint.facts.code.model import COMPREHENSIONS, FileFacts
 from torchlint.facts.code.nesting import LOOPS, around, head, inside, stored_before
-from torchlint.facts.code.tree import children, walk
-from torchlint.facts.hotness.guards import names_in
+from torchlint.facts.code.tree import children, names_in, walk
 from torchlint.facts.loops.joining import JOINS
 from torchlint.facts.loops.loops import Loops
 from torchlint.facts.state.effects import nodes_of

@@ -6,8 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from torchlint.facts.code.model import FileFacts
-from torchlint.facts.code.tree import walk
-from torchlint.facts.hotness.guards import names_in
+from torchlint.facts.code.tree import names_in, walk
 from torchlint.facts.state.effects import Sides
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass

@@ -15,15 +15,19 @@ def renews(branch: Sequence[ast.stmt], test: ast.expr, facts: FileFacts) -> bool
     return _rebuilds(branch, test) or any(_fills(branch, kept, facts) for kept in _missing_from(test))
 
 
-def kept_already(block: Sequence[ast.stmt], index: int, facts: FileFacts) -> bool:
-    """Whether ``if key in self.tables: return ...`` stands before a statement of a block that then fills the tables."""
-    later = block[index:]
-    return any(
-        isinstance(stmt, ast.If)
-        and isinstance(stmt.body[-1], ast.Return)
-        and any(_fills(later, kept, facts) for kept in _missing_from(ast.UnaryOp(ast.Not(), stmt.test)))
-        for stmt in block[:index]
-    )
+def kept_already(block: Sequence[ast.stmt], facts: FileFacts) -> list[tuple[int, int]]:
+    """Where ``if key in self.tables: return ...`` stands in a block, and the last statement that fills the tables."""
+    asked = [
+        (place, ast.unparse(kept))
+        for place, stmt in enumerate(block)
+        if isinstance(stmt, ast.If) and isinstance(stmt.body[-1], ast.Return)
+        for kept in _missing_from(ast.UnaryOp(ast.Not(), stmt.test))
+        if _outlives(kept, facts)
+    ]
+    if not asked:
+        return []
+    filled = {text: place for place, stmt in enumerate(block) for text in _filled(stmt)}
+    return [(place, filled[text]) for place, text in asked if text in filled]
 
 
 def _missing_from(test: ast.expr) -> Iterator[ast.expr]:
@@ -43,11 +47,14 @@ def _fills(block: Iterable[ast.stmt], container: ast.expr, facts: FileFacts) -> 
     if not _outlives(container, facts):
         return False
     text = ast.unparse(container)
-    return any(
-        isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == text
-        for stmt in block
-        for node in walk(stmt)
-    )
+    return any(text in _filled(stmt) for stmt in block)
+
+
+def _filled(stmt: ast.stmt) -> Iterator[str]:
+    """The containers that a statement stores an item in, as source text."""
+    for node in walk(stmt):
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            yield ast.unparse(node.value)
 
 
 def _outlives(container: ast.expr, facts: FileFacts) -> bool:
@@ -61,7 +68,7 @@ def _outlives(container: ast.expr, facts: FileFacts) -> bool:
 
 
 def _rebuilds(block: Sequence[ast.stmt], test: ast.expr) -> bool:
-    """``if self.mask.shape[0] != n:`` and then ``self.mask = ...``: what is kept is made anew where it does not fit."""
+    """``if self.mask.shape[0] != n:`` and then ``self.mask = ...``: what does not fit is made again and kept."""
     if isinstance(test, ast.BoolOp):
         parts = [_rebuilds(block, part) for part in test.values if not _is_unset(part)]
         return any(parts) if isinstance(test.op, ast.And) else bool(parts) and all(parts)
@@ -69,9 +76,31 @@ def _rebuilds(block: Sequence[ast.stmt], test: ast.expr) -> bool:
         return False
     (op,), left, (right,) = test.ops, test.left, test.comparators
     sides = {ast.NotEq: (left, right), ast.Lt: (left,), ast.Gt: (right,)}.get(type(op), ())
-    sized = {ast.unparse(owner) for side in sides if (owner := _sized(side)) is not None}
-    renewed = {ast.unparse(target) for stmt in block if isinstance(stmt, ast.Assign) for target in stmt.targets}
-    return bool(sized & renewed)
+    owners = [_sized(side) for side in sides]
+    if isinstance(op, ast.Eq) and isinstance(right, ast.Constant):
+        owners.append(_sampled(left))
+    tested = {ast.unparse(owner) for owner in owners if owner is not None}
+    targets = [target for stmt in block if isinstance(stmt, ast.Assign) for target in stmt.targets]
+    renewed = {ast.unparse(part) for target in targets for part in _parts(target)}
+    return bool(tested & renewed)
+
+
+def _parts(target: ast.expr) -> Iterator[ast.expr]:
+    """What an assignment gives a value: the target, or each one of several."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        for part in target.elts:
+            yield from _parts(part)
+    else:
+        yield target
+
+
+def _sampled(node: ast.expr) -> ast.expr | None:
+    """The attribute one fixed element of which shows that it was not filled: ``self.table`` of ``self.table[0, 0]``."""
+    match node:
+        case ast.Subscript(value=ast.Attribute() as owner, slice=ast.Constant() | ast.Tuple() as index):
+            fixed = index.elts if isinstance(index, ast.Tuple) else [index]
+            return owner if all(isinstance(part, ast.Constant) for part in fixed) else None
+    return None
 
 
 def _is_unset(test: ast.expr) -> bool:

@@ -19,10 +19,16 @@ from torchlint.rule import UNKNOWN, Kind
 _HARMLESS = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.DISTRIBUTION, Kind.NUMBER, Kind.SCALAR, Kind.STRING, Kind.SIZE})
 _KEEPING = frozenset({"append", "appendleft", "extend", "insert", "add", "update", "setdefault", "put", "push"})
 _STEPPING = frozenset({"reset", "step", "reset_async", "step_async", "step_wait"})
-_CACHING = frozenset({"cached_property", "lazy_property"})
-_PROPERTIES = _CACHING | {"property"}
+_CACHING = frozenset({"cached_property", "lazy_property", "lru_cache", "cache"})
+_PROPERTIES = frozenset({"property", "cached_property", "lazy_property"})
 _CONTAINERS = frozenset(
     {"builtins.list", "builtins.dict", "collections.deque", "collections.defaultdict", "collections.OrderedDict"}
+)
+_KEEPERS = frozenset(
+    {
+        *("builtins.setattr", "builtins.object.__setattr__", "builtins.dict.__setitem__", "builtins.list.append"),
+        *("builtins.dict.update", "builtins.dict.setdefault", "torch.autograd.grad"),
+    }
 )
 _GRADIENTS = frozenset({"enable_grad", "backward", "register_hook", "set_grad_enabled", "requires_grad_"})
 
@@ -46,8 +52,8 @@ class Escapes:
 
         A block that only writes into tensors (a moving average of parameters, targets in a buffer) is no such place.
         """
-        inside = list(_nodes(node.body))
-        if any(isinstance(part, (ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal)) for part in inside):
+        inside = list(nodes_of(node.body))
+        if any(isinstance(part, (ast.Yield, ast.YieldFrom)) for part in inside):
             return False
         within = set(inside)
         if self._only_environment(facts, inside):
@@ -59,7 +65,10 @@ class Escapes:
             return False
         if isinstance(node, NESTED):
             return bool(returned)
-        uses = self._uses_outside(facts, node, within)
+        names = self._bound_inside(facts, node, within)
+        if self._captured(facts.scope_of(node).function, names):
+            return False
+        uses = self._uses_outside(facts, node, names, within)
         return bool(returned or uses) and all(self._turned_into_data(facts, use) for use in uses)
 
     def _only_environment(self, facts: FileFacts, inside: Sequence[ast.AST]) -> bool:
@@ -75,7 +84,7 @@ class Escapes:
         """Whether a node of the block changes a tensor in place that was there before the block."""
         changed: list[ast.expr] = []
         if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
-            if _is_in_place(part.func.attr):
+            if is_in_place(part.func.attr):
                 changed.append(part.func.value)
         elif isinstance(part, (ast.Assign, ast.AugAssign)):
             targets = part.targets if isinstance(part, ast.Assign) else [part.target]
@@ -89,13 +98,33 @@ class Escapes:
             return False
         return all(binding.stmt in inside for binding in self.project.reaching(facts, node).bindings)
 
-    def _uses_outside(self, facts: FileFacts, block: ast.With | ast.AsyncWith, inside: set[ast.AST]) -> list[ast.expr]:
+    def _bound_inside(self, facts: FileFacts, block: ast.With | ast.AsyncWith, inside: set[ast.AST]) -> set[str]:
+        """The names that a block binds."""
+        scope = facts.scope_of(block).function
+        return {n for n, bound in scope.bindings.items() for b in bound if b.stmt in inside or b.stmt is block}
+
+    @staticmethod
+    def _captured(scope: Scope, names: set[str]) -> bool:
+        """Whether functions inside a function, or those of a module, read some of its names, at whatever time."""
+        todo = [(inner, names) for inner in scope.inner if inner.kind != "comprehension"]
+        while todo:
+            inner, free = todo.pop()
+            free = free - inner.bindings.keys()
+            body = getattr(inner.node, "body", [])
+            parts = nodes_of(body if isinstance(body, list) else [body])
+            if free and any(isinstance(part, ast.Name) and part.id in free for part in parts):
+                return True
+            todo.extend((deeper, free) for deeper in inner.inner if free)
+        return False
+
+    def _uses_outside(
+        self, facts: FileFacts, block: ast.With | ast.AsyncWith, names: set[str], inside: set[ast.AST]
+    ) -> list[ast.expr]:
         """Where names that a block binds are read after it."""
         scope = facts.scope_of(block).function
-        names = {n for n, bound in scope.bindings.items() for b in bound if b.stmt in inside or b.stmt is block}
         body = scope.node.body if isinstance(scope.node, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)) else []
         found: list[ast.expr] = []
-        for part in _nodes(body):
+        for part in nodes_of(body):
             if (
                 isinstance(part, ast.Name)
                 and part.id in names
@@ -129,20 +158,41 @@ class Escapes:
     # what callees keep ----------------------------------------------------------------------------------------------
 
     def _keeps_nothing(self, facts: FileFacts, nodes: Sequence[ast.AST]) -> bool:
+        within = set(nodes)
         for part in nodes:
-            if isinstance(part, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and not self._assignment(facts, part):
+            if isinstance(part, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+                if not self._assignment(facts, part, within):
+                    return False
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and self._shares(facts, part):
                 return False
             if isinstance(part, (ast.For, ast.AsyncFor, ast.comprehension)) and not _binds_names(part.target):
                 return False
             if isinstance(part, ast.withitem) and part.optional_vars and not _binds_names(part.optional_vars):
                 return False
-            if isinstance(part, ast.Call) and not self._call(facts, part):
+            if isinstance(part, ast.Call) and not self._call(facts, part, within):
                 return False
-            if isinstance(part, ast.Attribute) and self._fills_cache(facts, part, nodes):
+            if isinstance(part, ast.Attribute) and self._fills_cache(facts, part, within):
+                return False
+            if self._keeps_part(facts, part):
                 return False
         return True
 
-    def _fills_cache(self, facts: FileFacts, node: ast.Attribute, inside: Sequence[ast.AST]) -> bool:
+    def _keeps_part(self, facts: FileFacts, part: ast.AST) -> bool:  # noqa: ARG002
+        """Whether what a node runs without a call keeps a tensor; what objects do behind operators is not asked."""
+        return False
+
+    def _shares(self, facts: FileFacts, name: ast.Name) -> bool:
+        """Whether a name that is bound is ``global`` or ``nonlocal``, and what is bound may be a tensor."""
+        scope = facts.scope_of(name).function
+        body = scope.node.body if isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef)) else []
+        declared = (part.names for part in nodes_of(body) if isinstance(part, (ast.Global, ast.Nonlocal)))
+        if not any(name.id in names for names in declared):
+            return False
+        stmt = facts.parent.get(name)
+        value = stmt.value if isinstance(stmt, (ast.Assign, ast.AnnAssign, ast.AugAssign)) else None
+        return value is None or not self.values.of(facts, value).is_data
+
+    def _fills_cache(self, facts: FileFacts, node: ast.Attribute, inside: set[ast.AST]) -> bool:
         """Whether reading an attribute of an object from outside may make it keep what a property computes."""
         named = [m for m in self.project.methods.get(node.attr, ()) if not _PROPERTIES.isdisjoint(m.decorator_names)]
         owner = self.values.of(facts, node.value) if named else UNKNOWN
@@ -151,15 +201,18 @@ class Escapes:
         if owner.kind in (Kind.INSTANCE, Kind.MODULE) and owner.name:
             own = {m for cls in owner.name.split("|") for m in self.project.implementations(cls, node.attr)}
             named = [m for m in named if m in own]
-        return not all(self._caches_nothing(m) for m in named) and not self._made_inside(facts, node.value, set(inside))
+        return not self._all_keep_none(named) and not self._made_inside(facts, node.value, inside)
 
-    def _caches_nothing(self, method: Scope) -> bool:
-        if _CACHING.isdisjoint(method.decorator_names):
-            return self._all_keep_none([method])
-        given = [part.value for part in method.returns if part.value is not None]
-        return all(self.values.of(method.file, value).is_data for value in given)
+    def _caches_nothing(self, function: Scope) -> bool:
+        """Whether no decorator remembers what a function gives, or that is data."""
+        if _CACHING.isdisjoint(function.decorator_names):
+            return True
+        given = [part.value for part in function.returns if part.value is not None]
+        return all(self.values.of(function.file, value).is_data for value in given)
 
-    def _assignment(self, facts: FileFacts, node: ast.Assign | ast.AnnAssign | ast.AugAssign) -> bool:
+    def _assignment(
+        self, facts: FileFacts, node: ast.Assign | ast.AnnAssign | ast.AugAssign, within: set[ast.AST]
+    ) -> bool:
         """Whether an assignment stores no tensor in an object; ``buffer[i] = t`` copies into a tensor."""
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         todo = list(targets)
@@ -174,38 +227,40 @@ class Escapes:
                     return False
             elif isinstance(target, ast.Subscript):
                 copies = self.values.of(facts, target.value).kind in (Kind.TENSOR, Kind.NDARRAY)
-                local = isinstance(target.value, ast.Name)
                 data = node.value is not None and self.values.of(facts, node.value).is_data
-                if not (copies or data or (local and self._local(facts, target.value))):
+                if not (copies or data or self._local(facts, target.value, within)):
                     return False
         return True
 
-    def _local(self, facts: FileFacts, node: ast.expr) -> bool:
-        """A container made in the function itself: what it holds is judged where the container goes."""
+    def _local(self, facts: FileFacts, node: ast.expr, within: set[ast.AST]) -> bool:
+        """A container made in the block or function itself: what it holds is judged where the container goes."""
         if not isinstance(node, ast.Name) or facts.scope_of(node).function.kind != "function":
             return False
         bindings = self.project.reaching(facts, node).bindings
-        return all(b.how is Bind.ASSIGN and self._makes_container(facts, b.value) for b in bindings)
+        return bool(bindings) and all(
+            b.how is Bind.ASSIGN and b.stmt in within and self._makes_container(facts, b.value) for b in bindings
+        )
 
     def _makes_container(self, facts: FileFacts, node: ast.expr | None) -> bool:
         if isinstance(node, ast.Call):
             return self.project.qualified(facts, node.func) in _CONTAINERS
         return isinstance(node, (ast.List, ast.Dict, ast.ListComp, ast.DictComp))
 
-    def _call(self, facts: FileFacts, call: ast.Call) -> bool:
+    def _call(self, facts: FileFacts, call: ast.Call, within: set[ast.AST]) -> bool:
+        """Whether nothing that a call runs keeps a tensor."""
         func = call.func
         last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
         if last in _GRADIENTS:
             return False
         name = self.project.qualified(facts, func) or ""
-        if name in ("torch.autograd.grad", "builtins.setattr"):
-            return False
+        if name in _KEEPERS:
+            return self._data(facts, call)
         if name.startswith(("builtins.", "torch.", "numpy.", "math.", "random.")):
             return True
         targets = self.graph.callees.get(call)
         if targets and call not in self.graph.weak:
             return self._all_keep_none(targets)
-        if isinstance(func, ast.Attribute) and (_is_in_place(last) or self._method(facts, func, call)):
+        if isinstance(func, ast.Attribute) and (is_in_place(last) or self._method(facts, func, call, within)):
             return True
         callee = self.values.of(facts, func)
         if callee.kind is Kind.MODULE and all(name.startswith("torch.nn.") for name in callee.name.split("|")):
@@ -230,13 +285,13 @@ class Escapes:
     def _all_keep_none(self, functions: Iterable[Scope]) -> bool:
         return all(self._solver.ask(function) is not False for function in functions)
 
-    def _method(self, facts: FileFacts, func: ast.Attribute, call: ast.Call) -> bool:
+    def _method(self, facts: FileFacts, func: ast.Attribute, call: ast.Call, within: set[ast.AST]) -> bool:
         """Whether a method of a value of known kind keeps nothing."""
         receiver = self.values.of(facts, func.value)
         if receiver.kind in _HARMLESS:
             return True
         if receiver.kind in (Kind.LIST, Kind.DICT, Kind.SET):
-            return func.attr not in _KEEPING or self._local(facts, func.value) or self._data(facts, call)
+            return func.attr not in _KEEPING or self._local(facts, func.value, within) or self._data(facts, call)
         return receiver.kind is Kind.MODULE and receiver.name.startswith("torch.nn.")
 
     def _data(self, facts: FileFacts, call: ast.Call) -> bool:
@@ -248,13 +303,13 @@ class Escapes:
         """Whether a project function keeps no tensor anywhere; a recursive call adds nothing to what it does."""
         node = function.node
         if isinstance(node, ast.Lambda):
-            return self._keeps_nothing(function.file, list(_nodes([node.body])))
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return self._keeps_nothing(function.file, list(nodes_of([node.body])))
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or not self._caches_nothing(function):
             return False
-        return self._keeps_nothing(function.file, list(_nodes(node.body)))
+        return self._keeps_nothing(function.file, list(nodes_of(node.body)))
 
 
-def _is_in_place(method: str) -> bool:
+def is_in_place(method: str) -> bool:
     """Whether a method's name is that of one which writes into its tensor: ``copy_``."""
     return method.endswith("_") and not method.endswith("__") and not method.startswith("_")
 
@@ -264,7 +319,7 @@ def _binds_names(target: ast.expr) -> bool:
     return not any(isinstance(part, (ast.Attribute, ast.Subscript)) for part in walk(target))
 
 
-def _nodes(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
+def nodes_of(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
     """All nodes of a block, without those of functions and classes defined in it."""
     todo: list[ast.AST] = list(reversed(body))
     while todo:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts.code.model import Bind, Binding, FileFacts
+from torchlint.facts.code.naming import mentions_of
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.values.values import Values
@@ -90,7 +92,8 @@ class Provenance:
     def read_back(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether an array is nothing but a tensor read back from its device, for nobody else.
 
-        Also after NumPy functions that torch has too. A name counts where nothing else reads it.
+        Also after NumPy functions that torch has too. A name counts where nothing else reads it, and it as often as
+        it is bound.
         """
         if isinstance(node, ast.Call):
             return self._call(facts, node)
@@ -105,8 +108,14 @@ class Provenance:
             if len(bindings) != 1 or bindings[0].how is not Bind.ASSIGN or bindings[0].path:
                 return False
             value = bindings[0].value
-            return value is not None and self._read_once(facts, node) and self.read_back(facts, value)
+            if value is None or not self._read_once(facts, node) or self.made_before(facts, node):
+                return False  # read back once and drawn from often
+            return self._read_back_before(facts, value)
         return False
+
+    @roomy
+    def _read_back_before(self, facts: FileFacts, value: ast.expr) -> bool:
+        return self.read_back(facts, value)
 
     def gathered(self, facts: FileFacts, node: ast.expr, depth: int = 0) -> bool:
         """Whether an array is picked by an array of rows out of one that an object keeps, as from a replay.
@@ -171,12 +180,8 @@ class Provenance:
     def _read_once(self, facts: FileFacts, name: ast.Name) -> bool:
         """Whether a function reads a name in one place alone."""
         scope = facts.scope_of(name).function
-        reads = [
-            part
-            for part in walk(scope.node)
-            if isinstance(part, ast.Name) and part.id == name.id and isinstance(part.ctx, ast.Load)
-        ]
-        return scope.kind == "function" and reads == [name]
+        mentions = mentions_of(facts, scope.node, name.id)
+        return scope.kind == "function" and [part for part in mentions if isinstance(part.ctx, ast.Load)] == [name]
 
 
 def looped(over: ast.expr, path: list[int]) -> ast.expr:

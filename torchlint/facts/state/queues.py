@@ -130,10 +130,19 @@ class Queues:
             loop = facts.parent.get(loop)
         if not isinstance(loop, ast.For):
             return False
-        if isinstance(loop.iter, (ast.Tuple, ast.List)):
+        if isinstance(loop.iter, (ast.Tuple, ast.List)) or self._is_short(facts, loop.iter):
             return False
         inner = set(walk(loop))
         return not any(binding.stmt in inner for binding in self.values.project.reaching(facts, name).bindings)
+
+    def _is_short(self, facts: FileFacts, over: ast.expr) -> bool:
+        """Whether a loop counts to a number that is known to be small, also backwards."""
+        match over:
+            case ast.Call(func=ast.Name(id="reversed"), args=[inner]):
+                return self._is_short(facts, inner)
+            case ast.Call(func=ast.Name(id="range"), args=[end] | [_, end]):
+                return self._is_less(facts, end, _LONG_LIST)
+        return False
 
     def _test_over(self, facts: FileFacts, call: ast.Call, text: str) -> ast.expr | None:
         """The test that decides whether a list is popped: a comparison with a limit, or the list itself."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import field
 
 from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.graph import CallGraph
@@ -32,6 +34,7 @@ class Sequel:
 
     project: Project
     graph: CallGraph
+    _spoken: dict[ast.stmt, dict[str, list[int]]] = field(default_factory=dict)
 
     def scaled(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether a tensor is divided by 255 further on: in its function, or in one that it is passed to.
@@ -112,10 +115,20 @@ class Sequel:
             return ""
         name = ast.unparse(stmt.targets[0])
         block, index = facts.places[stmt]
-        for later in block[index + 1 :]:
-            if _speaks_of(later, name):
-                return _move_of(later, name)
-        return ""
+        places = self._mentions(block).get(name, ())
+        later = bisect_right(places, index)
+        return _move_of(block[places[later]], name) if later < len(places) else ""
+
+    def _mentions(self, block: Sequence[ast.stmt]) -> dict[str, list[int]]:
+        """The statements of a block that hold a name or attribute, by its source."""
+        found = self._spoken.get(block[0])
+        if found is None:
+            found = self._spoken[block[0]] = {}
+            for place, stmt in enumerate(block):
+                parts = (part for part in walk(stmt) if isinstance(part, (ast.Name, ast.Attribute)))
+                for text in set(map(ast.unparse, parts)):
+                    found.setdefault(text, []).append(place)
+        return found
 
 
 def _divides(facts: FileFacts, node: ast.expr) -> bool:
@@ -167,11 +180,6 @@ def _target(node: ast.expr, stmt: ast.stmt) -> str:
         target, value = next(((t, v) for t, v in pairs if v is node), (target, value))
     whole = value is node or (isinstance(value, ast.DictComp) and value.value is node)
     return target.id if whole and isinstance(target, ast.Name) else ""
-
-
-def _speaks_of(stmt: ast.stmt, name: str) -> bool:
-    """Whether a statement holds a name or attribute."""
-    return any(ast.unparse(part) == name for part in walk(stmt) if isinstance(part, (ast.Name, ast.Attribute)))
 
 
 def _move_of(stmt: ast.stmt, name: str) -> str:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
+from torchlint.facts.values import axes
 from torchlint.facts.values.dtypes import cast, is_floating, promoted_arrays
 from torchlint.facts.values.join import BOOL, FLOAT, INT, NDARRAY, NONE, NUMBER, STRING, TENSOR, list_of
 from torchlint.facts.values.signatures import Of, dtype_of, keyword, operands, rules, starred, table
@@ -45,6 +46,7 @@ _KEEPS_DTYPE = frozenset(
         *("tril", "triu", "cumprod", "cumsum", *_SAME_RANK),
     }
 )
+_SUMMING = frozenset({"cumsum", "cumprod"})  # integers and truths become as wide as the machine's
 _NUMBERS = {"int": "int64", "float": "float64", "bool": "bool"}
 _KEEPING = frozenset(
     {"clip", "maximum", "minimum", "fmax", "fmin", "abs", "absolute", "negative", "add", "subtract", "multiply"}
@@ -55,17 +57,19 @@ def numpy_call(name: str, call: ast.Call, of: Of) -> Value | None:
     """Value of a call of a function of numpy, ``None`` when the table does not have it."""
     module, _, last = name.rpartition(".")
     if module == "numpy.random":
-        return _random(last, call)
+        return _random(last, call, of)
     if module != "numpy":
         return None
     rule = rules("numpy").get(last)
     first = of(call.args[0]) if call.args and not isinstance(call.args[0], ast.Starred) else UNKNOWN
     if rule == "array":
-        return _array(last, first, call, of)
+        made = _array(last, first, call, of)
+        return replace(made, shaped=made.rank is None and axes.of_function(last, first, call, of))
     if rule == "bool_array":
         if first.kind not in (Kind.NDARRAY, Kind.LIST):
             return UNKNOWN
-        return Value(Kind.NDARRAY, dtype="bool", rank=first.rank if len(call.args) == 1 else None)
+        rank = first.rank if len(call.args) == 1 else None
+        return Value(Kind.NDARRAY, dtype="bool", rank=rank, shaped=rank is None and axes.has_axes(first))
     if rule == "elementwise":
         return _elementwise(last, call, of)
     if rule == "reduce":
@@ -96,7 +100,8 @@ def _made_of(last: str, first: Value) -> Value:
     while inner.kind in (Kind.LIST, Kind.TUPLE) and last in _MADE_OF | _JOINING:
         inner = inner.element
     if inner.kind is Kind.NDARRAY and last in _MADE_OF | _JOINING | _KEEPS_DTYPE | _LIKE:
-        return Value(Kind.NDARRAY, dtype=inner.dtype, widened=inner.widened if last not in _LIKE else "")
+        dtype = inner.dtype if last not in _SUMMING or is_floating(inner.dtype) else None
+        return Value(Kind.NDARRAY, dtype=dtype, widened=inner.widened if last not in _LIKE else "")
     if last in _MADE_OF and first.kind is not Kind.NUMBER and inner.kind in (Kind.NUMBER, Kind.SCALAR):
         return Value(Kind.NDARRAY, dtype=_NUMBERS.get(inner.dtype or "", inner.dtype) if inner.dtype else None)
     return NDARRAY
@@ -130,6 +135,7 @@ def _elementwise(last: str, call: ast.Call, of: Of) -> Value:
     arrays = [v for v in values if v.kind is Kind.NDARRAY]
     if named is not None and arrays:
         return cast(arrays[0], named)
+    shaped = any(axes.has_axes(v) for v in values)
     if arrays or any(v.kind is Kind.LIST for v in values):
         dtype = arrays[0].dtype if arrays else None
         if last in ("divide", "true_divide") and len(values) == 2:
@@ -139,7 +145,8 @@ def _elementwise(last: str, call: ast.Call, of: Of) -> Value:
         for other in others:
             dtype = promoted_arrays(Value(Kind.NDARRAY, dtype=dtype), other)
         rank = arrays[0].rank if arrays and not any(v.kind not in (Kind.NUMBER, Kind.SCALAR) for v in others) else None
-        return Value(Kind.NDARRAY, dtype=dtype if fine and last != "where" else None, rank=rank)
+        dtype = dtype if fine and last != "where" else None
+        return Value(Kind.NDARRAY, dtype=dtype, rank=rank, shaped=rank is None and shaped)
     scalars = bool(values) and all(v.kind in (Kind.NUMBER, Kind.SCALAR) for v in values)
     return Value(Kind.SCALAR, dtype=named) if scalars else UNKNOWN
 
@@ -156,7 +163,11 @@ def divided(left: Value, right: Value) -> Value:
     both = left.kind is right.kind is Kind.NDARRAY
     rank = ranks.pop() if len(ranks) == 1 and (both or Kind.NUMBER in (left.kind, right.kind)) else None
     narrow = left if left.kind is Kind.NDARRAY and right.kind is Kind.NUMBER else Value(Kind.NDARRAY)
-    return replace(cast(narrow, dtype), rank=rank)
+    return replace(cast(narrow, dtype), rank=rank, shaped=rank is None and _either_has_axes(left, right))
+
+
+def _either_has_axes(left: Value, right: Value) -> bool:
+    return axes.has_axes(left) or axes.has_axes(right)
 
 
 def combined(left: Value, right: Value) -> Value:
@@ -164,7 +175,9 @@ def combined(left: Value, right: Value) -> Value:
     array, other = (left, right) if left.kind is Kind.NDARRAY else (right, left)
     dtype = promoted_arrays(left, right)
     known = other.kind in (Kind.NUMBER, Kind.SCALAR) or (other.kind is Kind.NDARRAY and other.rank == array.rank)
-    result = Value(Kind.NDARRAY, dtype=array.dtype, rank=array.rank if known else None, widened=array.widened)
+    rank = array.rank if known else None
+    shaped = rank is None and _either_has_axes(left, right)
+    result = Value(Kind.NDARRAY, dtype=array.dtype, rank=rank, shaped=shaped, widened=array.widened)
     if other.kind is Kind.NUMBER:
         return cast(result, dtype)
     return replace(result, dtype=dtype, widened="")
@@ -180,18 +193,20 @@ def mapped(name: str) -> Value:
     return {"builtins.int": INT, "builtins.float": FLOAT, "builtins.str": STRING}.get(name, UNKNOWN)
 
 
-def _random(last: str, call: ast.Call) -> Value | None:
+def _random(last: str, call: ast.Call, of: Of) -> Value | None:
     if last in table()["numpy_random"]["array"]:
-        return NDARRAY
+        return Value(Kind.NDARRAY, shaped=True)
     if last not in table()["numpy_random"]["sized"]:
         return None
     dtype = table()["numpy_random"]["dtypes"].get(last) if keyword(call, "dtype") is None else None
-    sized = keyword(call, "size") is not None
+    size = keyword(call, "size")
     if last in ("rand", "randn", "random", "random_sample", "standard_normal"):
-        return Value(Kind.NDARRAY, dtype=dtype) if call.args or sized else FLOAT
+        size = size or (call.args[0] if call.args else None)
+        return Value(Kind.NDARRAY, dtype=dtype, shaped=axes.spans(of(size))) if size is not None else FLOAT
     limit = {"randint": 2, "integers": 2, "choice": 1, "uniform": 2, "normal": 2, "beta": 2, "gamma": 2}.get(last, 1)
-    if sized or len(call.args) > limit:
-        return Value(Kind.NDARRAY, dtype=dtype)
+    size = size or (call.args[limit] if len(call.args) > limit else None)
+    if size is not None:
+        return Value(Kind.NDARRAY, dtype=dtype, shaped=axes.spans(of(size)))
     return Value(Kind.SCALAR) if last not in ("choice",) else UNKNOWN
 
 
@@ -204,20 +219,25 @@ def ndarray_method(name: str, source: Value, call: ast.Call, of: Of) -> Value:
     if rule == "astype":
         dtype = call.args[0] if call.args else keyword(call, "dtype")
         return cast(source, dtype_of(of(dtype)) if dtype is not None else None)
+    shaped = axes.of_method(name, source, call, of)
     if rule == "same":
         rank = 1 if name in ("ravel", "flatten") else source.rank if name in ("copy", "transpose", "swapaxes") else None
         dtype_ = "int64" if name == "argsort" else None if name == "view" and call.args else source.dtype
-        return Value(Kind.NDARRAY, dtype=dtype_, rank=rank, widened=source.widened if dtype_ == source.dtype else "")
+        if name in _SUMMING and not is_floating(dtype_):
+            dtype_ = None
+        widened = source.widened if dtype_ == source.dtype else ""
+        return Value(Kind.NDARRAY, dtype=dtype_, rank=rank, shaped=rank is None and shaped, widened=widened)
     if rule == "elementwise":
-        return Value(Kind.NDARRAY, dtype=source.dtype, rank=source.rank)
+        return Value(Kind.NDARRAY, dtype=source.dtype, rank=source.rank, shaped=source.rank is None and shaped)
     if rule == "reduce":
         dtype_ = _reduced_dtype(name, source.dtype)
         whole = not call.args and keyword(call, "axis") is None and keyword(call, "keepdims") is None
-        return Value(Kind.SCALAR, dtype=dtype_) if whole else Value(Kind.NDARRAY, dtype=dtype_)
+        rank = axes.reduced_rank(source, call, of) if name != "dot" else None
+        return Value(Kind.SCALAR, dtype=dtype_) if whole or rank == 0 else Value(Kind.NDARRAY, dtype=dtype_, rank=rank)
     if rule == "item":
         return NUMBER
     if rule == "tolist":
-        return list_of(NUMBER)
+        return list_of(NUMBER) if source.has_axes else Value(Kind.ITEM)  # without dimensions it gives a number
     return NONE if rule == "none" else UNKNOWN
 
 
@@ -241,16 +261,18 @@ def ndarray_attribute(name: str, source: Value) -> Value:
     return {"shape": list_of(INT), "bool": BOOL, "int": INT}.get(rule, UNKNOWN)
 
 
-def array_item(source: Value, indices: Sequence[Value | None]) -> Value:
-    """What indexing an array gives; ``None`` stands for a slice."""
+def array_item(source: Value, indices: Sequence[Value | None], slices: int) -> Value:
+    """What indexing an array gives; ``None`` stands for a slice, of which there are ``slices``, or for ``...``."""
     integers = sum(1 for v in indices if v is not None and v.kind in (Kind.NUMBER, Kind.SCALAR))
+    shaped = axes.of_item(source, indices, slices)
     if any(v is None or v.kind in (Kind.NDARRAY, Kind.LIST) for v in indices):
         plain = all(v is None or v.kind in (Kind.NUMBER, Kind.NONE) for v in indices) and len(indices) == 1
-        return replace(source, rank=source.rank if plain else None, literal=None)
+        rank = source.rank if plain else None
+        return replace(source, rank=rank, shaped=rank is None and (shaped or (plain and source.has_axes)), literal=None)
     if not integers:
         added = all(v is not None and v.kind is Kind.NONE for v in indices)
         rank = source.rank + len(indices) if source.rank is not None else None
-        return replace(source, rank=rank) if added else UNKNOWN
+        return replace(source, rank=rank, shaped=rank is None) if added else UNKNOWN
     if source.rank is not None and integers == len(indices):
         rank = source.rank - integers
         return replace(source, rank=rank) if rank > 0 else Value(Kind.SCALAR, source.dtype)

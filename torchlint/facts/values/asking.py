@@ -9,6 +9,7 @@ from dataclasses import field, replace
 from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.reach import MOST_BINDINGS, Reaching
 from torchlint.facts.code.solver import NotYetError, Solver
 from torchlint.facts.values import tensordicts
 from torchlint.facts.values.annotations import Annotations
@@ -16,8 +17,8 @@ from torchlint.facts.values.join import join
 from torchlint.late import dataclass
 from torchlint.rule import UNKNOWN, Kind, Value
 
-Question = Scope | tuple[FileFacts, ast.expr | Binding] | tuple[str, str]
-"""What a function returns, what an expression or a binding is, what an attribute of a class is."""
+Question = Scope | tuple[FileFacts, ast.expr | Binding | Reaching] | tuple[str, str]
+"""What a function returns, what an expression, a binding or several are, what an attribute of a class is."""
 
 
 @dataclass(eq=False, slots=True)
@@ -50,6 +51,12 @@ class Ask:
     def knower(self, facts: FileFacts) -> Callable[[ast.expr], Value]:
         """``known`` for the expressions of one file."""
         return lambda node: self.known(facts, node)
+
+    def reached(self, facts: FileFacts, reach: Reaching) -> Value | None:
+        """The value of a name that one of the bindings gave it which reach a use."""
+        if len(reach.bindings) > MOST_BINDINGS:  # many uses have them in common
+            return self.solver.ask((facts, reach))
+        return self.bound(facts, reach.bindings)
 
     def bound(self, facts: FileFacts, bindings: Iterable[Binding]) -> Value | None:
         """The value of a name that one of these bindings gave it.

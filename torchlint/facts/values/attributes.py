@@ -29,6 +29,7 @@ class Attributes:
 
     ask: Ask
     _trained: dict[str, frozenset[str]] = field(default_factory=dict)
+    _asking: dict[Scope, frozenset[str]] = field(default_factory=dict)
 
     def of(self, source: Value, attr: str) -> Value | None:
         """An attribute of a value."""
@@ -44,11 +45,15 @@ class Attributes:
             return spaces.env_attribute(source, attr)
         if spaces.is_space(source):
             return spaces.space_attribute(source, attr)
-        if source.kind is Kind.MODULE and attr in ("weight", "bias"):
+        if source.kind is Kind.MODULE and attr in ("weight", "bias") and not self._sets(source, attr):
             return TENSOR
         if source.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and source.name:
             return self.ask.attribute(source.name, attr)
         return UNKNOWN
+
+    def _sets(self, source: Value, attr: str) -> bool:
+        """Whether a class of the project sets an attribute itself: ``self.bias = bias``, a flag."""
+        return any(True for cls in source.name.split("|") for _ in stores_of(self.ask.project, cls, attr))
 
     def of_class(self, cls: str, name: str) -> Value | None:
         """What ``instance.name`` is for an instance of a class."""
@@ -79,13 +84,22 @@ class Attributes:
                 for own in project.methods.get("parameters", ())
                 if own.method_of
             ):
-                for method in (method for scope in project.family(cls) for method in methods(scope)):
-                    for call in method.calls:
-                        if isinstance(call.func, ast.Attribute) and call.func.attr == "parameters":
-                            base, _, attr = dotted(call.func.value).partition(".")
-                            if base and base == method.self_name and "." not in attr:
-                                names.add(attr)
+                names.update(*map(self._asked, project.family(cls)))
             found = self._trained[cls] = frozenset(names)
+        return found
+
+    def _asked(self, cls: Scope) -> frozenset[str]:
+        """The attributes that the methods in a class's own body ask for their ``parameters()``."""
+        found = self._asking.get(cls)
+        if found is None:
+            calls = (
+                (method.self_name, *dotted(call.func.value).split("."))
+                for method in methods(cls)
+                for call in method.calls
+                if isinstance(call.func, ast.Attribute) and call.func.attr == "parameters"
+            )
+            found = frozenset(parts[2] for parts in calls if len(parts) == 3 and parts[0] and parts[0] == parts[1])
+            self._asking[cls] = found
         return found
 
     def _registered(self, cls: str, name: str) -> bool:

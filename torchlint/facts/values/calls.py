@@ -14,7 +14,7 @@ from torchlint.facts.values import operators, spaces, tensordicts
 from torchlint.facts.values.arrays import mapped, ndarray_method
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.containers import container_method, named_items
-from torchlint.facts.values.join import NONE, join, list_of, registry
+from torchlint.facts.values.join import NONE, join, list_of, registry, told_more
 from torchlint.facts.values.libraries import library_call
 from torchlint.facts.values.tensors import tensor_method
 from torchlint.facts.values.torch_objects import distribution_method, made_module, module_call, module_moved, on_device
@@ -40,6 +40,8 @@ _WRAPPERS = frozenset(
         "torch.nn.parallel.DistributedDataParallel",
     }
 )
+
+_ANY_MODULE = "torch.nn.Module"
 
 
 @dataclass(eq=False, slots=True)
@@ -124,7 +126,7 @@ class Calls:
             return module_moved(func.attr, source, node, of)
         if source.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and source.name:
             return join(self._method_of(source, name, func.attr, facts, node) for name in source.name.split("|"))
-        return UNKNOWN if self._is_foreign(facts, func.value) else operators.untyped_method(func.attr, node)
+        return UNKNOWN if self._is_foreign(facts, func.value) else operators.untyped_method(func.attr, node, of)
 
     def _is_foreign(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether an expression is a module of a library, whose functions are no methods: ``jnp.logical_not(x)``."""
@@ -166,7 +168,7 @@ class Calls:
             return None
         if member.kind in (Kind.MODULE, Kind.INSTANCE, Kind.CLASS, Kind.FUNCTION):
             return self._called(member, facts, node)
-        return operators.untyped_method(attr, node)
+        return operators.untyped_method(attr, node, self.ask.knower(facts))
 
     # what is called -------------------------------------------------------------------------------------------------
 
@@ -176,6 +178,8 @@ class Calls:
             return join(self._called(part, facts, node) for part in callee.items)
         if callee.kind is Kind.CLASS and callee.keys:
             return named_items(callee, self.ask.arguments(facts, node.args), node, self.ask.knower(facts))
+        if callee.name == _ANY_MODULE and any(keyword.arg is None for keyword in node.keywords):
+            return UNKNOWN  # a model that takes a whole batch by name gives an output with names, too
         return join(self._called_one(callee, name) for name in callee.name.split("|"))
 
     def _called_one(self, callee: Value, name: str) -> Value | None:
@@ -194,15 +198,29 @@ class Calls:
         return UNKNOWN
 
     def result(self, function: Scope) -> Value | None:
-        """What a function of the project returns: what its annotation promises, else what its returns give."""
+        """What a function of the project returns: what its annotation promises, else what its returns give.
+
+        Of a tensor or an array an annotation seldom says the device, the dtype and the rank, so its returns say more.
+        """
         node = function.node
         if isinstance(node, ast.Lambda):
             return self.ask.value(function.file, node.body)
+        promised = UNKNOWN
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.returns is not None:
             promised = self.ask.annotations.read(function.file, node.returns)
+            if promised.kind in (Kind.TENSOR, Kind.NDARRAY):
+                return self._of_kind(function, promised)
             if promised.known and promised.kind not in (Kind.LIST, Kind.TUPLE, Kind.MODULE, Kind.INSTANCE):
                 return promised
-        if function.yields:
-            return UNKNOWN
+        return UNKNOWN if function.yields else self._given(function)
+
+    def _given(self, function: Scope) -> Value | None:
+        """What the returns of a function give."""
         values = [self.ask.value(function.file, r.value) if r.value is not None else NONE for r in function.returns]
         return join(values) if values else NONE
+
+    def _of_kind(self, function: Scope, promised: Value) -> Value:
+        """What a function returns that promises a tensor or an array: its returns say more, also that it is a truth."""
+        given = UNKNOWN if function.yields else self._given(function)
+        truth = given is not None and given.kind is Kind.NUMBER and given.dtype == "bool"
+        return given if given is not None and truth else told_more(promised, given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
@@ -10,6 +11,7 @@ CALLABLE = frozenset({Kind.FUNCTION, Kind.CLASS, Kind.INSTANCE, Kind.MODULE})
 """What a value of several origins may be: their names are kept side by side."""
 
 _MOST_CLASSES = 8
+_DEEPEST = 20
 TENSOR = Value(Kind.TENSOR)
 NDARRAY = Value(Kind.NDARRAY)
 BOOL = Value(Kind.NUMBER, dtype="bool")
@@ -19,6 +21,19 @@ NUMBER = Value(Kind.NUMBER)
 STRING = Value(Kind.STRING)
 NONE = Value(Kind.NONE)
 SIZE = Value(Kind.SIZE, items=(INT,))
+
+
+def bounded(value: Value | None) -> Value | None:
+    """A value, or nothing known of it where containers stand in containers in more levels than code reads again."""
+    if value is None or not value.items:
+        return value
+    level = [value]
+    for _ in range(_DEEPEST):
+        # Of equal parts, as in a pair of the same pair, one is looked into.
+        level = list({id(part): part for whole in level for part in whole.items if part.items}.values())
+        if not level:
+            return value
+    return UNKNOWN
 
 
 def list_of(element: Value, *, nonempty: bool = False) -> Value:
@@ -76,6 +91,7 @@ def _meet(one: Value, other: Value) -> Value:
         dtype=one.dtype if one.dtype == other.dtype else None,
         device=_place(one.device, other.device),
         rank=one.rank if one.rank == other.rank else None,
+        shaped=one.has_axes and other.has_axes and (one.rank is None or one.rank != other.rank),
         items=items,
         keys=keys,
         nonempty=one.nonempty and other.nonempty,
@@ -112,3 +128,13 @@ def _mixed(one: Value, other: Value) -> Value:
     if kinds <= {Kind.NUMBER, Kind.SCALAR}:
         return Value(Kind.SCALAR)
     return Value(Kind.ITEM) if kinds <= {Kind.NUMBER, Kind.SCALAR, Kind.ITEM, Kind.NDARRAY} else UNKNOWN
+
+
+def told_more(promised: Value, given: Value | None) -> Value:
+    """What an annotation promises, with what is known of the value itself where that is of the promised kind.
+
+    In a circle, where nothing is known of the value yet, the promise alone counts.
+    """
+    if given is None or given.kind is not promised.kind:
+        return promised
+    return replace(given, dtype=given.dtype or promised.dtype)

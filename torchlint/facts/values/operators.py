@@ -9,7 +9,7 @@ from torchlint.facts.values import arrays, tensors
 from torchlint.facts.values.containers import element_of
 from torchlint.facts.values.dtypes import cast, floating, promoted
 from torchlint.facts.values.join import BOOL, FLOAT, INT, NDARRAY, NONE, NUMBER, STRING, TENSOR, join, tuple_of
-from torchlint.facts.values.signatures import device_called
+from torchlint.facts.values.signatures import Of, device_called
 from torchlint.late import regex
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
@@ -70,6 +70,8 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
         fine = (Kind.NDARRAY, Kind.NUMBER, Kind.SCALAR, Kind.ITEM, Kind.LIST)
         if other.kind not in fine:
             return UNKNOWN
+        if isinstance(op, ast.MatMult):
+            return replace(arrays.combined(left, right), rank=None, shaped=False)
         return arrays.divided(left, right) if isinstance(op, ast.Div) else arrays.combined(left, right)
     if Kind.ITEM in kinds:
         return Value(Kind.ITEM) if kinds <= {Kind.ITEM, Kind.NUMBER, Kind.SCALAR} else UNKNOWN
@@ -141,14 +143,15 @@ def last_name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def untyped_method(name: str, node: ast.Call) -> Value:
+def untyped_method(name: str, node: ast.Call, of: Of) -> Value:
     """What a method returns whatever it is called on: names that only tensors or arrays have."""
+    if name == "astype":
+        return arrays.ndarray_method(name, NDARRAY, node, of)
     methods = {
         "item": NUMBER,
         "numpy": NDARRAY,
         "unsqueeze": TENSOR,
         "detach": TENSOR,
-        "astype": NDARRAY,
         "argmax": UNKNOWN,
         "masked_fill": TENSOR,
         "log_prob": TENSOR,
@@ -181,7 +184,9 @@ def compare(node: ast.Compare, operands: list[Value]) -> Value:
     if Kind.NDARRAY in kinds:
         ranks = {v.rank for v in operands if v.kind is Kind.NDARRAY}
         plain = len(ranks) == 1 and kinds <= {Kind.NDARRAY, Kind.NUMBER}
-        return Value(Kind.NDARRAY, dtype="bool", rank=ranks.pop() if plain else None)
+        rank = ranks.pop() if plain else None
+        shaped = rank is None and any(v.has_axes for v in operands if v.kind is Kind.NDARRAY)
+        return Value(Kind.NDARRAY, dtype="bool", rank=rank, shaped=shaped)
     return BOOL if kinds <= {Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.SCALAR} else UNKNOWN
 
 

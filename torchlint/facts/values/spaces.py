@@ -97,6 +97,8 @@ def env_method(env: Value, method: str, use: ast.AST | None) -> Value:
         observation = NDARRAY
     if env.name.partition(".")[0] not in ("gym", "gymnasium"):
         observation = replace(observation, rank=None)
+    if ".vector" in env.name:
+        observation = replace(observation, rank=None, shaped=True)  # one row for each environment
     if method == "step":
         return tuple_of(observation, UNKNOWN, UNKNOWN, UNKNOWN, Value(Kind.DICT))
     if method == "reset":

@@ -9,6 +9,7 @@ from dataclasses import field, replace
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.reach import Reaching
 from torchlint.facts.code.solver import NotYetError, Provisional, Solver
 from torchlint.facts.values import operators, tensordicts
 from torchlint.facts.values.annotations import Annotations
@@ -17,7 +18,7 @@ from torchlint.facts.values.asking import Ask, Question
 from torchlint.facts.values.attributes import Attributes
 from torchlint.facts.values.calls import Calls
 from torchlint.facts.values.containers import element_of
-from torchlint.facts.values.join import INT, join, list_of, registry, tuple_of
+from torchlint.facts.values.join import INT, bounded, join, list_of, registry, told_more, tuple_of
 from torchlint.facts.values.libraries import library_name
 from torchlint.facts.values.signatures import starred
 from torchlint.facts.values.tensors import tensor_item
@@ -78,6 +79,9 @@ class Values:
     # questions: what a function returns, what an expression or a binding is, what an attribute of a class is ----------
 
     def _answer(self, question: Question) -> Value | None:
+        return bounded(self._found(question))
+
+    def _found(self, question: Question) -> Value | None:
         if isinstance(question, Scope):
             return self._calls.result(question)
         place, what = question
@@ -85,6 +89,8 @@ class Values:
             return self._attributes.of_class(place, str(what))
         if isinstance(what, Binding):
             return self._binding(place, what)
+        if isinstance(what, Reaching):
+            return self._ask.bound(place, what.bindings)
         assert isinstance(what, ast.expr)
         return self._expression(place, what)
 
@@ -145,7 +151,9 @@ class Values:
         if source.kind in (Kind.TENSOR, Kind.NDARRAY):
             parts = index.elts if isinstance(index, ast.Tuple) else [index]
             known = [None if _is_slice(part) else self._ask.known(facts, part) for part in parts]
-            return (tensor_item if source.kind is Kind.TENSOR else array_item)(source, known)
+            if source.kind is Kind.TENSOR:
+                return tensor_item(source, known)
+            return array_item(source, known, sum(isinstance(part, ast.Slice) for part in parts))
         key = index.value if isinstance(index, ast.Constant) else None
         if source == tensordicts.TENSORDICT:
             return self._ask.entry(key) if isinstance(key, str) else source
@@ -174,7 +182,7 @@ class Values:
         if not reach.bindings:
             name = self.project.qualified(facts, node) or ""
             return self._named(name) if name else UNKNOWN
-        result = self._ask.bound(facts, reach.bindings)
+        result = self._ask.reached(facts, reach)
         if result is not None and not result.known:
             return operators.by_name(node.id)
         return result
@@ -212,6 +220,8 @@ class Values:
             binding.annotation is not None
             and (annotated := self._ask.annotations.read(facts, binding.annotation)).known
         ):
+            if annotated.kind in (Kind.TENSOR, Kind.NDARRAY) and binding.value is not None and how is Bind.ASSIGN:
+                return told_more(annotated, self._ask.value(facts, binding.value))
             if annotated.kind is not Kind.LIST or binding.value is None:
                 return annotated
         if binding.value is None:
@@ -248,7 +258,7 @@ class Values:
         target = binding.stmt.target
         if not isinstance(target, ast.Name):
             return UNKNOWN
-        old = self._ask.bound(facts, self.project.reaching(facts, target).bindings)
+        old = self._ask.reached(facts, self.project.reaching(facts, target))
         if old is None:
             return None
         return operators.binary(binding.stmt.op, old, self._ask.known(facts, binding.value))

@@ -1,0 +1,1 @@
+"""Random programs around every rule with a safe fix, run before and after the fix on random inputs."""

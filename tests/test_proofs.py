@@ -1,0 +1,100 @@
+"""Safe fixes in programs beyond the rules' examples: nothing changes, whatever the arguments are at run time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.linting import fixed_text
+from torchlint.engine.rules import load_rules
+from torchlint.rule import Example, Input, Kind
+
+pytestmark = pytest.mark.torch
+
+ARRAY = Input("x", Kind.NDARRAY, (8, 4), "int64")
+FLOATS = Input("x", Kind.NDARRAY, (8, 4))
+TENSOR = Input("x", Kind.TENSOR, (8, 4))
+NUMBER = Input("x", Kind.NUMBER, dtype="int")
+
+PROGRAM = """\
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.data import BatchSampler, SubsetRandomSampler
+
+
+def work(x{annotation}):
+    device = torch.device("cpu")
+    {body}
+
+
+def train(net: nn.Module, optimizer, batches):
+    for x in batches:
+        loss = net(work(x)).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+BATCHES = """\
+found = []
+    for index in BatchSampler(SubsetRandomSampler(range({rows})), {size}, False):
+        found.append(x[index])
+    return found"""
+
+# What code may be given without saying so, and what a fix must not take for granted.
+UNKNOWN = [
+    *("x[None]", "x[:2]", "x[..., 0]", "x[0, :]", "x / 255.0", "x.reshape(-1)", "x.ravel()", "x.copy()", "x.squeeze()"),
+    *("x.astype(np.int64)", "x.transpose()", "np.array(x)", "np.asarray(x)", "np.array([x, x])", "x.numpy()", "x"),
+]
+ARRAYS = [
+    *("x", "x.sum(axis=-1)", "x.sum(axis=0, keepdims=True)", "x.squeeze()", "x.copy()", "x.astype(np.int64)", "x[...]"),
+    *("x[0]", "x[:, 0]", "x[0, 0]", "x[x > 0]", "x[[0, 1]]", "x[x.argmax()]", "x @ x.T", "x + 1", "x > 0", "x / 2"),
+    *("x.reshape(-1)", "x.ravel()", "x.max(axis=0)", "x.cumsum()", "np.cumsum(x > 0)", "np.take(x, x[0])", "x.T"),
+    *("np.squeeze(x)", "np.stack([x, x])", "np.where(x > 0, x, 0)", "np.clip(x, 0, 1)", "np.matmul(x, x.T)"),
+    *("np.zeros(x.shape)", "np.zeros_like(x)", "np.expand_dims(x, 0)", "np.argsort(x)", "x.min(0)", "x.any(axis=-1)"),
+]
+CONSTRUCTORS = ("torch.Tensor", "torch.FloatTensor", "torch.LongTensor")
+LINES = [
+    *((Input("x", kind, (8, 4), "int64"), "", f"return {name}({data}).to(device)")
+      for kind in (Kind.NDARRAY, Kind.TENSOR) for data in UNKNOWN for name in CONSTRUCTORS),
+    *((given, ": np.ndarray", f"return {name}({data})")
+      for given in (ARRAY, FLOATS) for data in ARRAYS for name in CONSTRUCTORS[1:]),
+]  # fmt: skip
+OTHERS = [
+    (NUMBER, ": int", "return torch.arange(x, x + 80).float()"),
+    (NUMBER, ": int", "return torch.arange(x, x + 80).int()"),
+    (NUMBER, ": int", "return torch.arange(x, x + 80).double()"),
+    (NUMBER, ": int", "return torch.arange(x, x + 80).long()"),
+    (TENSOR, ": torch.Tensor", "return torch.arange(x.shape[0]).float()"),
+    (TENSOR, ": torch.Tensor", "return torch.arange(-8, 8, 3).float(), torch.arange(x.shape[0]).int()"),
+    (TENSOR, ": torch.Tensor", "return torch.zeros_like(x).bool(), torch.ones_like(x).double()"),
+    (TENSOR, ": torch.Tensor", "return torch.tensor(x.detach().numpy())"),
+    (TENSOR, ": torch.Tensor", "return torch.cat([x[None], x.t().t()[None]])"),
+    (TENSOR, ": torch.Tensor", "return [int(v) for v in x.argmax(-1)]"),
+    *(
+        (given, annotation, BATCHES.format(rows=rows, size=size))
+        for given, annotation in ((FLOATS, ": np.ndarray"), (TENSOR, ": torch.Tensor"))
+        for rows, size in ((8, 4), (7, 3), (8, 1), (1, 4))
+    ),
+]
+
+
+def changed(given: Input, annotation: str, body: str, folder: Path, **settings: object) -> tuple[str, ...]:
+    """What the suite says against the fixes that are made of a program."""
+    from torchlint.bench.equal import judge
+    from torchlint.bench.fixed import Fixed
+
+    before = PROGRAM.format(annotation=annotation, body=body)
+    after = fixed_text(folder, "program.py", before, select=("TL1", "TL4", "TL6", "TL7"), preview=True, **settings)
+    if after == before:
+        return ()
+    example = Example("program", before, after, setup="", workload="work(x)", inputs=(given,))
+    rule = next(rule for rule in load_rules() if rule.code == "TL101")
+    return judge(rule, example, Fixed(after, frozenset(), assumes=False)).wrong
+
+
+@pytest.mark.parametrize(("given", "annotation", "body"), LINES + OTHERS)
+def test_a_safe_fix_changes_nothing(given: Input, annotation: str, body: str, tmp_path: Path) -> None:
+    assert changed(given, annotation, body, tmp_path) == ()

@@ -1,0 +1,1 @@
+"""Run a program on the counted device and join what its lines did to the findings."""

@@ -1,0 +1,118 @@
+"""A counted run as one self-contained HTML page: the code, with the events of each line in the margin.
+
+Nothing comes from elsewhere, no script runs, and nothing in a name or a line of code can become markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from itertools import groupby
+from pathlib import Path
+
+from torchlint.count.result import CountedLine, CountedRun, Status
+from torchlint.count.table import headline, summary
+from torchlint.report.cost import amount
+from torchlint.report.escape import visible
+
+_AROUND = 4
+"""Rows of code that are shown above and below a line with events."""
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem; color: #1d2329; }
+table { border-collapse: collapse; width: 100%; font: 13px/1.45 ui-monospace, monospace; }
+th { text-align: right; font-weight: 600; color: #5b6670; padding: 0 .6rem; }
+th:last-child { text-align: left; }
+td { padding: 0 .6rem; text-align: right; white-space: nowrap; vertical-align: top; }
+td.code { text-align: left; white-space: pre-wrap; overflow-wrap: anywhere; width: 100%; }
+td.row, .quiet { color: #5b6670; }
+tr.gap td { border-top: 1px solid #c9d1d9; padding-top: .3rem; }
+tr.fixable { background: #e3f5e6; } tr.reported { background: #fdf3d0; } tr.uncovered { background: #fde4e1; }
+tr.needed { background: #edf1f5; } .why { display: block; font-style: italic; color: #3d4852; }
+h2 { font: 600 15px ui-monospace, monospace; margin: 2rem 0 .4rem; } .wide { overflow-x: auto; }
+@media (prefers-color-scheme: dark) {
+  body { background: #14181c; color: #dde3e8; } td.row, .quiet, th { color: #93a0ab; } .why { color: #b5c0ca; }
+  tr.fixable { background: #16351d; } tr.reported { background: #3b3212; } tr.uncovered { background: #42201c; }
+  tr.needed { background: #20272e; } tr.gap td { border-color: #39424b; }
+}
+"""
+_WORDS = {
+    Status.FIXABLE: "a rule reports it and has a fix",
+    Status.REPORTED: "a rule reports it",
+    Status.NEEDED: "it waits, and the host needs it",
+    Status.UNCOVERED: "it waits, and no rule covers it",
+}
+_HEADS = ("", "Waits", "Launches", "Copies", "Bytes", "Code")
+
+
+def as_html(run: CountedRun, root: Path, program: str) -> str:
+    """Return the page; ``root`` is the folder that the paths of the lines are relative to, ``program`` what ran."""
+    title = f"torchlint count: {visible(program)}"
+    parts = [
+        "<!DOCTYPE html>",
+        '<html lang="en"><head><meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>",
+        f"<h1>{escape(title)}</h1>",
+        f"<p>{escape(headline(run))}</p>",
+        f"<p>{escape(summary(run))}</p>",
+        *_legend(),
+    ]
+    lines = sorted(run.lines, key=lambda line: (line.path, line.row))
+    files = [(path, {line.row: line for line in group}) for path, group in groupby(lines, lambda line: line.path)]
+    files.sort(key=lambda file: (-sum(line.events.waits for line in file[1].values()), file[0]))
+    for path, by_row in files:
+        parts += _file(path, by_row, _text(root / path))
+    return "\n".join([*parts, "</body></html>", ""])
+
+
+def _legend() -> Iterator[str]:
+    yield '<div class="wide"><table>'
+    yield from (f'<tr class="{status.value}"><td class="code">{words}</td></tr>' for status, words in _WORDS.items())
+    yield "</table></div>"
+
+
+def _text(path: Path) -> Sequence[str]:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ()
+
+
+def _file(path: str, by_row: Mapping[int, CountedLine], text: Sequence[str]) -> Iterator[str]:
+    waits = sum(line.events.waits for line in by_row.values())
+    yield f"<h2>{escape(visible(path))} <span class='quiet'>{waits:,} waits</span></h2>"
+    yield '<div class="wide"><table><thead><tr>'
+    yield "".join(f"<th>{head}</th>" for head in _HEADS)
+    yield "</tr></thead><tbody>"
+    last = 0
+    for row in _shown(by_row, len(text)):
+        code = text[row - 1] if row <= len(text) else ""
+        yield _row(row, code, by_row.get(row), gap=last not in (0, row - 1))
+        last = row
+    yield "</tbody></table></div>"
+
+
+def _shown(by_row: Mapping[int, CountedLine], rows: int) -> list[int]:
+    """The rows with events and those around them; of a file that cannot be read, only the first."""
+    near = {near for row in by_row for near in range(row - _AROUND, row + _AROUND + 1) if 1 <= near <= rows}
+    return sorted(near | by_row.keys())
+
+
+def _row(row: int, code: str, line: CountedLine | None, *, gap: bool) -> str:
+    classes = ["gap"] if gap else []
+    cells, why = [""] * 4, ""
+    if line is not None:
+        events = line.events
+        cells = [f"{count:,}" if count else "" for count in (events.waits, events.launches, events.copies)]
+        cells.append(amount(events.bytes) if events.bytes else "")
+        codes = ", ".join(sorted({finding.code for finding in line.findings}))
+        why = codes or line.why
+        if events.waits or line.findings:
+            classes.append(line.status.value)
+    told = f'<span class="why">{escape(why)}</span>' if why else ""
+    numbers = "".join(f"<td>{cell}</td>" for cell in cells)
+    name = f' class="{" ".join(classes)}"' if classes else ""
+    shown = escape(visible(code, keep="\t"))
+    return f'<tr{name}><td class="row">{row}</td>{numbers}<td class="code">{shown}{told}</td></tr>'

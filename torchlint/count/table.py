@@ -1,0 +1,105 @@
+"""A counted run as a table for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from torchlint.count.as_json import by_cost
+from torchlint.count.result import CountedLine, CountedRun, Status
+from torchlint.device.events import Events
+from torchlint.report.cost import amount
+from torchlint.report.escape import visible
+from torchlint.report.explain import Pen
+from torchlint.report.style import ASCII, QUIET, UNICODE
+from torchlint.report.summary import count
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_STYLES = {Status.FIXABLE: "green", Status.REPORTED: "yellow", Status.NEEDED: QUIET, Status.UNCOVERED: "bold red"}
+
+
+def as_text(run: CountedRun, top: int, *, color: bool, unicode: bool, width: int) -> str:
+    """Return the totals, the lines that cost most with what ``check`` says of them, and one line that sums up."""
+    pen = Pen(color, UNICODE if unicode else ASCII, width)
+    lines = pen.lines(Text(headline(run), "bold"))
+    shown = [line for line in by_cost(run.lines) if line.events.waits or line.events.launches or line.events.copies]
+    if shown:
+        lines += ["", *pen.lines(_table(run, shown[:top]))]
+        if len(shown) > top:
+            lines += pen.lines(Text(f"and {count(len(shown) - top, 'more line')} (--top)", QUIET))
+    return "".join(f"{line}\n" for line in [*lines, "", *pen.lines(Text(summary(run), "bold"))])
+
+
+def headline(run: CountedRun) -> str:
+    """Return ``1,340 waits, 8,794 launches, 1,084 copies (3.2 MB) in 256 environment steps and 8 updates``."""
+    total = run.totals
+    where = [f"{run.steps:,} environment {'step' if run.steps == 1 else 'steps'}"] if run.steps else []
+    where += [f"{run.updates:,} {'update' if run.updates == 1 else 'updates'}"] if run.updates else []
+    inside = f" in {' and '.join(where)}" if where else ""
+    return f"{_noun(total.waits, 'wait')}, {_noun(total.launches, 'launch')}, {_copies(total)}{inside}"
+
+
+def summary(run: CountedRun) -> str:
+    """Return how many waits have a fix, are reported, are needed, or are not covered by a rule."""
+    waits = run.totals.waits
+    if not waits:
+        return "The host never waits for the device."
+    parts = [
+        f"{run.waits_of(status):,} {words}"
+        for status, words in (
+            (Status.FIXABLE, "with a fix"),
+            (Status.REPORTED, "reported"),
+            (Status.NEEDED, "needed"),
+            (Status.UNCOVERED, "not covered by a rule"),
+        )
+        if run.waits_of(status)
+    ]
+    parts += [f"{run.elsewhere.waits:,} outside the project"] if run.elsewhere.waits else []
+    return f"{_noun(waits, 'wait')}: {', '.join(parts)}."
+
+
+def _noun(number: int, noun: str) -> str:
+    plural = f"{noun}es" if noun.endswith("ch") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+def _copies(events: Events) -> str:
+    noun = "copy" if events.copies == 1 else "copies"
+    return f"{events.copies:,} {noun} ({amount(events.bytes)})"
+
+
+def _table(run: CountedRun, lines: list[CountedLine]) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style=QUIET)
+    times, unit = (run.steps, "step") if run.steps else (run.updates, "update") if run.updates else (0, "")
+    heads = ["Waits", *([f"a {unit}"] if unit else []), "Launches", "Copies"]
+    for head in heads:
+        table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("Line", justify="left", overflow="fold")
+    for line in lines:
+        events = line.events
+        rate = [f"{events.waits / times:.2g}" if events.waits else ""] if unit else []
+        cells = [f"{number:,}" if number else "" for number in (events.waits, events.launches, events.copies)]
+        table.add_row(cells[0], *rate, *cells[1:], _where(line))
+    return table
+
+
+def _where(line: CountedLine) -> Text:
+    text = Text(f"{visible(line.path)}:{line.row}")
+    codes = ", ".join(sorted({finding.code for finding in line.findings}))
+    words = {
+        Status.FIXABLE: f"{codes}, with a fix",
+        Status.REPORTED: codes,
+        Status.NEEDED: f"needed: {line.why}",
+        Status.UNCOVERED: "no rule covers this" if line.events.waits else "",
+    }[line.status]
+    if words or line.waiting:
+        text.append("\n")
+        text.append(words, _STYLES[line.status])
+    if line.waiting:
+        text.append(f"  {', '.join(name.removeprefix('aten::') for name in sorted(line.waiting))}", QUIET)
+    return text

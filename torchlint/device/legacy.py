@@ -1,0 +1,53 @@
+"""Tensor types of ``torch.cuda``, such as ``torch.cuda.FloatTensor``, by which older programs choose the device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchlint.device.dispatch import Counting
+from torchlint.device.patches import Patches
+from torchlint.device.place import Place
+from torchlint.device.tensors import lies_on_device
+from torchlint.device.transfers import move
+
+_CUDA = "torch.cuda."
+_NAMES = ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool")
+
+
+def patch_legacy(patches: Patches, counting: Counting) -> None:
+    """Replace the tensor types of ``torch.cuda`` and the function that makes one of them the default."""
+    for name in _NAMES:
+        patches.set(torch.cuda, f"{name}Tensor", _tensor_type(f"{name}Tensor", counting))
+    patches.set(torch, "set_default_tensor_type", _with_default_type(torch.set_default_tensor_type))
+
+
+def _tensor_type(name: str, counting: Counting) -> type:
+    """Return a type that makes tensors of the device, and whose instances are those of its dtype there."""
+    on_host: Any = getattr(torch, name)
+
+    class Meta(type):
+        def __call__(cls, *args: Any, **kwargs: Any) -> torch.Tensor:
+            sizes = args and all(isinstance(each, int) for each in args)
+            if not args or sizes or isinstance(args[0], torch.Size):
+                return torch.empty(*args or (0,), dtype=on_host.dtype, device="cuda")
+            kwargs.pop("device", None)
+            made: torch.Tensor = on_host(*args, **kwargs)
+            return move(counting, made, Place.DEVICE)
+
+        def __instancecheck__(cls, value: object) -> bool:
+            return isinstance(value, torch.Tensor) and value.dtype is on_host.dtype and lies_on_device(value)
+
+    return Meta(name, (), {"__module__": "torch.cuda", "dtype": on_host.dtype, "is_cuda": True})
+
+
+def _with_default_type(choose: Any) -> Any:
+    """Return ``set_default_tensor_type``, which may name the device as well."""
+
+    def chosen(type_: Any) -> None:
+        name = type_ if isinstance(type_, str) else f"{type_.__module__}.{type_.__name__}"
+        choose(name.replace(_CUDA, "torch.", 1))
+        torch.set_default_device("cuda" if name.startswith(_CUDA) else None)
+
+    return chosen

@@ -1,0 +1,306 @@
+"""Rows that a fix made too long, split at their brackets as the usual formatters do."""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from torchlint.late import dataclass
+from torchlint.rule import Edit
+from torchlint.sources.edits import apply_edits
+from torchlint.sources.lines import LineTable
+from torchlint.sources.text import Source
+
+USUAL = 88
+_UNIT = "    "
+_Break = tuple[int, int, str]
+_OPENING = {"(": ")", "[": "]", "{": "}"}
+_DEEPEST = 8
+_WHOLE = frozenset({"for", "lambda", "yield"})  # commas beside them are no commas between elements
+
+
+def width_in(source: Source, stated: int | None) -> int:
+    """How long a row of a file may become: what the project states, else its longest row, and 88 at least."""
+    return stated or max([USUAL, *(len(row) for row in source.text.splitlines())])
+
+
+def fitted(
+    source: Source, table: LineTable, edits: Sequence[Edit], width: int, statement: ast.AST | None = None
+) -> list[Edit]:
+    """The edits with the rows split that they make longer than ``width``, where brackets allow it.
+
+    A row that was as long before stays as it is, and so does one that would mean something else. A ``statement`` of
+    which more than one row was replaced is put on one row where it fits there.
+    """
+    found: list[Edit] = []
+    for group in _groups(edits, table):
+        span = _rows_of(source, table, group, statement)
+        if span is not None:
+            indent = getattr(statement, "col_offset", 0)
+            breaks = _one_row(_text(_pieces(source, group, *span)), width - indent)
+            made = _laid_out(source, group, span, breaks) if breaks else None
+            if made is not None:
+                found.extend(made)
+                continue
+        found.extend(_split(source, table, group, width) or group)
+    return sorted(found)
+
+
+def _groups(edits: Sequence[Edit], table: LineTable) -> Iterator[list[Edit]]:
+    """Edits that touch the same rows, together."""
+    group: list[Edit] = []
+    for edit in sorted(edits):
+        if group and table.position(edit.start).row > table.position(group[-1].end).row:
+            yield group
+            group = []
+        group.append(edit)
+    if group:
+        yield group
+
+
+def _rows_of(
+    source: Source, table: LineTable, group: Sequence[Edit], statement: ast.AST | None
+) -> tuple[int, int] | None:
+    """The bytes of a simple statement of which edits replace more than one row, ``None`` where they do not."""
+    if not isinstance(statement, ast.stmt) or hasattr(statement, "body") or hasattr(statement, "cases"):
+        return None
+    begin = table.offset(statement.lineno, statement.col_offset)
+    end = table.offset(statement.end_lineno or statement.lineno, statement.end_col_offset or 0)
+    inside = all(begin <= edit.start and edit.end <= end for edit in group)
+    rows = any("\n" in edit.text or b"\n" in source.utf8[edit.start : edit.end] for edit in group)
+    return (begin, end) if inside and rows and statement.end_lineno != statement.lineno else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A stretch of the new text: from the source (``edit`` is -1; ``at``: its offset there), or of an edit."""
+
+    text: str
+    edit: int
+    at: int
+
+
+def _pieces(source: Source, group: Sequence[Edit], begin: int, end: int) -> list[_Piece]:
+    """The text between two offsets after some edits."""
+    pieces, done = [], begin
+    for index, edit in enumerate(group):
+        pieces += [_Piece(source.utf8[done : edit.start].decode("utf-8"), -1, done), _Piece(edit.text, index, 0)]
+        done = edit.end
+    return [*pieces, _Piece(source.utf8[done:end].decode("utf-8"), -1, done)]
+
+
+def _text(pieces: Iterable[_Piece]) -> str:
+    return "".join(piece.text for piece in pieces)
+
+
+def _split(source: Source, table: LineTable, group: Sequence[Edit], width: int) -> list[Edit] | None:
+    """The edits of a group with the breaks that its rows need, ``None`` where none is needed or possible."""
+    utf8 = source.utf8
+    first, last = table.position(group[0].start).row, table.position(max(edit.end for edit in group)).row
+    span = table.offset(first, 0), table.offset(last + 1, 0) if last < table.rows else len(utf8)
+    longest = max([width, *(len(row) for row in utf8[slice(*span)].decode("utf-8").splitlines())])
+    breaks: list[_Break] = []
+    at = 0
+    for row in _text(_pieces(source, group, *span)).splitlines(keepends=True):
+        bare = row.rstrip("\r\n")
+        if len(bare) > longest:
+            breaks += _moved(_breaks(bare, width, _DEEPEST) or (), at)
+        at += len(row)
+    return _laid_out(source, group, span, breaks) if breaks else None
+
+
+def _laid_out(
+    source: Source, group: Sequence[Edit], span: tuple[int, int], breaks: Sequence[_Break]
+) -> list[Edit] | None:
+    """The edits with breaks put in: into their texts, or as edits of their own where the source stays.
+
+    ``None`` where the program would not be the same.
+    """
+    if any(one.end > other.start for one, other in pairwise(group)):
+        return None
+    pieces = _pieces(source, group, *span)
+    texts = [edit.text for edit in group]
+    own: list[Edit] = []
+    for start, stop, new in sorted(breaks, reverse=True):
+        place = _place(pieces, start, stop)
+        if place is None:
+            return None
+        piece, low = place
+        if piece.edit >= 0:
+            old = texts[piece.edit]
+            texts[piece.edit] = f"{old[:low]}{new}{old[low + stop - start :]}"
+        else:
+            at = piece.at + len(piece.text[:low].encode("utf-8"))
+            own.append(Edit(at, at + len(piece.text[low : low + stop - start].encode("utf-8")), new))
+    made = sorted([*own, *(Edit(edit.start, edit.end, text) for edit, text in zip(group, texts, strict=True))])
+    return made if _same(source, group, made) else None
+
+
+def _place(pieces: Sequence[_Piece], start: int, stop: int) -> tuple[_Piece, int] | None:
+    """The piece that holds a stretch of the text, one of an edit first, and where in it the stretch begins."""
+    found: tuple[_Piece, int] | None = None
+    at = 0
+    for piece in pieces:
+        inside = at <= start and stop <= at + len(piece.text)
+        if inside and (piece.edit >= 0 or (found is None and piece.text)):
+            found = piece, start - at
+        at += len(piece.text)
+    return found
+
+
+def _same(source: Source, before: Sequence[Edit], after: Sequence[Edit]) -> bool:
+    """Whether the breaks leave the program as it is without them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            one, other = (ast.dump(ast.parse(apply_edits(source, list(edits)).text)) for edits in (before, after))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False
+    return one == other
+
+
+def _one_row(text: str, width: int) -> list[_Break] | None:
+    """The breaks that put a statement on one row, without parentheses around all of what it assigns or returns.
+
+    ``None`` where it does not fit there, has a comment, a string over several rows, or a last comma that keeps rows.
+    """
+    if "#" in text or "\\\n" in text:
+        return None
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    except (tokenize.TokenError, SyntaxError):
+        return None
+    rows = [0]
+    for row in text.splitlines(keepends=True):
+        rows.append(rows[-1] + len(row))
+    breaks: list[_Break] = []
+    for before, here, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if here.type == tokenize.NL:
+            if before.string == "," and after.string in _OPENING.values():
+                return None
+            tight = before.string in _OPENING or after.string in (*_OPENING.values(), ".")
+            start, stop = (rows[row - 1] + column for row, column in (before.end, after.start))
+            breaks.append((start, stop, "" if tight else " "))
+        elif before.start[0] != before.end[0]:
+            return None
+    around = _parentheses(tokens, rows)
+    length = len(text) + sum(len(new) - (stop - start) for start, stop, new in breaks) - len(around)
+    breaks = _without(breaks, around)
+    return breaks if length <= width else None
+
+
+def _parentheses(tokens: Sequence[tokenize.TokenInfo], rows: Sequence[int]) -> list[int]:
+    """The places of parentheses around all that a statement assigns or returns, over several rows."""
+    code = [token for token in tokens if token.type not in (tokenize.NL, tokenize.NEWLINE, tokenize.ENDMARKER)]
+    starts = [index for index, token in enumerate(code) if token.string in ("=", "return")]
+    first = starts[0] + 1 if starts else len(code)
+    if first >= len(code) or code[first].string != "(" or code[-1].string != ")":
+        return []
+    depth = 0
+    for token in code[first:-1]:
+        depth += (token.string in _OPENING) - (token.string in _OPENING.values())
+        if depth == 0 or (depth == 1 and token.string == ","):
+            return []
+    return [rows[token.start[0] - 1] + token.start[1] for token in (code[first], code[-1])]
+
+
+def _without(breaks: Sequence[_Break], places: Sequence[int]) -> list[_Break]:
+    """The breaks that also take out the characters at some places."""
+    return [*breaks, *((place, place + 1, "") for place in places)]
+
+
+# one row -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """A pair of brackets in a row: where they stand, the commas between them, and whether a clause stands there."""
+
+    start: int
+    end: int
+    commas: tuple[int, ...]
+    whole: bool
+
+
+def _breaks(row: str, width: int, depth: int) -> list[_Break] | None:
+    """Where to break a row, as stretches and what takes their place; ``None`` where it does not come to fit."""
+    indent = row[: len(row) - len(row.lstrip(" \t"))]
+    inner = indent + ("\t" if indent.startswith("\t") else _UNIT)
+    for pair in reversed(_outer_pairs(row)) if depth else ():
+        head, body, tail = row[: pair.start + 1], row[pair.start + 1 : pair.end], row[pair.end :]
+        if not body.strip() or len(head) > width or len(indent) + len(tail) > width:
+            continue
+        breaks = _of_body(body, pair, inner, width, depth)
+        if breaks is not None:
+            one_each = bool(pair.commas) and not pair.whole and len(breaks) > 1
+            comma = "," if one_each and not body.rstrip().endswith(",") else ""
+            end = pair.end - len(body) + len(body.rstrip())
+            return [*_moved(breaks, pair.start + 1), (end, pair.end, f"{comma}\n{indent}")]
+    return None
+
+
+def _of_body(body: str, pair: _Pair, inner: str, width: int, depth: int) -> list[_Break] | None:
+    """The breaks of what stands in brackets: on a row of its own, else each element on one, with a last comma."""
+    magic = body.rstrip().endswith(",")
+    lead = len(body) - len(body.lstrip())
+    if len(inner) + len(body.strip()) <= width and not magic:
+        return [(0, lead, f"\n{inner}")]
+    commas = [comma - pair.start - 1 for comma in pair.commas]
+    if pair.whole or not commas:
+        found = _breaks(inner + body.strip(), width, depth - 1) if len(inner) + len(body.strip()) > width else []
+        return None if found is None else [(0, lead, f"\n{inner}"), *_moved(found, lead - len(inner))]
+    breaks: list[_Break] = []
+    start = 0
+    for comma in [*commas, len(body)]:
+        part = body[start:comma]
+        if not part.strip():
+            break
+        blanks = len(part) - len(part.lstrip())
+        breaks.append((start, start + blanks, f"\n{inner}"))
+        line = f"{inner}{part.strip()},"
+        if len(line) > width:
+            found = _breaks(line, width, depth - 1)
+            if found is None:
+                return None
+            breaks += _moved(found, start + blanks - len(inner))
+        start = comma + 1
+    return breaks
+
+
+def _moved(breaks: Sequence[_Break], by: int) -> list[_Break]:
+    return [(start + by, stop + by, text) for start, stop, text in breaks]
+
+
+def _outer_pairs(row: str) -> list[_Pair]:
+    """The outermost pairs of brackets of a row that has both of each; none where it cannot be read or has a comment."""
+    lead = len(row) - len(row.lstrip(" \t"))
+    found: list[_Pair] = []
+    stack: list[tuple[str, int]] = []
+    commas: list[int] = []
+    whole = False
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(row.lstrip(" \t")).readline):
+            at = lead + token.start[1]
+            if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and token.start[0] != token.end[0]):
+                return []
+            if token.type == tokenize.OP and token.string in _OPENING:
+                if not stack:
+                    commas, whole = [], False
+                stack.append((_OPENING[token.string], at))
+            elif token.type == tokenize.OP and token.string in _OPENING.values():
+                closing, start = stack.pop() if stack else ("", 0)
+                if closing != token.string:
+                    return []
+                if not stack:
+                    found.append(_Pair(start, at, tuple(commas), whole))
+            elif len(stack) == 1 and token.string == ",":
+                commas.append(at)
+            elif len(stack) == 1 and token.string in _WHOLE:
+                whole = True
+    except (tokenize.TokenError, SyntaxError):
+        return []
+    return [] if stack else found

@@ -1,0 +1,72 @@
+"""Why a line has to wait for a device: the host needs the value that is read there, or sends data that it has made."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from torchlint.engine.analysis import Analysis
+from torchlint.engine.run import Run
+from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.tree import walk
+from torchlint.rule import Use
+from torchlint.settings.model import Settings
+
+# Methods and functions that hand the host what lies on a device.
+_READING = frozenset({"item", "tolist", "numpy", "cpu", "to"})
+_NUMBERS = frozenset({"int", "float", "bool"})
+# Functions that take data of the host to a device.
+_SENDING = frozenset({"as_tensor", "tensor", "from_numpy", "asarray", "Tensor", "FloatTensor", "LongTensor"})
+_SENT = "data of the host goes in"
+# The ends of a value for which only the host can have it, the strongest reason first.
+_NEEDED = {
+    Use.ENVIRONMENT: "it goes to the environment",
+    Use.SIZE: "it is a size or a count",
+    Use.INDEX: "it is an index or a key",
+    Use.HOST: "the host computes with it",
+    Use.CONDITION: "it decides a branch",
+}
+
+
+def reasons(
+    paths: Sequence[Path], settings: Settings, rows: Mapping[str, Sequence[int]]
+) -> Mapping[tuple[str, int], str]:
+    """Find, by name of the file and row, why the host has to wait there.
+
+    ``rows`` are those of interest. A row of which no reason is known has none: that does not say that it is needless.
+    """
+    found: dict[tuple[str, int], str] = {}
+    run = Run.prepare(paths, settings, {})
+    units, _ = run.units(run.sources)
+    for unit in units:
+        wanted = [name for name in unit.targets if name in rows]
+        if not wanted:
+            continue
+        analysis = unit.analysis()
+        for name in wanted:
+            facts = analysis.project.files.get(name)
+            for row, call in _calls(facts, frozenset(rows[name])) if facts is not None else ():
+                if facts is not None and (why := _why(analysis, facts, call)):
+                    found.setdefault((name, row), why)
+    return found
+
+
+def _calls(facts: FileFacts, rows: frozenset[int]) -> Iterator[tuple[int, ast.Call]]:
+    """The calls that begin or end on a row of interest, outer ones first."""
+    for stmt in facts.places:
+        for node in walk(stmt):
+            if isinstance(node, ast.Call):
+                for row in {node.lineno, node.end_lineno or node.lineno} & rows:
+                    yield row, node
+
+
+def _why(analysis: Analysis, facts: FileFacts, call: ast.Call) -> str:
+    func = call.func
+    name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    if name in _SENDING and call.args:
+        return "" if analysis.constants.of(facts, call.args[0]) else _SENT
+    if (name in _READING and isinstance(func, ast.Attribute)) or (name in _NUMBERS and len(call.args) == 1):
+        uses = analysis.flow.uses(facts, call)
+        return next((words for use, words in _NEEDED.items() if use in uses), "")
+    return ""

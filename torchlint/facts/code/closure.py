@@ -1,0 +1,63 @@
+"""Tells which nodes of a directed graph lead to one with a property; all questions together visit each edge once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import field
+from typing import Generic, TypeVar
+
+from torchlint.late import dataclass
+
+Node = TypeVar("Node")
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class Closure(Generic[Node]):
+    """Remembers of every node that a search met whether it leads to one with the property.
+
+    The search is Tarjan's for strongly connected components, without recursion. It ends at the first node with the
+    property: all nodes whose component is not complete then lead to it. Of a component that is complete none does.
+
+    Attributes:
+        has: whether a node has the property.
+        following: the nodes that an edge leads to from a node.
+    """
+
+    has: Callable[[Node], bool]
+    following: Callable[[Node], Iterable[Node]]
+    _known: dict[Node, bool] = field(default_factory=dict)
+
+    def leads(self, node: Node) -> bool:
+        """Whether a node has the property, or one does that it leads to."""
+        if node not in self._known:
+            self._search(node)
+        return self._known[node]
+
+    def _search(self, start: Node) -> None:
+        numbers: dict[Node, int] = {start: 0}
+        lowest: dict[Node, int] = {start: 0}
+        waiting = [start]  # nodes whose component is not complete
+        path: list[tuple[Node, Iterator[Node]]] = [(start, iter(self.following(start)))]
+        found = self.has(start)
+        while path and not found:
+            node, following = path[-1]
+            new = next(following, None)
+            if new is None:
+                path.pop()
+                if path:
+                    above = path[-1][0]
+                    lowest[above] = min(lowest[above], lowest[node])
+                if lowest[node] == numbers[node]:
+                    self._known[node] = False
+                    while (last := waiting.pop()) is not node:
+                        self._known[last] = False
+            elif new in self._known:
+                found = self._known[new]
+            elif new in numbers:
+                lowest[node] = min(lowest[node], numbers[new])
+            else:
+                numbers[new] = lowest[new] = len(numbers)
+                waiting.append(new)
+                path.append((new, iter(self.following(new))))
+                found = self.has(new)
+        self._known.update(dict.fromkeys(waiting, True))

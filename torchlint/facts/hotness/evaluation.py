@@ -1,0 +1,46 @@
+"""Code that evaluates: it runs seldom, however often the loop around the call of it runs."""
+
+from __future__ import annotations
+
+import ast
+
+from torchlint.facts.code.model import Scope
+from torchlint.facts.code.tree import names_in, walk
+from torchlint.late import regex
+
+_NAME = regex(
+    r"_*((run|do|maybe)_)?(eval(uate|uation)?|validat(e|ion)|test)(_(loop|epoch|policy|model|agent|set|all))?$"
+)
+_HELD_OUT = regex(r"(^|_)(eval|val|valid|validation|test|held_out)(_\w+)?$")
+_MODES = frozenset({"no_grad", "inference_mode"})
+
+
+def evaluates(scope: Scope) -> bool:
+    """Whether a function evaluates: by its name, over a loop of its own, and on nothing that it is given to learn from.
+
+    It is given nothing at all, goes over data that were held out, or sets a mode in which nothing learns. By its name
+    alone ``evaluate`` may as well give the chances of actions to a loss.
+    """
+    if scope.kind != "function" or not _NAME.match(scope.name):
+        return False
+    nodes = list(walk(scope.node))
+    loops = [node for node in nodes if isinstance(node, (ast.For, ast.AsyncFor, ast.While))]
+    if not loops:
+        return False
+    given = [name for name in scope.params if name != scope.self_name]
+    held_out = any(
+        _HELD_OUT.search(name) for loop in loops if isinstance(loop, ast.For) for name in names_in(loop.iter)
+    )
+    return not given or held_out or any(_is_mode(node) for node in nodes)
+
+
+def _is_mode(node: ast.AST) -> bool:
+    """``torch.no_grad``, ``net.eval()``, ``net.train(False)``."""
+    if isinstance(node, (ast.Attribute, ast.Name)):
+        return (node.attr if isinstance(node, ast.Attribute) else node.id) in _MODES
+    match node:
+        case ast.Call(func=ast.Attribute(attr="eval"), args=[], keywords=[]):
+            return True
+        case ast.Call(func=ast.Attribute(attr="train"), args=[ast.Constant(value=False)]):
+            return True
+    return False

@@ -1,0 +1,81 @@
+"""Conditions that hold at intervals: every so many steps, after so much time, in the last round."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.tree import names_in, walk
+from torchlint.late import regex
+
+_SINCE = regex(r"(^|_)(last|prev|previous)_\w*(log|save|eval|print|test|video|histogram|record|checkpoint|dump|report)")
+_START = regex(r"(^|_)start($|_)")
+_EVERY = regex(
+    r"(^|_)(interval|freq|frequency|every|period)($|_)|(log|eval|save|print|render|test)\w*(interval|freq|every|period)"
+)
+
+
+def has_modulo(node: ast.AST) -> bool:
+    """Whether a remainder is taken anywhere in an expression."""
+    return any(isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod) for part in walk(node))
+
+
+def is_interval(test: ast.expr) -> bool:
+    """``step % n == 0``, ``step - last > interval``."""
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        op = test.ops[0]
+        if isinstance(op, (ast.Eq, ast.Lt, ast.LtE)) and has_modulo(test.left):
+            return True
+        if isinstance(op, (ast.Gt, ast.GtE)) and _is_elapsed(test.left, _SINCE):
+            return True
+        if isinstance(op, ast.Eq) and _is_elapsed(test.left, _START):
+            return True
+        words = [word for word in names_in(test) if _EVERY.search(word) and "warm" not in word]
+        return bool(words) and isinstance(op, (ast.Gt, ast.GtE, ast.Eq, ast.Lt, ast.LtE))
+    return False
+
+
+def is_last(test: ast.expr, facts: FileFacts) -> bool:
+    """``i == n - 1`` or ``step == total`` of a counter, which stands next to an interval for the last round."""
+    match test:
+        case ast.Compare(left=ast.Name() as left, ops=[ast.Eq()], comparators=[right]):
+            if isinstance(right, ast.Name):
+                return _counts(left, right, facts)
+            return isinstance(right, ast.BinOp) and isinstance(right.op, ast.Sub) and _is_one(right.right)
+    return False
+
+
+def _counts(name: ast.Name, total: ast.Name, facts: FileFacts) -> bool:
+    """Whether a name counts the rounds of loops that leave a total alone: ``for i, batch in enumerate(loader)``."""
+    paths = {"range": (), "enumerate": (0,)}
+    bound = facts.scope_of(name).function.bindings
+    loops = [b for b in bound.get(name.id, ()) if b.how is Bind.ELEMENT]
+    inside = {part for b in loops for part in walk(b.stmt)}
+    totals = bound.get(total.id, ())
+    return (
+        bool(loops and totals)
+        and not any(b.stmt in inside for b in totals)
+        and all(
+            isinstance(b.value, ast.Call)
+            and isinstance(b.value.func, ast.Name)
+            and paths.get(b.value.func.id) == b.path
+            for b in loops
+        )
+    )
+
+
+def _is_one(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 1
+
+
+def _is_elapsed(node: ast.expr, words: re.Pattern[str]) -> bool:
+    """``step - last_log``: what has passed since something was done."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
+        return False
+    return any(words.search(word) for word in names_in(node.right))
+
+
+def is_modulo(test: ast.expr) -> bool:
+    """``step % n``, which is false at intervals and true between them."""
+    return isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod)

@@ -1,0 +1,222 @@
+"""Whether code may leave the CPU: it names an accelerator, moves something elsewhere, or has a framework do so."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import field
+
+from torchlint.facts.code.callers import passed
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.project import Project
+from torchlint.facts.hotness import protocols
+from torchlint.facts.values.signatures import device_of
+from torchlint.facts.values.values import Values
+from torchlint.late import dataclass, regex
+from torchlint.rule import Device, Kind
+
+# Texts that name an accelerator, or an option of a program that chooses one.
+_NAMED = regex(
+    r"(torch\.)?(cuda|xpu|mps|npu|hpu)([:.].*)?|gpu(:\d+)?"
+    r"|--?((no|use|with|enable|disable)[-_])?(cuda|gpus?|devices?|accelerator)([-_](ids?|idx|index|name|num|type))?"
+)
+# What of torch belongs to accelerators, and methods that move something to one.
+_MODULES = frozenset({"torch.cuda", "torch.accelerator", "torch.xpu", "torch.mps", "torch.npu", "torch.mtia"})
+_METHODS = frozenset({"cuda", "xpu", "npu", "hpu", "to_gpu", "to_cuda", "to_device"})
+_PLACING = frozenset({"device", "device_map", "device_type", "map_location"})
+_FIRST = frozenset({"torch.device", "torch.set_default_device"})
+_NUMBERED = frozenset({"device_ids", "num_gpus"})
+_NOT_DEVICES = frozenset({Kind.DTYPE, Kind.TENSOR, Kind.MODULE, Kind.NONE, Kind.NDARRAY, Kind.DICT, Kind.FUNCTION})
+_TYPES = regex(r"(^|_)(dtype|type)$")
+# A file without any of these cannot hold what is searched for.
+_WORDS = (b"cuda", b"xpu", b"mps", b"npu", b"hpu", b"gpu", b"device", b"map_location", b".to(", b"accelerator")
+
+
+@dataclass(eq=False, slots=True)
+class Devices:
+    """Answers for files that imports connect whether any of them may use an accelerator."""
+
+    project: Project
+    graph: CallGraph
+    values: Values
+    _groups: dict[frozenset[str], bool] = field(default_factory=dict)
+    _programs: dict[frozenset[str], bool] = field(default_factory=dict)
+
+    def may_leave(self, facts: FileFacts) -> bool:
+        """Whether a file, or one connected with it, may ever use an accelerator."""
+        group = self.graph.groups[facts.path]
+        if group not in self._groups:
+            self._groups[group] = any(self._leaves(self.project.files[path]) for path in sorted(group))
+        return self._groups[group]
+
+    def _leaves(self, facts: FileFacts) -> bool:
+        if any(protocols.places(name) or _accelerated(name) for name in facts.imports):
+            return True
+        text = facts.source.utf8
+        return any(word in text for word in _WORDS) and self.leaves(facts, list(facts.parent))
+
+    def leaves(self, facts: FileFacts, nodes: Iterable[ast.AST]) -> bool:
+        """Whether one of some nodes names an accelerator, or is a device that is not proven to be the CPU."""
+        return any(self._names(facts, node) or self._moves(facts, node) for node in nodes)
+
+    def _names(self, facts: FileFacts, node: ast.AST) -> bool:
+        """Whether a node names an accelerator: ``"cuda:0"``, ``torch.cuda.synchronize``, ``net.cuda()``."""
+        if isinstance(node, ast.Constant):
+            text = node.value
+            return isinstance(text, str) and bool(_NAMED.fullmatch(text)) and is_used(facts, node)
+        if not isinstance(node, ast.Attribute):
+            return False
+        name = self.project.qualified(facts, node) or ""
+        if _accelerated(name) or protocols.places(name):
+            return True
+        return node.attr in _METHODS and isinstance(call := facts.parent.get(node), ast.Call) and call.func is node
+
+    def _moves(self, facts: FileFacts, node: ast.AST) -> bool:
+        """Whether a call is given a device that may be another than the CPU."""
+        if not isinstance(node, ast.Call):
+            return False
+        name = self.project.qualified(facts, node.func) or ""
+        for keyword in node.keywords:
+            if keyword.arg in _NUMBERED and not _is_nothing(keyword.value):
+                return True
+            counted = isinstance(keyword.value, ast.Constant) and isinstance(keyword.value.value, int)
+            if keyword.arg in _PLACING and (not counted or name.startswith("torch.")):
+                if self._elsewhere(facts, keyword.value, frozenset()):
+                    return True
+        moved = name in _FIRST or (isinstance(node.func, ast.Attribute) and node.func.attr == "to")
+        if not node.args or isinstance(node.args[0], ast.Starred) or not moved:
+            return name.rpartition(".")[2] in _METHODS and name not in self.project.functions
+        return self._elsewhere(facts, node.args[0], frozenset())
+
+    # where a device comes from ----------------------------------------------------------------------------------------
+
+    def _elsewhere(self, facts: FileFacts, node: ast.expr, seen: frozenset[ast.AST]) -> bool:
+        """Whether an expression may be a device other than the CPU; what only leads to itself is none."""
+        if node in seen:
+            return False
+        seen |= {node}
+        if self.values.of(facts, node).kind in _NOT_DEVICES:
+            return False
+        if isinstance(node, ast.IfExp):
+            return any(self._elsewhere(facts, part, seen) for part in (node.body, node.orelse))
+        if isinstance(node, ast.BoolOp):
+            return any(self._elsewhere(facts, part, seen) for part in node.values)
+        if isinstance(node, ast.Name):
+            return not _TYPES.search(node.id) and self._named(facts, node, seen)
+        if isinstance(node, ast.Attribute):
+            return not _TYPES.search(node.attr) and self._attribute(facts, node, seen)
+        if isinstance(node, ast.Call):
+            return self._called(facts, node, seen)
+        return device_of(self.values.of(facts, node)) is not Device.CPU
+
+    def _named(self, facts: FileFacts, node: ast.Name, seen: frozenset[ast.AST]) -> bool:
+        bindings = self.project.reaching(facts, node).bindings
+        if any(binding.path or binding.how not in (Bind.PARAM, Bind.IMPORT, Bind.ASSIGN) for binding in bindings):
+            return device_of(self.values.of(facts, node)) is not Device.CPU
+        return not bindings or any(self._bound(facts, binding, seen) for binding in bindings)
+
+    def _bound(self, facts: FileFacts, binding: Binding, seen: frozenset[ast.AST]) -> bool:
+        if binding.how is Bind.PARAM and binding.scope is not None:
+            return self._given(binding.scope, binding, seen)
+        if binding.how is Bind.IMPORT:
+            module, _, last = self.project.canonical(facts, binding.target).rpartition(".")
+            file = self.project.modules.get(module)
+            stored = file.top.bindings.get(last, ()) if file is not None else ()
+            return file is None or not stored or any(self._bound(file, each, seen) for each in stored)
+        field_of_settings = binding.annotation is not None and isinstance(facts.parent.get(binding.stmt), ast.ClassDef)
+        if binding.how is not Bind.ASSIGN or binding.path or binding.value is None or field_of_settings:
+            return True
+        return self._elsewhere(facts, binding.value, seen)
+
+    def _given(self, scope: Scope, binding: Binding, seen: frozenset[ast.AST]) -> bool:
+        """A parameter: what the known callers pass for it; what comes from outside may be any device."""
+        callers = self.graph.callers.get(scope, ())
+        if not callers and not (self._is_program(scope.file) and binding.value is not None):
+            return True
+        default = binding.value is None or self._elsewhere(scope.file, binding.value, seen)
+        if not callers:
+            return default
+        for caller in callers:
+            given = passed(scope, binding.target, caller)
+            if default if given is None else self._elsewhere(caller.facts, given, seen):
+                return True
+        return False
+
+    def _attribute(self, facts: FileFacts, node: ast.Attribute, seen: frozenset[ast.AST]) -> bool:
+        """What is stored in an attribute, else where a tensor or module is: in a program that names no accelerator
+        that is the CPU, in a library it may be anywhere."""
+        source = self.values.of(facts, node.value)
+        stored = list(self._stored(source.name, node.attr)) if source.name else []
+        if stored:
+            return any(self._bound(file, binding, seen) for file, binding in stored)
+        returned = [each for name in source.name.split("|") for each in self.project.implementations(name, node.attr)]
+        if returned:
+            return any(self._returned(scope, seen) for scope in returned)
+        if node.attr == "device" and (source.kind in (Kind.TENSOR, Kind.MODULE) or _is_parameter(node.value)):
+            return not self._is_program(facts)
+        if node.attr == "type" and isinstance(node.value, ast.Attribute):
+            return self._elsewhere(facts, node.value, seen)
+        return True
+
+    def _stored(self, classes: str, name: str) -> Iterator[tuple[FileFacts, Binding]]:
+        """The assignments to an attribute of classes of the project and of their ancestors."""
+        for cls in classes.split("|"):
+            for scope in self.project.family(cls):
+                yield from ((scope.file, store.binding) for store in scope.stores.get(name, ()))
+                yield from ((store.scope.file, store.binding) for store in self.values.outside(cls, name))
+
+    def _called(self, facts: FileFacts, node: ast.Call, seen: frozenset[ast.AST]) -> bool:
+        """The device that a call makes: of ``torch.device`` its argument, of a function what it returns."""
+        if self.project.qualified(facts, node.func) == "torch.device" and node.args:
+            return self._elsewhere(facts, node.args[0], seen)
+        reached = self.graph.callees.get(node, ())
+        return not reached or any(self._returned(scope, seen) for scope in reached)
+
+    def _returned(self, scope: Scope, seen: frozenset[ast.AST]) -> bool:
+        given = [each.value for each in scope.returns if each.value is not None]
+        return not given or any(self._elsewhere(scope.file, each, seen) for each in given)
+
+    def _is_program(self, facts: FileFacts) -> bool:
+        """Whether connected files are a program, in which all is seen that is made: one of them runs something."""
+        group = self.graph.groups[facts.path]
+        if group not in self._programs:
+            self._programs[group] = any(_runs(self.project.files[path].tree) for path in group)
+        return self._programs[group]
+
+
+def _accelerated(name: str) -> bool:
+    """Whether a qualified name is part of torch that only accelerators have a use for."""
+    return name.startswith("torch.") and any(name == each or name.startswith(f"{each}.") for each in _MODULES)
+
+
+def _is_parameter(node: ast.expr) -> bool:
+    """``next(net.parameters())``."""
+    match node:
+        case ast.Call(func=ast.Name(id="next"), args=[ast.Call(func=ast.Attribute(attr="parameters" | "buffers")), *_]):
+            return True
+    return False
+
+
+def _is_nothing(node: ast.expr) -> bool:
+    """``None``, ``0``, ``False``, an empty list."""
+    return (isinstance(node, ast.Constant) and not node.value) or (isinstance(node, ast.List) and not node.elts)
+
+
+def is_used(facts: FileFacts, node: ast.Constant) -> bool:
+    """Whether a text is more than a statement of its own, as docstrings are."""
+    return not isinstance(facts.parent.get(node), ast.Expr)
+
+
+def _runs(tree: ast.Module) -> bool:
+    """Whether a module does something when it is run: it asks for ``__name__``, loops, or calls a function."""
+    for stmt in tree.body:
+        if isinstance(stmt, (ast.For, ast.While)):
+            return True
+        if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call):
+            return True
+        if isinstance(stmt, ast.If) and any(
+            isinstance(p, ast.Name) and p.id == "__name__" for p in ast.walk(stmt.test)
+        ):
+            return True
+    return False

@@ -1,0 +1,53 @@
+"""Findings as they are seen from the working folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+from torchlint.report.context import Context
+from torchlint.rule import Finding, Hop
+from torchlint.rule.frequency import Why
+
+_Item = TypeVar("_Item")
+
+
+def seen_from_here(context: Context) -> Context:
+    """The context with all names of files relative to the working folder, absolute where a file is outside of it."""
+    if context.here in (None, context.root):
+        return context
+
+    def named(by_name: Mapping[str, _Item]) -> dict[str, _Item]:
+        return {context.shown(name): item for name, item in by_name.items()}
+
+    return replace(
+        context,
+        findings=tuple(_named(finding, context) for finding in context.findings),
+        sources=named(context.sources),
+        fixed=named(context.fixed),
+        accepts=named(context.accepts),
+        cells=named(context.cells),
+    )
+
+
+def _named(finding: Finding, context: Context) -> Finding:
+    hops = tuple(replace(hop, path=context.shown(hop.path)) for hop in finding.hot.path)
+    return replace(finding, path=context.shown(finding.path), hot=replace(finding.hot, path=hops))
+
+
+def why_from_here(why: Why, shown: Callable[[str], str]) -> Why:
+    """The same answer with files by the names that ``shown`` gives them."""
+
+    def named(hop: Hop) -> Hop:
+        return replace(hop, path=shown(hop.path))
+
+    ways = [
+        replace(
+            way,
+            hot=replace(way.hot, path=tuple(map(named, way.hot.path))),
+            limits=tuple(replace(limit, place=named(limit.place)) for limit in way.limits),
+        )
+        for way in why.ways
+    ]
+    return replace(why, ways=tuple(ways))
