@@ -182,3 +182,23 @@ def test_a_rule_whose_fixer_does_nothing_is_no_success() -> None:
     clean = dataclasses.replace(rule.examples[0], source="import torch\n")
     with pytest.raises(UnfixableError, match="changes nothing"):
         fixed(rule, clean)
+
+
+def test_what_an_example_compiles_is_forgotten():
+    import torch
+
+    from torchlint.bench.program import left_as_it_was
+
+    graphs = []
+
+    def backend(graph, _inputs):
+        graphs.append(graph)
+        return graph
+
+    net = torch.compile(torch.nn.Sequential(torch.nn.Linear(2, 2)), backend=backend)
+    with left_as_it_was():
+        net(torch.ones(1, 2))
+        net(torch.ones(1, 2))
+        assert len(graphs) == 1
+    net(torch.ones(1, 2))
+    assert len(graphs) == 2

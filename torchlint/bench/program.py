@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -74,6 +75,10 @@ def left_as_it_was() -> Iterator[None]:
         if os.environ != environment:
             os.environ.clear()
             os.environ.update(environment)
+        # Compiled code stays with the function that was compiled, and layers of torch.nn share theirs: each later run
+        # of such a layer would check the guards of all that was compiled before.
+        if "torch._dynamo" in sys.modules:
+            torch.compiler.reset()
 
 
 def seed() -> None:
