@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.linting import fixed_text
+from tests.linting import fixed_text, lint
 from torchlint.engine.rules import load_rules
 from torchlint.rule import Example, Input, Kind
 
@@ -98,3 +98,36 @@ def changed(given: Input, annotation: str, body: str, folder: Path, **settings: 
 @pytest.mark.parametrize(("given", "annotation", "body"), LINES + OTHERS)
 def test_a_safe_fix_changes_nothing(given: Input, annotation: str, body: str, tmp_path: Path) -> None:
     assert changed(given, annotation, body, tmp_path) == ()
+
+
+AVERAGE = """\
+import copy
+
+import torch
+from nets import Critic
+
+
+def train(replay):
+    critic = Critic()
+    target = copy.deepcopy(critic)
+    optimizer = torch.optim.Adam(critic.parameters())
+    while True:
+        obs, goal = replay.sample(64)
+        loss = (critic(obs) - goal).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        for p, t in zip(critic.parameters(), target.parameters()):
+            t.data.copy_(0.01 * p.data + 0.99 * t.data)
+"""
+CRITIC = "from torch import nn\n\n\nclass Critic(nn.Linear):\n    def __init__(self):\n        super().__init__(4, 1)\n"
+TYING = "import torch\n\n\ndef tie(a, b):\n    a.weight = b.weight\n    return torch.ones(3)\n"
+
+
+@pytest.mark.parametrize(("name", "safe"), [("alone.py", True), ("nets.py", False)])
+def test_only_connected_code_may_tie_networks(tmp_path: Path, name: str, safe: bool) -> None:
+    texts = {"train.py": AVERAGE, "nets.py": CRITIC}
+    texts[name] = texts.get(name, "") + "\n\n" + TYING
+    (finding,) = lint(tmp_path, texts, select=("TL603",)).findings
+    assert finding.fix is not None
+    assert ("share no parameter" not in finding.fix.assumes) is safe

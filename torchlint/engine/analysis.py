@@ -307,7 +307,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analysis:  # long
         pacing=Pacing(project, graph, values, autograd),
         attention=Attention(project, values),
         batching=Batching(project, values, sides),
-        averages=Averages(project, values, networks.tracer, Ties(project, values)),
+        averages=Averages(project, values, networks.tracer, Ties(project, graph, values)),
         makers=Makers(project, graph, values),
         contracts=Contracts(project, graph, values),
         regrowth=Regrowth(loops),

@@ -148,7 +148,7 @@ class Averages:
         mine, theirs = self.tracer.of(facts, first), self.tracer.of(facts, second)
         if not mine or not theirs or mine & theirs:
             return False
-        return all(self._is_fresh(origin) for origin in mine) and not (self.ties.tied() or self.ties.cast())
+        return all(self._is_fresh(origin) for origin in mine) and not (self.ties.tied(facts) or self.ties.cast(facts))
 
     def _is_fresh(self, origin: Origin) -> bool:
         """Whether a module is made with parameters of its own: copied, or built without being handed a module."""

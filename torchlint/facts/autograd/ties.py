@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import field
 
+from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.values.values import Values
@@ -21,40 +23,52 @@ _ADOPTING = b"assign="
 
 @dataclass(eq=False, slots=True)
 class Ties:
-    """Answers what the code of a project may do to modules after they were built."""
+    """Answers what the code of a program, the files connected by imports, may do to modules after they were built."""
 
     project: Project
+    graph: CallGraph
     values: Values
-    _tied: bool | None = None
-    _cast: bool | None = None
+    _tied: dict[frozenset[str], bool] = field(default_factory=dict)
+    _cast: dict[frozenset[str], bool] = field(default_factory=dict)
 
-    def tied(self) -> bool:
-        """Whether some code may give a module a parameter, a part or the memory of another."""
-        if self._tied is None:
-            self._tied = (
-                any(_ADOPTING in facts.source.utf8 for facts in self.project.files.values())
-                or any(self._stores(*store) for store in self._stored())
-                or any(self._hands(facts, call) for facts, call in self._calls())
+    def tied(self, facts: FileFacts) -> bool:
+        """Whether code connected with a file may give a module a parameter, a part or the memory of another."""
+        group = self.graph.groups[facts.path]
+        if group not in self._tied:
+            self._tied[group] = (
+                any(_ADOPTING in self.project.files[path].source.utf8 for path in group)
+                or any(self._stores(*store) for store in self._stored(group))
+                or any(self._hands(file, call) for file, call in self._calls(group))
             )
-        return self._tied
+        return self._tied[group]
 
-    def cast(self) -> bool:
-        """Whether some module may have another dtype than the default one."""
-        if self._cast is None:
-            self._cast = any(self._casts(facts, call) for facts, call in self._calls())
-        return self._cast
+    def cast(self, facts: FileFacts) -> bool:
+        """Whether code connected with a file may give some module another dtype than the default one."""
+        group = self.graph.groups[facts.path]
+        if group not in self._cast:
+            self._cast[group] = any(self._casts(file, call) for file, call in self._calls(group))
+        return self._cast[group]
 
-    def _stored(self) -> Iterator[tuple[FileFacts, str, ast.expr, ast.expr | None]]:
+    def _files(self, group: frozenset[str]) -> list[FileFacts]:
+        return [self.project.files[path] for path in sorted(group)]
+
+    def _stored(self, group: frozenset[str]) -> Iterator[tuple[FileFacts, str, ast.expr, ast.expr | None]]:
         """What is stored where: the attribute, the object, and the value; an empty attribute for ``x[i] = value``."""
-        for attr, stores in self.project.outside.items():
-            for facts, holder, store in stores:
-                yield facts, attr, holder, store.binding.value
-        for facts in self.project.files.values():
+        for facts in self._files(group):
+            for attr, stores in facts.outside.items():
+                for holder, store in stores:
+                    yield facts, attr, holder, store.binding.value
             for statement in facts.places:
                 if isinstance(statement, ast.Assign):
                     for target in statement.targets:
                         if isinstance(target, ast.Subscript):
                             yield facts, "", target.value, statement.value
+
+    def _calls(self, group: frozenset[str]) -> Iterator[tuple[FileFacts, ast.Call]]:
+        for facts in self._files(group):
+            for scope in facts.scopes:
+                for call in scope.calls:
+                    yield facts, call
 
     def _stores(self, facts: FileFacts, attr: str, holder: ast.expr, value: ast.expr | None) -> bool:
         """Whether an assignment may hand on a parameter or a module that exists already."""
@@ -62,12 +76,6 @@ class Ties:
             return False
         alike = isinstance(value, ast.Attribute) and value.attr == attr
         return alike or attr in _PARAMETERS or self._is_module(facts, holder)
-
-    def _calls(self) -> Iterator[tuple[FileFacts, ast.Call]]:
-        for facts in self.project.files.values():
-            for scope in facts.scopes:
-                for call in scope.calls:
-                    yield facts, call
 
     def _hands(self, facts: FileFacts, call: ast.Call) -> bool:
         """Whether a call may put what exists already into a module."""
