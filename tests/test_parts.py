@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from test_cli_whole import AGENT
 
-from torchlint.engine import linking, mishap, units
+from torchlint.engine import analysis, linking, mishap, units
 from torchlint.engine import run as run_module
 from torchlint.engine.memory import Memory
 from torchlint.engine.run import Run, check
@@ -139,3 +139,14 @@ def test_what_crashes_with_many_files_is_told_once(tmp_path, monkeypatch):
     result = lint(tmp_path)
     assert len(result.problems) == MANY // 2
     assert len(told) == 1
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_a_test_is_parsed_once(tmp_path, monkeypatch, large):
+    size = crowd(tmp_path / "tests", "test_{}.py", AGENT)
+    small_memory(monkeypatch, size // 6 if large else 2 * size)
+    parsed: list[str] = []
+    parse = analysis.tree_of
+    monkeypatch.setattr(analysis, "tree_of", lambda text: (parsed.append(text), parse(text))[1])
+    lint(tmp_path)
+    assert len(parsed) == MANY
