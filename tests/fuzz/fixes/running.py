@@ -143,7 +143,11 @@ def tried(program: Program, inputs: int, choice: random.Random) -> Outcome:
 
 
 def run(program: Program, text: str, one: Chosen) -> Run:
-    """Run one version of a program on one input."""
+    """Run one version of a program on one input.
+
+    Memory that a program reads without having written it is the same in each run: PyTorch fills it where deterministic
+    algorithms are asked for.
+    """
     inputs = one.make()
     example = Example(program.code, text, text, setup=_DRIVEN + program.setup, workload=program.workload)
     printed, said = io.StringIO(), [""]
@@ -157,12 +161,14 @@ def run(program: Program, text: str, one: Chosen) -> Run:
 
     before = torch.get_default_dtype()
     torch.set_default_dtype(one.default)
+    torch.use_deterministic_algorithms(True, warn_only=True)
     try:
         with contextlib.redirect_stdout(printed), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return Run(observe(whole, {"given": plain(inputs)}), said[0])
     finally:
         torch.set_default_dtype(before)
+        torch.use_deterministic_algorithms(False)
         _without_autocast()
 
 
