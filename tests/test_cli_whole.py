@@ -1,8 +1,10 @@
 """The command line with the real engine and the real rules, as a user runs it."""
 
 import json
+import re
 
 import pytest
+from conftest import ROOT
 
 AGENT = """\
 import torch
@@ -120,3 +122,14 @@ def test_every_rule_is_explained(torchlint, project):
     text = torchlint("rule", "--all", cwd=project).stdout
     for rule in rules:
         assert f"{rule['code']} {rule['name']} ─" in text
+
+
+@pytest.mark.parametrize(("folder", "path"), [(".", "src/agent.py"), ("src", "agent.py")])
+def test_a_message_names_files_as_seen_from_the_working_folder(torchlint, tmp_path, folder, path):
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "agent.py").write_text((ROOT / "tests" / "fixtures" / "TL501" / "hot.py").read_text())
+    found = torchlint("check", "--select", "TL501", "--output-format", "concise", cwd=tmp_path / folder)
+    named = re.findall(r"\S+?\.py(?=:\d)", found.stdout.replace("(", " "))
+    assert len(named) >= 3
+    assert set(named) == {path}

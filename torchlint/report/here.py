@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
+from torchlint.late import regex
 from torchlint.report.context import Context
 from torchlint.rule import Finding, Hop
 from torchlint.rule.frequency import Why
 
 _Item = TypeVar("_Item")
+# A place in a text: the name of a file and a row.
+_PLACE = regex(r"([^\s:()]+\.(?:py|pyi|ipynb))(?=:\d)")
 
 
 def seen_from_here(context: Context) -> Context:
@@ -33,7 +37,21 @@ def seen_from_here(context: Context) -> Context:
 
 def _named(finding: Finding, context: Context) -> Finding:
     hops = tuple(replace(hop, path=context.shown(hop.path)) for hop in finding.hot.path)
-    return replace(finding, path=context.shown(finding.path), hot=replace(finding.hot, path=hops))
+    return replace(
+        finding,
+        path=context.shown(finding.path),
+        hot=replace(finding.hot, path=hops),
+        message=_renamed(finding.message, context.shown),
+    )
+
+
+def _renamed(text: str, shown: Callable[[str], str]) -> str:
+    """A text with the files of its places by the names that ``shown`` gives them."""
+
+    def name(place: re.Match[str]) -> str:
+        return shown(place[1])
+
+    return _PLACE.sub(name, text)
 
 
 def why_from_here(why: Why, shown: Callable[[str], str]) -> Why:
@@ -50,4 +68,5 @@ def why_from_here(why: Why, shown: Callable[[str], str]) -> Why:
         )
         for way in why.ways
     ]
-    return replace(why, ways=tuple(ways))
+    reasons = tuple(_renamed(reason, shown) for reason in why.reasons)
+    return replace(why, ways=tuple(ways), reasons=reasons)
