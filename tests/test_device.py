@@ -111,6 +111,21 @@ def test_types_of_torch_cuda_are_those_of_the_device(ledger: Ledger) -> None:
     assert not torch.zeros(2).is_cuda
 
 
+def test_the_legacy_constructor_of_a_tensor_keeps_its_side(ledger: Ledger) -> None:
+    x, host = torch.ones(2, device=DEVICE), torch.ones(2)
+    ledger.lines.clear()
+    assert x.new(3).is_cuda
+    assert x.new().is_cuda
+    assert x.new(torch.Size([2, 2])).shape == (2, 2)
+    assert x.new(x).data_ptr() == x.data_ptr()
+    assert triple(ledger.totals()) == (0, 0, 0)
+    assert x.new([1.0, 2.0]).tolist() == [1.0, 2.0]
+    assert triple(ledger.totals()) == (0, 2, 2)
+    assert not host.new(3).is_cuda
+    assert not x.new(3, device="cpu").is_cuda
+    assert torch.distributions.Laplace(x, x).sample().is_cuda
+
+
 def test_packed_sequences_keep_their_sizes_on_the_host(ledger: Ledger) -> None:
     padded = torch.arange(6.0, device=DEVICE).view(2, 3, 1)
     packed = nn.utils.rnn.pack_padded_sequence(padded, [3, 2], batch_first=True)
