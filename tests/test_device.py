@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import gc
 import io
 import json
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -293,3 +295,41 @@ def test_operators_with_a_kernel_for_cuda_are_not_taken_apart() -> None:
     overloads = [getattr(packet, name) for packet in operators for name in packet.overloads()]
     assert len(own) > 100
     assert not [one.name() for one in overloads if one.name()[6:] in own and model_of(one).inside]
+
+
+def stepping(steps: int) -> dict[str, int]:
+    """Act, keep, learn, start threads and make code for some steps; how much is kept to count them."""
+    torch.manual_seed(0)
+    kept: deque[torch.Tensor] = deque(maxlen=8)
+    with counted_device(Ledger([HERE.parent])) as ledger:
+        net = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 2)).to(DEVICE)
+        optimizer = torch.optim.Adam(net.parameters())
+        for step in range(steps):
+            kept.append(torch.tensor([1.0, float(step)], device=DEVICE))
+            action = torch.distributions.Categorical(logits=net(kept[-1])).sample().item()
+            exec(compile(f"x.add_({action})", f"<made {step}>", "exec"), {"x": kept[-1]})
+            loss = F.dropout(net(torch.stack(list(kept))), 0.1).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+            optimizer.step()
+            thread = threading.Thread(target=lambda: kept[0].sum().item())
+            thread.start()
+            thread.join()
+            torch.save(net.state_dict(), io.BytesIO())
+        del net, optimizer, loss, thread
+        gc.collect()
+        ours = (str(type(each).__module__).startswith("torchlint.device") for each in gc.get_objects())
+        return {
+            "lines": len(ledger.lines),
+            "operators that wait": sum(len(record.waiting) for record in ledger.lines.values()),
+            "names of files": len(ledger._files),
+            "objects": sum(ours),
+        }
+
+
+def test_what_is_kept_grows_with_lines_and_not_with_steps() -> None:
+    stepping(3)  # what is made on first use, such as models of operators
+    few, more, many = stepping(6), stepping(12), stepping(24)
+    assert few == more == many
+    assert few["lines"] >= 8
