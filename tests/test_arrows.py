@@ -57,6 +57,7 @@ ALLOWED = {
         "torchlint.cache.key",
         "torchlint.sources",
         "torchlint.engine",
+        "torchlint.profile.work",
         "torchlint.report",
         "torchlint.settings.model",
     ),

@@ -53,7 +53,7 @@ def test_the_shape_of_the_json():
     assert first["figure"]["ratio"] == FIGURE.ratio
     assert set(first) == {
         *("code", "name", "example", "size", "device", "by_hand", "status", "inputs", "changes"),
-        *("exceptions", "detail", "figure", "rounds", "syncs", "bytes", "events", "runs", "unit"),
+        *("exceptions", "detail", "figure", "rounds", "syncs", "bytes", "events", "held", "runs", "unit"),
     }
 
 

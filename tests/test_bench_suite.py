@@ -3,6 +3,7 @@
 import dataclasses
 import types
 import warnings
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -259,6 +260,7 @@ def test_a_rule_is_measured_on_an_accelerator(monkeypatch):
     cuda = Cuda(accelerator())
     monkeypatch.setattr(suite, "build", lambda *_: lambda: 0)
     monkeypatch.setattr(suite, "judge", lambda *_: suite_verdict())
+    monkeypatch.setattr(suite, "on_accelerator", lambda *_: nullcontext(lambda: 0))
 
     class Far(Sums):
         cuda_only = True

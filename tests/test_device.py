@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import gc
 import io
 import json
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -109,6 +111,21 @@ def test_types_of_torch_cuda_are_those_of_the_device(ledger: Ledger) -> None:
     finally:
         torch.set_default_tensor_type("torch.FloatTensor")
     assert not torch.zeros(2).is_cuda
+
+
+def test_the_legacy_constructor_of_a_tensor_keeps_its_side(ledger: Ledger) -> None:
+    x, host = torch.ones(2, device=DEVICE), torch.ones(2)
+    ledger.lines.clear()
+    assert x.new(3).is_cuda
+    assert x.new().is_cuda
+    assert x.new(torch.Size([2, 2])).shape == (2, 2)
+    assert x.new(x).data_ptr() == x.data_ptr()
+    assert triple(ledger.totals()) == (0, 0, 0)
+    assert x.new([1.0, 2.0]).tolist() == [1.0, 2.0]
+    assert triple(ledger.totals()) == (0, 2, 2)
+    assert not host.new(3).is_cuda
+    assert not x.new(3, device="cpu").is_cuda
+    assert torch.distributions.Laplace(x, x).sample().is_cuda
 
 
 def test_packed_sequences_keep_their_sizes_on_the_host(ledger: Ledger) -> None:
@@ -278,3 +295,41 @@ def test_operators_with_a_kernel_for_cuda_are_not_taken_apart() -> None:
     overloads = [getattr(packet, name) for packet in operators for name in packet.overloads()]
     assert len(own) > 100
     assert not [one.name() for one in overloads if one.name()[6:] in own and model_of(one).inside]
+
+
+def stepping(steps: int) -> dict[str, int]:
+    """Act, keep, learn, start threads and make code for some steps; how much is kept to count them."""
+    torch.manual_seed(0)
+    kept: deque[torch.Tensor] = deque(maxlen=8)
+    with counted_device(Ledger([HERE.parent])) as ledger:
+        net = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 2)).to(DEVICE)
+        optimizer = torch.optim.Adam(net.parameters())
+        for step in range(steps):
+            kept.append(torch.tensor([1.0, float(step)], device=DEVICE))
+            action = torch.distributions.Categorical(logits=net(kept[-1])).sample().item()
+            exec(compile(f"x.add_({action})", f"<made {step}>", "exec"), {"x": kept[-1]})
+            loss = F.dropout(net(torch.stack(list(kept))), 0.1).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+            optimizer.step()
+            thread = threading.Thread(target=lambda: kept[0].sum().item())
+            thread.start()
+            thread.join()
+            torch.save(net.state_dict(), io.BytesIO())
+        del net, optimizer, loss, thread
+        gc.collect()
+        ours = (str(type(each).__module__).startswith("torchlint.device") for each in gc.get_objects())
+        return {
+            "lines": len(ledger.lines),
+            "operators that wait": sum(len(record.waiting) for record in ledger.lines.values()),
+            "names of files": len(ledger._files),
+            "objects": sum(ours),
+        }
+
+
+def test_what_is_kept_grows_with_lines_and_not_with_steps() -> None:
+    stepping(3)  # what is made on first use, such as models of operators
+    few, more, many = stepping(6), stepping(12), stepping(24)
+    assert few == more == many
+    assert few["lines"] >= 8

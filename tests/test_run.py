@@ -12,8 +12,9 @@ from linting import fixed_text, lint
 
 from torchlint import cst
 from torchlint.engine import run as engine
+from torchlint.engine.needed import reasons
 from torchlint.engine.result import NoCodeError, Result
-from torchlint.engine.run import check, explain_hot
+from torchlint.engine.run import Run, check, explain_hot
 from torchlint.rule import Fix, Frequency, Report, Rule, Site, Trigger
 from torchlint.rule.frequency import Why
 from torchlint.settings.model import Settings
@@ -448,3 +449,17 @@ def test_a_broken_link_does_no_harm(tmp_path: Path) -> None:
     write(tmp_path, BOTH)
     os.symlink(tmp_path / "nowhere.py", tmp_path / "link.py")
     assert places(run(tmp_path)) == [("TL101", "agent.py", 6)]
+
+
+def test_what_was_linted_is_not_parsed_again_for_the_reasons_of_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.py").write_text("import torch\n\n\ndef act(env, policy, obs):\n    env.step(policy(obs).item())\n")
+    (tmp_path / "b.py").write_text("import torch\nfrom a import act\n")
+    parsed: list[str] = []
+    parse = engine.parse
+    monkeypatch.setattr(engine, "parse", lambda sources: parsed.extend(sources) or parse(sources))
+    run = Run.prepare([tmp_path], Settings(root=tmp_path, isolated=True, device="cuda"), {})
+    run.checked()
+    assert reasons(run, {"a.py": [5]}) == {("a.py", 5): "it goes to the environment"}
+    assert sorted(parsed) == ["a.py", "b.py"]

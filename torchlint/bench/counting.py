@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import torch
 
 from torchlint.bench.caught import Caught
-from torchlint.bench.program import build, ordinary
+from torchlint.bench.program import Program, build, ordinary
 from torchlint.device.ledger import Ledger
 from torchlint.device.session import counted_device
 from torchlint.late import regex
@@ -37,12 +37,7 @@ def count(example: Example, after: str) -> tuple[Counts, Counts] | None:
 
 
 def _count(example: Example, source: str) -> Counts | None:
-    placed = bool(_PLACES.search(source + example.setup + example.workload))
-    with counted_device(Ledger()) as ledger, Caught() as caught, _default_device(not placed):
-        inputs = ordinary(example)
-        given = inputs if placed else {name: _moved(value) for name, value in inputs.items()}
-        program = build(example, source, _DEVICE, given)
-        program()
+    with counted_device(Ledger()) as ledger, Caught() as caught, on_accelerator(example, source) as program:
         first = _counts(ledger)
         program()
     if ledger.unknown is not None:
@@ -56,6 +51,18 @@ def _count(example: Example, source: str) -> Counts | None:
         copies=both.copies - first.copies,
         bytes=both.bytes - first.bytes,
     )
+
+
+@contextmanager
+def on_accelerator(example: Example, source: str) -> Iterator[Program]:
+    """Build a version of an example with its tensors on the accelerator, counted or real, and run it once."""
+    placed = bool(_PLACES.search(source + example.setup + example.workload))
+    with _default_device(not placed):
+        inputs = ordinary(example)
+        given = inputs if placed else {name: _moved(value) for name, value in inputs.items()}
+        program = build(example, source, _DEVICE, given)
+        program()
+        yield program
 
 
 def _counts(ledger: Ledger) -> Counts:

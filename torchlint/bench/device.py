@@ -9,7 +9,6 @@ import platform
 import tempfile
 import time
 import types
-import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol, TypedDict
@@ -19,9 +18,8 @@ import torch
 
 from torchlint.bench.host import processor
 from torchlint.bench.program import Program
-from torchlint.bench.result import Machine
-
-_SYNCHRONISING = "synchronizing CUDA operation"
+from torchlint.bench.record import record, synchronising, warned
+from torchlint.bench.result import Machine, Recorded
 
 
 class _Arguments(TypedDict, total=False):
@@ -53,6 +51,9 @@ class Device(Protocol):
 
     def peak(self, program: Program) -> int:
         """Run a program once; the most bytes that its tensors took, beyond what was there before."""
+
+    def record(self, program: Program) -> Recorded | None:
+        """Run a program once; what the accelerator did, ``None`` where there is none or nothing can be recorded."""
 
     def machine(self) -> Machine:
         """What figures measured here hold for."""
@@ -98,6 +99,10 @@ class Cpu:
             events: list[Event] = json.loads(trace.read_text(encoding="utf-8"))["traceEvents"]
         return peak_of(events)
 
+    def record(self, program: Program) -> Recorded | None:  # noqa: ARG002  the protocol's
+        """Here is no accelerator."""
+        return None
+
     def machine(self) -> Machine:
         """This processor."""
         return machine("cpu")
@@ -126,15 +131,9 @@ class Cuda:
     def syncs(self, program: Program) -> int | None:
         """How many operations made the host wait, as torch warns of them."""
         program()  # what is made once, on the first call, does not count
-        mode = self._cuda.get_sync_debug_mode()
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            self._cuda.set_sync_debug_mode("warn")
-            try:
-                program()
-            finally:
-                self._cuda.set_sync_debug_mode(mode)
-        return sum(_SYNCHRONISING in str(warning.message) for warning in caught)
+        with warned(self._cuda) as messages:
+            program()
+        return synchronising(messages)
 
     def peak(self, program: Program) -> int:
         """The most bytes allocated at once, as torch's allocator counts."""
@@ -144,6 +143,11 @@ class Cuda:
         program()
         self._cuda.synchronize()
         return int(self._cuda.max_memory_allocated()) - start
+
+    def record(self, program: Program) -> Recorded | None:
+        """What torch's profiler and its warnings say."""
+        silence_profiler()
+        return record(program, self._cuda)
 
     def machine(self) -> Machine:
         """This accelerator and the processor that drives it."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from torchlint.bench.plots import Bar, intervals, savings
-from torchlint.bench.result import CONTROL_LIMITS, Results, Row, Status
-from torchlint.bench.table import Shipped, events_of, is_faster, memory, summary
+from torchlint.bench.result import CONTROL_LIMITS, Results, Row, Status, disagreements
+from torchlint.bench.table import NOT_HELD, Shipped, against, events_of, held_of, is_faster, memory, summary
 from torchlint.report.cost import duration, factor
 
 _STYLE = """
@@ -44,6 +44,7 @@ _HEADINGS = (
     "Control",
     "Shipped",
     "On a GPU",
+    "On CUDA",
 )
 
 
@@ -72,7 +73,7 @@ def as_html(results: Results, shipped: Shipped) -> str:
             "<h2>Saved in one call</h2>",
             f'<div class="wide">{savings(bars)}</div>',
         ]
-    parts += ["<h2>All figures</h2>", *_table(rows, shipped), *_problems(rows), *_notes(results.rows)]
+    parts += ["<h2>All figures</h2>", *_table(rows, shipped), *_problems(rows), *_held(rows), *_notes(rows)]
     return "\n".join([*parts, "</body></html>", ""])
 
 
@@ -108,7 +109,7 @@ def _table(rows: Sequence[Row], shipped: Shipped) -> Iterator[str]:
         known = shipped.get((row.code, row.example))
         cells = [f"{row.code} {row.example}", row.size, "by hand" if row.by_hand else f"{row.inputs} same"]
         cells += _times(row)
-        cells += [f"{factor(known.ratio)}x" if known is not None else "", events_of(row)]
+        cells += [f"{factor(known.ratio)}x" if known is not None else "", events_of(row), held_of(row)]
         tone = _tone(row)
         yield f"<tr>{''.join(_cell(text, tone if index == 5 else '') for index, text in enumerate(cells))}</tr>"
     yield "</tbody></table></div>"
@@ -144,6 +145,20 @@ def _problems(rows: Sequence[Row]) -> Iterator[str]:
             yield f'<h2 class="bad">{escape(f"{row.code} {row.example}")}: {what}</h2><pre>{escape(row.detail)}</pre>'
 
 
+def _held(rows: Sequence[Row]) -> Iterator[str]:
+    """What was counted beside what CUDA did, example by example."""
+    held = [row for row in rows if row.held is not None]
+    if held:
+        agree = sum(not disagreements(row) for row in held)
+        yield f"<h2>Counted and measured on CUDA</h2><p>{agree} of {len(held)} examples did what was counted.</p>"
+        yield '<div class="wide"><table><tbody>'
+        for row in held:
+            tone = "bad" if disagreements(row) else "good"
+            words = "<br>".join(map(escape, against(row)))
+            yield f"<tr><td>{escape(f'{row.code} {row.example}')}</td>{_cell(held_of(row), tone)}<td>{words}</td></tr>"
+        yield "</tbody></table></div>"
+
+
 def _notes(rows: Sequence[Row]) -> Iterator[str]:
     notes: list[str] = []
     for row in rows:
@@ -157,6 +172,8 @@ def _notes(rows: Sequence[Row]) -> Iterator[str]:
             notes.append(f"{title}: no conclusion, for the control left {least} to {most}.")
         if row.exceptions:
             notes.append(f"{title}: does otherwise, as its documentation says, with {', '.join(row.exceptions)}.")
+    without = [row for row in rows if row.held is None and row.events is not None and row.device != "cpu"]
+    notes += [f"{NOT_HELD}: {', '.join(sorted({row.code for row in without}))}."] if without else []
     if notes:
         yield "<h2>Notes</h2><ul>"
         yield from (f"<li>{escape(note)}</li>" for note in notes)

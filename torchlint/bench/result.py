@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import enum
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, field, fields
 
 from torchlint.late import dataclass
+from torchlint.report.nouns import events
 from torchlint.rule import Cost, Counted, Counts, Example
 
 SCHEMA = 1
@@ -66,6 +67,32 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
+class Recorded:
+    """What an accelerator did in one run, as torch's profiler and its warnings about waits say.
+
+    Attributes:
+        waits: calls of the runtime that wait, or warnings, whichever are more. warned: the warnings.
+        launches: operators that started work on the device. kernels: pieces of this work.
+        copies, bytes: between host and device.
+    """
+
+    waits: int = 0
+    launches: int = 0
+    copies: int = 0
+    bytes: int = 0
+    kernels: int = 0
+    warned: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What an accelerator did in a run of the program before and after; ``Row.events`` is what was counted."""
+
+    before: Recorded
+    after: Recorded
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One example of one rule on one device.
 
@@ -82,6 +109,7 @@ class Row:
         syncs: how often the host waited for the accelerator in a call; ``None`` where there is none.
         bytes: the most memory that tensors took in a call beyond what they had before; for rules about memory.
         events: what was counted on the counted device; ``None`` where the workload only runs on the host.
+        held: what the accelerator did in place of the counted device; ``None`` where none recorded anything.
         runs, unit: of the example: how often the workload does what a figure is given for, and what that is.
     """
 
@@ -101,6 +129,7 @@ class Row:
     syncs: Pair | None = None
     bytes: Pair | None = None
     events: Counted | None = None
+    held: Held | None = None
     runs: int = 1
     unit: str = "call"
 
@@ -145,11 +174,34 @@ def size_of(example: Example) -> str:
     return ", ".join([name, *(f"{title} {shape}" for title, shape in shapes if shape not in name.split())])
 
 
+def disagreements(row: Row) -> list[str]:
+    """Say where the accelerator did other than the counted device, as ``before: counted 3 launches, measured 4``."""
+    if row.held is None or row.events is None:
+        return []
+    sides = ("before", row.events.before, row.held.before), ("after", row.events.after, row.held.after)
+    return [
+        f"{side}: counted {events(counted, noun)}, measured {measured:,}"
+        for side, counts, recorded in sides
+        for noun, counted, measured in compared(counts, recorded)
+        if counted != measured
+    ]
+
+
+def compared(counts: Counts, recorded: Recorded) -> Iterator[tuple[str, int, int]]:
+    """What is counted and measured both, by its noun."""
+    yield "wait", counts.waits, recorded.waits
+    yield "launch", counts.launches, recorded.launches
+    yield "copy", counts.copies, recorded.copies
+    yield "byte", counts.bytes, recorded.bytes
+
+
 def to_json(results: Results) -> str:
     """Results as JSON, the numbers with four significant digits."""
     data = asdict(results)
-    for row in data["rows"]:
+    for of, row in zip(results.rows, data["rows"], strict=True):
         row["status"] = row["status"].value
+        if row["held"] is not None:
+            row["held"]["disagreements"] = disagreements(of)
         if row["figure"] is not None:
             row["figure"] = {name: float(f"{value:.{_DIGITS}g}") for name, value in row["figure"].items()}
     return json.dumps(data, indent=1) + "\n"
@@ -179,6 +231,7 @@ def _machine(data: Mapping[str, object]) -> Machine:
 
 def _row(data: Mapping[str, object]) -> Row:
     figure, syncs, peak, events = data["figure"], data["syncs"], data["bytes"], data.get("events")
+    held = data.get("held")
     row = Row(
         **{
             **data,
@@ -189,6 +242,7 @@ def _row(data: Mapping[str, object]) -> Row:
             "syncs": _pair(syncs) if syncs is not None else None,
             "bytes": _pair(peak) if peak is not None else None,
             "events": _counted(events) if events is not None else None,
+            "held": _held(held) if held is not None else None,
             "runs": max(1, int(str(data.get("runs", 1)))),
         }  # type: ignore[arg-type]  # the words are checked below
     )
@@ -220,6 +274,13 @@ def _counted(value: object) -> Counted:
     before, after = _numbers(value["before"]), _numbers(value["after"])
     one, other = (Counts(**{name: int(number) for name, number in side.items()}) for side in (before, after))
     return Counted(one, other, str(value["size"]), str(value["example"]), int(value["runs"]), str(value["unit"]))
+
+
+def _held(value: object) -> Held:
+    if not isinstance(value, dict):
+        raise TypeError(f"{value!r} is no object")
+    sides = (_numbers(value[side]) for side in ("before", "after"))
+    return Held(*(Recorded(**{name: int(number) for name, number in side.items()}) for side in sides))
 
 
 def _pair(value: object) -> Pair:

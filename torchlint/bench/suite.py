@@ -12,13 +12,13 @@ from dataclasses import replace
 import torch
 
 from torchlint.bench.caught import Caught
-from torchlint.bench.counting import count
+from torchlint.bench.counting import count, on_accelerator
 from torchlint.bench.device import Device, silence_profiler
 from torchlint.bench.equal import judge
 from torchlint.bench.fixed import Fixed, UnfixableError, fixed
 from torchlint.bench.measure import measure, summarise
 from torchlint.bench.program import build, left_as_it_was
-from torchlint.bench.result import Pair, Row, Status, size_of
+from torchlint.bench.result import Held, Pair, Row, Status, size_of
 from torchlint.late import dataclass
 from torchlint.rule import Counted, Example, Rule
 
@@ -85,7 +85,7 @@ def _row(rule: type[Rule], example: Example, device: Device, plan: Plan, blank: 
     )
     if verdict.wrong:
         return replace(row, status=Status.DIFFERENT, detail="\n".join(verdict.wrong))
-    row = _with_events(row, example, after)
+    row = _held(_with_events(row, example, after), example, after, device)
     if rule.cuda_only and device.name == "cpu":
         return replace(row, status=Status.COUNTED, detail="the gain is on an accelerator")
     row = _timed(row, example, after, device, plan)
@@ -97,6 +97,18 @@ def _with_events(row: Row, example: Example, after: Fixed) -> Row:
     found = count(example, after.text)
     events = None if found is None else Counted(*found, row.size, row.example, row.runs, row.unit)
     return replace(row, events=events)
+
+
+def _held(row: Row, example: Example, after: Fixed, device: Device) -> Row:
+    """The row with what the accelerator itself did, where there is one and it says so."""
+    if row.events is None or device.name == "cpu":
+        return row
+    sides = []
+    for source in (example.source, after.text):
+        with on_accelerator(example, source) as program:
+            sides.append(device.record(program))
+    before, then = sides
+    return row if before is None or then is None else replace(row, held=Held(before, then))
 
 
 def _timed(row: Row, example: Example, after: Fixed, device: Device, plan: Plan) -> Row:

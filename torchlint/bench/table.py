@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from torchlint.bench.result import CONTROL_LIMITS, Pair, Results, Row, Status
+from torchlint.bench.result import CONTROL_LIMITS, Pair, Recorded, Results, Row, Status, compared, disagreements
 from torchlint.report.cost import amount, duration, factor, fewer
 from torchlint.report.explain import Pen
+from torchlint.report.nouns import events
 from torchlint.report.style import ASCII, LABEL, QUIET, UNICODE
-from torchlint.rule import Cost, Rule
+from torchlint.rule import Cost, Counts, Rule
 from torchlint.rule.finding import NOISE
 
 if TYPE_CHECKING:
@@ -28,12 +29,15 @@ _LEGEND = (
     "more in one call, as counted on the counted device."
 )
 
-_HEADINGS = ("Rule, example", "Inputs", "Ratio", "10-90 %", "Saves", "Waits", "Shipped", "On a GPU")
+_HEADINGS = ("Rule, example", "Inputs", "Ratio", "10-90 %", "Saves", "Waits", "Shipped", "On a GPU", "On CUDA")
 # On a terminal narrower than this only so many columns are shown.
 _ROOM = 70
-_NARROW = (0, 2, 4, 5)
+_NARROW = (0, 2, 4, 5, 8)
 # Events in words want more.
 _WIDE = 110
+
+NOT_CONFIRMED = "CUDA did other than the counted device:"
+NOT_HELD = "Not held against CUDA, for torch's profiler recorded nothing of the device"
 
 Shipped = Mapping[tuple[str, str], Cost]
 """The figures that came with the rules, by code and name of the example."""
@@ -91,6 +95,8 @@ def _table(results: Results, shipped: Shipped, width: int) -> Table:
         shown.discard(_HEADINGS.index("Waits"))
     if width < _WIDE:
         shown.discard(_HEADINGS.index("On a GPU"))
+    if not any(row.held is not None for row in results.rows):
+        shown.discard(_HEADINGS.index("On CUDA"))
     table = Table(box=None, padding=(0, 1, 0, 0), header_style=QUIET)
     for index in sorted(shown):
         table.add_column(
@@ -108,17 +114,17 @@ def _cells(row: Row, shipped: Cost | None) -> list[Text]:
     known = Text(f"{factor(shipped.ratio)}x" if shipped is not None else "", QUIET)
     name = Text(f"  {row.example}")
     inputs = Text("by hand" if row.by_hand else f"{row.inputs} same" if row.inputs else "")
-    events = Text(events_of(row))
+    gpu, held = Text(events_of(row)), Text(held_of(row), _BAD if disagreements(row) else "")
     if row.figure is None:
         tone = QUIET if row.status is Status.COUNTED else _BAD
-        return [name, inputs, Text(row.status.value, tone), Text(), Text(), Text(), known, events]
+        return [name, inputs, Text(row.status.value, tone), Text(), Text(), Text(), known, gpu, held]
     figure = row.figure
     waits = Text(_arrow(row.syncs)) if row.syncs is not None else Text()
     if row.status is Status.UNSTEADY:
-        return [name, inputs, Text("unsteady", _DOUBT), Text(), Text(), waits, known, events]
+        return [name, inputs, Text("unsteady", _DOUBT), Text(), Text(), waits, known, gpu, held]
     ratio = Text(f"{factor(figure.ratio)}x", _GOOD if is_faster(row) else "")
     spread = Text(f"{factor(figure.low)}-{factor(figure.high)}x")
-    return [name, inputs, ratio, spread, Text(_saved(figure.saves_us)), waits, known, events]
+    return [name, inputs, ratio, spread, Text(_saved(figure.saves_us)), waits, known, gpu, held]
 
 
 def _saved(microseconds: float) -> str:
@@ -132,6 +138,31 @@ def _arrow(pair: Pair) -> str:
 def events_of(row: Row) -> str:
     """The events that the better form saves on an accelerator, in words; empty where it saves none."""
     return fewer(row.events) if row.events is not None and row.events.gains else ""
+
+
+def held_of(row: Row) -> str:
+    """Whether the accelerator did what was counted: ``as counted``, ``2 differ``; empty where it was not held."""
+    found = len(disagreements(row))
+    return "" if row.held is None else f"{found} differ{'' if found > 1 else 's'}" if found else "as counted"
+
+
+def against(row: Row) -> list[str]:
+    """Return ``before: counted 3 launches, measured 3 (5 kernels)`` and the like for both programs of a row."""
+    if row.held is None or row.events is None:
+        return []
+    sides = ("before", row.events.before, row.held.before), ("after", row.events.after, row.held.after)
+    return [f"{side}: {_against(counts, recorded)}" for side, counts, recorded in sides]
+
+
+def _against(counts: Counts, recorded: Recorded) -> str:
+    """Return counts beside what was measured; those that are 0 in both are left out."""
+    parts = [
+        f"counted {events(counted, noun)}, measured {measured:,}"
+        for noun, counted, measured in compared(counts, recorded)
+        if counted or measured
+    ]
+    kernels = f" ({events(recorded.kernels, 'kernel')})" if recorded.kernels else ""
+    return "; ".join(parts) + kernels if parts else "nothing counted, nothing measured"
 
 
 def memory(pair: Pair) -> str:
@@ -151,6 +182,7 @@ def _notes(results: Results, rules: Sequence[type[Rule]]) -> Iterator[Text]:
     lines = [f"{row.code} {row.example}: {memory(row.bytes)}" for row in results.rows if row.bytes is not None]
     if lines:
         yield Text("\n".join(["Memory that tensors took in a call, at most:", *lines]))
+    yield from _held_notes(results.rows)
     told = [line for rule in rules for line in _exceptions(rule, results.rows)]
     if told:
         yield Text("\n".join(["Known exceptions, which the rules' documentation names:", *told]))
@@ -159,6 +191,20 @@ def _notes(results: Results, rules: Sequence[type[Rule]]) -> Iterator[Text]:
         yield Text(f"Counted and not timed, for the gain is on an accelerator: {', '.join(counted)}.", QUIET)
     if any(row.by_hand for row in results.rows):
         yield Text("by hand: the rule has no fix; a better version written by hand was run.", QUIET)
+
+
+def _held_notes(rows: Sequence[Row]) -> Iterator[Text]:
+    """What was held against the accelerator, and each count that it does not confirm."""
+    held = [row for row in rows if row.held is not None]
+    wrong = [f"{row.code} {row.example}, {words}" for row in held for words in disagreements(row)]
+    if wrong:
+        yield Text("\n".join([NOT_CONFIRMED, *wrong]), _BAD)
+    if held:
+        agree = sum(not disagreements(row) for row in held)
+        yield Text(f"{agree} of {len(held)} examples did on CUDA what was counted.")
+    without = [row.code for row in rows if row.held is None and row.events is not None and row.device != "cpu"]
+    if without:
+        yield Text(f"{NOT_HELD}: {', '.join(sorted(set(without)))}.", _DOUBT)
 
 
 def _unsteady(control: float) -> str:

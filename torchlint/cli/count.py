@@ -126,15 +126,16 @@ def _joined(
     """
     from torchlint.count.join import joined, rows_without_finding
     from torchlint.engine.needed import reasons
-    from torchlint.engine.run import check
+    from torchlint.engine.run import Run
 
     overrides: dict[str, object] = {"device": "cuda", "preview": True}
     settings = settings_of(start_of(tuple(map(str, roots)), None), config, isolated, overrides)
-    result = check(roots, settings, own=Nested(settings, overrides, config))
+    run = Run.prepare(roots, settings, {}, Nested(settings, overrides, config))
+    result = run.checked()
     for problem in result.problems:
         complain(f"warning: {problem.path}: {problem.message}")
     rows = rows_without_finding(tally, settings.root, result.findings)
-    needed = reasons(roots, settings, rows) if rows else {}
+    needed = reasons(run, rows) if rows else {}
     return joined(tally, settings.root, result.findings, needed), settings.root
 
 

@@ -14,6 +14,7 @@ from torchlint.count.result import CountedLine, CountedRun, Status
 from torchlint.count.table import headline, summary
 from torchlint.report.cost import amount
 from torchlint.report.escape import visible
+from torchlint.report.nouns import events
 
 _AROUND = 4
 """Rows of code that are shown above and below a line with events."""
@@ -82,7 +83,7 @@ def _text(path: Path) -> Sequence[str]:
 
 def _file(path: str, by_row: Mapping[int, CountedLine], text: Sequence[str]) -> Iterator[str]:
     waits = sum(line.events.waits for line in by_row.values())
-    yield f"<h2>{escape(visible(path))} <span class='quiet'>{waits:,} waits</span></h2>"
+    yield f"<h2>{escape(visible(path))} <span class='quiet'>{events(waits, 'wait')}</span></h2>"
     yield '<div class="wide"><table><thead><tr>'
     yield "".join(f"<th>{head}</th>" for head in _HEADS)
     yield "</tr></thead><tbody>"
@@ -104,12 +105,12 @@ def _row(row: int, code: str, line: CountedLine | None, *, gap: bool) -> str:
     classes = ["gap"] if gap else []
     cells, why = [""] * 4, ""
     if line is not None:
-        events = line.events
-        cells = [f"{count:,}" if count else "" for count in (events.waits, events.launches, events.copies)]
-        cells.append(amount(events.bytes) if events.bytes else "")
+        found = line.events
+        cells = [f"{count:,}" if count else "" for count in (found.waits, found.launches, found.copies)]
+        cells.append(amount(found.bytes) if found.bytes else "")
         codes = ", ".join(sorted({finding.code for finding in line.findings}))
         why = codes or line.why
-        if events.waits or line.findings:
+        if found.waits or line.findings:
             classes.append(line.status.value)
     told = f'<span class="why">{escape(why)}</span>' if why else ""
     numbers = "".join(f"<td>{cell}</td>" for cell in cells)

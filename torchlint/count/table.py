@@ -8,10 +8,10 @@ from rich.text import Text
 
 from torchlint.count.as_json import by_cost
 from torchlint.count.result import CountedLine, CountedRun, Status
-from torchlint.device.events import Events
 from torchlint.report.cost import amount
 from torchlint.report.escape import visible
 from torchlint.report.explain import Pen
+from torchlint.report.nouns import events
 from torchlint.report.style import ASCII, QUIET, UNICODE
 from torchlint.report.summary import count
 
@@ -36,10 +36,11 @@ def as_text(run: CountedRun, top: int, *, color: bool, unicode: bool, width: int
 def headline(run: CountedRun) -> str:
     """Return ``1,340 waits, 8,794 launches, 1,084 copies (3.2 MB) in 256 environment steps and 8 updates``."""
     total = run.totals
-    where = [f"{run.steps:,} environment {'step' if run.steps == 1 else 'steps'}"] if run.steps else []
-    where += [f"{run.updates:,} {'update' if run.updates == 1 else 'updates'}"] if run.updates else []
+    where = [events(run.steps, "environment step")] if run.steps else []
+    where += [events(run.updates, "update")] if run.updates else []
     inside = f" in {' and '.join(where)}" if where else ""
-    return f"{_noun(total.waits, 'wait')}, {_noun(total.launches, 'launch')}, {_copies(total)}{inside}"
+    copies = f"{events(total.copies, 'copy')} ({amount(total.bytes)})"
+    return f"{events(total.waits, 'wait')}, {events(total.launches, 'launch')}, {copies}{inside}"
 
 
 def summary(run: CountedRun) -> str:
@@ -58,17 +59,7 @@ def summary(run: CountedRun) -> str:
         if run.waits_of(status)
     ]
     parts += [f"{run.elsewhere.waits:,} outside the project"] if run.elsewhere.waits else []
-    return f"{_noun(waits, 'wait')}: {', '.join(parts)}."
-
-
-def _noun(number: int, noun: str) -> str:
-    plural = f"{noun}es" if noun.endswith("ch") else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else plural}"
-
-
-def _copies(events: Events) -> str:
-    noun = "copy" if events.copies == 1 else "copies"
-    return f"{events.copies:,} {noun} ({amount(events.bytes)})"
+    return f"{events(waits, 'wait')}: {', '.join(parts)}."
 
 
 def _table(run: CountedRun, lines: list[CountedLine]) -> Table:
@@ -81,9 +72,9 @@ def _table(run: CountedRun, lines: list[CountedLine]) -> Table:
         table.add_column(head, justify="right", no_wrap=True)
     table.add_column("Line", justify="left", overflow="fold")
     for line in lines:
-        events = line.events
-        rate = [f"{events.waits / times:.2g}" if events.waits else ""] if unit else []
-        cells = [f"{number:,}" if number else "" for number in (events.waits, events.launches, events.copies)]
+        found = line.events
+        rate = [f"{found.waits / times:.2g}" if found.waits else ""] if unit else []
+        cells = [f"{number:,}" if number else "" for number in (found.waits, found.launches, found.copies)]
         table.add_row(cells[0], *rate, *cells[1:], _where(line))
     return table
 

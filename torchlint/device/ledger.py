@@ -103,7 +103,12 @@ class Ledger:
         return ELSEWHERE
 
     def _file(self, name: str) -> str | None:
-        """Return the real path of a file, by the name in code objects, if it belongs to the project."""
+        """Return the real path of a file, by the name in code objects, if it belongs to the project.
+
+        Names such as ``<string>`` are of no file; programs may make such code without end, so none is remembered.
+        """
+        if name.startswith("<"):
+            return None
         path = os.path.realpath(name) if os.path.isabs(name) or os.path.exists(name) else ""
         inside = path.startswith(self._roots) if self._roots else bool(path)
         found = path if inside and not path.startswith(self._left_out) and "site-packages" not in path else None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from torchlint.device.dispatch import Counting
+from torchlint.device.naming import side
 from torchlint.device.patches import Patches
 from torchlint.device.place import Place
 from torchlint.device.tensors import lies_on_device
@@ -20,6 +22,7 @@ def patch_legacy(patches: Patches, counting: Counting) -> None:
     """Replace the tensor types of ``torch.cuda`` and the function that makes one of them the default."""
     for name in _NAMES:
         patches.set(torch.cuda, f"{name}Tensor", _tensor_type(f"{name}Tensor", counting))
+    patches.set(torch.Tensor, "new", _new(torch.Tensor.new, counting))
     patches.set(torch, "set_default_tensor_type", _with_default_type(torch.set_default_tensor_type))
 
 
@@ -29,8 +32,7 @@ def _tensor_type(name: str, counting: Counting) -> type:
 
     class Meta(type):
         def __call__(cls, *args: Any, **kwargs: Any) -> torch.Tensor:
-            sizes = args and all(isinstance(each, int) for each in args)
-            if not args or sizes or isinstance(args[0], torch.Size):
+            if _are_sizes(args):
                 return torch.empty(*args or (0,), dtype=on_host.dtype, device="cuda")
             kwargs.pop("device", None)
             made: torch.Tensor = on_host(*args, **kwargs)
@@ -40,6 +42,32 @@ def _tensor_type(name: str, counting: Counting) -> type:
             return isinstance(value, torch.Tensor) and value.dtype is on_host.dtype and lies_on_device(value)
 
     return Meta(name, (), {"__module__": "torch.cuda", "dtype": on_host.dtype, "is_cuda": True})
+
+
+def _are_sizes(args: Sequence[Any]) -> bool:
+    """Whether the arguments of a legacy constructor are sizes, so that memory is taken and not filled."""
+    return not args or all(isinstance(each, int) for each in args) or isinstance(args[0], torch.Size)
+
+
+def _new(make: Any, counting: Counting) -> Any:
+    """Return ``Tensor.new``, the constructor that takes dtype and side of a tensor; distributions of torch call it."""
+
+    def new(self: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+        device = kwargs.pop("device", None)
+        wanted = Place.DEVICE if device is None and lies_on_device(self) else side(device)
+        if wanted is not Place.DEVICE:
+            with counting.making(Place.HOST):
+                made: torch.Tensor = make(self, *args, **kwargs)
+            return made
+        if _are_sizes(args):
+            return torch.empty(*args or (0,), dtype=self.dtype, device="cuda")
+        if isinstance(args[0], torch.Tensor) and lies_on_device(args[0]):
+            return args[0].detach()
+        with counting.making(Place.HOST):
+            made = make(self, *args, **kwargs)
+        return move(counting, made, Place.DEVICE)
+
+    return new
 
 
 def _with_default_type(choose: Any) -> Any:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 from torchlint.engine.analysis import Analysis
 from torchlint.engine.run import Run
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.tree import walk
 from torchlint.rule import Use
-from torchlint.settings.model import Settings
 
 # Methods and functions that hand the host what lies on a device.
 _READING = frozenset({"item", "tolist", "numpy", "cpu", "to"})
@@ -29,15 +27,12 @@ _NEEDED = {
 }
 
 
-def reasons(
-    paths: Sequence[Path], settings: Settings, rows: Mapping[str, Sequence[int]]
-) -> Mapping[tuple[str, int], str]:
-    """Find, by name of the file and row, why the host has to wait there.
+def reasons(run: Run, rows: Mapping[str, Sequence[int]]) -> Mapping[tuple[str, int], str]:
+    """Find, by name of the file and row, why the host has to wait there, in the files of a run.
 
     ``rows`` are those of interest. A row of which no reason is known has none: that does not say that it is needless.
     """
     found: dict[tuple[str, int], str] = {}
-    run = Run.prepare(paths, settings, {})
     units, _ = run.units(run.sources)
     for unit in units:
         wanted = [name for name in unit.targets if name in rows]

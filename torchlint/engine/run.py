@@ -79,10 +79,10 @@ def check(
     run.parsed = parsed if parsed is not None else {}
     if fixing:
         return run.fixed()
-    findings = run.lint(run.sources)
+    result = run.checked()
     if parsed is not None:
         _forget(parsed, {**run.context, **run.sources})
-    return run.result(findings)
+    return result
 
 
 def _forget(parsed: Parsed, sources: Mapping[str, Source]) -> None:
@@ -353,6 +353,10 @@ class Run:
             name: self.broken(name, broken[name]) if name in broken else self.offered(source, drafts.get(name, ()))
             for name, source in sources.items()
         }
+
+    def checked(self) -> Result:
+        """Lint all files to report on; nothing is fixed."""
+        return self.result(self.lint(self.sources))
 
     def broken(self, name: str, why: Unparsed) -> list[Finding]:
         """The finding for a file that has no facts; of one that is too large it is only noted."""

@@ -6,6 +6,7 @@ import enum
 import heapq
 import operator
 from array import array
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias, TypeGuard
 
@@ -53,6 +54,13 @@ class Event(NamedTuple):
     minus_us: float
     kind: Kind
     place: int
+
+
+class Copy(NamedTuple):
+    """A copy from, to or on the device: the number of its name, and its bytes, 0 where they are not said."""
+
+    name: int
+    bytes: int
 
 
 class Column:
@@ -124,8 +132,8 @@ class Thread:
 class Events:
     """All events of a trace that count.
 
-    ``steps`` holds start, duration and thread of each announced step, ``device_copies`` the number of the name of each
-    copy from, to or on the device by the correlation of the runtime call that started it.
+    ``steps`` holds start, duration and thread of each announced step, ``device_copies`` each copy from, to or on the
+    device by the correlation of the runtime call that started it.
     """
 
     def __init__(self) -> None:
@@ -133,7 +141,7 @@ class Events:
         self.names: list[str] = []
         self.stacks: list[str] = []
         self.steps: list[tuple[float, float, Thread]] = []
-        self.device_copies: dict[int, int] = {}
+        self.device_copies: dict[int, Copy] = {}
         self._numbers: dict[str, int] = {}
         self._stack_numbers: dict[str, int] = {}
         self._threads: dict[Lane, Thread] = {}
@@ -162,6 +170,12 @@ class Events:
             found[correlation] = found.get(correlation, 0.0) + duration
         return found
 
+    def device_pieces(self) -> Counter[int]:
+        """Kernels and copies on the device by the correlation of the runtime call that started them."""
+        pieces = Counter(self._correlations)
+        pieces.pop(0, None)  # it is not known which call started these
+        return pieces
+
     def add(self, event: Json) -> None:
         """Keep an event, if it counts; others, and those that lack what they should have, are passed over."""
         if not isinstance(event, dict):
@@ -188,7 +202,9 @@ class Events:
             self._correlations.append(_correlation(arguments))
             self._device_us.append(duration)
             if category in _COPY:
-                self.device_copies[_correlation(arguments)] = self._number(name)
+                size = arguments.get("bytes")
+                copy = Copy(self._number(name), size if isinstance(size, int) else 0)
+                self.device_copies[_correlation(arguments)] = copy
         elif category in _ANNOTATION and name.startswith(_STEP):
             self.steps.append((start, duration, self._thread(lane)))
 

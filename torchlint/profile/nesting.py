@@ -228,7 +228,7 @@ class _Walk:
         copy = self._whole.device_copies.get(correlation)
         if copy is not None:
             effect = Effect.NONE if Effect.COPY in self._effects else Effect.COPY
-            row = self._whole.row(node, copy, outermost, effect)
+            row = self._whole.row(node, copy.name, outermost, effect)
             row.calls += 1
             row.device_us += device_us
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from torchlint.report.escape import visible
+from torchlint.report.nouns import events as noun
 from torchlint.rule import Basis, Cost, Counted, Finding
 
-_THINGS = {"wait": ("wait", "waits"), "copies": ("copy", "copies"), "launch": ("launch", "launches")}
 _UNMEASURED = {
     Basis.NEVER: "measured: its function never ran in the profile",
     Basis.UNSEEN: "the profile does not show what it takes",
@@ -110,8 +110,8 @@ def fewer(events: Counted) -> str:
     """``1 wait and 3 launches fewer``, ``2 copies (16 kB) fewer and 1 launch more``."""
     saves = events.saves
     size = f" ({amount(saves.bytes)})" if saves.copies > 0 and saves.bytes > 0 else ""
-    less = [_number(saves.waits, "wait"), _number(saves.copies, "copies", size), _number(saves.launches, "launch")]
-    more = [_number(-saves.waits, "wait"), _number(-saves.copies, "copies"), _number(-saves.launches, "launch")]
+    less = [_number(saves.waits, "wait"), _number(saves.copies, "copy", size), _number(saves.launches, "launch")]
+    more = [_number(-saves.waits, "wait"), _number(-saves.copies, "copy"), _number(-saves.launches, "launch")]
     if saves.copies == 0 and saves.bytes > 0:
         less.append(f"{amount(saves.bytes)} copied")
     sides = [(less, "fewer"), (more, "more")]
@@ -120,10 +120,7 @@ def fewer(events: Counted) -> str:
 
 def _number(count: int, thing: str, size: str = "") -> str:
     """``1 wait``, ``2 copies (16 kB)``; empty where there is none."""
-    if count <= 0:
-        return ""
-    one, several = _THINGS[thing]
-    return f"{count:,} {one if count == 1 else several}{size}"
+    return f"{noun(count, thing)}{size}" if count > 0 else ""
 
 
 def _listed(parts: Sequence[str]) -> str:
