@@ -847,6 +847,36 @@ def test_the_path_through_a_base_class_keeps_to_the_class_of_the_object() -> Non
     assert [hop.name for hop in code.hot("# D").path] == ["loop", "Stage.later", "Stage.__call__", "Later.forward"]
 
 
+DRIVER = """
+def run(agent, env):
+    agent = f(agent)  # A
+    obs, reward, done, info = env.step(agent.first())
+    for _ in range(9):
+        obs, reward, done, info = env.step(agent.act(obs))  # B
+def main():
+    agent = f(1)  # C
+    {call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "end", "expected"),
+    [
+        ("run(agent, env)", 'if __name__ == "__main__":\n    main()\n', {"A": O, "B": S, "C": O}),
+        ("run(agent, env)", "@click.command()\ndef command():\n    main()\ncommand()\n", {"A": O, "B": S, "C": O}),
+        # Somebody else's loop may run what a program is not seen to run once.
+        ("run(agent, env)", "", {"A": S, "B": S, "C": S}),
+        ("every(run)", "run(1, env)\nmain()\n", {"A": S, "B": S}),
+        ("[run(agent, env) for _ in range(9)]", "main()\n", {"A": S, "B": S}),
+    ],
+)
+def test_what_a_program_runs_once_is_set_up_outside_of_its_loop(
+    call: str, end: str, expected: dict[str, Frequency]
+) -> None:
+    found = frequencies(DRIVER.format(call=call) + end)
+    assert {mark: found[mark] for mark in expected} == expected
+
+
 def test_a_method_that_begins_an_episode_for_a_subclass_is_a_reset_too() -> None:
     text = """
 class Worlds:
