@@ -784,6 +784,111 @@ def main(learner: Learner, batches, held_out):
 """
 
 
+STAGES = """
+class Stage(nn.Module):
+    def __call__(self, board):
+        self.board = board
+        self.forward()
+    def later(self, board):
+        self.__call__(board)
+    def forward(self):
+        raise NotImplementedError
+class Gym(Stage):
+    def forward(self):
+        f(1)  # A
+        self.obs, self.reward, self.done, self.info = self.env.step(self.board["action"])
+class Attend(Stage):
+    def forward(self):
+        f(2)  # B
+class Act(Stage):
+    def forward(self):
+        f(3)  # C
+class Greedy(Act):
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("calls", "expected"),
+    [
+        # The loop of a test of another class is no loop over steps, and its objects run nothing of the others.
+        ("attend = Attend()\nfor _ in range(5):\n    attend(board)\n", {"A": S, "B": O, "C": O}),
+        ("attend = Attend()\nwhile True:\n    attend(board)\n    loss.backward()\n", {"A": S, "B": U, "C": O}),
+        ("def run(stage):\n    stage(board)\n    loss.backward()\nwhile True:\n    run(Attend())\n", {"B": U, "C": O}),
+        # An object of a class that derives from one runs what this inherits.
+        ("act = Greedy()\nwhile True:\n    act(board)\n    loss.backward()\n", {"A": S, "B": O, "C": U}),
+        # Who declares no more than the base class means all of them.
+        ("def run(stage: Stage):\n    while True:\n        stage(board)\n        loss.backward()\n", {"B": S, "C": S}),
+        ("while True:\n    Gym()(board)\n", {"A": S, "B": O, "C": O}),
+        # Nobody is seen to call what is built here: a container holds it.
+        ("chain = Chain(Attend(), Act())\nattend = Attend()\nattend(board)\n", {"A": S, "B": O, "C": S}),
+    ],
+)
+def test_a_call_in_a_base_class_reaches_what_the_class_of_its_object_overrides(
+    calls: str, expected: dict[str, Frequency]
+) -> None:
+    found = frequencies(STAGES + calls)
+    assert {mark: found[mark] for mark in expected} == expected
+
+
+def test_the_path_through_a_base_class_keeps_to_the_class_of_the_object() -> None:
+    text = (
+        HEAD
+        + STAGES
+        + (
+            "class Later(Stage):\n    def forward(self):\n        f(4)  # D\n"
+            "attend = Attend()\nlater = Later()\n"
+            "while True:\n    attend(board)\n    loss.backward()\n"
+            "for batch in batches:\n    later.later(batch)\n    loss.backward()\n"
+        )
+    )
+    code = Code(text)
+    assert [hop.name for hop in code.hot("# B").path] == ["loop", "Stage.__call__", "Attend.forward"]
+    assert [hop.name for hop in code.hot("# D").path] == ["loop", "Stage.later", "Stage.__call__", "Later.forward"]
+
+
+DRIVER = """
+def run(agent, env):
+    agent = f(agent)  # A
+    obs, reward, done, info = env.step(agent.first())
+    for _ in range(9):
+        obs, reward, done, info = env.step(agent.act(obs))  # B
+def main():
+    agent = f(1)  # C
+    {call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "end", "expected"),
+    [
+        ("run(agent, env)", 'if __name__ == "__main__":\n    main()\n', {"A": O, "B": S, "C": O}),
+        ("run(agent, env)", "@click.command()\ndef command():\n    main()\ncommand()\n", {"A": O, "B": S, "C": O}),
+        # Somebody else's loop may run what a program is not seen to run once.
+        ("run(agent, env)", "", {"A": S, "B": S, "C": S}),
+        ("every(run)", "run(1, env)\nmain()\n", {"A": S, "B": S}),
+        ("[run(agent, env) for _ in range(9)]", "main()\n", {"A": S, "B": S}),
+    ],
+)
+def test_what_a_program_runs_once_is_set_up_outside_of_its_loop(
+    call: str, end: str, expected: dict[str, Frequency]
+) -> None:
+    found = frequencies(DRIVER.format(call=call) + end)
+    assert {mark: found[mark] for mark in expected} == expected
+
+
+def test_a_method_that_begins_an_episode_for_a_subclass_is_a_reset_too() -> None:
+    text = """
+class Worlds:
+    def act(self, action):
+        self._reset()
+        return self.env.step(action)
+    def _reset(self):
+        f(1)  # A
+"""
+    assert frequencies(text) == {"A": E}
+
+
 def test_an_evaluation_is_no_update_however_it_is_called() -> None:
     for mode in ("self.net.eval()", "torch.set_grad_enabled(False), torch.no_grad()", "self.net.train(False)"):
         assert Code(EVALUATING.format(mode=mode)).frequency("# A") is Frequency.EPISODE

@@ -16,6 +16,9 @@ from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind, Value
 
+SELF = "<self>"
+"""What ``CallGraph.receivers`` says of a call on the object whose method makes it."""
+
 
 class How(enum.Enum):
     """How a place comes to run a function."""
@@ -48,6 +51,7 @@ class CallGraph:
     ``open`` the names of methods that too many have to link their calls. ``via`` holds, for a call of a parameter and a
     function that it reaches, the calls that pass this function. ``runs`` are the places that run a function
     otherwise, by function; ``wrapped`` the calls in decorators of the project that run the function they decorate.
+    ``receivers`` gives the class of the object that a call runs a method on, of one of several ``A|B``, or ``SELF``.
     """
 
     groups: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -59,6 +63,7 @@ class CallGraph:
     via: dict[tuple[ast.AST, Scope], list[Caller]] = field(default_factory=dict)
     runs: dict[Scope, list[Run]] = field(default_factory=dict)
     wrapped: dict[Scope, list[Caller]] = field(default_factory=dict)
+    receivers: dict[ast.Call, str] = field(default_factory=dict)
 
     def add(self, facts: FileFacts, call: ast.Call, targets: list[tuple[Scope, int]]) -> None:
         """Record that a call reaches these functions; the number is how many parameters are filled already."""
@@ -134,6 +139,7 @@ class _Resolver:
                 return True
             if name in self.project.classes:
                 self._add(facts, call, self._constructed([name]))
+                self.graph.receivers[call] = name
                 return True
             if "." in name:
                 return True  # a function of a library
@@ -144,13 +150,20 @@ class _Resolver:
     def _passed(self, facts: FileFacts, call: ast.Call, func: ast.expr) -> bool:
         """A call of a parameter: what each caller passes for it, whatever the others do."""
         targets: list[tuple[Scope, int]] = []
-        for value, caller in self._given(facts, func):
+        given = list(self._given(facts, func))
+        for value, caller in given:
             for target in self._reached(facts, call, value) or ():
                 targets.append(target)
                 self.graph.via.setdefault((call, target[0]), []).append(caller)
         if targets:
             self._add(facts, call, targets)
+            self._note(call, [value for value, _ in given])
         return bool(targets)
+
+    def _note(self, call: ast.Call, values: Sequence[Value]) -> None:
+        """Record the classes of the objects that callers pass for a parameter, if all are known."""
+        if all(value.kind in (Kind.MODULE, Kind.INSTANCE) and value.name for value in values):
+            self.graph.receivers[call] = "|".join(dict.fromkeys(value.name for value in values))
 
     def _given(self, facts: FileFacts, node: ast.expr) -> Iterator[tuple[Value, Caller]]:
         """What the callers known so far pass for a parameter."""
@@ -173,6 +186,7 @@ class _Resolver:
                 method = self.project.method(base, func.attr)
                 if method is not None:
                     self.graph.add(facts, call, [(method, 1)])
+                    self.graph.receivers[call] = SELF
                     break
             return True
         receiver = self.values.of(facts, func.value)
@@ -185,17 +199,20 @@ class _Resolver:
     def _bound_each(self, facts: FileFacts, call: ast.Call, func: ast.Attribute) -> bool:
         """A method of a parameter for which the callers pass objects of different kinds."""
         targets: list[tuple[Scope, int]] = []
-        for value, _ in self._given(facts, func.value):
+        values = [value for value, _ in self._given(facts, func.value)]
+        for value in values:
             if value.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and value.name:
                 targets += self._methods(facts, call, value, func.attr) or ()
         if targets:
             self._add(facts, call, targets)
+            self._note(call, values)
         return bool(targets)
 
     def _bound(self, facts: FileFacts, call: ast.Call, receiver: Value, attr: str) -> bool:
         targets = self._methods(facts, call, receiver, attr)
         if targets:
             self._add(facts, call, targets)
+            self.graph.receivers[call] = SELF if _method_around(facts, call) is not None else receiver.name
         return targets is not None
 
     def _methods(self, facts: FileFacts, call: ast.Call, receiver: Value, attr: str) -> list[tuple[Scope, int]] | None:
@@ -237,6 +254,8 @@ class _Resolver:
         targets = self._reached(facts, call, value)
         if targets:
             self._add(facts, call, targets)
+            if value.kind in (Kind.MODULE, Kind.INSTANCE):
+                self.graph.receivers[call] = SELF if _own_object(facts, call.func) is not None else value.name
         return targets is not None
 
     def _reached(self, facts: FileFacts, call: ast.Call, value: Value) -> list[tuple[Scope, int]] | None:
@@ -292,15 +311,19 @@ class _Resolver:
 
 def _method_around(facts: FileFacts, call: ast.Call) -> Scope | None:
     """The method on whose own object a call calls another method."""
-    func = call.func
-    if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
+    return _own_object(facts, call.func.value) if isinstance(call.func, ast.Attribute) else None
+
+
+def _own_object(facts: FileFacts, node: ast.expr) -> Scope | None:
+    """The method whose own object a name means."""
+    if not isinstance(node, ast.Name):
         return None
-    scope: Scope | None = facts.scope_of(call)
+    scope: Scope | None = facts.scope_of(node)
     while scope is not None and scope.method_of is None:
-        if func.value.id in scope.bindings:
+        if node.id in scope.bindings:
             return None
         scope = scope.parent
-    return scope if scope is not None and scope.self_name == func.value.id else None
+    return scope if scope is not None and scope.self_name == node.id else None
 
 
 def _callable_names(project: Project) -> set[str]:

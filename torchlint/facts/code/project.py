@@ -290,8 +290,16 @@ class Project:
         and does not call the inherited one, never comes to that call.
         """
         assert other.method_of is not None
-        cls = other.method_of.dotted
+        return self.runs_on(other.method_of.dotted, method)
+
+    def runs_on(self, cls: str, method: Scope) -> bool:
+        """Whether a method may run on an object of a class, or of one that derives from it."""
         return any(self._inherits(each, method) for each in (cls, *(scope.dotted for scope in self.descendants(cls))))
+
+    def related(self, cls: str, other: str) -> bool:
+        """Whether an object may be an instance of both classes."""
+        line = (each.dotted for each in self.descendants(cls))
+        return other in self.ancestry(cls) or any(other in self.ancestry(each) for each in line)
 
     def _inherits(self, cls: str, method: Scope) -> bool:
         """Whether a method may run on an object of exactly this class, whatever order its bases have."""

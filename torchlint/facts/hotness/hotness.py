@@ -14,7 +14,8 @@ from torchlint.facts.hotness.evaluation import evaluates
 from torchlint.facts.hotness.observed import LABEL, Observations
 from torchlint.facts.hotness.paths import Paths
 from torchlint.facts.hotness.places import Local, Places
-from torchlint.facts.hotness.roots import SETS_UP, Roots, cold_file, cold_function, find_roots, forwards
+from torchlint.facts.hotness.receivers import ANY, Receivers
+from torchlint.facts.hotness.roots import SETS_UP, Roots, cold_file, cold_function, find_roots, forwards, is_reset
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Frequency, Hotness
@@ -66,6 +67,7 @@ class Heat:
     edges: dict[Scope, list[Edge]] = field(default_factory=dict)
     places: Places = field(init=False)
     paths: Paths = field(init=False)
+    receivers: Receivers = field(init=False)
     _settled: dict[ast.AST, Frequency] | None = None
     _proven: bool = True
     _cold: dict[Scope, bool] = field(default_factory=dict)
@@ -74,6 +76,7 @@ class Heat:
     def __post_init__(self) -> None:
         self.places = Places(self.project, self.graph, self.roots)
         self.paths = Paths(self)
+        self.receivers = Receivers(self.project, self.graph)
 
     def at(self, facts: FileFacts, node: ast.AST) -> Hotness:
         """How often a node runs, with the path."""
@@ -114,15 +117,25 @@ class Heat:
     # frequencies ----------------------------------------------------------------------------------------------------
 
     def _frequency(
-        self, facts: FileFacts, node: ast.AST, scope: Scope, entered: Frequency = Frequency.INNER
+        self,
+        facts: FileFacts,
+        node: ast.AST,
+        scope: Scope,
+        entered: Frequency = Frequency.INNER,
+        rate: Frequency = Frequency.INNER,
     ) -> Frequency:
-        """How often a node runs, of those runs of its function that are ``entered`` no more often than this."""
+        """How often a node runs, of those runs of its function that are ``entered`` no more often than this.
+
+        ``rate`` is that of the runs on objects of one class, which also holds for functions that are roots.
+        """
         if self.is_cold(scope):
             return Frequency.ONCE
         local = self.local(facts, node, scope)
         found = self._base(scope, local)
         if local.root is None and local.item is None:
             found = min(found, entered)
+        if local.item is None and local.root in (None, scope.node):
+            found = min(found, rate)
         if local.loops and found >= Frequency.UPDATE:
             found = Frequency.INNER
         elif local.episode is not None:
@@ -204,6 +217,9 @@ class Heat:
                 self.edges.setdefault(home, []).append(Edge(run.facts, run.node, run.target, run.how))
 
     def _start(self) -> None:
+        for scope, classes in self.roots.receivers.items():
+            for cls, kinds in classes.items():
+                self.receivers.note(scope, cls, Frequency.STEP if "step" in kinds else Frequency.UPDATE)
         for scope, entry in self.roots.protocols.items():
             frequency = self.observed.held(scope, entry.frequency)
             label = ", ".join(filter(None, (f"called by {entry.framework}", entry.when)))
@@ -211,25 +227,47 @@ class Heat:
             if scope.yields:  # the framework draws the items, of which a call gives many
                 self.items[scope] = given
                 given = replace(given, frequency=min(given.frequency, Frequency.EPISODE))
-            self.entries[scope] = given
+            self._enter(scope, given)
         for facts in self.project.files.values():
             for scope in facts.scopes:
                 if scope.kind == "function" and (
                     f"{facts.module}:{scope.qualname}" in self.hot or facts.marks.get(scope.row) == "hot"
                 ):
-                    self.entries[scope] = Entry(Frequency.STEP, label="hot by your settings", kinds=frozenset({"step"}))
+                    self._enter(scope, Entry(Frequency.STEP, label="hot by your settings", kinds=frozenset({"step"})))
+
+    def _enter(self, scope: Scope, entry: Entry) -> None:
+        """Record that a function is entered on objects of any class that has it."""
+        self.entries[scope] = entry
+        self.receivers.note(scope, ANY, entry.frequency)
 
     def delivered(self, edge: Edge) -> Frequency:
         """How often an edge alone makes its function run."""
+        return max((frequency for _, _, frequency in self.passed(edge)), default=Frequency.ONCE)
+
+    def passed(self, edge: Edge) -> list[tuple[str | None, str, Frequency]]:
+        """How often an edge makes its function run, by the classes of the objects that caller and function run on.
+
+        The caller's is ``None`` where it makes no difference.
+        """
         scope = edge.facts.scope_of(edge.node).function
+        local = self.local(edge.facts, edge.node, scope)
+        if local.item is None and local.episode is None and local.root in (None, scope.node):
+            found = self.receivers.passed(edge.node, scope, edge.target)
+            return [(above, cls, self._delivered(edge, scope, rate)) for above, cls, rate in found]
+        names = self.receivers.named(edge.node) or (ANY,)
+        frequency = self._delivered(edge, scope)
+        return [(None, cls, frequency) for cls in names if self.receivers.fits(cls, edge.target)]
+
+    def _delivered(self, edge: Edge, scope: Scope, rate: Frequency = Frequency.INNER) -> Frequency:
+        """How often an edge alone makes its function run, for calls of its caller of some rate."""
         passing = self.graph.via.get((edge.node, edge.target), ())
         entered = max((self.frequency(caller.facts, caller.call) for caller in passing), default=Frequency.INNER)
-        found = self._frequency(edge.facts, edge.node, scope, entered)
+        found = self._frequency(edge.facts, edge.node, scope, entered, rate)
         if isinstance(edge.node, ast.YieldFrom) and edge.how is How.ITEMS and scope in self.items:
             found = self.items[scope].frequency
         if edge.how is How.EACH and found >= Frequency.UPDATE:
             found = Frequency.INNER
-        seldom = edge.target.name == "reset" or self._evaluates(edge.target)
+        seldom = is_reset(edge.target) or self._evaluates(edge.target)
         return min(found, Frequency.EPISODE) if seldom else found
 
     def _evaluates(self, scope: Scope) -> bool:
@@ -241,7 +279,9 @@ class Heat:
         """Pass on how often a function runs; gives the functions that run more often than was known."""
         for edge in self.edges.get(scope, ()):
             target = edge.target
-            frequency = self.observed.held(target, self.delivered(edge))
+            passed = self.passed(edge)
+            fastest = max((each for _, _, each in passed), default=Frequency.ONCE)
+            frequency = self.observed.held(target, fastest)
             if frequency is Frequency.ONCE or target is scope or self.is_cold(target):
                 continue
             if edge.weak and SETS_UP.match(target.name):
@@ -254,8 +294,13 @@ class Heat:
             old = entries.get(target)
             if weak and (target in self.roots.programs or (old is not None and not old.weak)):
                 continue  # a proven loop of its own, or around it, is nearer
+            news = edge.how is not How.ITEMS and [
+                self.receivers.note(target, cls, self.observed.held(target, each)) for _, cls, each in passed
+            ]
             if old is not None and old.frequency >= frequency:
                 if kinds <= old.kinds:
+                    if news and any(news):
+                        yield target
                     continue
                 entries[target] = replace(old, kinds=kinds | old.kinds)
             else:
@@ -281,7 +326,7 @@ class Heat:
             if self._called_elsewhere(scope):
                 continue
             frequency = self.observed.held(scope, Frequency.STEP)
-            self.entries[scope] = Entry(frequency, label="forward of a module", kinds=frozenset({"step", "update"}))
+            self._enter(scope, Entry(frequency, label="forward of a module", kinds=frozenset({"step", "update"})))
             work.append(scope)
         self._pass_on(work)
 
@@ -294,7 +339,7 @@ class Heat:
                 continue
             if entry is None or entry.frequency < Frequency.UPDATE:
                 kind = "step" if seen >= Frequency.STEP else "update"
-                self.entries[scope] = Entry(seen, label=LABEL, kinds=frozenset({kind}))
+                self._enter(scope, Entry(seen, label=LABEL, kinds=frozenset({kind})))
                 work.append(scope)
         self._pass_on(work)
 
@@ -306,8 +351,29 @@ class Heat:
         """Whether a known call that is not set-up runs a module, so that its hotness is that of the call."""
         if forward.owner is None or exported(self.project, forward.owner):
             return False
-        callers = [c for c in self.graph.callers.get(forward, ()) if c.call not in self.graph.weak]
-        return any(not self.is_cold(c.facts.scope_of(c.call).function) for c in callers)
+        return self._is_run(forward, forward.owner.dotted)
+
+    def _is_run(self, method: Scope, cls: str) -> bool:
+        """Whether a known call that is not set-up runs a method on an object of a class.
+
+        What a base class calls in ``__call__`` is run by a call of the object.
+        """
+        todo, seen = [(method, cls)], set[Scope]()
+        while todo:
+            scope, cls = todo.pop()
+            seen.add(scope)
+            for caller in self.graph.callers.get(scope, ()):
+                home = caller.facts.scope_of(caller.call).function
+                if caller.call in self.graph.weak or self.is_cold(home):
+                    continue
+                above = self.receivers.above(caller.call, home, cls)
+                if above is None:
+                    continue
+                if self.receivers.named(caller.call) is not None or "__call__" not in (home.name, scope.name):
+                    return True
+                if home not in seen:
+                    todo.append((home, above))
+        return False
 
 
 def heat(

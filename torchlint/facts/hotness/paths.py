@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts.code.graph import How
 from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.hotness.receivers import ANY
 from torchlint.late import dataclass, regex
 from torchlint.rule import Frequency, Hop
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 Key = tuple[Scope, bool]
 """A function, and whether this speaks of what it runs for each item that it yields."""
+State = tuple[Scope, bool, str]
+"""A key, and the class of the object that the function runs on."""
 
 # What an edge costs: a method that some relative of the class has, a method that is known by its name alone.
 _CALL, _OVERRIDE, _WEAK = 1, 4, 12
@@ -32,7 +35,8 @@ class Paths:
     """Finds the paths of functions whose frequencies are known."""
 
     heat: Heat
-    _into: dict[Key, Edge | None] = field(default_factory=dict)
+    _into: dict[State, tuple[Edge | None, State | None]] = field(default_factory=dict)
+    _nearest: dict[Key, State] = field(default_factory=dict)
     _ranked: bool = False
 
     def of(self, facts: FileFacts, node: ast.AST, scope: Scope) -> tuple[tuple[Hop, ...], Entry | None]:
@@ -43,6 +47,7 @@ class Paths:
         hops: list[Hop] = []
         seen: set[Scope] = set()
         entry: Entry | None = None
+        state: State | None = None
         while True:
             local = self.heat.local(facts, node, scope)
             entry = self.heat.entry(scope, local)
@@ -53,7 +58,9 @@ class Paths:
                 hops.append(Hop(facts.path, getattr(loop, "lineno", 1), "loop"))
                 entry = None
                 break
-            edge = self._into.get((scope, local.item is not None))
+            if state is None:
+                state = self._nearest.get((scope, local.item is not None))
+            edge, state = self._into[state] if state is not None else (None, None)
             at = (getattr(edge.node, "lineno", 0), getattr(edge.node, "col_offset", 0)) if edge else (0, 0)
             hops.append(Hop(facts.path, scope.row, scope.qualname or scope.name, at))
             if scope.kind != "function" or edge is None or scope in seen:
@@ -64,44 +71,59 @@ class Paths:
         return tuple(reversed(hops)), entry
 
     def _rank(self) -> None:
-        """Find for each function the edge by which the cheapest path enters it (Dijkstra's way)."""
-        heap: list[tuple[int, int, Key, Edge | None]] = []
+        """Find for each function the edge by which the cheapest path enters it (Dijkstra's way).
+
+        A path that enters a method on an object of one class goes on to what this class overrides, so the states of the
+        search hold the class.
+        """
+        heap: list[tuple[int, int, State, Edge | None, State | None]] = []
         count = 0
-        for cost, key, edge in self._starts():
-            heappush(heap, (cost, count := count + 1, key, edge))
+        for cost, state, edge in self._starts():
+            heappush(heap, (cost, count := count + 1, state, edge, None))
         while heap:
-            cost, _, key, edge = heappop(heap)
-            if key in self._into:
+            cost, _, state, edge, before = heappop(heap)
+            if state in self._into:
                 continue
-            self._into[key] = edge
-            scope, items = key
+            self._into[state] = edge, before
+            scope, items, cls = state
+            if items or self.heat.receivers.fastest(scope, cls):
+                self._nearest.setdefault((scope, items), state)
             for out in self.heat.edges.get(scope, ()):
                 local = self.heat.local(out.facts, out.node, scope)
-                if _inner_root(local.root, scope) is None and (local.item is not None) == items and self._counts(out):
-                    heappush(heap, (cost + weight(out), count := count + 1, key_of(out), out))
+                if _inner_root(local.root, scope) is None and (local.item is not None) == items:
+                    for onward in self._onward(out, cls):
+                        heappush(heap, (cost + weight(out), count := count + 1, onward, out, state))
 
-    def _starts(self) -> Iterator[tuple[int, Key, Edge | None]]:
+    def _starts(self) -> Iterator[tuple[int, State, Edge | None]]:
         """What begins a path: functions that are entry points, and calls in root loops."""
         heat = self.heat
         for scope, entry in heat.entries.items():
             if entry.edge is None:
-                yield 0, (scope, False), None
-        for scope in heat.roots.functions:
-            # A loop around a call of it tells more.
-            yield _EPISODE, (scope, False), None
+                yield 0, (scope, False, ANY), None
+        for scope, classes in heat.roots.receivers.items():
+            for cls in classes:
+                # A loop around a call of it tells more.
+                yield _EPISODE, (scope, False, heat.receivers.known(scope, cls)), None
         for scope, edges in heat.edges.items():
             doubt = _EVALUATION if _EVALUATING.search(f"{scope.file.path}:{scope.qualname}") else 0
             for edge in edges:
                 local = heat.local(edge.facts, edge.node, scope)
                 inside = _inner_root(local.root, scope) is not None
-                if (inside or local.episode is not None) and self._counts(edge):
-                    yield weight(edge) + doubt + (0 if inside else _EPISODE), key_of(edge), edge
+                if inside or local.episode is not None:
+                    for state in self._onward(edge, None):
+                        yield weight(edge) + doubt + (0 if inside else _EPISODE), state, edge
 
-    def _counts(self, edge: Edge) -> bool:
-        """Whether an edge alone makes its function run as often as it does."""
-        entries = self.heat.items if edge.how is How.ITEMS else self.heat.entries
-        entry = entries.get(edge.target)
-        return entry is not None and self.heat.delivered(edge) >= entry.frequency
+    def _onward(self, edge: Edge, above: str | None) -> Iterator[State]:
+        """What an edge enters as often as it is entered at all, from a function that runs on an object of a class."""
+        heat, target = self.heat, edge.target
+        entry = (heat.items if edge.how is How.ITEMS else heat.entries).get(target)
+        for caller, cls, frequency in heat.passed(edge) if entry is not None else ():
+            if entry is None or caller not in (None, above):
+                continue
+            known = heat.receivers.known(target, cls)
+            needed = entry.frequency if edge.how is How.ITEMS else heat.receivers.rate(target, known)
+            if heat.observed.held(target, frequency) >= needed:
+                yield (*key_of(edge), known)
 
 
 def _inner_root(root: ast.AST | None, scope: Scope) -> ast.AST | None:

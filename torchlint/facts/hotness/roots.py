@@ -12,12 +12,13 @@ from typing import TypeGuard
 
 from torchlint.facts.code.graph import CallGraph, references
 from torchlint.facts.code.indirect import indirect
-from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project, exported
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.guards import limit
 from torchlint.facts.hotness.iterations import demoted
 from torchlint.facts.hotness.protocols import EntryPoint, entry_points
+from torchlint.facts.hotness.receivers import ANY, MOST, Receivers
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
 from torchlint.rule import Kind
@@ -90,13 +91,15 @@ class Roots:
     """The roots: loops and functions, each with what makes it one (``step``, ``update``) or its protocol.
 
     ``drivers`` are functions that contain or reach a root loop; ``episodes`` the loops around these, and ``programs``
-    the functions that hold one around steps of an environment; ``updating`` the
+    the functions that hold one around steps of an environment; ``receivers`` the classes of objects on which the
+    ``functions`` are roots; ``updating`` the
     branches that hold a gradient update themselves; ``aside`` the statements that run instead of a step, when a worker
     is sent another command.
     """
 
     loops: dict[ast.AST, set[str]] = field(default_factory=dict)
     functions: dict[Scope, set[str]] = field(default_factory=dict)
+    receivers: dict[Scope, dict[str, set[str]]] = field(default_factory=dict)
     protocols: dict[Scope, EntryPoint] = field(default_factory=dict)
     drivers: set[Scope] = field(default_factory=set)
     episodes: set[ast.AST] = field(default_factory=set)
@@ -135,6 +138,11 @@ def _keeps(scope: Scope) -> bool:
     return bool(_KEEPS.match(scope.name)) and not any(_WRITES.search(_last(call.func)) for call in scope.calls)
 
 
+def is_reset(scope: Scope) -> bool:
+    """Whether a function begins an episode, by its name."""
+    return scope.name.lstrip("_") == "reset"
+
+
 def runs_each_time(node: ast.AST, child: ast.AST) -> TypeGuard[ast.For | ast.AsyncFor | ast.While]:
     """Whether a node is a loop that runs a child again and again: its body, or its test."""
     return isinstance(node, _LOOPS) and (child in node.body or (isinstance(node, ast.While) and child is node.test))
@@ -171,7 +179,8 @@ def find_roots(project: Project, graph: CallGraph, values: Values) -> Roots:
     for scope, steps in stepping.items():
         roots.aside.update(_other_commands(scope, steps))
     shown = _Shown(graph)
-    _climb(roots, graph, [each for each in found if not shown.only(*each[:2])])
+    programs = _Programs(project, graph)
+    _climb(roots, Receivers(project, graph), programs, [each for each in found if not shown.only(*each[:2])])
     inline = {enclosing_loop(scope.file, call, scope) for scope, call, _ in found}
     roots.episodes |= demoted(project, roots.loops, inline)
     _protocols(project, roots)
@@ -291,33 +300,74 @@ class _Shown:
         return self.known[scope]
 
 
-def _climb(roots: Roots, graph: CallGraph, found: Iterable[tuple[Scope, ast.Call, str]]) -> None:
+class _Programs:
+    """Finds the functions that a program runs once: what they do outside of their loops is set-up."""
+
+    def __init__(self, project: Project, graph: CallGraph) -> None:
+        self.graph = graph
+        self.known: dict[Scope, bool] = {}
+        calls = (call for facts in project.files.values() for scope in facts.scopes for call in scope.calls)
+        values = (value for call in calls for value in (*call.args, *(keyword.value for keyword in call.keywords)))
+        self.handed = {_last(value) for value in values if isinstance(value, (ast.Name, ast.Attribute))}
+
+    def once(self, scope: Scope) -> bool:
+        """Whether all known places that run a function stand in no loop, in a module or in such a function.
+
+        A method may be called by code that is not seen, and so may a function that is handed on.
+        """
+        if scope.kind == "module":
+            return True
+        if scope not in self.known:
+            self.known[scope] = False  # what calls itself may run often
+            plain = scope.kind == "function" and scope.method_of is None and scope.name not in self.handed
+            places = list(self.graph.places(scope)) if plain and scope not in self.graph.runs else []
+            self.known[scope] = bool(places) and all(self._once(facts, node) for facts, node in places)
+        return self.known[scope]
+
+    def _once(self, facts: FileFacts, node: ast.AST) -> bool:
+        home = facts.scope_of(node).function
+        again = any(isinstance(around, (*_LOOPS, *COMPREHENSIONS, ast.Lambda)) for around in _around(home, node))
+        return node not in self.graph.weak and not again and self.once(home)
+
+
+def _climb(
+    roots: Roots, receivers: Receivers, programs: _Programs, found: Iterable[tuple[Scope, ast.Call, str]]
+) -> None:
     """Mark the innermost loop around each step or update, in the callers when the function itself has none.
 
-    Functions on the way are roots too, for somebody else's loop may call them, unless they begin with a reset.
+    Functions on the way are roots too, for somebody else's loop may call them, unless they begin with a reset or a
+    program runs them once; those of base classes for objects of the class that steps or updates.
     """
-    todo: list[tuple[Scope, ast.AST, str, bool]] = []
+    todo: list[tuple[Scope, ast.AST, str, bool, str]] = []
     resets: dict[Scope, list[ast.Attribute]] = {}
     for scope, step, kind in found:
         if kind == "step" and scope not in resets:
             resets[scope] = _resets(scope)
-        todo.append((scope, step, kind, kind == "step" and _starts_over(step, resets[scope])))
-    seen: set[tuple[Scope, str, bool]] = set()
+        own = scope.method_of.dotted if scope.method_of is not None else ANY
+        todo.append((scope, step, kind, kind == "step" and _starts_over(step, resets[scope]), own))
+    seen: dict[tuple[Scope, str, bool], set[str]] = {}
     while todo:
-        scope, call, kind, fresh = todo.pop()
+        scope, call, kind, fresh, cls = todo.pop()
         facts = scope.file
         loop = enclosing_loop(facts, call, scope)
         if loop is not None:
             roots.loops.setdefault(loop, set()).add(kind)
             continue
-        if scope.kind != "function" or scope.name in ("reset", "__init__") or (scope, kind, fresh) in seen:
+        classes = seen.setdefault((scope, kind, fresh), set())
+        cls = cls if len(classes) < MOST else ANY
+        if scope.kind != "function" or is_reset(scope) or scope.name == "__init__" or classes & {cls, ANY}:
             continue
-        seen.add((scope, kind, fresh))
+        if programs.once(scope):
+            continue
+        classes.add(cls)
         if not fresh:
             roots.functions.setdefault(scope, set()).add(kind)
-        for where, node in graph.places(scope):
-            if not cold_file(where.path) and not _gated(where, node):
-                todo.append((where.scope_of(node).function, node, kind, fresh))
+            roots.receivers.setdefault(scope, {}).setdefault(cls, set()).add(kind)
+        for where, node in receivers.graph.places(scope):
+            home = where.scope_of(node).function
+            above = receivers.above(node, home, cls)
+            if above is not None and not cold_file(where.path) and not _gated(where, node):
+                todo.append((home, node, kind, fresh, above))
 
 
 def _resets(scope: Scope) -> list[ast.Attribute]:

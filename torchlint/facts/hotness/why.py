@@ -13,7 +13,7 @@ from torchlint.facts.hotness.evaluation import evaluates
 from torchlint.facts.hotness.hotness import Edge, Heat
 from torchlint.facts.hotness.paths import weight
 from torchlint.facts.hotness.places import Local
-from torchlint.facts.hotness.roots import cold_file
+from torchlint.facts.hotness.roots import cold_file, is_reset
 from torchlint.late import dataclass
 from torchlint.rule import Frequency, Hop, Hotness
 from torchlint.rule.frequency import Limit, Way, Why
@@ -115,13 +115,7 @@ def _way(links: tuple[_Link, ...], frequency: Frequency, origin: str, loop: ast.
         if link.edge is not None and link.edge.how is How.EACH and frequency >= Frequency.UPDATE:
             frequency = Frequency.INNER
         if link.edge is not None and frequency > Frequency.EPISODE:
-            why = (
-                "a reset"
-                if link.edge.target.name == "reset"
-                else "an evaluation"
-                if evaluates(link.edge.target)
-                else ""
-            )
+            why = "a reset" if is_reset(link.edge.target) else "an evaluation" if evaluates(link.edge.target) else ""
             if why:
                 frequency = Frequency.EPISODE
                 limits.append(Limit(Hop(link.facts.path, getattr(link.edge.node, "lineno", 1), why), frequency))
