@@ -91,7 +91,12 @@ def env_attribute(env: Value, name: str) -> Value:
 
 
 def env_method(env: Value, method: str, use: ast.AST | None) -> Value:
-    """What a Gym or Gymnasium environment returns: observations are arrays."""
+    """What a Gym or Gymnasium environment returns: observations are arrays.
+
+    Of what is only called an environment, a step gives a tuple only where the code takes it apart.
+    """
+    unpacked = isinstance(use, ast.Assign) and isinstance(use.targets[0], (ast.Tuple, ast.List))
+    apart = unpacked or isinstance(use, ast.Subscript)
     observation = sample(env.items[0]) if env.items else NDARRAY
     if observation.kind is not Kind.NDARRAY:
         observation = NDARRAY
@@ -99,10 +104,8 @@ def env_method(env: Value, method: str, use: ast.AST | None) -> Value:
         observation = replace(observation, rank=None)
     if ".vector" in env.name:
         observation = replace(observation, rank=None, shaped=True)  # one row for each environment
-    if method == "step":
+    if method == "step" and (apart or env.known):
         return tuple_of(observation, UNKNOWN, UNKNOWN, UNKNOWN, Value(Kind.DICT))
     if method == "reset":
-        unpacked = isinstance(use, ast.Assign) and isinstance(use.targets[0], (ast.Tuple, ast.List))
-        both = unpacked or isinstance(use, ast.Subscript)
-        return tuple_of(observation, Value(Kind.DICT)) if both else observation
+        return tuple_of(observation, Value(Kind.DICT)) if apart else observation
     return UNKNOWN
