@@ -90,6 +90,12 @@ class Site(Protocol):
     def raises(self) -> bool:
         """Of an ``if`` or its test, or of an assert: whether it exists to raise."""
 
+    def reports(self) -> bool:
+        """Of an ``if`` or its test: whether the body only writes messages, and there is no ``else``."""
+
+    def ends_loop(self) -> bool:
+        """Of an ``if`` or its test, whether the body ends in ``break``; of the test of a ``while``, true."""
+
     def scripted(self) -> bool:
         """Whether the node stands in TorchScript code (``torch.jit.script``, ``ScriptModule``)."""
 
