@@ -77,14 +77,12 @@ class Flags:
 
     @roomy
     def _of_name(self, facts: FileFacts, name: ast.Name, truth: bool) -> Frequency | None:
-        """The most often that any binding of a name gives it the truth value; once where none of them ever does."""
+        """The most often that any binding of a name gives it the truth value; at least one has to be seen to."""
         most: Frequency | None = None
         for found in self._of_bindings(facts, name, truth):
             if found is None:
                 return None
             most = found if most is None else max(most, found)
-        if most is None and self.project.reaching(facts, name).bindings:
-            return Frequency.ONCE
         return most
 
     def _of_bindings(self, facts: FileFacts, name: ast.Name, truth: bool) -> Iterator[Frequency | None]:
@@ -107,8 +105,7 @@ class Flags:
             yield None
             return
         if not callers:
-            if not self._left_at_default(scope, binding, truth):
-                yield None
+            yield Frequency.ONCE if self._left_at_default(scope, binding, truth) else None
             return
         for caller in callers:
             if _follows(facts, name, caller.call):
@@ -130,9 +127,10 @@ class Flags:
         return name not in self._set.named and self._set.most.get(scope.name, 0) < place
 
     def _given(self, facts: FileFacts, value: ast.expr, place: ast.AST, truth: bool) -> Sequence[Frequency | None]:
-        """The limit on a value that is given at a place; none at all where it never has the truth value."""
+        """The limit on a value that is given at a place; none at all where it is a number without the truth value."""
         if isinstance(value, ast.Constant):
-            return [self.cap(facts, place)] if bool(value.value) is truth else []
+            never = [Frequency.ONCE] if isinstance(value.value, bool) else []
+            return [self.cap(facts, place)] if bool(value.value) is truth else never
         plain = limit(value, facts) if truth else negated_limit(value, facts)
         return [plain if plain is not None else self.limit(facts, value, truth)]
 
