@@ -27,6 +27,10 @@ def test_a_byte_order_mark_is_no_text():
     assert source.raw == b"\xef\xbb\xbfx = 1\n"
 
 
+def test_encodings_that_packages_add_are_utf8():
+    assert text_of("# -*- coding: future_fstrings -*-\nx = 'é'\n".encode()).text.endswith("x = 'é'\n")
+
+
 @pytest.mark.parametrize(
     ("cookie", "codec"),
     [

@@ -118,7 +118,42 @@ BRANCHES = {
     "assert not (x < 0).any()": "on the host",
     "assert limit or x.max() <= limit": "on the host",
     "if (x < 0).any():\n            x = x.clamp(min=0)": "`torch.where`",
+    "if (x < 0).any():\n            print(limit)": "on the host",
+    "if (x < 0).any():\n            print(limit)\n        else:\n            x = x + 1": "`torch.where`",
+    "for _ in range(8):\n            if (x < 0).any():\n                break\n            x = x - 1": "several rounds",
+    "while (x < 0).any():\n            x = x + 1": "several rounds",
 }
+
+
+READS = """
+import torch
+
+net = torch.nn.Linear(8, 1).cuda()
+optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+
+
+def update(x: torch.Tensor, shift):
+    loss = net(x).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    if shift:
+        shown = (loss + 1).item()
+    {between}
+        shown = (loss - 1).item()
+    print(shown)
+
+
+for batch in batches:
+    update(batch.cuda(), False or flag)
+"""
+
+
+@pytest.mark.parametrize(("between", "count"), [("else:", 0), ("if x is not None:", 2)])
+def test_reads_of_which_one_runs_are_not_told_to_be_stacked(tmp_path: Path, between: str, count: int) -> None:
+    found = lint(tmp_path, {"train.py": READS.format(between=between)}, select=("TL203",)).findings
+    assert len(found) == 2
+    assert sum("2 such reads" in each.message for each in found) == count
 
 
 @pytest.mark.parametrize("statement", BRANCHES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
@@ -132,7 +132,8 @@ class Linter:
             cuda_only=rule.cuda_only,
         )
         function = site.facts.scope_of(site.twin).function.qualname
-        return Draft(finding, start, end, report.shared, function, self._stronger[rule.code])
+        arms = _arms(site) if report.shared else {}
+        return Draft(finding, start, end, report.shared, function, self._stronger[rule.code], arms)
 
     def _fix(self, fix: Fix | None, site: PairedSite, torch: Version) -> PlainFix | None:
         """The fix as edits; ``None`` where the project may run with versions that do not understand the new code."""
@@ -151,6 +152,24 @@ class Draft:
     shared: str
     function: str
     stronger: frozenset[str]
+    arms: Mapping[ast.AST, bool]
+
+    def runs_with(self, other: Draft) -> bool:
+        """Whether one run of the function may come to both: no condition parts them."""
+        return all(other.arms.get(branch, arm) is arm for branch, arm in self.arms.items())
+
+
+def _arms(site: PairedSite) -> dict[ast.AST, bool]:
+    """The conditions around a site, each with whether the site stands where it is true."""
+    found: dict[ast.AST, bool] = {}
+    child: ast.AST = site.twin
+    for node in site.facts.ancestors(site.twin):
+        if isinstance(node, ast.If) and child is not node.test:
+            found[node] = child in node.body
+        elif isinstance(node, ast.IfExp) and child is not node.test:
+            found[node] = child is node.body
+        child = node
+    return found
 
 
 def stronger_codes(rules: Iterable[type[Rule]]) -> dict[str, frozenset[str]]:
@@ -172,14 +191,14 @@ def stronger_codes(rules: Iterable[type[Rule]]) -> dict[str, frozenset[str]]:
 def finish(drafts: Sequence[Draft], facts: FileFacts) -> list[Finding]:
     """Drop what yields to another finding, count what shares a function, give fingerprints, and sort."""
     kept = _winners(drafts)
-    counts: dict[tuple[str, str], int] = {}
+    sharing: dict[tuple[str, str], list[Draft]] = {}
     for draft in kept:
-        key = draft.finding.code, draft.function
-        counts[key] = counts.get(key, 0) + 1
+        if draft.shared:
+            sharing.setdefault((draft.finding.code, draft.function), []).append(draft)
     found: dict[tuple[object, ...], Finding] = {}
     for draft in kept:
-        count = counts[draft.finding.code, draft.function]
         finding = draft.finding
+        count = sum(map(draft.runs_with, sharing.get((finding.code, draft.function), ())))
         if draft.shared and count > 1:
             finding = replace(finding, message=finding.message + draft.shared.format(count=count))
         found.setdefault((*finding.order, finding.message), finding)

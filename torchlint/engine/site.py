@@ -15,7 +15,7 @@ from torchlint.engine.surroundings import Surroundings
 from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.model import Bind, Scope, decorators
 from torchlint.facts.code.tree import walk
-from torchlint.facts.hotness.guards import raises
+from torchlint.facts.hotness.guards import raises, reports
 from torchlint.facts.state.uses import accumulated, mutated
 from torchlint.late import regex
 from torchlint.rule import EVERY_USE, Link, Use
@@ -136,13 +136,26 @@ class PairedSite(Learning, Surroundings, Holdings, Compilation, Rework):
 
     def raises(self) -> bool:
         """Of an ``if`` or its test, whether the body exists to raise; an assert does."""
+        branch = self._decided()
+        return isinstance(branch, ast.Assert) or (isinstance(branch, ast.If) and raises(branch.body))
+
+    def reports(self) -> bool:
+        """Of an ``if`` or its test, whether the body only writes messages."""
+        branch = self._decided()
+        return isinstance(branch, ast.If) and not branch.orelse and reports(branch.body)
+
+    def ends_loop(self) -> bool:
+        """Of an ``if`` or its test, whether the body ends in ``break``; of the test of a ``while``, true."""
+        branch = self._decided()
+        return isinstance(branch, ast.While) or (isinstance(branch, ast.If) and isinstance(branch.body[-1], ast.Break))
+
+    def _decided(self) -> ast.AST | None:
+        """The statement that the node is, or whose test it is or stands in."""
         branch: ast.AST | None = self.twin
         child: ast.AST | None = None
         while isinstance(branch, ast.expr):
             branch, child = self.facts.parent.get(branch), branch
-        if isinstance(branch, ast.If):
-            return child in (None, branch.test) and raises(branch.body)
-        return isinstance(branch, ast.Assert) and child in (None, branch.test)
+        return branch if child in (None, getattr(branch, "test", None)) else None
 
     def scripted(self) -> bool:
         """Whether the node stands in TorchScript code."""

@@ -90,6 +90,12 @@ class Site(Protocol):
     def raises(self) -> bool:
         """Of an ``if`` or its test, or of an assert: whether it exists to raise."""
 
+    def reports(self) -> bool:
+        """Of an ``if`` or its test: whether the body only writes messages, and there is no ``else``."""
+
+    def ends_loop(self) -> bool:
+        """Of an ``if`` or its test, whether the body ends in ``break``; of the test of a ``while``, true."""
+
     def scripted(self) -> bool:
         """Whether the node stands in TorchScript code (``torch.jit.script``, ``ScriptModule``)."""
 
@@ -173,10 +179,7 @@ class Site(Protocol):
         """
 
     def has_graph(self, node: cst.CSTNode, *, trained: bool = False) -> bool | None:
-        """Whether a tensor hangs on a recorded graph: computed from parameters that ask for gradients, not detached.
-
-        ``trained``: a graph of target networks alone does not count.
-        """
+        """Whether a tensor hangs on a recorded graph, not detached; ``trained``: of more than target networks."""
 
     def is_leaf(self, node: cst.CSTNode) -> bool:
         """Whether a tensor asks for gradients itself and was computed from nothing, such as a parameter."""
@@ -316,10 +319,7 @@ class Site(Protocol):
         """
 
     def read_back(self, node: cst.CSTNode) -> bool:
-        """Whether an array is nothing but a tensor read back (``t.cpu().numpy()``) that nobody else looks at.
-
-        Also after NumPy functions that torch has too.
-        """
+        """Whether an array is only a tensor read back (``t.cpu()``, NumPy functions after it) with no other reader."""
 
     def scaled(self, node: cst.CSTNode) -> bool:
         """Whether a tensor is divided by 255 further on, in its function or in one that it is passed to."""

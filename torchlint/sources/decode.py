@@ -13,6 +13,8 @@ from torchlint.sources.text import Source
 _NEWLINE = regex(rb"\r\n|\r|\n")
 _COOKIE = regex(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.DOTALL)
 _BLANK = regex(rb"[ \t\f]*(?:#.*)?", re.DOTALL)
+# Encodings that packages add: UTF-8 whose newer syntax they translate for an old Python.
+_TRANSLATING = frozenset({"future-fstrings", "future-annotations", "future-typing"})
 _OTHER_MARKS = ((codecs.BOM_UTF32_LE, "UTF-32"), (codecs.BOM_UTF16_LE, "UTF-16"), (codecs.BOM_UTF16_BE, "UTF-16"))
 
 
@@ -128,6 +130,8 @@ def _encoding(body: bytes, bom: bool) -> str:
 def _declared(cookie: str, row: int, bom: bool) -> str:
     name = cookie.lower().replace("_", "-")
     if name == "utf-8" or name.startswith("utf-8-"):
+        return "utf-8"
+    if name in _TRANSLATING:
         return "utf-8"
     # Editors append the kind of newline: latin-1-unix.
     if name.startswith(("latin-1-", "iso-8859-1-", "iso-latin-1-")):

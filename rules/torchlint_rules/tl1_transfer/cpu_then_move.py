@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchlint import cst
-from torchlint.rule import Change, Example, Fix, Report, Rule, Trigger
+from torchlint.rule import Change, Device, Example, Fix, Report, Rule, Trigger
 from torchlint.rule.build import in_place_of, keyword_of, module_for, on_top, only_reads, with_keyword
 from torchlint.rule.convert import CAST_DTYPES, CONVERSIONS, WIDTHS, conversion, is_int, is_view
 
@@ -158,7 +158,20 @@ class CpuThenMove(Rule):
         idle = all(step.device is None and dtype is not None and step.dtype_name == dtype for step in steps)
         cast = creator != "arange" and any(step.dtype is not None for step in steps)
         figure = "mask-256x64" if cast and not idle else "labels-256"
-        yield Report(old, _message(creator, links, steps, idle=idle), fix, figure=figure)
+        if not idle and _may_be_idle(site, call, creator, steps):
+            yield Report(old, _at_once(creator, links, steps), fix, figure=figure)
+        else:
+            yield Report(old, _message(creator, links, steps, idle=idle), fix, figure=figure)
+
+
+def _may_be_idle(site: Site, call: cst.Call, creator: str, steps: Sequence[Conversion]) -> bool:
+    """Whether the conversions may give back what was made: a tensor like one of an unknown dtype or device."""
+    value = site.value(call)
+    cast = any(step.dtype is not None for step in steps)
+    moved = any(step.device is not None for step in steps)
+    if creator.endswith("_like"):
+        return not (cast and value.dtype is not None) and not (moved and value.device is Device.CPU)
+    return creator == "arange" and not moved and value.dtype is None
 
 
 def _spelled_out(call: cst.Call, creator: str) -> bool:
@@ -308,6 +321,12 @@ def _method(link: Link) -> str:
 def _later(creator: str, move: str) -> str:
     """The smell where the move stands in a statement of its own."""
     return f"torch.{creator}(...) is made on the CPU and moved by `{move}` right after: give device= to torch.{creator}"
+
+
+def _at_once(creator: str, links: Sequence[Link], steps: Sequence[Conversion]) -> str:
+    """The better form, where the conversions may find nothing to do."""
+    made = f"torch.{creator}(...)" + "".join(_method(link) for link in links if link.name in CONVERSIONS)
+    return f"{made} converts what was just made, if it has to: give {_keywords(steps)} to torch.{creator}"
 
 
 def _message(creator: str, links: Sequence[Link], steps: Sequence[Conversion], *, idle: bool) -> str:

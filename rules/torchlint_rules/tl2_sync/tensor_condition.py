@@ -141,13 +141,21 @@ class TensorCondition(Rule):
             better = "`torch.minimum`, `torch.maximum` or `clamp` work on the device" if what == _CHOSEN else _KEEP
             yield Report(node, _MESSAGE.format(what=what, better=better))
         elif _asked(site, node) and _reads(site, node) and _comes_first(site, node):
-            better = _CHECK if site.raises() else "`torch.where` needs no branch"
-            yield Report(node, _MESSAGE.format(what="which way to go", better=better))
+            yield Report(node, _MESSAGE.format(what="which way to go", better=_instead(site)))
 
 
 _CHOSEN = "which value to take"
 _KEEP = "keep the value in a tensor"
 _CHECK = "check the value where it is on the host, or not on every call"
+_ENDS = "ask once in several rounds of the loop, or count on the host"
+_BLEND = "`torch.where` needs no branch"
+
+
+def _instead(site: Site) -> str:
+    """What to do in place of a branch: a blend of two results does not raise, report or leave a loop."""
+    if site.raises() or site.reports():
+        return _CHECK
+    return _ENDS if site.ends_loop() else _BLEND
 
 
 def _read_by(site: Site, call: cst.Call) -> str:

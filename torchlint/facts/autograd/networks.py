@@ -45,6 +45,7 @@ class Networks:
     _contents: dict[str, frozenset[str]] = field(default_factory=dict)
     _holding: dict[tuple[str, str], bool] = field(default_factory=dict)
     _copied: dict[Origin, bool] = field(default_factory=dict)
+    _freezing: set[ast.Call] = field(default_factory=set)
     _movers: dict[Origin, tuple[_Tie, frozenset[ast.AST]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -138,7 +139,20 @@ class Networks:
     def _is_frozen(self, origin: Origin) -> bool:
         """Whether the module or one that it is part of was frozen; of a class no instance may be trained then."""
         found = {self._tie(origin, other) for other in self.table.frozen}
-        return _Tie.WHOLE in found or (_Tie.CLASS in found and self._trained(origin) is _Tie.NONE)
+        if _Tie.WHOLE in found or (_Tie.CLASS in found and self._trained(origin) is _Tie.NONE):
+            return True
+        return self._is_made_frozen(origin)
+
+    def _is_made_frozen(self, origin: Origin) -> bool:
+        """Whether a project function made the module and froze it before it returned it."""
+        made = origin.made
+        if not isinstance(made, ast.Call) or origin.path or made in self.graph.weak or made in self._freezing:
+            return False
+        given = [(target.file, each.value) for target in self.graph.callees.get(made, ()) for each in target.returns]
+        self._freezing.add(made)
+        found = bool(given) and all(isinstance(node, ast.Name) and self.frozen(file, node) for file, node in given)
+        self._freezing.discard(made)
+        return found
 
     def _is_open(self, origin: Origin) -> bool:
         """Whether somebody else may train a module: it was made somewhere unknown, or it is a part of any module."""

@@ -64,7 +64,7 @@ class _Linker:
             near, few = self._near(like, _used(facts, func.value), torch_table.may_call(func.attr, call))
             if few:
                 self.graph.weak.add(call)
-                self.graph.add(facts, call, [(m, 1) for m in near])
+                self.graph.add(facts, call, suiting(facts, call, [(m, 1) for m in near]))
             elif near:
                 self.graph.open.add(func.attr)
 
@@ -137,6 +137,34 @@ class _Linker:
             for binding in family.bindings.get(method.name, ()):
                 found = binding.scope or found
         return found
+
+
+def suiting(facts: FileFacts, call: ast.Call, targets: list[tuple[Scope, int]]) -> list[tuple[Scope, int]]:
+    """Those of several methods that take the arguments of a call, and return something where the call uses it.
+
+    Each method comes with how many of its leading parameters the call itself fills. All of them where none suits.
+    """
+    if len(targets) < 2:
+        return targets
+    shape = _shape_of(call)
+    fitting = [
+        (method, skip) for method, skip in targets if skip != 1 or method.decorator_names or _fits(method, shape)
+    ]
+    if not isinstance(facts.parent.get(call), ast.Expr):
+        fitting = [(method, skip) for method, skip in fitting if _answers(method)] or fitting
+    return fitting or targets
+
+
+def _answers(method: Scope) -> bool:
+    """Whether a function returns more than ``None``, or yields; an expression of a ``lambda`` does."""
+    if not isinstance(method.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return True
+    return bool(method.yields) or any(map(_gives_something, method.returns))
+
+
+def _gives_something(given: ast.Return) -> bool:
+    """Whether a return gives anything but ``None``."""
+    return given.value is not None and not (isinstance(given.value, ast.Constant) and given.value.value is None)
 
 
 def _is_mode(call: ast.Call) -> bool:

@@ -7,7 +7,7 @@ import enum
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 
-from torchlint.facts.code.by_name import MANY, link_by_name
+from torchlint.facts.code.by_name import MANY, link_by_name, suiting
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project, components
@@ -236,7 +236,7 @@ class _Resolver:
                 reached = self._reached(facts, call, self.values.attribute(name, attr))
             known = known or reached is not None or not self.project.is_ours(name)
             targets += reached or ()
-        return targets if known else None
+        return suiting(facts, call, targets) if known else None
 
     def _overrides(self, facts: FileFacts, cls: str, attr: str) -> list[Scope]:
         """What subclasses override; of a library's class (``nn.Module``) only in few files that this one is tied to."""

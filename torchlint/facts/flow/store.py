@@ -18,6 +18,7 @@ from torchlint.rule import Kind, Use
 
 _FRESH = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.Constant)
 _MAKING = ("builtins.", "collections.", "torch.", "numpy.", "copy.")
+_ENVIRONMENTS = frozenset({"gym.Env", "gym.core.Env", "gymnasium.Env", "gymnasium.core.Env"})
 _PROPERTIES = frozenset({"property", "cached_property"})
 _ADDING = frozenset({"append", "appendleft", "extend", "insert", "add", "update"})
 
@@ -223,9 +224,15 @@ class Ground:
                 if isinstance(call, ast.Call) and call.func is read and call not in self.graph.callees:
                     yield spot.elsewhere(facts, call)
         outside = not function.name.startswith("_") and exported(self.project, function)  # whoever imports the library
+        outside = outside or self._steps(function)
         if not callers or outside or any(caller.call in self.graph.weak for caller in callers):
             named = bool(spot.path) and isinstance(spot.path[0], str)
             yield Use.REPORTED if named and self.updates(function) else Use.RETURNED
+
+    def _steps(self, function: Scope) -> bool:
+        """Whether a function is what programs and wrappers call of an environment, whoever wrote them."""
+        owner = function.method_of if function.name in ("step", "reset") else None
+        return owner is not None and any(base in _ENVIRONMENTS for base in self.project.ancestry(owner.dotted))
 
     def parameter(self, spot: Spot, call: ast.Call, function: Scope, place: Key, quiet: bool) -> Next:
         """The value is passed to a project function: the reads of its parameter."""

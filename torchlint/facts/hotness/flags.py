@@ -18,6 +18,34 @@ from torchlint.late import dataclass
 from torchlint.rule import Frequency
 
 
+@dataclass(frozen=True, slots=True)
+class _Set:
+    """What calls pass: keywords that get more than ``False``, and by name of the function how many by position.
+
+    Of calls whose function is known the positions count for no other function of that name.
+    """
+
+    named: frozenset[str]
+    most: dict[str, int]
+
+    @classmethod
+    def of(cls, project: Project, graph: CallGraph) -> _Set:
+        """Read it off all calls; ``f(flag=flag)`` only hands on what another call decides."""
+        named: set[str] = set()
+        most: dict[str, int] = {}
+        for call in (call for facts in project.files.values() for scope in facts.scopes for call in scope.calls):
+            named.update(word.arg for word in call.keywords if word.arg is not None and not _hands_on(word))
+            name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+            if not graph.callees.get(call):
+                most[name] = max(most.get(name, 0), len(call.args))
+        return cls(frozenset(named), most)
+
+
+def _hands_on(word: ast.keyword) -> bool:
+    """Whether a keyword argument is ``False``, or the parameter of the same name."""
+    return _is_false(word.value) or (isinstance(word.value, ast.Name) and word.value.id == word.arg)
+
+
 @dataclass(eq=False, slots=True)
 class Flags:
     """Answers how often a flag is true at most. ``cap`` tells the limit on a place from the branches around it."""
@@ -28,6 +56,7 @@ class Flags:
     _asked: set[tuple[ast.AST, bool]] = field(default_factory=set)
     _latches: dict[Scope, frozenset[str]] = field(default_factory=dict)
     _false: dict[FileFacts, frozenset[str]] = field(default_factory=dict)
+    _set: _Set | None = None
 
     def limit(self, facts: FileFacts, test: ast.expr, truth: bool) -> Frequency | None:
         """The most often that a test has a truth value, ``None`` when nothing is known that limits it."""
@@ -60,7 +89,7 @@ class Flags:
         """The limits that the bindings of a name put on it, one by one: after the first ``None`` nobody asks on."""
         for binding in self.project.reaching(facts, name).bindings:
             if binding.how is Bind.PARAM:
-                yield from self._passed(binding, truth)
+                yield from self._passed(facts, name, binding, truth)
             elif binding.how is not Bind.ASSIGN or binding.path or binding.value is None:
                 yield None
             elif _set_by_the_way(facts, binding.stmt, name):
@@ -68,24 +97,40 @@ class Flags:
             else:
                 yield None
 
-    def _passed(self, binding: Binding, truth: bool) -> Iterator[Frequency | None]:
-        """The limits that the known callers put on a parameter."""
+    def _passed(self, facts: FileFacts, name: ast.Name, binding: Binding, truth: bool) -> Iterator[Frequency | None]:
+        """The limits that the known callers put on a parameter; a call in the branch itself comes after another."""
         scope = binding.scope
         callers = self.graph.callers.get(scope, ()) if scope is not None else ()
-        if scope is None or not callers or any(starred(caller.call) for caller in callers):
+        if scope is None or any(starred(caller.call) for caller in callers):
             yield None
             return
+        if not callers:
+            yield Frequency.ONCE if self._left_at_default(scope, binding, truth) else None
+            return
         for caller in callers:
+            if _follows(facts, name, caller.call):
+                continue
             given = passed(scope, binding.target, caller) or binding.value
             if given is None:
                 yield None
             else:
                 yield from self._given(caller.facts, given, caller.call, truth)
 
+    def _left_at_default(self, scope: Scope, binding: Binding, truth: bool) -> bool:
+        """Whether no call in the project, of whatever object, can switch an option on that is off by default."""
+        name, default = binding.target, binding.value
+        if not truth or not isinstance(default, ast.Constant) or default.value is not False:
+            return False
+        if self._set is None:
+            self._set = _Set.of(self.project, self.graph)
+        place = scope.params.index(name) if name in scope.params else 0
+        return name not in self._set.named and self._set.most.get(scope.name, 0) < place
+
     def _given(self, facts: FileFacts, value: ast.expr, place: ast.AST, truth: bool) -> Sequence[Frequency | None]:
-        """The limit on a value that is given at a place; none at all where it never has the truth value."""
+        """The limit on a value that is given at a place; none at all where it is a number without the truth value."""
         if isinstance(value, ast.Constant):
-            return [self.cap(facts, place)] if bool(value.value) is truth else []
+            never = [Frequency.ONCE] if isinstance(value.value, bool) else []
+            return [self.cap(facts, place)] if bool(value.value) is truth else never
         plain = limit(value, facts) if truth else negated_limit(value, facts)
         return [plain if plain is not None else self.limit(facts, value, truth)]
 
@@ -117,6 +162,12 @@ class Flags:
             methods = [method for method in cls.inner if method.kind == "function"]
             found = self._latches[cls] = frozenset(attr for method in methods for attr in _cleared(method))
         return found
+
+
+def _follows(facts: FileFacts, name: ast.Name, call: ast.Call) -> bool:
+    """Whether a call stands in a branch that a flag has let the program into: ``if deep: self.draw(deep=True)``."""
+    branching = next((node for node in facts.ancestors(name) if isinstance(node, (ast.If, ast.IfExp))), None)
+    return branching is not None and branching in facts.ancestors(call)
 
 
 def _set_by_the_way(facts: FileFacts, place: ast.AST, test: ast.AST) -> bool:

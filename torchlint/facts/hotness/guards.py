@@ -309,6 +309,9 @@ def _assigned_from_cache(node: ast.expr, facts: FileFacts) -> bool:
     return False
 
 
+_MESSAGES = frozenset({"print", "log", "debug", "info", "warn", "warning", "error", "exception", "critical"})
+
+
 def raises(block: Sequence[ast.stmt]) -> bool:
     """Whether a block exists to raise: every way through it ends in ``raise``."""
     if not block:
@@ -321,6 +324,16 @@ def raises(block: Sequence[ast.stmt]) -> bool:
     if isinstance(last, ast.If):
         return raises(last.body) and raises(last.orelse)
     return isinstance(last, (ast.With, ast.AsyncWith)) and raises(last.body)
+
+
+def reports(block: Sequence[ast.stmt]) -> bool:
+    """Whether all that a block does is to write messages: ``print(...)``, ``logging.warning(...)``."""
+    return all(
+        isinstance(stmt, ast.Expr)
+        and isinstance(stmt.value, ast.Call)
+        and getattr(stmt.value.func, "attr", getattr(stmt.value.func, "id", "")) in _MESSAGES
+        for stmt in block
+    )
 
 
 def branch_limit(branch: Sequence[ast.stmt], test: ast.expr | None = None) -> Frequency | None:

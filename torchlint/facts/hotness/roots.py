@@ -128,9 +128,22 @@ def cold_function(project: Project, scope: Scope) -> bool:
         return False
     if _COLD_NAME.match(scope.name) and not _keeps(scope):
         return True
-    if _CACHES.intersection(scope.decorator_names):
+    if _CACHES.intersection(scope.decorator_names) or _demonstrates(scope):
         return True
     return scope.name == "__init__" and scope.method_of is not None and project.is_module(scope.method_of.dotted)
+
+
+def _demonstrates(scope: Scope) -> bool:
+    """Whether a method's class is made where a file is run as a program, and that program has no loop."""
+    owner = scope.method_of
+    if owner is None or owner.parent is not scope.file.top:
+        return False
+    blocks = [node for node in scope.file.ancestors(owner.node) if isinstance(node, ast.If)]
+    return bool(blocks) and "__main__" in ast.unparse(blocks[-1].test) and not _loops(blocks[-1])
+
+
+def _loops(block: ast.If) -> bool:
+    return any(isinstance(node, _LOOPS) for node in walk(block))
 
 
 def _keeps(scope: Scope) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import field
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts, Scope
+from torchlint.facts.code.model import COMPREHENSIONS, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.nesting import LoopNode, around, stored_before
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
@@ -115,7 +115,10 @@ class Growth:
                         yield part
 
     def backpropagated(self, facts: FileFacts, node: ast.expr, depth: int = 0) -> bool:
-        """Whether backward() runs through what an expression is made of, by another way than the expression itself."""
+        """Whether backward() runs through what an expression is made of, by another way than the expression itself.
+
+        A backward through another result of the call that gave it frees what both were computed from.
+        """
         names = (part for part in nodes_of([node]) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load))
         return any(self._runs_backward(facts, name, depth) for name in names)
 
@@ -123,6 +126,8 @@ class Growth:
         if any(Use.BACKWARD in self.flow.graph_uses(facts, part) for part in self._other_uses(facts, name)):
             return True
         bindings = self.project.reaching(facts, name).bindings
+        if any(Use.BACKWARD in self.flow.graph_uses(facts, part) for b in bindings for part in _beside(facts, b)):
+            return True
         sums = [b.value for b in bindings if isinstance(b.value, (ast.BinOp, ast.UnaryOp)) and not b.path]
         return depth < _DEEPEST and any(self.backpropagated(facts, value, depth + 1) for value in sums)
 
@@ -292,3 +297,14 @@ def _parts(node: ast.expr) -> Iterator[ast.expr]:
 
 def _is_added(facts: FileFacts, node: ast.expr) -> bool:
     return isinstance(facts.parent.get(node), ast.AugAssign)
+
+
+def _beside(facts: FileFacts, binding: Binding) -> Iterator[ast.Name]:
+    """The reads of the other names that one call was unpacked into: ``log_prob`` of ``probs, log_prob = net(x)``."""
+    stmt = binding.stmt
+    if len(binding.path) != 1 or not isinstance(stmt, ast.Assign) or not isinstance(stmt.value, ast.Call):
+        return
+    others = {part.id for part in walk(stmt.targets[0]) if isinstance(part, ast.Name)} - {binding.target}
+    for part in walk(facts.scope_of(stmt).function.node):
+        if isinstance(part, ast.Name) and part.id in others and isinstance(part.ctx, ast.Load):
+            yield part
