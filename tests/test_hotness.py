@@ -784,6 +784,45 @@ def main(learner: Learner, batches, held_out):
 """
 
 
+LEFT_OUT = """
+class Trainer:
+    def shape(self, x, mask: torch.Tensor = None, scale=1.0):
+        {body}
+        return x
+    def update(self, x, mask=None):
+        {call}
+        loss.backward()
+while True:
+    Trainer().update(1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "call", "expected"),
+    [
+        ("if mask:\n            f(x)  # A", "self.shape(x)", {"A": O}),
+        ("if mask is not None:\n            f(x)  # A", "self.shape(x, None)", {"A": O}),
+        ("if mask is not None and f(1):\n            f(x)  # A", "self.shape(x, mask=mask)", {"A": O}),
+        ("if scale != 1.0:\n            f(x)  # A", "self.shape(x)", {"A": O}),
+        ("if scale > 2:\n            f(1)\n        else:\n            f(x)  # A", "self.shape(x)", {"A": U}),
+        ("if mask:\n            f(x)  # A", "self.shape(x, x > 0)", {"A": U}),
+        ("if mask:\n            f(x)  # A", "self.shape(x, **more)", {"A": U}),
+        ("if mask:\n            f(x)  # A", "self.shape(x)\n        other.shape(x, x)", {"A": U}),
+        (
+            "if mask:\n            f(x)  # A",
+            "self.shape(x)\n        handed(self.shape)(x, mask=x)",
+            {"A": U},
+        ),
+        ("if scale != 1.0:\n            f(x)  # A", "self.shape(x, scale=2.0)", {"A": U}),
+    ],
+)
+def test_a_parameter_that_all_calls_leave_out_is_its_default(
+    body: str, call: str, expected: dict[str, Frequency]
+) -> None:
+    found = frequencies(LEFT_OUT.format(body=body, call=call))
+    assert {mark: found[mark] for mark in expected} == expected
+
+
 STAGES = """
 class Stage(nn.Module):
     def __call__(self, board):

@@ -187,10 +187,15 @@ class Places:
 
     def _flagged(self, facts: FileFacts, branching: ast.If | ast.IfExp, child: ast.AST) -> Frequency | None:
         """The limit on a branch from how often its flag is set."""
-        if child is branching.test or branching in self.roots.updating:
-            return None
+        test = branching.test
+        if child is test:
+            tested = test.operand if isinstance(test, ast.UnaryOp) else test
+            plain = isinstance(tested, ast.Name) and self._flags.constants(facts, tested) is not None
+            return Frequency.ONCE if plain else None  # what it asks is no tensor, and no other work
         truth = child is branching.body or (isinstance(branching, ast.If) and child in branching.body)
-        return self._flags.limit(facts, branching.test, truth)
+        if self._flags.never(facts, test, truth):
+            return Frequency.ONCE
+        return None if branching in self.roots.updating else self._flags.limit(facts, test, truth)
 
     def _yielding_loops(self, scope: Scope) -> frozenset[ast.AST]:
         """The loops of a generator that yield each time around."""
