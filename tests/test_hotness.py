@@ -823,6 +823,39 @@ def test_a_parameter_that_all_calls_leave_out_is_its_default(
     assert {mark: found[mark] for mark in expected} == expected
 
 
+MAPPING = """
+class Policy:
+    def settings(self, x, mask):
+        found = {{"x": x}}
+        if mask is not None:
+            found["mask"] = mask
+        return found
+    def act(self, x, mask=None):
+        if mask is None:
+            mask = f(x)  # A
+        return mask
+    def update(self, x, mask):
+        {call}
+        loss.backward()
+while True:
+    Policy().update(1, 2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("given = self.settings(x, mask)\n        self.act(**given)", O),
+        ("given = {'x': x}\n        given['mask'] = mask\n        self.act(**given)", O),
+        ("given = {'x': x}\n        self.act(**given)", U),
+        ("given = self.settings(x, mask)\n        self.act(**given)\n        self.act(x)", U),
+        ("given = settings(x, mask)\n        self.act(**given)", U),
+    ],
+)
+def test_a_mapping_with_the_key_of_a_parameter_gives_it(call: str, expected: Frequency) -> None:
+    assert frequencies(MAPPING.format(call=call)) == {"A": expected}
+
+
 STAGES = """
 class Stage(nn.Module):
     def __call__(self, board):
