@@ -302,6 +302,8 @@ GUARDS = {
     "if self.t - self.t_start == self.t_max or done:\n    f(x)  # A": E,
     "if self.t - self.t_start >= n:\n    f(x)  # A": S,
     "if self.n == self.size:\n    f(x)  # A\n    self.n = 0": E,
+    "if self.at[i] >= len(self.plans[i]):\n    f(x)  # A": E,
+    "if self.at[i] < len(self.plans[i]):\n    f(x)  # A": S,
     "if since_change >= 1000:\n    f(x)  # A": O,
     "if since_change < 1000:\n    f(x)  # A": S,
     "if i >= n and flag:\n    f(x)  # A\n    i = 0": E,
