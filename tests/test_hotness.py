@@ -302,6 +302,10 @@ GUARDS = {
     "if self.t - self.t_start == self.t_max or done:\n    f(x)  # A": E,
     "if self.t - self.t_start >= n:\n    f(x)  # A": S,
     "if self.n == self.size:\n    f(x)  # A\n    self.n = 0": E,
+    "if self.at[i] >= len(self.plans[i]):\n    f(x)  # A": E,
+    "if self.at[i] < len(self.plans[i]):\n    f(x)  # A": S,
+    "if since_change >= 1000:\n    f(x)  # A": O,
+    "if since_change < 1000:\n    f(x)  # A": S,
     "if i >= n and flag:\n    f(x)  # A\n    i = 0": E,
     "if i == 2:\n    f(x)  # A\n    i = 0": S,
     "if i >= 128:\n    f(x)  # A\n    i = 0": E,
@@ -782,6 +786,78 @@ def main(learner: Learner, batches, held_out):
         if learner.is_due():
             learner.evaluate(held_out)
 """
+
+
+LEFT_OUT = """
+class Trainer:
+    def shape(self, x, mask: torch.Tensor = None, scale=1.0):
+        {body}
+        return x
+    def update(self, x, mask=None):
+        {call}
+        loss.backward()
+while True:
+    Trainer().update(1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "call", "expected"),
+    [
+        ("if mask:\n            f(x)  # A", "self.shape(x)", {"A": O}),
+        ("if mask is not None:\n            f(x)  # A", "self.shape(x, None)", {"A": O}),
+        ("if mask is not None and f(1):\n            f(x)  # A", "self.shape(x, mask=mask)", {"A": O}),
+        ("if scale != 1.0:\n            f(x)  # A", "self.shape(x)", {"A": O}),
+        ("if scale > 2:\n            f(1)\n        else:\n            f(x)  # A", "self.shape(x)", {"A": U}),
+        ("if mask:\n            f(x)  # A", "self.shape(x, x > 0)", {"A": U}),
+        ("if mask:\n            f(x)  # A", "self.shape(x, **more)", {"A": U}),
+        ("if mask:\n            f(x)  # A", "self.shape(x)\n        other.shape(x, x)", {"A": U}),
+        (
+            "if mask:\n            f(x)  # A",
+            "self.shape(x)\n        handed(self.shape)(x, mask=x)",
+            {"A": U},
+        ),
+        ("if scale != 1.0:\n            f(x)  # A", "self.shape(x, scale=2.0)", {"A": U}),
+    ],
+)
+def test_a_parameter_that_all_calls_leave_out_is_its_default(
+    body: str, call: str, expected: dict[str, Frequency]
+) -> None:
+    found = frequencies(LEFT_OUT.format(body=body, call=call))
+    assert {mark: found[mark] for mark in expected} == expected
+
+
+MAPPING = """
+class Policy:
+    def settings(self, x, mask):
+        found = {{"x": x}}
+        if mask is not None:
+            found["mask"] = mask
+        return found
+    def act(self, x, mask=None):
+        if mask is None:
+            mask = f(x)  # A
+        return mask
+    def update(self, x, mask):
+        {call}
+        loss.backward()
+while True:
+    Policy().update(1, 2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("given = self.settings(x, mask)\n        self.act(**given)", O),
+        ("given = {'x': x}\n        given['mask'] = mask\n        self.act(**given)", O),
+        ("given = {'x': x}\n        self.act(**given)", U),
+        ("given = self.settings(x, mask)\n        self.act(**given)\n        self.act(x)", U),
+        ("given = settings(x, mask)\n        self.act(**given)", U),
+    ],
+)
+def test_a_mapping_with_the_key_of_a_parameter_gives_it(call: str, expected: Frequency) -> None:
+    assert frequencies(MAPPING.format(call=call)) == {"A": expected}
 
 
 STAGES = """

@@ -1,21 +1,40 @@
-"""Flags that are seldom true: set at intervals, handed over by callers, cleared by the branch that they lead into."""
+"""Flags that are seldom true: set at intervals, handed over by callers, cleared by the branch that they lead into.
+
+Parameters that all known calls leave at their default, or give ``None``, tell how a test of them ends.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+import operator
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
+from typing import Any
 
 from torchlint.facts.code.callers import passed
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
-from torchlint.facts.code.project import Project
+from torchlint.facts.code.project import Project, exported
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.guards import limit, negated_limit
 from torchlint.facts.values.signatures import starred
 from torchlint.late import dataclass
 from torchlint.rule import Frequency
+
+_COMPARING: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+
+_OBJECT = "()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +76,8 @@ class Flags:
     _latches: dict[Scope, frozenset[str]] = field(default_factory=dict)
     _false: dict[FileFacts, frozenset[str]] = field(default_factory=dict)
     _set: _Set | None = None
+    _given: dict[tuple[Scope, str], tuple[object, ...] | None] = field(default_factory=dict)
+    _unlinked: tuple[frozenset[str], dict[str, int]] | None = None
 
     def limit(self, facts: FileFacts, test: ast.expr, truth: bool) -> Frequency | None:
         """The most often that a test has a truth value, ``None`` when nothing is known that limits it."""
@@ -93,7 +114,7 @@ class Flags:
             elif binding.how is not Bind.ASSIGN or binding.path or binding.value is None:
                 yield None
             elif _set_by_the_way(facts, binding.stmt, name):
-                yield from self._given(facts, binding.value, binding.stmt, truth)
+                yield from self._given_at(facts, binding.value, binding.stmt, truth)
             else:
                 yield None
 
@@ -114,7 +135,7 @@ class Flags:
             if given is None:
                 yield None
             else:
-                yield from self._given(caller.facts, given, caller.call, truth)
+                yield from self._given_at(caller.facts, given, caller.call, truth)
 
     def _left_at_default(self, scope: Scope, binding: Binding, truth: bool) -> bool:
         """Whether no call in the project, of whatever object, can switch an option on that is off by default."""
@@ -126,13 +147,99 @@ class Flags:
         place = scope.params.index(name) if name in scope.params else 0
         return name not in self._set.named and self._set.most.get(scope.name, 0) < place
 
-    def _given(self, facts: FileFacts, value: ast.expr, place: ast.AST, truth: bool) -> Sequence[Frequency | None]:
+    def _given_at(self, facts: FileFacts, value: ast.expr, place: ast.AST, truth: bool) -> Sequence[Frequency | None]:
         """The limit on a value that is given at a place; none at all where it is a number without the truth value."""
         if isinstance(value, ast.Constant):
             never = [Frequency.ONCE] if isinstance(value.value, bool) else []
             return [self.cap(facts, place)] if bool(value.value) is truth else never
         plain = limit(value, facts) if truth else negated_limit(value, facts)
         return [plain if plain is not None else self.limit(facts, value, truth)]
+
+    def never(self, facts: FileFacts, test: ast.expr, truth: bool) -> bool:
+        """Whether a test of a parameter has a truth value at no known call of the function, and there is a call."""
+        match test:
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return self.never(facts, operand, not truth)
+            case ast.BoolOp(op=op, values=parts) if isinstance(op, ast.And) is truth:
+                return any(self.never(facts, part, truth) for part in parts)
+            case ast.Name():
+                found = self.constants(facts, test)
+                return found is not None and all(bool(value) is not truth for value in found)
+            case ast.Compare(left=ast.Name() as name, ops=[op], comparators=[ast.Constant(value=other)]):
+                compare = _COMPARING.get(type(op))
+                found = self.constants(facts, name) if compare is not None else None
+                if compare is None or found is None:
+                    return False
+                try:
+                    return all(bool(compare(value, other)) is not truth for value in found)
+                except TypeError:  # None < 1
+                    return False
+        return False
+
+    def constants(self, facts: FileFacts, name: ast.Name) -> tuple[object, ...] | None:
+        """The values of a parameter at all known calls, if they leave it out or give ``None``, and there is a call."""
+        bindings = self.project.reaching(facts, name).bindings
+        if len(bindings) != 1:
+            return None
+        binding = next(iter(bindings))
+        if binding.how is not Bind.PARAM or binding.scope is None or binding.target == binding.scope.self_name:
+            return None
+        key = binding.scope, binding.target
+        if key not in self._given:
+            self._given[key] = None  # a function that hands it to itself says nothing of it
+            self._given[key] = self._constants(binding.scope, binding)
+        return self._given[key]
+
+    @roomy
+    def _constants(self, scope: Scope, binding: Binding) -> tuple[object, ...] | None:
+        callers = self.graph.callers.get(scope, ())
+        top = scope.method_of if scope.method_of is not None else scope
+        if not callers or scope in self.graph.runs or exported(self.project, top):
+            return None
+        if any(starred(caller.call) for caller in callers) or self._maybe_given(scope, binding.target):
+            return None
+        found: list[object] = []
+        for caller in callers:
+            given = passed(scope, binding.target, caller)
+            if given is None and isinstance(binding.value, ast.Constant):
+                found.append(binding.value.value)
+            elif isinstance(given, ast.Constant) and given.value is None:
+                found.append(None)
+            else:
+                more = self.constants(caller.facts, given) if isinstance(given, ast.Name) else None
+                if more is None:
+                    return None
+                found.extend(more)
+        return tuple(found)
+
+    def _maybe_given(self, scope: Scope, name: str) -> bool:
+        """Whether a call that reaches no known function may be one of a function and pass a parameter."""
+        if self._unlinked is None:
+            self._unlinked = self._unlinked_calls()
+        keywords, most = self._unlinked
+        first = int(scope.method_of is not None)
+        place = (scope.params.index(name) if name in scope.params else len(scope.params)) - first
+        names = [scope.name, *([_OBJECT] if scope.name in ("forward", "__call__") else [])]
+        return name in keywords or any(most.get(each, 0) > place for each in names)
+
+    def _unlinked_calls(self) -> tuple[frozenset[str], dict[str, int]]:
+        """The keywords of calls that reach no known function; by name of the function the most positional arguments.
+
+        Under ``_OBJECT`` stand those of calls of what a name, or an attribute of one, holds.
+        """
+        keywords: set[str] = set()
+        most: dict[str, int] = {}
+        for call in (call for facts in self.project.files.values() for scope in facts.scopes for call in scope.calls):
+            if self.graph.callees.get(call):
+                continue
+            keywords.update(keyword.arg for keyword in call.keywords if keyword.arg is not None)
+            count = sys.maxsize if starred(call) else len(call.args)
+            func = call.func
+            name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+            held = isinstance(func, ast.Name) or (isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name))
+            for each in (name, _OBJECT) if held else (name,):
+                most[each] = max(count, most.get(each, 0))
+        return frozenset(keywords), most
 
     def _is_latch(self, facts: FileFacts, test: ast.Attribute) -> bool:
         """Whether a branch under ``if self.fresh:`` clears the flag, and only another method sets it again."""

@@ -98,7 +98,7 @@ def limit(test: ast.expr, facts: FileFacts, stmt: ast.stmt | None = None) -> Fre
         return Frequency.ONCE if seldom or _tests_for(test.operand, _FINITE) else None
     if is_debug_flag(test) or is_interval(test) or _is_first_call(test, facts) or _tests_for(test, _NONFINITE):
         return Frequency.ONCE
-    if is_reset(test) or _is_ended(test, facts) or _is_full(test, facts) or _is_uniform(test):
+    if is_reset(test) or _is_ended(test, facts) or _is_full(test, facts) or _is_uniform(test) or _is_past_end(test):
         return Frequency.EPISODE
     if _was_due(test, facts):
         return Frequency.ONCE
@@ -130,6 +130,18 @@ def _is_full(test: ast.expr, facts: FileFacts) -> bool:
         return False
     given = found[0].returns[0].value
     return given is not None and is_interval(given)
+
+
+def _is_past_end(test: ast.expr) -> bool:
+    """Whether a position that is kept has come to the end of a sequence: ``self.at[i] >= len(self.plans[i])``."""
+    match test:
+        case ast.Compare(
+            left=ast.Attribute() | ast.Subscript(),
+            ops=[ast.GtE()],
+            comparators=[ast.Call(func=ast.Name(id="len"), args=[_])],
+        ):
+            return True
+    return False
 
 
 def negated_limit(test: ast.expr, facts: FileFacts) -> Frequency | None:

@@ -10,6 +10,7 @@ from torchlint.facts.code.tree import names_in, walk
 from torchlint.late import regex
 
 _SINCE = regex(r"(^|_)(last|prev|previous)_\w*(log|save|eval|print|test|video|histogram|record|checkpoint|dump|report)")
+_COUNTED_SINCE = regex(r"(^|_)since($|_)")
 _START = regex(r"(^|_)start($|_)")
 _EVERY = regex(
     r"(^|_)(interval|freq|frequency|every|period)($|_)|(log|eval|save|print|render|test)\w*(interval|freq|every|period)"
@@ -29,6 +30,8 @@ def is_interval(test: ast.expr) -> bool:
             return True
         if isinstance(op, (ast.Gt, ast.GtE)) and _is_elapsed(test.left, _SINCE):
             return True
+        if isinstance(op, (ast.Gt, ast.GtE)) and any(map(_COUNTED_SINCE.search, names_in(test.left))):
+            return True  # steps_since_save >= 1000
         if isinstance(op, ast.Eq) and _is_elapsed(test.left, _START):
             return True
         words = [word for word in names_in(test) if _EVERY.search(word) and "warm" not in word]

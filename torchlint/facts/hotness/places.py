@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 
 from torchlint.facts.code.callers import Caller, passed
@@ -12,6 +12,7 @@ from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import leaves
 from torchlint.facts.code.room import roomy
+from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.emptiness import for_empty
 from torchlint.facts.hotness.flags import Flags
 from torchlint.facts.hotness.guards import (
@@ -187,10 +188,15 @@ class Places:
 
     def _flagged(self, facts: FileFacts, branching: ast.If | ast.IfExp, child: ast.AST) -> Frequency | None:
         """The limit on a branch from how often its flag is set."""
-        if child is branching.test or branching in self.roots.updating:
-            return None
+        test = branching.test
+        if child is test:
+            tested = test.operand if isinstance(test, ast.UnaryOp) else test
+            plain = isinstance(tested, ast.Name) and self._flags.constants(facts, tested) is not None
+            return Frequency.ONCE if plain else None  # what it asks is no tensor, and no other work
         truth = child is branching.body or (isinstance(branching, ast.If) and child in branching.body)
-        return self._flags.limit(facts, branching.test, truth)
+        if self._flags.never(facts, test, truth):
+            return Frequency.ONCE
+        return None if branching in self.roots.updating else self._flags.limit(facts, test, truth)
 
     def _yielding_loops(self, scope: Scope) -> frozenset[ast.AST]:
         """The loops of a generator that yield each time around."""
@@ -215,7 +221,9 @@ class Places:
             return None
         if test.left.id not in scope.params or scope in self._asked:
             return None
-        calls = [c for c in self.graph.callers.get(scope, ()) if not _gives(scope, test.left.id, c)]
+        name = test.left.id
+        callers = self.graph.callers.get(scope, ())
+        calls = [c for c in callers if not _gives(scope, name, c) and not self._holds(c, name)]
         self._asked.add(scope)
         found = [self._cap(c.facts, c.call) for c in calls]
         self._asked.discard(scope)
@@ -223,6 +231,40 @@ class Places:
             return Frequency.ONCE if self.graph.callers.get(scope) else None
         limits = [bound for bound in found if bound is not None]
         return max(limits) if len(limits) == len(found) else None
+
+    def _holds(self, caller: Caller, name: str) -> bool:
+        """Whether a mapping that a call hands over as ``**settings`` is made with a key of that name.
+
+        It is filled where it is handed over, or in the function of the project that returns it.
+        """
+        for mapping in (k.value for k in caller.call.keywords if k.arg is None and isinstance(k.value, ast.Name)):
+            home = caller.facts.scope_of(mapping).function
+            if name in _keys_set(home, mapping.id):
+                return True
+            for binding in home.bindings.get(mapping.id, ()):
+                made = self.graph.callees.get(binding.value, ()) if isinstance(binding.value, ast.Call) else ()
+                if any(name in _keys_returned(maker) for maker in made if not binding.path):
+                    return True
+        return False
+
+
+def _keys_set(function: Scope, mapping: str) -> Iterator[str]:
+    """The literal keys that a function gives a mapping of a name: in a display, or by an assignment."""
+    for node in walk(function.node):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+                    if target.value.id == mapping and isinstance(target.slice, ast.Constant):
+                        yield str(target.slice.value)
+                elif isinstance(target, ast.Name) and target.id == mapping and isinstance(node.value, ast.Dict):
+                    yield from (str(key.value) for key in node.value.keys if isinstance(key, ast.Constant))
+
+
+def _keys_returned(function: Scope) -> Iterator[str]:
+    """The literal keys of the mappings that a function returns by name."""
+    for node in walk(function.node):
+        if isinstance(node, ast.Return) and isinstance(node.value, ast.Name):
+            yield from _keys_set(function, node.value.id)
 
 
 def _gives(function: Scope, name: str, caller: Caller) -> bool:

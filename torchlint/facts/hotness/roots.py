@@ -12,11 +12,12 @@ from typing import TypeGuard
 
 from torchlint.facts.code.graph import CallGraph, references
 from torchlint.facts.code.indirect import indirect
-from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts, Scope
+from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project, exported
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.guards import limit
 from torchlint.facts.hotness.iterations import demoted
+from torchlint.facts.hotness.programs import Programs
 from torchlint.facts.hotness.protocols import EntryPoint, entry_points
 from torchlint.facts.hotness.receivers import ANY, MOST, Receivers
 from torchlint.facts.values.values import Values
@@ -192,7 +193,7 @@ def find_roots(project: Project, graph: CallGraph, values: Values) -> Roots:
     for scope, steps in stepping.items():
         roots.aside.update(_other_commands(scope, steps))
     shown = _Shown(graph)
-    programs = _Programs(project, graph)
+    programs = Programs(project, graph)
     _climb(roots, Receivers(project, graph), programs, [each for each in found if not shown.only(*each[:2])])
     inline = {enclosing_loop(scope.file, call, scope) for scope, call, _ in found}
     roots.episodes |= demoted(project, roots.loops, inline)
@@ -313,38 +314,8 @@ class _Shown:
         return self.known[scope]
 
 
-class _Programs:
-    """Finds the functions that a program runs once: what they do outside of their loops is set-up."""
-
-    def __init__(self, project: Project, graph: CallGraph) -> None:
-        self.graph = graph
-        self.known: dict[Scope, bool] = {}
-        calls = (call for facts in project.files.values() for scope in facts.scopes for call in scope.calls)
-        values = (value for call in calls for value in (*call.args, *(keyword.value for keyword in call.keywords)))
-        self.handed = {_last(value) for value in values if isinstance(value, (ast.Name, ast.Attribute))}
-
-    def once(self, scope: Scope) -> bool:
-        """Whether all known places that run a function stand in no loop, in a module or in such a function.
-
-        A method may be called by code that is not seen, and so may a function that is handed on.
-        """
-        if scope.kind == "module":
-            return True
-        if scope not in self.known:
-            self.known[scope] = False  # what calls itself may run often
-            plain = scope.kind == "function" and scope.method_of is None and scope.name not in self.handed
-            places = list(self.graph.places(scope)) if plain and scope not in self.graph.runs else []
-            self.known[scope] = bool(places) and all(self._once(facts, node) for facts, node in places)
-        return self.known[scope]
-
-    def _once(self, facts: FileFacts, node: ast.AST) -> bool:
-        home = facts.scope_of(node).function
-        again = any(isinstance(around, (*_LOOPS, *COMPREHENSIONS, ast.Lambda)) for around in _around(home, node))
-        return node not in self.graph.weak and not again and self.once(home)
-
-
 def _climb(
-    roots: Roots, receivers: Receivers, programs: _Programs, found: Iterable[tuple[Scope, ast.Call, str]]
+    roots: Roots, receivers: Receivers, programs: Programs, found: Iterable[tuple[Scope, ast.Call, str]]
 ) -> None:
     """Mark the innermost loop around each step or update, in the callers when the function itself has none.
 

@@ -1,0 +1,50 @@
+"""What a program runs once: functions that modules call outside of loops."""
+
+from __future__ import annotations
+
+import ast
+from itertools import takewhile
+
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.model import COMPREHENSIONS, FileFacts, Scope
+from torchlint.facts.code.project import Project
+from torchlint.facts.code.room import roomy
+
+_AGAIN = (ast.For, ast.AsyncFor, ast.While, ast.Lambda, *COMPREHENSIONS)
+
+
+class Programs:
+    """Finds the functions that a program runs once: what they do outside of their loops is set-up."""
+
+    def __init__(self, project: Project, graph: CallGraph) -> None:
+        """Note which names of functions are handed on."""
+        self.graph = graph
+        self.known: dict[Scope, bool] = {}
+        calls = (call for facts in project.files.values() for scope in facts.scopes for call in scope.calls)
+        values = (value for call in calls for value in (*call.args, *(keyword.value for keyword in call.keywords)))
+        self.handed = {
+            value.attr if isinstance(value, ast.Attribute) else value.id
+            for value in values
+            if isinstance(value, (ast.Name, ast.Attribute))
+        }
+
+    @roomy
+    def once(self, scope: Scope) -> bool:
+        """Whether all known places that run a function stand in no loop, in a module or in such a function.
+
+        A method may be called by code that is not seen, and so may a function that is handed on.
+        """
+        if scope.kind == "module":
+            return True
+        if scope not in self.known:
+            self.known[scope] = False  # what calls itself may run often
+            plain = scope.kind == "function" and scope.method_of is None and scope.name not in self.handed
+            places = list(self.graph.places(scope)) if plain and scope not in self.graph.runs else []
+            self.known[scope] = bool(places) and all(self._once(facts, node) for facts, node in places)
+        return self.known[scope]
+
+    def _once(self, facts: FileFacts, node: ast.AST) -> bool:
+        home = facts.scope_of(node).function
+        inside = takewhile(lambda around: around is not home.node, facts.ancestors(node))
+        again = any(isinstance(around, _AGAIN) for around in inside)
+        return node not in self.graph.weak and not again and self.once(home)
