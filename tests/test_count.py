@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from torchlint.device.program import OLDEST
+
 pytestmark = [pytest.mark.torch, pytest.mark.once]
 
 TRAIN = """\
@@ -186,7 +188,18 @@ PROGRAMS = {
     ),
     "never uses the device": ("import torch\ntorch.ones(2).sum().item()\n", 2, "put nothing on a device"),
     "never imports torch": ("print('hello')\n", 2, "never imported torch"),
-    "imports torch that is not there": ("import sys\nsys.path.clear()\nimport torch\n", 2, "never imported torch"),
+    "imports torch that is not there": ("import sys\nsys.path.clear()\nimport torch\n", 2, "has no torch to import"),
+    "asks for torch that is not there": (
+        "import importlib.util, sys\nsys.path.clear()\nimportlib.util.find_spec('torch')\n",
+        2,
+        "has no torch to import",
+    ),
+    "asks for torch before it imports it": (
+        "import importlib.util\nassert importlib.util.find_spec('torch')\nimport torch\n"
+        "torch.ones(2, device='cuda').sum().item()\n",
+        0,
+        "",
+    ),
     "uses what is not known": ("import torch\ntorch.ones(2, device='cuda').to_sparse()\n", 2, "sparse"),
     "forks": (
         "import multiprocessing, torch\n"
@@ -333,7 +346,44 @@ def test_a_torch_that_lacks_what_the_device_needs(root: Path, project: Path) -> 
     (project / "old.py").write_text("import torch\n")
     done = count(root, project, [], [sys.executable, "old.py"])
     assert done.returncode == 2
-    assert "torchlint: error: the counted device cannot run with torch 1.2.0" in done.stderr
+    told = "torchlint: error: the counted device cannot run with torch 1.2.0: it needs torch 2.2 or newer\n"
+    assert done.stderr == told
+
+
+def test_a_torch_that_is_new_enough_and_lacks_something(root: Path, project: Path) -> None:
+    (project / "torch").mkdir()
+    (project / "torch" / "__init__.py").write_text("__version__ = '2.99.0a0+git1'\n")
+    (project / "new.py").write_text("import torch\n")
+    done = count(root, project, [], [sys.executable, "new.py"])
+    assert done.returncode == 2
+    assert done.stderr.startswith("torchlint: error: the counted device cannot run with torch 2.99.0a0+git1: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_oldest_torch_is_that_of_the_extra(root: Path) -> None:
+    text = (root / "pyproject.toml").read_text(encoding="utf-8")
+    assert f'"torch>={".".join(map(str, OLDEST))}"' in text
+
+
+WRONG = {
+    "a path": (["nowhere"], "nowhere: No such file or directory"),
+    "a folder for the page": (["--html", "nowhere/page.html"], "there is no folder nowhere"),
+    "a settings file": (["--config", "nowhere.toml"], "nowhere.toml"),
+    "a setting": (["--config", "device = 3"], "device"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_on_the_command_line_is_told_before_the_program_runs(
+    name: str, root: Path, project: Path
+) -> None:
+    options, words = WRONG[name]
+    (project / "program.py").write_text("open('ran', 'w')\nimport torch\n")
+    done = count(root, project, options, [sys.executable, "program.py"])
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (project / "ran").exists()
 
 
 def test_a_program_that_is_not_there(root: Path, project: Path) -> None:

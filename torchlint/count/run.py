@@ -52,7 +52,7 @@ class Tally:
         numbers = {name: value for name, value in report.items() if isinstance(value, (int, float))}
         self.updates += int(numbers["updates"])
         self.seconds = max(self.seconds, float(numbers["seconds"]))
-        self.torch = str(report["torch"])
+        self.torch = str(report["torch"]) or self.torch
         self.processes += 1
         lines = report["lines"]
         assert isinstance(lines, list)
@@ -113,8 +113,10 @@ def tally_of(folder: str, words: Sequence[str], code: int, stopped: bool = False
             raise CannotCountError(report["unknown"])
         tally.add(report)
     tally.steps = steps_of(reports)
+    ended = f" (it ended with status {code})" if code else ""
+    if reports and not any(report["torch"] for report in reports):
+        raise CannotCountError(f"{words[0]} has no torch to import{ended}: install torch where the program runs")
     if not reports:
-        ended = f" (it ended with status {code})" if code else ""
         raise CannotCountError(f"{words[0]} never imported torch{ended}, or runs Python with -I, -E or -S")
     return tally
 
