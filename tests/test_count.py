@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from torchlint.count.run import PREFIX
 from torchlint.device.program import OLDEST
 
 pytestmark = [pytest.mark.torch, pytest.mark.once]
@@ -215,12 +216,15 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_that(name: str, root: Path, project: Path) -> None:
+def test_a_program_that(name: str, root: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text, code, words = PROGRAMS[name]
     (project / "program.py").write_text(text)
+    (project / "scratch").mkdir()
+    monkeypatch.setenv("TMPDIR", str(project / "scratch"))
     done = count(root, project, ["--json"], [sys.executable, "program.py"])
     assert done.returncode == code, done.stderr
     assert words in done.stderr
+    assert not list((project / "scratch").glob(f"{PREFIX}*"))
     errors = [line for line in done.stderr.splitlines() if line.startswith("torchlint: error:")]
     assert len(errors) == (1 if code == 2 else 0)
     if code != 2:
@@ -416,7 +420,7 @@ def test_a_page_with_the_code_and_its_counts(root: Path, project: Path) -> None:
     cells = re.findall(r"<td[^>]*>(.*?)</td>", shown)
     assert cells[:5] == [str(row_of("# needed")), "30", "120", "30", "240 B"]
     assert cells[5].startswith("        return net(obs).argmax().item()  # needed<span")
-    assert cells[5].endswith(">it goes to the environment</span>")
+    assert cells[5].endswith(">needed: it goes to the environment</span>")
     assert "&lt;script&gt;" in page and "<script" not in page
     assert "http" not in page.replace("http-equiv", "")
 
