@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -433,3 +434,13 @@ def test_the_page_shows_what_is_printed(root: Path, tmp_path: Path) -> None:
     page = (root / "docs" / "count.md").read_text(encoding="utf-8")
     printed = done.stdout[done.stdout.index("2,479 waits, ") :]
     assert printed in page
+
+
+def test_the_picture_shows_what_is_printed(root: Path) -> None:
+    """``benchmarks/picture.py`` draws the example of the documentation, word by word."""
+    page = (root / "docs" / "count.md").read_text(encoding="utf-8")
+    command, printed = re.findall(r"```\n\$ (torchlint count [^\n]+)\n\.\.\.\n(.*?)```", page, re.DOTALL)[0]
+    picture = (root / "docs" / "assets" / "count.svg").read_text(encoding="utf-8")
+    words = [unescape(text) for text in re.findall(r"<text [^>]*>([^<]*)</text>", picture)]
+    assert " ".join(words).split() == ["$", *command.split(), *printed.split()]
+    assert "href" not in picture and "url(" not in picture
