@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -444,3 +445,13 @@ def test_the_picture_shows_what_is_printed(root: Path) -> None:
     words = [unescape(text) for text in re.findall(r"<text [^>]*>([^<]*)</text>", picture)]
     assert " ".join(words).split() == ["$", *command.split(), *printed.split()]
     assert "href" not in picture and "url(" not in picture
+
+
+def test_the_page_shows_what_counting_costs(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table is that of the data that ``benchmarks/counted.py`` wrote."""
+    monkeypatch.syspath_prepend(str(root / "benchmarks"))
+    counted = importlib.import_module("counted")
+    data = json.loads((root / "docs" / "benchmarks" / "counted.json").read_text(encoding="utf-8"))
+    page = (root / "docs" / "count.md").read_text(encoding="utf-8")
+    assert counted.with_table(page, data) == page
+    assert len(data["programs"]) == 3
