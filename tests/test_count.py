@@ -160,10 +160,8 @@ def test_seconds_are_a_limit(root: Path, project: Path) -> None:
     assert lines_of(done)[0]["totals"]["waits"] == 1
 
 
-def test_ctrl_c_still_reports(root: Path, project: Path) -> None:
-    program = (
-        "import torch, time\nx = torch.ones(2, device='cuda').sum().item()\nopen('ready', 'w')\ntime.sleep(3600)\n"
-    )
+def interrupted(root: Path, project: Path, program: str) -> tuple[int, str, str]:
+    """Run a program that makes a file ``ready`` and then sleeps, and press Ctrl-C; exit status and what is printed."""
     (project / "sleeps.py").write_text(program)
     process = subprocess.Popen(
         arguments(["--json"], [sys.executable, "sleeps.py"]),
@@ -177,9 +175,33 @@ def test_ctrl_c_still_reports(root: Path, project: Path) -> None:
         assert process.poll() is None
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate()
-    assert process.returncode == 130
+    output, errors = process.communicate()
+    return process.returncode, output, errors
+
+
+SLEEP = "import time\nopen('ready', 'w')\ntime.sleep(3600)\n"
+
+
+def test_ctrl_c_still_reports(root: Path, project: Path) -> None:
+    program = f"import torch\nx = torch.ones(2, device='cuda').sum().item()\n{SLEEP}"
+    code, output, _ = interrupted(root, project, program)
+    assert code == 130
     assert json.loads(output)["totals"]["waits"] == 1
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        (f"{SLEEP}import torch\n", "imported torch"),
+        (f"import torch\ntorch.ones(2).sum().item()\n{SLEEP}", "put anything on a device"),
+    ],
+    ids=["before torch", "before the device"],
+)
+def test_ctrl_c_before_there_is_anything_to_count(program: str, words: str, root: Path, project: Path) -> None:
+    code, output, errors = interrupted(root, project, program)
+    assert (code, output) == (130, "")
+    told = [line for line in errors.splitlines() if line.startswith("torchlint: ")]
+    assert told == [f"torchlint: interrupted before {sys.executable} {words}"]
 
 
 PROGRAMS = {

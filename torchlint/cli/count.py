@@ -97,7 +97,7 @@ def count(
     words: tuple[str, ...] = context.meta[_COMMAND]
     if not words:
         raise click.UsageError("give a program after --, as in: torchlint count -- python train.py", context)
-    from torchlint.count.run import CannotCountError, run
+    from torchlint.count.run import CannotCountError, StoppedError, run
 
     roots = tuple(Path(path) for path in paths) or (Path(),)
     _make_sure(roots, html)
@@ -105,6 +105,9 @@ def count(
     settings = settings_of(start_of(tuple(map(str, roots)), None), config, isolated, overrides)
     try:
         tally = run(words, [root.resolve() for root in roots], steps, seconds, _STDERR if as_json else None)
+    except StoppedError as error:
+        complain(str(error))
+        return INTERRUPTED
     except CannotCountError as error:
         raise Failure(str(error)) from error
     counted = _joined(tally, roots, settings, Nested(settings, overrides, config))
