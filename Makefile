@@ -3,7 +3,7 @@ PYTHON ?= python3
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test test-long test-packages fuzz fuzz-fixes demo docs bench-peers accuracy hotness tutorial index format clean
+.PHONY: help test test-long test-packages fuzz fuzz-fixes demo docs bench-peers accuracy hotness tutorial picture index format clean
 
 SOURCES := $(shell find torchlint rules -name '*.py' -o -name '*.json')
 CONSTRAINTS := requirements/constraints.txt
@@ -48,6 +48,9 @@ hotness: .venv/made ## train under a call counter and compare hotness with it: r
 
 tutorial: .venv/made ## run the commands of docs/tutorial.md and put what they print into it
 	.venv/bin/python benchmarks/tutorial.py
+
+picture: .venv/made ## draw what torchlint count prints for the agent in examples/: docs/assets/count.svg
+	.venv/bin/python benchmarks/picture.py
 
 index: .venv/made ## write the tables that are made from the commands and the rules
 	PYTHONPATH=.:rules .venv/bin/python tests/plain_flags.py

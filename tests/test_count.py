@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -11,10 +12,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from torchlint.count.run import PREFIX
+from torchlint.device.program import OLDEST
 
 pytestmark = [pytest.mark.torch, pytest.mark.once]
 
@@ -155,10 +160,8 @@ def test_seconds_are_a_limit(root: Path, project: Path) -> None:
     assert lines_of(done)[0]["totals"]["waits"] == 1
 
 
-def test_ctrl_c_still_reports(root: Path, project: Path) -> None:
-    program = (
-        "import torch, time\nx = torch.ones(2, device='cuda').sum().item()\nopen('ready', 'w')\ntime.sleep(3600)\n"
-    )
+def interrupted(root: Path, project: Path, program: str) -> tuple[int, str, str]:
+    """Run a program that makes a file ``ready`` and then sleeps, and press Ctrl-C; exit status and what is printed."""
     (project / "sleeps.py").write_text(program)
     process = subprocess.Popen(
         arguments(["--json"], [sys.executable, "sleeps.py"]),
@@ -172,9 +175,33 @@ def test_ctrl_c_still_reports(root: Path, project: Path) -> None:
         assert process.poll() is None
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate()
-    assert process.returncode == 130
+    output, errors = process.communicate()
+    return process.returncode, output, errors
+
+
+SLEEP = "import time\nopen('ready', 'w')\ntime.sleep(3600)\n"
+
+
+def test_ctrl_c_still_reports(root: Path, project: Path) -> None:
+    program = f"import torch\nx = torch.ones(2, device='cuda').sum().item()\n{SLEEP}"
+    code, output, _ = interrupted(root, project, program)
+    assert code == 130
     assert json.loads(output)["totals"]["waits"] == 1
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        (f"{SLEEP}import torch\n", "imported torch"),
+        (f"import torch\ntorch.ones(2).sum().item()\n{SLEEP}", "put anything on a device"),
+    ],
+    ids=["before torch", "before the device"],
+)
+def test_ctrl_c_before_there_is_anything_to_count(program: str, words: str, root: Path, project: Path) -> None:
+    code, output, errors = interrupted(root, project, program)
+    assert (code, output) == (130, "")
+    told = [line for line in errors.splitlines() if line.startswith("torchlint: ")]
+    assert told == [f"torchlint: interrupted before {sys.executable} {words}"]
 
 
 PROGRAMS = {
@@ -186,7 +213,18 @@ PROGRAMS = {
     ),
     "never uses the device": ("import torch\ntorch.ones(2).sum().item()\n", 2, "put nothing on a device"),
     "never imports torch": ("print('hello')\n", 2, "never imported torch"),
-    "imports torch that is not there": ("import sys\nsys.path.clear()\nimport torch\n", 2, "never imported torch"),
+    "imports torch that is not there": ("import sys\nsys.path.clear()\nimport torch\n", 2, "has no torch to import"),
+    "asks for torch that is not there": (
+        "import importlib.util, sys\nsys.path.clear()\nimportlib.util.find_spec('torch')\n",
+        2,
+        "has no torch to import",
+    ),
+    "asks for torch before it imports it": (
+        "import importlib.util\nassert importlib.util.find_spec('torch')\nimport torch\n"
+        "torch.ones(2, device='cuda').sum().item()\n",
+        0,
+        "",
+    ),
     "uses what is not known": ("import torch\ntorch.ones(2, device='cuda').to_sparse()\n", 2, "sparse"),
     "forks": (
         "import multiprocessing, torch\n"
@@ -202,12 +240,15 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_that(name: str, root: Path, project: Path) -> None:
+def test_a_program_that(name: str, root: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text, code, words = PROGRAMS[name]
     (project / "program.py").write_text(text)
+    (project / "scratch").mkdir()
+    monkeypatch.setenv("TMPDIR", str(project / "scratch"))
     done = count(root, project, ["--json"], [sys.executable, "program.py"])
     assert done.returncode == code, done.stderr
     assert words in done.stderr
+    assert not list((project / "scratch").glob(f"{PREFIX}*"))
     errors = [line for line in done.stderr.splitlines() if line.startswith("torchlint: error:")]
     assert len(errors) == (1 if code == 2 else 0)
     if code != 2:
@@ -333,7 +374,44 @@ def test_a_torch_that_lacks_what_the_device_needs(root: Path, project: Path) -> 
     (project / "old.py").write_text("import torch\n")
     done = count(root, project, [], [sys.executable, "old.py"])
     assert done.returncode == 2
-    assert "torchlint: error: the counted device cannot run with torch 1.2.0" in done.stderr
+    told = "torchlint: error: the counted device cannot run with torch 1.2.0: it needs torch 2.2 or newer\n"
+    assert done.stderr == told
+
+
+def test_a_torch_that_is_new_enough_and_lacks_something(root: Path, project: Path) -> None:
+    (project / "torch").mkdir()
+    (project / "torch" / "__init__.py").write_text("__version__ = '2.99.0a0+git1'\n")
+    (project / "new.py").write_text("import torch\n")
+    done = count(root, project, [], [sys.executable, "new.py"])
+    assert done.returncode == 2
+    assert done.stderr.startswith("torchlint: error: the counted device cannot run with torch 2.99.0a0+git1: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_oldest_torch_is_that_of_the_extra(root: Path) -> None:
+    text = (root / "pyproject.toml").read_text(encoding="utf-8")
+    assert f'"torch>={".".join(map(str, OLDEST))}"' in text
+
+
+WRONG = {
+    "a path": (["nowhere"], "nowhere: No such file or directory"),
+    "a folder for the page": (["--html", "nowhere/page.html"], "there is no folder nowhere"),
+    "a settings file": (["--config", "nowhere.toml"], "nowhere.toml"),
+    "a setting": (["--config", "device = 3"], "device"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_on_the_command_line_is_told_before_the_program_runs(
+    name: str, root: Path, project: Path
+) -> None:
+    options, words = WRONG[name]
+    (project / "program.py").write_text("open('ran', 'w')\nimport torch\n")
+    done = count(root, project, options, [sys.executable, "program.py"])
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (project / "ran").exists()
 
 
 def test_a_program_that_is_not_there(root: Path, project: Path) -> None:
@@ -366,7 +444,7 @@ def test_a_page_with_the_code_and_its_counts(root: Path, project: Path) -> None:
     cells = re.findall(r"<td[^>]*>(.*?)</td>", shown)
     assert cells[:5] == [str(row_of("# needed")), "30", "120", "30", "240 B"]
     assert cells[5].startswith("        return net(obs).argmax().item()  # needed<span")
-    assert cells[5].endswith(">it goes to the environment</span>")
+    assert cells[5].endswith(">needed: it goes to the environment</span>")
     assert "&lt;script&gt;" in page and "<script" not in page
     assert "http" not in page.replace("http-equiv", "")
 
@@ -379,3 +457,23 @@ def test_the_page_shows_what_is_printed(root: Path, tmp_path: Path) -> None:
     page = (root / "docs" / "count.md").read_text(encoding="utf-8")
     printed = done.stdout[done.stdout.index("2,479 waits, ") :]
     assert printed in page
+
+
+def test_the_picture_shows_what_is_printed(root: Path) -> None:
+    """``benchmarks/picture.py`` draws the example of the documentation, word by word."""
+    page = (root / "docs" / "count.md").read_text(encoding="utf-8")
+    command, printed = re.findall(r"```\n\$ (torchlint count [^\n]+)\n\.\.\.\n(.*?)```", page, re.DOTALL)[0]
+    picture = (root / "docs" / "assets" / "count.svg").read_text(encoding="utf-8")
+    words = [unescape(text) for text in re.findall(r"<text [^>]*>([^<]*)</text>", picture)]
+    assert " ".join(words).split() == ["$", *command.split(), *printed.split()]
+    assert "href" not in picture and "url(" not in picture
+
+
+def test_the_page_shows_what_counting_costs(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table is that of the data that ``benchmarks/counted.py`` wrote."""
+    monkeypatch.syspath_prepend(str(root / "benchmarks"))
+    counted = importlib.import_module("counted")
+    data = json.loads((root / "docs" / "benchmarks" / "counted.json").read_text(encoding="utf-8"))
+    page = (root / "docs" / "count.md").read_text(encoding="utf-8")
+    assert counted.with_table(page, data) == page
+    assert len(data["programs"]) == 3

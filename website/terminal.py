@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import cache
 from html import escape
 from itertools import pairwise
@@ -73,14 +74,15 @@ def _run(command: str, folder: Path) -> str:
 
 
 def _spans(text: Text) -> list[str]:
-    parts: list[str] = []
+    return [f'<span class="{names}">{escape(part)}</span>' if names else escape(part) for names, part in pieces(text)]
+
+
+def pieces(text: Text) -> Iterator[tuple[str, str]]:
+    """The parts of a text that have one look each, with the names of its classes."""
     plain = text.plain
     edges = sorted({0, len(plain), *(edge for span in text.spans for edge in (span.start, span.end))})
     for start, end in pairwise(edges):
-        classes = _classes(text, start)
-        inner = escape(plain[start:end])
-        parts.append(f'<span class="{" ".join(classes)}">{inner}</span>' if classes else inner)
-    return parts
+        yield " ".join(_classes(text, start)), plain[start:end]
 
 
 def _classes(text: Text, offset: int) -> list[str]:

@@ -22,6 +22,7 @@ from torchlint.settings.load import Nested
 if TYPE_CHECKING:
     from torchlint.count.result import CountedRun
     from torchlint.count.run import Tally
+    from torchlint.settings.model import Settings
 
 _COMMAND = "torchlint.command"
 _TOP = 20
@@ -96,47 +97,57 @@ def count(
     words: tuple[str, ...] = context.meta[_COMMAND]
     if not words:
         raise click.UsageError("give a program after --, as in: torchlint count -- python train.py", context)
-    from torchlint.count.run import CannotCountError, run
+    from torchlint.count.run import CannotCountError, StoppedError, run
 
     roots = tuple(Path(path) for path in paths) or (Path(),)
+    _make_sure(roots, html)
+    overrides: dict[str, object] = {"device": "cuda", "preview": True}
+    settings = settings_of(start_of(tuple(map(str, roots)), None), config, isolated, overrides)
     try:
         tally = run(words, [root.resolve() for root in roots], steps, seconds, _STDERR if as_json else None)
+    except StoppedError as error:
+        complain(str(error))
+        return INTERRUPTED
     except CannotCountError as error:
         raise Failure(str(error)) from error
-    counted, root = _joined(tally, roots, config, isolated=isolated)
+    counted = _joined(tally, roots, settings, Nested(settings, overrides, config))
     if not counted.totals:
         raise Failure(f"{words[0]} imported torch but put nothing on a device")
     if html is not None:
         from torchlint.count.page import as_html
 
-        write_file(html, as_html(counted, root, shlex.join(words)))
+        write_file(html, as_html(counted, settings.root, shlex.join(words)))
     _show(counted, top, as_json=as_json)
     if tally.stopped:
         return INTERRUPTED
     return tally.code if tally.code >= 0 else 128 - tally.code
 
 
-def _joined(
-    tally: Tally, roots: tuple[Path, ...], config: tuple[str, ...], *, isolated: bool
-) -> tuple[CountedRun, Path]:
-    """Lint the paths for a CUDA device, with the rules of preview, and join the findings to the counts.
+def _make_sure(roots: tuple[Path, ...], html: Path | None) -> None:
+    """Find what is wrong with paths before the program runs, which may take hours.
 
-    Returns:
-        The run, and the folder that its paths are relative to.
+    Raises:
+        Failure: there is no such file or folder.
     """
+    for root in roots:
+        if not root.exists():
+            raise Failure(f"{root}: No such file or directory")
+    if html is not None and not html.parent.is_dir():
+        raise Failure(f"{html} cannot be written: there is no folder {html.parent}")
+
+
+def _joined(tally: Tally, roots: tuple[Path, ...], settings: Settings, own: Nested) -> CountedRun:
+    """Lint the paths, and join the findings to the counts."""
     from torchlint.count.join import joined, rows_without_finding
     from torchlint.engine.needed import reasons
     from torchlint.engine.run import Run
 
-    overrides: dict[str, object] = {"device": "cuda", "preview": True}
-    settings = settings_of(start_of(tuple(map(str, roots)), None), config, isolated, overrides)
-    run = Run.prepare(roots, settings, {}, Nested(settings, overrides, config))
+    run = Run.prepare(roots, settings, {}, own)
     result = run.checked()
     for problem in result.problems:
         complain(f"warning: {problem.path}: {problem.message}")
     rows = rows_without_finding(tally, settings.root, result.findings)
-    needed = reasons(run, rows) if rows else {}
-    return joined(tally, settings.root, result.findings, needed), settings.root
+    return joined(tally, settings.root, result.findings, reasons(run, rows) if rows else {})
 
 
 def _show(counted: CountedRun, top: int, *, as_json: bool) -> None:

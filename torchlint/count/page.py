@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import Path
 
 from torchlint.count.result import CountedLine, CountedRun, Status
-from torchlint.count.table import headline, summary
+from torchlint.count.table import headline, summary, verdict
 from torchlint.report.cost import amount
 from torchlint.report.escape import visible
 from torchlint.report.nouns import events
@@ -20,12 +20,14 @@ _AROUND = 4
 """Rows of code that are shown above and below a line with events."""
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _STYLE = """
+:root { color-scheme: light dark; } h1, h2, nav { overflow-wrap: anywhere; } a { color: inherit; }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem; color: #1d2329; }
 table { border-collapse: collapse; width: 100%; font: 13px/1.45 ui-monospace, monospace; }
 th { text-align: right; font-weight: 600; color: #5b6670; padding: 0 .6rem; }
 th:last-child { text-align: left; }
 td { padding: 0 .6rem; text-align: right; white-space: nowrap; vertical-align: top; }
-td.code { text-align: left; white-space: pre-wrap; overflow-wrap: anywhere; width: 100%; }
+td.code { text-align: left; white-space: pre-wrap; overflow-wrap: anywhere; width: 100%; min-width: 12rem; }
+td.code { tab-size: 4; }
 td.row, .quiet { color: #5b6670; }
 tr.gap td { border-top: 1px solid #c9d1d9; padding-top: .3rem; }
 tr.fixable { background: #e3f5e6; } tr.reported { background: #fdf3d0; } tr.uncovered { background: #fde4e1; }
@@ -43,7 +45,7 @@ _WORDS = {
     Status.NEEDED: "it waits, and the host needs it",
     Status.UNCOVERED: "it waits, and no rule covers it",
 }
-_HEADS = ("", "Waits", "Launches", "Copies", "Bytes", "Code")
+_HEADS = ("Line", "Waits", "Launches", "Copies", "Bytes", "Code")
 
 
 def as_html(run: CountedRun, root: Path, program: str) -> str:
@@ -63,15 +65,30 @@ def as_html(run: CountedRun, root: Path, program: str) -> str:
     lines = sorted(run.lines, key=lambda line: (line.path, line.row))
     files = [(path, {line.row: line for line in group}) for path, group in groupby(lines, lambda line: line.path)]
     files.sort(key=lambda file: (-sum(line.events.waits for line in file[1].values()), file[0]))
-    for path, by_row in files:
-        parts += _file(path, by_row, _text(root / path))
+    if len(files) > 1:
+        parts += _contents(files)
+    for number, (path, by_row) in enumerate(files, 1):
+        parts += _file(number, path, by_row, _text(root / path))
     return "\n".join([*parts, "</body></html>", ""])
 
 
 def _legend() -> Iterator[str]:
-    yield '<div class="wide"><table>'
+    yield '<div class="wide"><table aria-label="What the colours of lines say">'
     yield from (f'<tr class="{status.value}"><td class="code">{words}</td></tr>' for status, words in _WORDS.items())
     yield "</table></div>"
+
+
+def _contents(files: Sequence[tuple[str, Mapping[int, CountedLine]]]) -> Iterator[str]:
+    """Return links to the files, those that wait most first."""
+    yield "<nav aria-label='Files'><ul>"
+    for number, (path, by_row) in enumerate(files, 1):
+        link = f'<a href="#file-{number}">{escape(visible(path))}</a>'
+        yield f'<li>{link} <span class="quiet">{_waits(by_row)}</span></li>'
+    yield "</ul></nav>"
+
+
+def _waits(by_row: Mapping[int, CountedLine]) -> str:
+    return events(sum(line.events.waits for line in by_row.values()), "wait")
 
 
 def _text(path: Path) -> Sequence[str]:
@@ -81,11 +98,12 @@ def _text(path: Path) -> Sequence[str]:
         return ()
 
 
-def _file(path: str, by_row: Mapping[int, CountedLine], text: Sequence[str]) -> Iterator[str]:
-    waits = sum(line.events.waits for line in by_row.values())
-    yield f"<h2>{escape(visible(path))} <span class='quiet'>{events(waits, 'wait')}</span></h2>"
-    yield '<div class="wide"><table><thead><tr>'
-    yield "".join(f"<th>{head}</th>" for head in _HEADS)
+def _file(number: int, path: str, by_row: Mapping[int, CountedLine], text: Sequence[str]) -> Iterator[str]:
+    """Return the heading of a file and its code; the table can be scrolled with the keyboard where it is too wide."""
+    name = f"file-{number}"
+    yield f'<h2 id="{name}">{escape(visible(path))} <span class="quiet">{_waits(by_row)}</span></h2>'
+    yield f'<div class="wide" tabindex="0" role="region" aria-labelledby="{name}"><table><thead><tr>'
+    yield "".join(f'<th scope="col">{head}</th>' for head in _HEADS)
     yield "</tr></thead><tbody>"
     last = 0
     for row in _shown(by_row, len(text)):
@@ -108,8 +126,7 @@ def _row(row: int, code: str, line: CountedLine | None, *, gap: bool) -> str:
         found = line.events
         cells = [f"{count:,}" if count else "" for count in (found.waits, found.launches, found.copies)]
         cells.append(amount(found.bytes) if found.bytes else "")
-        codes = ", ".join(sorted({finding.code for finding in line.findings}))
-        why = codes or line.why
+        why = verdict(line)
         if found.waits or line.findings:
             classes.append(line.status.value)
     told = f'<span class="why">{escape(why)}</span>' if why else ""

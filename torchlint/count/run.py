@@ -27,6 +27,10 @@ class CannotCountError(Exception):
     """Nothing could be counted; the message says why in one line."""
 
 
+class StoppedError(CannotCountError):
+    """Ctrl-C ended the program before there was anything to count."""
+
+
 @dataclass(slots=True)
 class Tally:
     """What all processes of a run counted.
@@ -52,7 +56,7 @@ class Tally:
         numbers = {name: value for name, value in report.items() if isinstance(value, (int, float))}
         self.updates += int(numbers["updates"])
         self.seconds = max(self.seconds, float(numbers["seconds"]))
-        self.torch = str(report["torch"])
+        self.torch = str(report["torch"]) or self.torch
         self.processes += 1
         lines = report["lines"]
         assert isinstance(lines, list)
@@ -103,6 +107,7 @@ def tally_of(folder: str, words: Sequence[str], code: int, stopped: bool = False
 
     Raises:
         CannotCountError: it never used torch, or used something that the device does not know.
+        StoppedError: it was stopped before it used the device.
     """
     reports = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(Path(folder).glob("*.json"))]
     tally = Tally(code=code, stopped=stopped)
@@ -113,8 +118,13 @@ def tally_of(folder: str, words: Sequence[str], code: int, stopped: bool = False
             raise CannotCountError(report["unknown"])
         tally.add(report)
     tally.steps = steps_of(reports)
+    ended = f" (it ended with status {code})" if code else ""
+    if stopped and not tally.totals():
+        place = "put anything on a device" if tally.torch else "imported torch"
+        raise StoppedError(f"interrupted before {words[0]} {place}")
+    if reports and not any(report["torch"] for report in reports):
+        raise CannotCountError(f"{words[0]} has no torch to import{ended}: install torch where the program runs")
     if not reports:
-        ended = f" (it ended with status {code})" if code else ""
         raise CannotCountError(f"{words[0]} never imported torch{ended}, or runs Python with -I, -E or -S")
     return tally
 

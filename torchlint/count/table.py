@@ -79,15 +79,20 @@ def _table(run: CountedRun, lines: list[CountedLine]) -> Table:
     return table
 
 
-def _where(line: CountedLine) -> Text:
-    text = Text(f"{visible(line.path)}:{line.row}")
+def verdict(line: CountedLine) -> str:
+    """Return what ``check`` says of a line in words; empty for a line that does not wait and has no finding."""
     codes = ", ".join(sorted({finding.code for finding in line.findings}))
-    words = {
+    return {
         Status.FIXABLE: f"{codes}, with a fix",
         Status.REPORTED: codes,
         Status.NEEDED: f"needed: {line.why}",
         Status.UNCOVERED: "no rule covers this" if line.events.waits else "",
     }[line.status]
+
+
+def _where(line: CountedLine) -> Text:
+    text = Text(f"{visible(line.path)}:{line.row}")
+    words = verdict(line)
     if words or line.waiting:
         text.append("\n")
         text.append(words, _STYLES[line.status])

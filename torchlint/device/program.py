@@ -22,6 +22,8 @@ from torchlint.device.pace import Pace
 ORDER = "TORCHLINT_COUNT"
 """The variable with the order: JSON with ``roots``, ``left_out``, ``reports``, ``steps`` and ``seconds``."""
 VERSION = 1
+OLDEST = (2, 2)
+"""The oldest torch that the device is meant for, as the extra ``bench``."""
 _SECONDS_BETWEEN_REPORTS = 1.0
 _GRACE = 10.0
 
@@ -47,6 +49,8 @@ class Program:
 
         self._report.torch = str(torch.__version__)
         try:
+            if _is_old(self._report.torch):
+                raise ImportError(f"it needs torch {'.'.join(map(str, OLDEST))} or newer")
             self._put_up()
         except (AttributeError, ImportError) as error:
             self._ledger.unknown = f"the counted device cannot run with torch {self._report.torch}: {error}"
@@ -61,6 +65,10 @@ class Program:
         register_after_fork(self._report, _Report.report_at_end)
         if parent_process() is not None:  # a worker that imports torch late
             self._report.report_at_end()
+
+    def missing(self) -> None:
+        """Report that torch was looked for and is not there."""
+        self._report.write()
 
     def _put_up(self) -> None:
         """Enter the counted device; the exit handlers keep this object, and with it the device, until the end."""
@@ -81,6 +89,12 @@ def ordered() -> Program | None:
     """Return the program to count in this process, if the environment orders it."""
     order = json.loads(os.environ.get(ORDER, "null"))
     return None if order is None else Program(order)
+
+
+def _is_old(version: str) -> bool:
+    """Whether a version of torch, such as ``2.13.0+cpu``, is older than the oldest; unknown ones are not."""
+    numbers = version.split(".")[:2]
+    return all(number.isdigit() for number in numbers) and tuple(map(int, numbers)) < OLDEST
 
 
 def _stop() -> None:

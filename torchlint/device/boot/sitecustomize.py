@@ -18,11 +18,16 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class _AfterTorch(MetaPathFinder):
-    """Finds torch as if this finder were not there, and starts the device once torch is imported."""
+    """Finds torch as if this finder were not there, and starts the device once torch is imported.
 
-    def __init__(self, start: Callable[[], None]) -> None:
-        """Call ``start`` when torch is there."""
-        self._start = start
+    It stays until then: code that only asks whether there is a torch, by ``importlib.util.find_spec``, imports none.
+    """
+
+    def __init__(self, start: Callable[[], None], missing: Callable[[], None]) -> None:
+        """Call ``start`` when torch is there, and ``missing`` when it is looked for and not found."""
+        self._begin = start
+        self._missing = missing
+        self._looking = False
 
     def find_spec(
         self,
@@ -31,13 +36,24 @@ class _AfterTorch(MetaPathFinder):
         target: ModuleType | None = None,  # noqa: ARG002  the protocol's
     ) -> ModuleSpec | None:
         """Return the spec of torch with a loader that goes on."""
-        if fullname != "torch" or self not in sys.meta_path:
+        if fullname != "torch" or self._looking:
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(fullname)
-        if spec is not None and spec.loader is not None:
+        self._looking = True
+        try:
+            spec = importlib.util.find_spec(fullname)
+        finally:
+            self._looking = False
+        if spec is None:
+            self._missing()
+        elif spec.loader is not None:
             spec.loader = _Starting(spec.loader, self._start)
         return spec
+
+    def _start(self) -> None:
+        """Start the device, once."""
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+            self._begin()
 
 
 class _Starting(Loader):
@@ -91,7 +107,7 @@ def _begin() -> None:
 
     program = ordered()
     if program is not None:
-        sys.meta_path.insert(0, _AfterTorch(program.start))
+        sys.meta_path.insert(0, _AfterTorch(program.start, program.missing))
 
 
 _begin()
