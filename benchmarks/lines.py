@@ -1,0 +1,112 @@
+"""Run a training script, and note how often each line of some code ran and which parameters came out.
+
+    python lines.py OUT FOLDERS SCRIPT [ARGUMENTS]
+
+FOLDERS are separated as in PATH, and may be none. OUT gets JSON: the ``digest`` of all parameters that an optimizer
+stepped, the number of ``optimizers``, the ``updates``, and by file below the folders how often each row ran.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import runpy
+import sys
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import torch
+from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
+
+
+class Lines:
+    """Counts the lines that run below some folders."""
+
+    def __init__(self, folders: Sequence[str]) -> None:
+        """Count for the files below the folders, which are absolute."""
+        self._folders = tuple(os.path.join(os.path.realpath(folder), "") for folder in folders)
+        self._rows: dict[CodeType, Counter[int] | None] = {}
+
+    def trace(self, frame: FrameType, event: str, _: object) -> Any:
+        """Return what Python calls for each line of a frame; ``sys.settrace`` takes it."""
+        code = frame.f_code
+        if code not in self._rows:
+            inside = os.path.realpath(code.co_filename).startswith(self._folders)
+            self._rows[code] = Counter() if inside else None
+        rows = self._rows[code]
+        if rows is None:
+            return None
+
+        def line(frame: FrameType, event: str, _: object) -> Any:
+            if event == "line":
+                rows[frame.f_lineno] += 1
+            return line
+
+        return line
+
+    def counted(self) -> dict[str, dict[int, int]]:
+        """Return how often each row of each file ran."""
+        files: dict[str, Counter[int]] = {}
+        for code, rows in self._rows.items():
+            if rows:
+                files.setdefault(os.path.realpath(code.co_filename), Counter()).update(rows)
+        return {file: dict(rows) for file, rows in files.items()}
+
+
+class Optimizers:
+    """The optimizers of a program, in the order of their first steps. Several that step in turn make one update."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._steps: dict[Optimizer, int] = {}
+
+    def stepped(self, optimizer: Optimizer, *_: object) -> None:
+        """Take up a step of an optimizer."""
+        self._steps[optimizer] = self._steps.get(optimizer, 0) + 1
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    @property
+    def updates(self) -> int:
+        """The steps of the optimizer that stepped most often."""
+        return max(self._steps.values(), default=0)
+
+    def digest(self) -> str:
+        """Return a digest of the bytes of all parameters."""
+        digest = hashlib.sha256()
+        for optimizer in self._steps:
+            for group in optimizer.param_groups:
+                for parameter in group["params"]:
+                    digest.update(parameter.detach().cpu().contiguous().numpy().tobytes())
+        return digest.hexdigest()
+
+
+def main(out: str, folders: str, script: str, *arguments: str) -> None:
+    """Run the script as Python would, and write what was noted."""
+    program = Path(script).resolve()
+    sys.argv = [str(program), *arguments]
+    sys.path.insert(0, str(program.parent))
+    torch.set_num_threads(1)
+    optimizers = Optimizers()
+    register_optimizer_step_post_hook(optimizers.stepped)
+    lines = Lines([folder for folder in folders.split(os.pathsep) if folder])
+    if folders:
+        threading.settrace(lines.trace)
+        sys.settrace(lines.trace)
+    try:
+        runpy.run_path(str(program), run_name="__main__")
+    finally:
+        sys.settrace(None)
+        threading.settrace(None)
+    noted = {"digest": optimizers.digest(), "optimizers": len(optimizers), "updates": optimizers.updates}
+    Path(out).write_text(json.dumps({**noted, "rows": lines.counted()}), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
