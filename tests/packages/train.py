@@ -2,13 +2,15 @@
 
     python train.py PACKAGE ALGORITHM STEPS [FILE]
 
-Parameters are compared by their digest. With ``FILE`` the lines that ran are noted, see ``executed.py``.
+Parameters are compared by their digest. With ``FILE`` the lines that ran are noted, see ``executed.py``. The variable
+``TRAIN_DEVICE`` names the device, by default the CPU.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 import sys
 import time
@@ -23,13 +25,14 @@ import torch
 from executed import Executed
 from torch import nn
 
+DEVICE = os.environ.get("TRAIN_DEVICE", "cpu")
 Trainer = Callable[[int], Iterable[nn.Module]]
 """Trains for a number of steps of the environment; the trained modules."""
 
 
 def stable(package: str, algorithm: str, policy: str, env: str, **settings: object) -> Trainer:
     """A learner of Stable-Baselines3 or SB3-Contrib."""
-    model = getattr(import_module(package), algorithm)(policy, env, seed=1, device="cpu", **settings)
+    model = getattr(import_module(package), algorithm)(policy, env, seed=1, device=DEVICE, **settings)
 
     def train(steps: int) -> list[nn.Module]:
         model.learn(steps)
@@ -48,6 +51,11 @@ def adam(module: nn.Module) -> torch.optim.Optimizer:
     return torch.optim.Adam(module.parameters(), lr=1e-3)
 
 
+def gpu() -> int | None:
+    """The device as PFRL takes it."""
+    return None if DEVICE == "cpu" else 0
+
+
 def value_based(kind: str) -> tuple[object, str]:
     """An agent of PFRL that learns values of actions, with its environment."""
     import pfrl
@@ -64,7 +72,8 @@ def value_based(kind: str) -> tuple[object, str]:
     else:
         psi, phi = nn.Sequential(nn.Linear(4, 32), nn.ReLU()), pfrl.agents.iqn.CosineBasisLinear(16, 32)
         network = pfrl.agents.iqn.ImplicitQuantileQFunction(psi, nn.Sequential(phi, nn.ReLU()), nn.Linear(32, 2))
-    return getattr(pfrl.agents, kind)(network, adam(network), buffer, explorer=explorer, **settings), "CartPole-v1"
+    agent = getattr(pfrl.agents, kind)
+    return agent(network, adam(network), buffer, explorer=explorer, gpu=gpu(), **settings), "CartPole-v1"
 
 
 def continuous(kind: str) -> tuple[object, str]:
@@ -82,7 +91,8 @@ def continuous(kind: str) -> tuple[object, str]:
         actor = mlp(3, 1, squashed)
         settings.update(entropy_target=-1.0, temperature_optimizer_lr=1e-3)
     optimizers = map(adam, (actor, *critics))
-    return getattr(pfrl.agents, kind)(actor, *critics, *optimizers, buffer, **settings), "Pendulum-v1"
+    agent = getattr(pfrl.agents, kind)
+    return agent(actor, *critics, *optimizers, buffer, gpu=gpu(), **settings), "Pendulum-v1"
 
 
 def on_policy(kind: str) -> tuple[object, str]:
@@ -92,10 +102,11 @@ def on_policy(kind: str) -> tuple[object, str]:
     actor, critic = mlp(4, 2, pfrl.policies.SoftmaxCategoricalHead()), mlp(4, 1)
     both = pfrl.nn.Branched(actor, critic)
     if kind == "TRPO":
-        return pfrl.agents.TRPO(actor, critic, adam(critic), update_interval=128), "CartPole-v1"
+        return pfrl.agents.TRPO(actor, critic, adam(critic), update_interval=128, gpu=gpu()), "CartPole-v1"
     if kind == "PPO":
-        return pfrl.agents.PPO(both, adam(both), update_interval=128, epochs=4, clip_eps_vf=0.2), "CartPole-v1"
-    return pfrl.agents.A2C(both, adam(both), gamma=0.99, num_processes=1, use_gae=True), "CartPole-v1"
+        settings = {"update_interval": 128, "epochs": 4, "clip_eps_vf": 0.2, "gpu": gpu()}
+        return pfrl.agents.PPO(both, adam(both), **settings), "CartPole-v1"
+    return pfrl.agents.A2C(both, adam(both), gamma=0.99, num_processes=1, use_gae=True, gpu=gpu()), "CartPole-v1"
 
 
 def driven(make: Callable[[str], tuple[object, str]], kind: str) -> Trainer:
@@ -129,7 +140,12 @@ RUNS: dict[str, Callable[[], Trainer]] = {
     "ppo-sde": lambda: stable("stable_baselines3", "PPO", "MlpPolicy", "Pendulum-v1", n_steps=256, **SDE),
     "dqn": lambda: stable("stable_baselines3", "DQN", "MlpPolicy", "CartPole-v1", learning_starts=100),
     "sac": lambda: stable("stable_baselines3", "SAC", "MlpPolicy", "Pendulum-v1", learning_starts=100),
+    "td3": lambda: stable("stable_baselines3", "TD3", "MlpPolicy", "Pendulum-v1", learning_starts=100),
+    "a2c": lambda: stable("stable_baselines3", "A2C", "MlpPolicy", "CartPole-v1"),
     "recurrent-ppo": lambda: stable("sb3_contrib", "RecurrentPPO", "MlpLstmPolicy", "CartPole-v1", n_steps=128),
+    "qrdqn": lambda: stable("sb3_contrib", "QRDQN", "MlpPolicy", "CartPole-v1", learning_starts=100),
+    "tqc": lambda: stable("sb3_contrib", "TQC", "MlpPolicy", "Pendulum-v1", learning_starts=100),
+    "trpo": lambda: stable("sb3_contrib", "TRPO", "MlpPolicy", "Pendulum-v1", n_steps=128),
     "pfrl-dqn": pfrl(value_based, "DQN"),
     "pfrl-categorical-dqn": pfrl(value_based, "CategoricalDQN"),
     "pfrl-iqn": pfrl(value_based, "IQN"),
@@ -160,7 +176,7 @@ def main(package: str, name: str, steps: int, lines: str = "") -> None:
     digest = hashlib.sha256()
     for module in modules:
         for tensor in module.state_dict().values():
-            digest.update(np.ascontiguousarray(tensor.numpy()).tobytes())
+            digest.update(np.ascontiguousarray(tensor.cpu().numpy()).tobytes())
     told = {"digest": digest.hexdigest(), "steps_per_cpu_second": steps / seconds}
     print(json.dumps({**told, "modules": len(modules), "library": sys.modules[package].__file__}))
 
