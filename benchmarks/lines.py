@@ -3,7 +3,8 @@
     python lines.py OUT FOLDERS SCRIPT [ARGUMENTS]
 
 FOLDERS are separated as in PATH, and may be none. OUT gets JSON: the ``digest`` of all parameters that an optimizer
-stepped, the number of ``optimizers``, the ``updates``, and by file below the folders how often each row ran.
+stepped, the number of ``optimizers``, the ``updates``, by file below the folders how often each of the ``rows`` ran, and in
+``validated`` which lines let distributions validate that which other lines built.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
+from torch.distributions import Distribution
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 
 
@@ -56,6 +59,39 @@ class Lines:
             if rows:
                 files.setdefault(os.path.realpath(code.co_filename), Counter()).update(rows)
         return {file: dict(rows) for file, rows in files.items()}
+
+
+class Validations:
+    """Which lines below some folders let a distribution validate a value, and which lines had built it."""
+
+    def __init__(self, folders: Sequence[str]) -> None:
+        """Watch all distributions of torch from now on."""
+        self._folders = tuple(os.path.join(os.path.realpath(folder), "") for folder in folders)
+        self._built: WeakKeyDictionary[Distribution, tuple[str, int]] = WeakKeyDictionary()
+        self.found: set[tuple[str, int, str, int]] = set()
+        build, validate = Distribution.__init__, Distribution._validate_sample
+
+        def built(distribution: Distribution, *args: Any, **kwargs: Any) -> None:
+            build(distribution, *args, **kwargs)
+            self._built[distribution] = self._here()
+
+        def validated(distribution: Distribution, value: torch.Tensor) -> None:
+            if distribution in self._built:
+                self.found.add((*self._here(), *self._built[distribution]))
+            validate(distribution, value)
+
+        Distribution.__init__ = built
+        Distribution._validate_sample = validated
+
+    def _here(self) -> tuple[str, int]:
+        """Return the innermost line below the folders."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            path = os.path.realpath(frame.f_code.co_filename)
+            if path.startswith(self._folders):
+                return path, frame.f_lineno
+            frame = frame.f_back
+        return "", 0
 
 
 class Optimizers:
@@ -95,8 +131,10 @@ def main(out: str, folders: str, script: str, *arguments: str) -> None:
     torch.set_num_threads(1)
     optimizers = Optimizers()
     register_optimizer_step_post_hook(optimizers.stepped)
-    lines = Lines([folder for folder in folders.split(os.pathsep) if folder])
+    followed = [folder for folder in folders.split(os.pathsep) if folder]
+    lines, validations = Lines(followed), None
     if folders:
+        validations = Validations(followed)
         threading.settrace(lines.trace)
         sys.settrace(lines.trace)
     try:
@@ -104,8 +142,9 @@ def main(out: str, folders: str, script: str, *arguments: str) -> None:
     finally:
         sys.settrace(None)
         threading.settrace(None)
-    noted = {"digest": optimizers.digest(), "optimizers": len(optimizers), "updates": optimizers.updates}
-    Path(out).write_text(json.dumps({**noted, "rows": lines.counted()}), encoding="utf-8")
+    noted: dict[str, Any] = {"digest": optimizers.digest(), "optimizers": len(optimizers), "updates": optimizers.updates}
+    noted.update(rows=lines.counted(), validated=sorted(validations.found) if validations else [])
+    Path(out).write_text(json.dumps(noted), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -43,6 +43,7 @@ COMMAND = "make oracle"
 # A line is hot that runs at least once in three steps or updates: some networks learn at every second update alone.
 OFTEN = 1 / 3
 # The rules that say that the host waits, or that something is copied, on their lines.
+VALIDATION = "TL205"
 HELD = ("TL107", "TL202", "TL203", "TL204", "TL205", "TL207", "TL208", "TL210")
 REPORTED = (Status.FIXABLE.value, Status.REPORTED.value)
 NEEDLESS = (*REPORTED, Status.MISSED.value, Status.UNCOVERED.value)
@@ -76,12 +77,16 @@ class Clocks:
 
 @dataclass(frozen=True)
 class Counted:
-    """What a program did: its clocks, its events by line, how often each row of a file ran, whether results agree."""
+    """What a program did: its clocks, its events by line, how often each row of a file ran, whether results agree.
+
+    ``validated``: by file and row, which lines let distributions validate that which other lines built.
+    """
 
     clocks: Clocks
     tally: Tally
     rows: Mapping[str, Mapping[int, int]]
     agrees: bool
+    validated: Sequence[tuple[str, int, str, int]] = ()
 
 
 @dataclass(frozen=True)
@@ -221,7 +226,8 @@ def run(program: Program) -> Counted:
         tally = tally_of(reports, [str(program.script)], 0)
     rows = {file: {int(row): times for row, times in told.items()} for file, told in found["rows"].items()}
     agrees = found["optimizers"] > 0 and found["digest"] == plain["digest"]
-    return Counted(Clocks(tally.steps, found["updates"]), tally, rows, agrees)
+    validated = [(file, row, made, made_row) for file, row, made, made_row in found["validated"]]
+    return Counted(Clocks(tally.steps, found["updates"]), tally, rows, agrees, validated)
 
 
 def noted(program: Program, folders: str, more: Sequence[str], environment: Mapping[str, str]) -> dict:
@@ -239,25 +245,25 @@ def noted(program: Program, folders: str, more: Sequence[str], environment: Mapp
 def held(project: str, folder: Path, runs: Mapping[str, Counted]) -> tuple[list[Line], list[Held]]:
     """Lint a project as ``torchlint count`` does, and hold its lines and findings against runs of programs."""
     folder = folder.resolve()
-    settings = Settings(root=folder, isolated=True, device="cuda", preview=True)
+    root = folder.parent if (folder / "__init__.py").exists() else folder
+    settings = Settings(root=root, isolated=True, device="cuda", preview=True)
     findings = check([folder], settings).findings
     own = {name: within(counted.tally, folder) for name, counted in runs.items()}
-    silent: dict[str, set[int]] = {}
+    silent: dict[str, dict[int, bool]] = {}
     for tally in own.values():
-        for file, rows in rows_without_finding(tally, folder, findings).items():
-            silent.setdefault(file, set()).update(rows)
-    needed = needs([folder], settings, {file: sorted(rows) for file, rows in silent.items()})
+        for file, rows in rows_without_finding(tally, root, findings).items():
+            for row, sends in rows.items():
+                silent.setdefault(file, {})[row] = sends and silent.get(file, {}).get(row, True)
+    needed = needs([folder], settings, silent)
     lines: dict[tuple[str, int], dict[str, CountedLine]] = {}
     for name, tally in own.items():
-        for line in joined(tally, folder, findings, needed).lines:
+        for line in joined(tally, root, findings, needed).lines:
             if runs[name].clocks.often(line.events.waits):
                 lines.setdefault((line.path, line.row), {})[name] = line
-    functions = Functions(folder)
-    default = frozenset(codes(RuleSet.DEFAULT))
-    waiting = [waits(project, by_program, functions, default) for _, by_program in sorted(lines.items())]
-    chosen = [finding for finding in findings if finding.code in HELD]
-    judged = [judge(project, folder, finding, runs, own, functions, default) for finding in chosen]
-    return waiting, [each for each in judged if each.ran]
+    judging = Judging(project, root, runs, own, findings)
+    waiting = [judging.line(by_program) for _, by_program in sorted(lines.items())]
+    chosen = [judging.finding(finding) for finding in findings if finding.code in HELD]
+    return waiting, [each for each in chosen if each.ran]
 
 
 def within(tally: Tally, folder: Path) -> Tally:
@@ -267,40 +273,80 @@ def within(tally: Tally, folder: Path) -> Tally:
     return Tally(lines, {place: tally.waiting[place] for place in lines})
 
 
-def waits(project: str, lines: Mapping[str, CountedLine], functions: Functions, default: frozenset[str]) -> Line:
-    """Return a line that waits, given what it is in each program; where it is worse, that counts."""
-    order = [Status.UNCOVERED, Status.MISSED, Status.NEEDED, Status.REPORTED, Status.FIXABLE]
-    line = min(lines.values(), key=lambda line: order.index(line.status))
-    found = tuple(sorted({finding.code for finding in line.findings}))
-    kind = ("default" if default.intersection(found) else "preview") if found else ""
-    counts = {name: each.events.waits for name, each in lines.items()}
-    function = functions.at(line.path, line.row)
-    return Line(project, line.path, line.row, function, line.status.value, found, kind, line.why, counts)
+class Judging:
+    """Holds the lines and the findings of one project against runs of programs."""
 
+    def __init__(
+        self,
+        project: str,
+        root: Path,
+        runs: Mapping[str, Counted],
+        own: Mapping[str, Tally],
+        findings: Sequence[Finding],
+    ) -> None:
+        """Take the runs, the part of their tallies that belongs to the project, and all findings in the project."""
+        self._project = project
+        self._root = root
+        self._runs = runs
+        self._own = own
+        self._functions = Functions(root)
+        self._default = frozenset(codes(RuleSet.DEFAULT))
+        self._building = [finding for finding in findings if finding.code == VALIDATION]
 
-def judge(
-    project: str,
-    folder: Path,
-    finding: Finding,
-    runs: Mapping[str, Counted],
-    own: Mapping[str, Tally],
-    functions: Functions,
-    default: frozenset[str],
-) -> Held:
-    """Return what the programs say of a finding; nothing in ``ran``: its line was hot in none."""
-    ran, waited, confirmed = {}, {}, False
-    absolute = str(folder / finding.path)
-    for name, counted in runs.items():
-        rows = counted.rows.get(absolute, {})
-        times = max((rows.get(row, 0) for row in range(finding.start.row, finding.end.row + 1)), default=0)
-        if not counted.clocks.often(times):
-            continue
-        events = [own[name].lines[place] for place in own[name].lines if place[0] == absolute and covers(finding, place[1])]
-        ran[name], waited[name] = times, sum(each.waits + each.copies for each in events)
-        confirmed = confirmed or counted.clocks.often(waited[name])
-    kind = "default" if finding.code in default else "preview"
-    function = functions.at(finding.path, finding.start.row)
-    return Held(project, finding.path, finding.start.row, function, finding.code, kind, confirmed, ran, waited)
+    def line(self, lines: Mapping[str, CountedLine]) -> Line:
+        """Return a line that waits, given what it is in each program; where it is worst, that counts."""
+        order = [Status.UNCOVERED, Status.MISSED, Status.NEEDED, Status.REPORTED, Status.FIXABLE]
+        line = min(lines.values(), key=lambda line: order.index(line.status))
+        status, why, found = line.status.value, line.why, {finding.code for finding in line.findings}
+        if line.status in (Status.UNCOVERED, Status.MISSED) and self._is_validated(line):
+            status, why, found = Status.REPORTED.value, "where the distribution is built", {VALIDATION}
+        kind = ("default" if self._default & found else "preview") if found else ""
+        counts = {name: each.events.waits for name, each in lines.items()}
+        function = self._functions.at(line.path, line.row)
+        return Line(self._project, line.path, line.row, function, status, tuple(sorted(found)), kind, why, counts)
+
+    def _is_validated(self, line: CountedLine) -> bool:
+        """Whether a line lets distributions validate that are all reported where they are built."""
+        built = {
+            (made, made_row)
+            for counted in self._runs.values()
+            for file, row, made, made_row in counted.validated
+            if (file, row) == (str(self._root / line.path), line.row)
+        }
+        return bool(built) and all(
+            any(str(self._root / finding.path) == file and covers(finding, row) for finding in self._building)
+            for file, row in built
+        )
+
+    def finding(self, finding: Finding) -> Held:
+        """Return what the programs say of a finding; nothing in ``ran``: its line was hot in none."""
+        ran, waited, confirmed = {}, {}, False
+        absolute = str(self._root / finding.path)
+        for name, counted in self._runs.items():
+            rows = counted.rows.get(absolute, {})
+            times = max((rows.get(row, 0) for row in range(finding.start.row, finding.end.row + 1)), default=0)
+            if not counted.clocks.often(times):
+                continue
+            lines = self._own[name].lines
+            events = [lines[place] for place in self._caused(finding, absolute, name)]
+            ran[name], waited[name] = times, sum(max(each.waits, each.copies) for each in events)
+            confirmed = confirmed or counted.clocks.often(waited[name])
+        kind = "default" if finding.code in self._default else "preview"
+        function = self._functions.at(finding.path, finding.start.row)
+        row = finding.start.row
+        return Held(self._project, finding.path, row, function, finding.code, kind, confirmed, ran, waited)
+
+    def _caused(self, finding: Finding, absolute: str, program: str) -> list[tuple[str, int]]:
+        """Return the lines with events that a finding is about; of a distribution also those that let it validate."""
+        places = [place for place in self._own[program].lines if place[0] == absolute and covers(finding, place[1])]
+        if finding.code == VALIDATION:
+            validating = {
+                (file, row)
+                for file, row, made, made_row in self._runs[program].validated
+                if made == absolute and covers(finding, made_row)
+            }
+            places += sorted(validating.intersection(self._own[program].lines).difference(places))
+        return places
 
 
 class Functions:

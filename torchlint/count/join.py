@@ -13,12 +13,13 @@ from torchlint.device.events import Events
 from torchlint.rule import Finding
 
 
-def rows_without_finding(tally: Tally, root: Path, findings: Sequence[Finding]) -> dict[str, list[int]]:
-    """Return the rows, by the name of the file, that wait and on which there is no finding."""
-    found: dict[str, list[int]] = {}
+def rows_without_finding(tally: Tally, root: Path, findings: Sequence[Finding]) -> dict[str, dict[int, bool]]:
+    """Return the rows, by the name of the file, that wait and have no finding about it; whether they only send data."""
+    found: dict[str, dict[int, bool]] = {}
     for line in joined(tally, root, findings, {}).lines:
-        if line.events.waits and not line.findings:
-            found.setdefault(line.path, []).append(line.row)
+        events = line.events
+        if events.waits and not line.findings:
+            found.setdefault(line.path, {})[line.row] = events.waits == events.copies_in and not events.copies_out
     return found
 
 
