@@ -181,7 +181,7 @@ def gymnasium() -> list[Path]:
 TRAINING = ROOT / "tests" / "packages" / "train.py"
 AGENT = ROOT / "examples" / "agent"
 SINGLE = ROOT / "examples" / "single_file"
-TITLES = {"stable_baselines3": "Stable-Baselines3", "sb3_contrib": "SB3-Contrib", "pfrl": "PFRL"}
+TITLES = {"stable_baselines3": "Stable-Baselines3", "sb3_contrib": "SB3-Contrib", "pfrl": "PFRL", "skrl": "skrl"}
 PROJECTS: Mapping[str, Callable[[], Path]] = {
     "examples/agent": lambda: AGENT,
     "examples/single_file": lambda: SINGLE,
@@ -206,6 +206,10 @@ PROGRAMS = {
     "PFRL SAC": trained("pfrl", "pfrl-sac", 300),
     "PFRL PPO": trained("pfrl", "pfrl-ppo", 512),
     "PFRL TD3": trained("pfrl", "pfrl-td3", 300),
+    "skrl PPO": trained("skrl", "skrl-ppo", 256),
+    "skrl DQN": trained("skrl", "skrl-dqn", 300),
+    "skrl SAC": trained("skrl", "skrl-sac", 300),
+    "skrl TD3": trained("skrl", "skrl-td3", 300),
 }
 
 

@@ -133,6 +133,61 @@ def pfrl(make: Callable[[str], tuple[object, str]], kind: str) -> Callable[[], T
     return lambda: driven(make, kind)
 
 
+def skrl_model(mixin: type, outputs: int, *, with_action: bool = False) -> Callable[..., nn.Module]:
+    """A model of skrl on a network with one hidden layer; ``with_action``: of observations with actions."""
+    from skrl.models.torch import GaussianMixin, Model
+
+    gaussian = issubclass(mixin, GaussianMixin)
+
+    class Made(mixin, Model):
+        def __init__(self, observations: gymnasium.Space, actions: gymnasium.Space, device: str) -> None:
+            Model.__init__(self, observation_space=observations, action_space=actions, device=device)
+            mixin.__init__(self)
+            self.net = mlp(self.num_observations + (self.num_actions if with_action else 0), outputs)
+            self.log_std = nn.Parameter(torch.zeros(outputs)) if gaussian else None
+
+        def compute(self, inputs: dict, role: str = "") -> tuple:
+            given = [inputs["observations"], *([inputs["taken_actions"]] if with_action else [])]
+            found = self.net(torch.cat(given, dim=1))
+            return found, {"log_std": self.log_std} if gaussian else {}
+
+    return Made
+
+
+def of_skrl(kind: str, name: str, **settings: object) -> Trainer:
+    """An agent of skrl, trained by skrl's own loop."""
+    from skrl.agents import torch as agents
+    from skrl.envs.wrappers.torch import wrap_env
+    from skrl.memories.torch import RandomMemory
+    from skrl.models.torch import CategoricalMixin, DeterministicMixin, GaussianMixin
+    from skrl.trainers.torch import SequentialTrainer
+
+    env = wrap_env(gymnasium.make(name), verbose=False)
+    env.reset()
+    discrete = isinstance(env.action_space, gymnasium.spaces.Discrete)
+    actions = env.action_space.n if discrete else env.action_space.shape[0]
+    values = skrl_model(DeterministicMixin, 1, with_action=kind in ("SAC", "TD3"))
+    if kind == "DQN":
+        made = dict.fromkeys(("q_network", "target_q_network"), skrl_model(DeterministicMixin, actions))
+    elif kind == "PPO":
+        made = {"policy": skrl_model(CategoricalMixin if discrete else GaussianMixin, actions), "value": values}
+    else:
+        policy = skrl_model(GaussianMixin if kind == "SAC" else DeterministicMixin, actions)
+        made = {"policy": policy} | ({"target_policy": policy} if kind == "TD3" else {})
+        made |= dict.fromkeys(("critic_1", "critic_2", "target_critic_1", "target_critic_2"), values)
+    models = {role: make(env.observation_space, env.action_space, env.device) for role, make in made.items()}
+    memory = RandomMemory(memory_size=settings.get("rollouts", 1000), num_envs=1, device=env.device)
+    spaces = {"observation_space": env.observation_space, "action_space": env.action_space}
+    module = __import__(f"skrl.agents.torch.{kind.lower()}", fromlist=[kind])
+    agent = getattr(module, kind)(models=models, memory=memory, device=env.device, cfg=settings, **spaces)
+
+    def train(steps: int) -> list[nn.Module]:
+        SequentialTrainer(env=env, agents=agent, cfg={"timesteps": steps, "disable_progressbar": True}).train()
+        return list(models.values())
+
+    return train
+
+
 # Exploration that depends on the state, with a reduced matrix: code that fixes touch.
 SDE = {"use_sde": True, "policy_kwargs": {"full_std": False}}
 RUNS: dict[str, Callable[[], Trainer]] = {
@@ -154,6 +209,10 @@ RUNS: dict[str, Callable[[], Trainer]] = {
     "pfrl-ppo": pfrl(on_policy, "PPO"),
     "pfrl-trpo": pfrl(on_policy, "TRPO"),
     "pfrl-a2c": pfrl(on_policy, "A2C"),
+    "skrl-ppo": lambda: of_skrl("PPO", "CartPole-v1", rollouts=64, learning_epochs=4),
+    "skrl-dqn": lambda: of_skrl("DQN", "CartPole-v1", learning_starts=64),
+    "skrl-sac": lambda: of_skrl("SAC", "Pendulum-v1", learning_starts=64),
+    "skrl-td3": lambda: of_skrl("TD3", "Pendulum-v1", learning_starts=64),
 }
 
 
