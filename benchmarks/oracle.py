@@ -262,7 +262,8 @@ def held(project: str, folder: Path, runs: Mapping[str, Counted]) -> tuple[list[
     lines: dict[tuple[str, int], dict[str, CountedLine]] = {}
     for name, tally in own.items():
         for line in joined(tally, root, findings, needed).lines:
-            if runs[name].clocks.often(line.events.waits):
+            ran = runs[name].rows.get(str(root / line.path), {}).get(line.row, 0)
+            if runs[name].clocks.often(min(ran, line.events.waits)):
                 lines.setdefault((line.path, line.row), {})[name] = line
     judging = Judging(project, root, runs, own, findings)
     waiting = [judging.line(by_program) for _, by_program in sorted(lines.items())]
