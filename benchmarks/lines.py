@@ -3,8 +3,9 @@
     python lines.py OUT FOLDERS SCRIPT [ARGUMENTS]
 
 FOLDERS are separated as in PATH, and may be none. OUT gets JSON: the ``digest`` of all parameters that an optimizer
-stepped, the number of ``optimizers``, the ``updates``, by file below the folders how often each of the ``rows`` ran, and in
-``validated`` which lines let distributions validate that which other lines built.
+stepped, the number of ``optimizers``, the ``updates``, by file below the folders how often each of the ``rows`` ran and
+in how many intervals between two updates, and in ``validated`` which lines let distributions validate that which
+other lines built.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import os
 import runpy
 import sys
 import threading
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from types import CodeType, FrameType
@@ -28,37 +28,45 @@ from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 
 
 class Lines:
-    """Counts the lines that run below some folders."""
+    """Counts the lines that run below some folders, and the intervals between two updates in which each ran."""
 
-    def __init__(self, folders: Sequence[str]) -> None:
+    def __init__(self, folders: Sequence[str], optimizers: Optimizers) -> None:
         """Count for the files below the folders, which are absolute."""
+        self._optimizers = optimizers
         self._folders = tuple(os.path.join(os.path.realpath(folder), "") for folder in folders)
-        self._rows: dict[CodeType, Counter[int] | None] = {}
+        self._rows: dict[CodeType, dict[int, list[int]] | None] = {}
 
-    def trace(self, frame: FrameType, event: str, _: object) -> Any:
+    def trace(self, frame: FrameType, _: str, __: object) -> Any:
         """Return what Python calls for each line of a frame; ``sys.settrace`` takes it."""
         code = frame.f_code
         if code not in self._rows:
             inside = os.path.realpath(code.co_filename).startswith(self._folders)
-            self._rows[code] = Counter() if inside else None
+            self._rows[code] = {} if inside else None
         rows = self._rows[code]
         if rows is None:
             return None
 
         def line(frame: FrameType, event: str, _: object) -> Any:
             if event == "line":
-                rows[frame.f_lineno] += 1
+                updates = self._optimizers.updates
+                counts = rows.setdefault(frame.f_lineno, [0, 0, -1])
+                counts[0] += 1
+                if counts[2] != updates:
+                    counts[1] += 1
+                    counts[2] = updates
             return line
 
         return line
 
-    def counted(self) -> dict[str, dict[int, int]]:
-        """Return how often each row of each file ran."""
-        files: dict[str, Counter[int]] = {}
+    def counted(self) -> dict[str, dict[int, tuple[int, int]]]:
+        """Return how often each row of each file ran, and in how many intervals between two updates."""
+        files: dict[str, dict[int, tuple[int, int]]] = {}
         for code, rows in self._rows.items():
-            if rows:
-                files.setdefault(os.path.realpath(code.co_filename), Counter()).update(rows)
-        return {file: dict(rows) for file, rows in files.items()}
+            found = files.setdefault(os.path.realpath(code.co_filename), {}) if rows else {}
+            for row, (times, updates, _) in (rows or {}).items():
+                before = found.get(row, (0, 0))
+                found[row] = before[0] + times, max(before[1], updates)
+        return files
 
 
 class Validations:
@@ -95,23 +103,23 @@ class Validations:
 
 
 class Optimizers:
-    """The optimizers of a program, in the order of their first steps. Several that step in turn make one update."""
+    """The optimizers of a program, in the order of their first steps.
+
+    Several that step in turn make one update, so ``updates`` is the steps of the one that stepped most often.
+    """
 
     def __init__(self) -> None:
         """Start with none."""
         self._steps: dict[Optimizer, int] = {}
+        self.updates = 0
 
     def stepped(self, optimizer: Optimizer, *_: object) -> None:
         """Take up a step of an optimizer."""
-        self._steps[optimizer] = self._steps.get(optimizer, 0) + 1
+        self._steps[optimizer] = steps = self._steps.get(optimizer, 0) + 1
+        self.updates = max(self.updates, steps)
 
     def __len__(self) -> int:
         return len(self._steps)
-
-    @property
-    def updates(self) -> int:
-        """The steps of the optimizer that stepped most often."""
-        return max(self._steps.values(), default=0)
 
     def digest(self) -> str:
         """Return a digest of the bytes of all parameters."""
@@ -132,7 +140,7 @@ def main(out: str, folders: str, script: str, *arguments: str) -> None:
     optimizers = Optimizers()
     register_optimizer_step_post_hook(optimizers.stepped)
     followed = [folder for folder in folders.split(os.pathsep) if folder]
-    lines, validations = Lines(followed), None
+    lines, validations = Lines(followed, optimizers), None
     if folders:
         validations = Validations(followed)
         threading.settrace(lines.trace)
@@ -142,7 +150,11 @@ def main(out: str, folders: str, script: str, *arguments: str) -> None:
     finally:
         sys.settrace(None)
         threading.settrace(None)
-    noted: dict[str, Any] = {"digest": optimizers.digest(), "optimizers": len(optimizers), "updates": optimizers.updates}
+    noted: dict[str, Any] = {
+        "digest": optimizers.digest(),
+        "optimizers": len(optimizers),
+        "updates": optimizers.updates,
+    }
     noted.update(rows=lines.counted(), validated=sorted(validations.found) if validations else [])
     Path(out).write_text(json.dumps(noted), encoding="utf-8")
 

@@ -20,9 +20,10 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from accuracy import codes, markdown, written
 
@@ -45,6 +46,7 @@ OFTEN = 1 / 3
 # The rules that say that the host waits, or that something is copied, on their lines.
 VALIDATION = "TL205"
 HELD = ("TL107", "TL202", "TL203", "TL204", "TL205", "TL207", "TL208", "TL210")
+WRONG = "wrong"
 REPORTED = (Status.FIXABLE.value, Status.REPORTED.value)
 NEEDLESS = (*REPORTED, Status.MISSED.value, Status.UNCOVERED.value)
 
@@ -63,6 +65,13 @@ class Program:
     on_device: Sequence[str] = ()
 
 
+class Ran(NamedTuple):
+    """How often a line ran, and in how many of the intervals between two updates."""
+
+    times: int = 0
+    updates: int = 0
+
+
 @dataclass(frozen=True)
 class Clocks:
     """The environment steps and the updates of a run."""
@@ -70,9 +79,14 @@ class Clocks:
     steps: int
     updates: int
 
-    def often(self, times: float) -> bool:
-        """Whether what happened so many times happened at most steps or updates."""
-        return any(clock and times >= OFTEN * clock for clock in (self.steps, self.updates))
+    def often(self, ran: Ran) -> bool:
+        """Whether a line ran at most steps, or between most updates."""
+        by_step = bool(self.steps) and ran.times >= OFTEN * self.steps
+        return by_step or (bool(self.updates) and ran.updates >= OFTEN * self.updates)
+
+    def as_often(self, ran: Ran, waits: int) -> bool:
+        """Whether a line ran often, and as a rule waited then."""
+        return self.often(ran) and waits >= OFTEN * min(ran.times, max(ran.updates, self.steps))
 
 
 @dataclass(frozen=True)
@@ -84,7 +98,7 @@ class Counted:
 
     clocks: Clocks
     tally: Tally
-    rows: Mapping[str, Mapping[int, int]]
+    rows: Mapping[str, Mapping[int, Ran]]
     agrees: bool
     validated: Sequence[tuple[str, int, str, int]] = ()
 
@@ -190,9 +204,7 @@ PROJECTS: Mapping[str, Callable[[], Path]] = {
 ON_CUDA = ("--device", "cuda")
 PROGRAMS = {
     "DQN on a grid": Program(["examples/agent"], AGENT / "train.py", ("--updates", "200"), lambda: [AGENT], ON_CUDA),
-    "PPO in one file": Program(
-        ["examples/single_file"], SINGLE / "ppo.py", ("--steps", "2048"), gymnasium, ON_CUDA
-    ),
+    "PPO in one file": Program(["examples/single_file"], SINGLE / "ppo.py", ("--steps", "2048"), gymnasium, ON_CUDA),
     "SB3 PPO": trained("stable_baselines3", "ppo", 1024),
     "SB3 A2C": trained("stable_baselines3", "a2c", 500),
     "SB3 DQN": trained("stable_baselines3", "dqn", 800),
@@ -228,7 +240,7 @@ def run(program: Program) -> Counted:
         counted = counting({**environment, "TRAIN_DEVICE": "cuda"}, reports, folders, None, None)
         found = noted(program, os.pathsep.join(map(str, folders)), program.on_device, counted)
         tally = tally_of(reports, [str(program.script)], 0)
-    rows = {file: {int(row): times for row, times in told.items()} for file, told in found["rows"].items()}
+    rows = {file: {int(row): Ran(*ran) for row, ran in told.items()} for file, told in found["rows"].items()}
     agrees = found["optimizers"] > 0 and found["digest"] == plain["digest"]
     validated = [(file, row, made, made_row) for file, row, made, made_row in found["validated"]]
     return Counted(Clocks(tally.steps, found["updates"]), tally, rows, agrees, validated)
@@ -262,8 +274,8 @@ def held(project: str, folder: Path, runs: Mapping[str, Counted]) -> tuple[list[
     lines: dict[tuple[str, int], dict[str, CountedLine]] = {}
     for name, tally in own.items():
         for line in joined(tally, root, findings, needed).lines:
-            ran = runs[name].rows.get(str(root / line.path), {}).get(line.row, 0)
-            if runs[name].clocks.often(min(ran, line.events.waits)):
+            ran = runs[name].rows.get(str(root / line.path), {}).get(line.row, Ran())
+            if runs[name].clocks.as_often(ran, line.events.waits):
                 lines.setdefault((line.path, line.row), {})[name] = line
     judging = Judging(project, root, runs, own, findings)
     waiting = [judging.line(by_program) for _, by_program in sorted(lines.items())]
@@ -329,13 +341,13 @@ class Judging:
         absolute = str(self._root / finding.path)
         for name, counted in self._runs.items():
             rows = counted.rows.get(absolute, {})
-            times = max((rows.get(row, 0) for row in range(finding.start.row, finding.end.row + 1)), default=0)
-            if not counted.clocks.often(times):
+            hot = max((rows.get(row, Ran()) for row in range(finding.start.row, finding.end.row + 1)), default=Ran())
+            if not counted.clocks.often(hot):
                 continue
             lines = self._own[name].lines
             events = [lines[place] for place in self._caused(finding, absolute, name)]
-            ran[name], waited[name] = times, sum(max(each.waits, each.copies) for each in events)
-            confirmed = confirmed or counted.clocks.often(waited[name])
+            ran[name], waited[name] = hot.times, sum(max(each.waits, each.copies) for each in events)
+            confirmed = confirmed or counted.clocks.as_often(hot, waited[name])
         kind = "default" if finding.code in self._default else "preview"
         function = self._functions.at(finding.path, finding.start.row)
         row = finding.start.row
@@ -408,17 +420,151 @@ def kept(data: Mapping) -> str:
     return f'{{\n "programs": {{\n{programs}\n }},\n "lines": [\n{lines}\n ],\n "findings": [\n{findings}\n ]\n}}\n'
 
 
+def reasons() -> dict[tuple[str, str, int, str], tuple[str, str]]:
+    """Return, by project, file, row and status, the rule that is about a line, or none, and why it is as it is."""
+    with REASONS.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return {(row["project"], row["file"], int(row["row"]), row["status"]): (row["rule"], row["why"]) for row in rows}
+
+
+def wanting(lines: Sequence[Line], findings: Sequence[Held]) -> dict[tuple[str, str, int, str], Line | Held]:
+    """Return what needs an explanation: lines that wait for no known reason unreported, and findings that are wrong."""
+    silent = {(*line.place, line.status): line for line in lines if line.needless and not line.reported}
+    wrong = {(*each.place, f"{WRONG} {each.code}"): each for each in findings if not each.confirmed}
+    return {**silent, **wrong}
+
+
+def problems(data: Mapping, why: Mapping[tuple[str, str, int, str], tuple[str, str]]) -> Iterator[str]:
+    """Say what lacks an explanation, which explanations are out of date, and which programs ended otherwise."""
+    wanted = wanting(*of_data(data))
+    yield from (f"not explained: {' '.join(map(str, key))}" for key in sorted(wanted.keys() - why.keys()))
+    yield from (f"no longer so: {' '.join(map(str, key))}" for key in sorted(why.keys() - wanted.keys()))
+    for name, told in data["programs"].items():
+        if not told["agrees"]:
+            yield f"other parameters than on the CPU: {name}"
+
+
+# text -----------------------------------------------------------------------------------------------------------------
+
+
+def text(data: Mapping, why: Mapping[tuple[str, str, int, str], tuple[str, str]]) -> str:
+    """Return the section of the page."""
+    lines, findings = of_data(data)
+    return "\n\n".join(
+        (
+            f"```\n{COMMAND}\n```",
+            summary(data, lines, findings),
+            programs(data),
+            "The lines that make the host wait at most steps or updates of some program:",
+            by_project(lines),
+            "By rule: lines that are reported, lines that are not and that the rule is about, and findings whose lines "
+            "ran at most steps or updates:",
+            by_rule(lines, findings, why),
+            "Why the host has to wait on the lines that are needed:",
+            by_need(lines),
+            "The lines that are not reported, and the findings that are wrong:",
+            explained(lines, findings, why),
+        )
+    )
+
+
+def share(part: int, whole: int) -> str:
+    """Return a share with two digits, a dash of nothing."""
+    return f"{part / whole:.2f}" if whole else "-"
+
+
+def summary(data: Mapping, lines: Sequence[Line], findings: Sequence[Held]) -> str:
+    """Return the figures over all programs."""
+    needless = [line for line in lines if line.needless]
+    found = [line for line in needless if line.reported]
+    default = [line for line in found if line.set == "default"]
+    confirmed = sum(each.confirmed for each in findings)
+    alike = sum(told["agrees"] for told in data["programs"].values())
+    return (
+        f"{len(lines)} lines wait in {len(data['programs'])} programs, {len(lines) - len(needless)} of them because "
+        f"the host needs it. Of the other {len(needless)} the default rules report {len(default)} "
+        f"({share(len(default), len(needless))}), with the rules in preview {len(found)} "
+        f"({share(len(found), len(needless))}). {confirmed} of {len(findings)} findings are confirmed "
+        f"({share(confirmed, len(findings))}). {alike} of {len(data['programs'])} programs end with the parameters, "
+        "bit for bit, with which they end on the CPU."
+    )
+
+
+def programs(data: Mapping) -> str:
+    """Return a row for each program."""
+    clocks = ("steps", "updates", "waits", "launches", "copies")
+    rows = [
+        [name, *(f"{told[clock]:,}" for clock in clocks), "yes" if told["agrees"] else "no"]
+        for name, told in data["programs"].items()
+    ]
+    return markdown(["program", *clocks, "parameters as on the CPU"], rows)
+
+
+def by_project(lines: Sequence[Line]) -> str:
+    """Return how many lines have which status, for each project and for all."""
+    rows = []
+    for project in (*dict.fromkeys(line.project for line in lines), ""):
+        own = [line for line in lines if project in ("", line.project)]
+        counts = Counter(line.set if line.reported else line.status for line in own)
+        needless = sum(line.needless for line in own)
+        cells = (counts[name] for name in ("needed", "default", "preview", "missed", "uncovered"))
+        found = counts["default"] + counts["preview"]
+        rows.append([project or "all", str(len(own)), *map(str, cells), share(found, needless)])
+    header = ["project", "lines", "needed", "reported", "by preview rules", "missed", "not covered", "recall"]
+    return markdown(header, rows)
+
+
+def by_rule(
+    lines: Sequence[Line], findings: Sequence[Held], why: Mapping[tuple[str, str, int, str], tuple[str, str]]
+) -> str:
+    """Return recall and precision of each rule that reports a line, or is said to be about one that is missed."""
+    reported = Counter(code for line in lines if line.reported for code in line.codes)
+    missed = Counter(rule for key, (rule, _) in why.items() if not key[3].startswith(WRONG))
+    ran = Counter(each.code for each in findings)
+    confirmed = Counter(each.code for each in findings if each.confirmed)
+    rows = []
+    for code in sorted({*reported, *missed, *ran} - {""}):
+        recall = share(reported[code], reported[code] + missed[code])
+        held_ = (str(ran[code]), str(confirmed[code]), share(confirmed[code], ran[code])) if ran[code] else ("-",) * 3
+        rows.append([code, str(reported[code]), str(missed[code]), recall, *held_])
+    rows.append(["no rule", "-", str(missed[""]), "-", "-", "-", "-"])
+    return markdown(["rule", "reported", "not reported", "recall", "findings", "confirmed", "precision"], rows)
+
+
+def by_need(lines: Sequence[Line]) -> str:
+    """Return how many lines are needed for which reason."""
+    counts = Counter(line.why for line in lines if line.status == Status.NEEDED.value)
+    return markdown(["why", "lines"], [[why, str(count)] for why, count in counts.most_common()])
+
+
+def explained(
+    lines: Sequence[Line], findings: Sequence[Held], why: Mapping[tuple[str, str, int, str], tuple[str, str]]
+) -> str:
+    """Return every line that is not reported, and every finding that is wrong, with its explanation."""
+    by_reason: dict[tuple[str, str, str], list[str]] = {}
+    for key, each in wanting(lines, findings).items():
+        rule, reason = why.get(key, ("", "not explained"))
+        place = f"`{each.function}` ({each.project}, {each.file.rpartition('/')[2]}:{each.row})"
+        by_reason.setdefault((key[3], rule or "none", reason), []).append(place)
+    words = {Status.UNCOVERED.value: "not covered"}
+    rows = [
+        [words.get(status, status), rule, reason, ", ".join(each)] for (status, rule, reason), each in by_reason.items()
+    ]
+    return markdown(["what", "rule", "why", "where"], rows)
+
+
 def main() -> int:
     """Run, hold, and show or write the section."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", metavar="PAGE", type=Path)
     parser.add_argument("--only", metavar="PROGRAM", nargs="+", choices=PROGRAMS, default=[])
     options = parser.parse_args()
+    if options.only and options.write:
+        parser.error("--write needs all programs")
     runs = {}
     for name in options.only or PROGRAMS:
         print(f"==> running: {name}", file=sys.stderr)
         runs[name] = run(PROGRAMS[name])
-        print(f"    {runs[name].clocks} agrees={runs[name].agrees}", file=sys.stderr)
     lines, findings = [], []
     for project, folder in PROJECTS.items():
         using = {name: counted for name, counted in runs.items() if project in PROGRAMS[name].projects}
@@ -427,9 +573,16 @@ def main() -> int:
             found = held(project, folder(), using)
             lines += found[0]
             findings += found[1]
-    data = as_data(runs, lines, findings)
-    print(kept(data))
-    return 0
+    data, why = as_data(runs, lines, findings), reasons()
+    if options.write is None:
+        print(text(data, why))
+    else:
+        DATA.write_text(kept(data), encoding="utf-8")
+        page = options.write.read_text(encoding="utf-8")
+        options.write.write_text(written(page, "oracle", text(data, why)), encoding="utf-8")
+    found = list(problems(data, why))
+    print(*found, sep="\n", end="\n" if found else "", file=sys.stderr)
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

@@ -156,7 +156,6 @@ def skrl_model(mixin: type, outputs: int, *, with_action: bool = False) -> Calla
 
 def of_skrl(kind: str, name: str, **settings: object) -> Trainer:
     """An agent of skrl, trained by skrl's own loop."""
-    from skrl.agents import torch as agents
     from skrl.envs.wrappers.torch import wrap_env
     from skrl.memories.torch import RandomMemory
     from skrl.models.torch import CategoricalMixin, DeterministicMixin, GaussianMixin
@@ -178,8 +177,9 @@ def of_skrl(kind: str, name: str, **settings: object) -> Trainer:
     models = {role: make(env.observation_space, env.action_space, env.device) for role, make in made.items()}
     memory = RandomMemory(memory_size=settings.get("rollouts", 1000), num_envs=1, device=env.device)
     spaces = {"observation_space": env.observation_space, "action_space": env.action_space}
-    module = __import__(f"skrl.agents.torch.{kind.lower()}", fromlist=[kind])
-    agent = getattr(module, kind)(models=models, memory=memory, device=env.device, cfg=settings, **spaces)
+    agent = getattr(import_module(f"skrl.agents.torch.{kind.lower()}"), kind)(
+        models=models, memory=memory, device=env.device, cfg=settings, **spaces
+    )
 
     def train(steps: int) -> list[nn.Module]:
         SequentialTrainer(env=env, agents=agent, cfg={"timesteps": steps, "disable_progressbar": True}).train()

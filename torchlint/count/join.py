@@ -38,9 +38,7 @@ def joined(tally: Tally, root: Path, findings: Sequence[Finding], needed: Mappin
         path = Path(os.path.relpath(absolute, base)).as_posix()
         waits = bool(events.waits)
         on_line = tuple(
-            each
-            for each in by_path.get(path, ())
-            if covers(each, row) and (not waits or is_about_waits(each.code))
+            each for each in by_path.get(path, ()) if covers(each, row) and (not waits or is_about_waits(each.code))
         )
         waiting = dict(tally.waiting[absolute, row])
         status, why = _status(on_line, waiting, needed.get((path, row), ""))

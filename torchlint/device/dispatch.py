@@ -171,12 +171,12 @@ class Counting(TorchDispatchMode):
                 events.allocated += storage.nbytes()
         self._state.launches = self._launches + events.launches
         if events:
-            self.ledger.book(events, waiting=self._named(func, events) if events.waits else None)
+            self.ledger.book(events, waiting=self._named(func, args, events) if events.waits else None)
 
-    def _named(self, func: OpOverload, events: Events) -> str:
-        """Return what to call a wait: a copy of the host's indices, or the operator that the program called."""
+    def _named(self, func: OpOverload, args: Sequence[Any], events: Events) -> str:
+        """Return what to call a wait: a copy of the host's indices or values, or the operator that was called."""
         if func._schema.name in _INDEXING and not events.copies_out:
-            return "copy"
+            return "index of the host" if any(map(_of_host, args[1])) else "copy"
         return getattr(self._state, "composed", "") or func.name()
 
 
@@ -215,6 +215,11 @@ def copied(target: torch.Tensor, source: torch.Tensor, *, non_blocking: bool) ->
         copies_out=int(not inward),
         bytes=size,
     )
+
+
+def _of_host(index: object) -> bool:
+    """Whether an index is a tensor of the host."""
+    return isinstance(index, torch.Tensor) and mark_of(index) is not Place.DEVICE
 
 
 def _in_one_piece(target: torch.Tensor, source: torch.Tensor) -> bool:

@@ -82,7 +82,7 @@ def _why(analysis: Analysis, facts: FileFacts, call: ast.Call, *, sends: bool) -
 
 
 def _is_data(analysis: Analysis, facts: FileFacts, value: ast.expr) -> bool:
-    """Whether a tensor may hold what only the host has: it is no network, no constant, and not what a device can make."""
+    """Whether a tensor may hold what only the host has: no network, no constant, nothing that a device can make."""
     return (
         analysis.values.of(facts, value).kind is not Kind.MODULE
         and analysis.makers.of(facts, value) not in _MAKING
