@@ -89,12 +89,15 @@ def test_a_program_with_a_line_of_each_kind(oracle, tmp_path: Path, monkeypatch:
     (tmp_path / "train.py").write_text(PROGRAM)
     (tmp_path / "pyproject.toml").write_text("")
     monkeypatch.setattr(oracle, "PROJECTS", {"tiny": lambda: tmp_path})
-    counted = oracle.run(oracle.Program(["tiny"], tmp_path / "train.py", (), lambda: []))
+    counted = oracle.run(oracle.Program(["tiny"], tmp_path / "train.py", (), list))
     assert counted.agrees
     assert (counted.clocks.steps, counted.clocks.updates) == (40, 40)
     lines, findings = oracle.held("tiny", tmp_path, {"run": counted})
     by_row = {line.row: line for line in lines}
-    said = {mark: by_row[row_of(mark)] for mark in ("sent", "needed", "built", "validated", "missed", "uncovered", "reported")}
+    said = {
+        mark: by_row[row_of(mark)]
+        for mark in ("sent", "needed", "built", "validated", "missed", "uncovered", "reported")
+    }
     assert {mark: (line.status, line.codes) for mark, line in said.items()} == {
         "sent": ("needed", ()),
         "needed": ("needed", ()),
