@@ -303,6 +303,7 @@ GUARDS = {
     "if log_every != 0:\n    f(x)  # A": S,
     "if log_every > 0 and n % log_every == 0:\n    f(x)  # A": O,
     "self.log_interval = 0\nif self.log_interval > 0:\n    f(x)  # A": O,
+    "if rank > 0:\n    self.log_interval = 0\nif self.log_interval > 0:\n    f(x)  # A": S,
     "if n - last_write > write_interval:\n    f(x)  # A": O,
     "if self.t - self.t_start == self.t_max or done:\n    f(x)  # A": E,
     "if self.t - self.t_start >= n:\n    f(x)  # A": S,

@@ -54,10 +54,10 @@ def is_on(test: ast.expr, facts: FileFacts) -> bool:
 
 
 def _given(facts: FileFacts, word: str) -> Iterator[ast.expr]:
-    """The values that a file gives to variables, attributes, fields and parameters of a name, as defaults or else."""
+    """The values that a file gives to variables, attributes, fields and parameters of a name, under no condition."""
     for node in walk(facts.tree):
         match node:
-            case ast.Assign(targets=targets, value=value):
+            case ast.Assign(targets=targets, value=value) if not isinstance(facts.parent.get(node), ast.If):
                 if any(isinstance(part, (ast.Name, ast.Attribute)) and _last(part) == word for part in targets):
                     yield value
             case ast.AnnAssign(target=ast.Name() | ast.Attribute() as target, value=value) if value is not None:
