@@ -73,6 +73,24 @@ def test_a_program_computes_what_it_computes_on_the_cpu() -> None:
     assert all(torch.equal(one, other) for one, other in zip(expected, found, strict=True))
 
 
+def recur(device: str) -> list[torch.Tensor]:
+    """A recurrent network with a state that is not zero, where nothing records; the CPU has cells of its own there."""
+    torch.manual_seed(0)
+    lstm = nn.LSTM(4, 64).to(device)
+    state = tuple(torch.randn(1, 1, 64).to(device) for _ in range(2))
+    with torch.no_grad():
+        output, state = lstm(torch.randn(1, 1, 4).to(device), state)
+    return [tensor.cpu() for tensor in (output, *state)]
+
+
+def test_a_recurrent_network_that_records_nothing_computes_what_it_computes_on_the_cpu() -> None:
+    expected = recur("cpu")
+    with counted_device(Ledger([HERE.parent])):
+        found = recur(DEVICE)
+    assert not any(tensor.requires_grad for tensor in found)
+    assert all(torch.equal(one, other) for one, other in zip(expected, found, strict=True))
+
+
 def test_events_belong_to_the_line_that_caused_them(ledger: Ledger) -> None:
     x = torch.ones(3, device=DEVICE)
     ledger.lines.clear()

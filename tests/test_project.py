@@ -234,3 +234,11 @@ def test_a_library_exports_what_its_package_imports() -> None:
     assert exported(code.project, code.project.classes["lib.net.Net"])
     assert exported(code.project, code.function("lib.net.Net.forward"))
     assert not exported(code.project, code.function("lib.net.head"))
+
+
+def test_a_library_exports_what_its_package_imports_with_a_star() -> None:
+    code = Code({"lib/__init__.py": "from lib.net import *", "lib/net.py": f"{NET}\ndef _own():\n    pass\n"})
+    assert exported(code.project, code.project.classes["lib.net.Net"])
+    assert not exported(code.project, code.function("lib.net._own"))
+    elsewhere = Code({"lib/__init__.py": "from lib.other import *", "lib/net.py": NET, "lib/other.py": ""})
+    assert not exported(elsewhere.project, elsewhere.project.classes["lib.net.Net"])

@@ -361,7 +361,26 @@ PROGRAMS = {
         "tensor",
     ),
     "an annotated method without a body": ("def f(x) -> torch.Tensor:\n    ...\nshow(f(z))", "tensor"),
-    "a generator": ("def f():\n    yield 1\nshow(f())", "unknown"),
+    "a generator": ("def f():\n    yield 1\nshow(f())", "instance types.GeneratorType"),
+    "what a generator yields": ("def f():\n    yield 1\n    yield 2\nfor x in f():\n    show(x)", "Python number int"),
+    "what two yields have not in common": (
+        "def f():\n    yield 1\n    yield 'a'\nfor x in f():\n    show(x)",
+        "unknown",
+    ),
+    "what a generator yields of another": (
+        "def f():\n    yield 1\ndef g():\n    yield from f()\nfor x in g():\n    show(x)",
+        "Python number int",
+    ),
+    "a list of what a generator yields": ("def f():\n    yield 1\nshow(list(f())[0])", "Python number int"),
+    "a method that yields": (
+        "class A:\n    def parts(self):\n        yield torch.zeros(1)\nfor x in A().parts():\n    show(x)",
+        "tensor float32 cpu rank 1",
+    ),
+    "a context manager": ("@contextmanager\ndef f():\n    yield 1\nwith f() as x:\n    show(x)", "unknown"),
+    "a generator that yields from itself": (
+        "def f(n):\n    yield 1\n    yield from f(n - 1)\nfor x in f(3):\n    show(x)",
+        "Python number int",
+    ),
     "an async function": ("async def f():\n    return 1\nasync def g():\n    show(await f())", "Python number int"),
     "a lambda": ("f = lambda: 1\nshow(f())", "Python number int"),
     "a function under no_grad": ("@torch.no_grad()\ndef f():\n    return 1\nshow(f())", "Python number int"),

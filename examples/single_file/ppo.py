@@ -1,4 +1,4 @@
-"""PPO in one file, for environments with discrete actions: ppo.py [--steps N] [--env NAME]. Needs gymnasium."""
+"""PPO in one file, for environments with discrete actions: ppo.py [--steps N] [--env NAME] [--device cuda]."""
 
 import argparse
 import random
@@ -206,8 +206,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=2048)
     parser.add_argument("--env", default="CartPole-v1")
+    parser.add_argument("--device", default="cpu")
     options = parser.parse_args()
-    train(Settings(env=options.env, steps=options.steps))
+    train(Settings(env=options.env, steps=options.steps, device=options.device))
 
 
 if __name__ == "__main__":

@@ -25,6 +25,8 @@ PACKAGES = {
     "sb3_contrib": "sb3-contrib==2.9.2",
     "pfrl": "pfrl==0.4.0",
 }
+# Packages that are trained with as they came; no smells are put in.
+TRAINED = {"skrl": "skrl==2.1.1"}
 # What is put on the path with a package: SB3-Contrib builds on Stable-Baselines3.
 _WITH = {"sb3_contrib": ("stable_baselines3",)}
 # As it came; with smells; what ``--fix`` makes of those; and what ``--unsafe-fixes`` makes of them.
@@ -66,7 +68,7 @@ def site() -> Path:
 def version(package: str, name: str) -> Path:
     """The folder that holds a version of a package, made when it is first asked for."""
     if name == "original":
-        return download(PACKAGES[package])
+        return download((PACKAGES | TRAINED)[package])
     before = version(package, "original" if name == "injected" else "injected")
 
     def make(work: Path) -> None:

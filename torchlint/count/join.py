@@ -8,16 +8,18 @@ from pathlib import Path
 
 from torchlint.count.result import CountedLine, CountedRun, Status
 from torchlint.count.run import Tally
+from torchlint.count.waits import is_about_waits, kinds_of
 from torchlint.device.events import Events
 from torchlint.rule import Finding
 
 
-def rows_without_finding(tally: Tally, root: Path, findings: Sequence[Finding]) -> dict[str, list[int]]:
-    """Return the rows, by the name of the file, that wait and on which there is no finding."""
-    found: dict[str, list[int]] = {}
+def rows_without_finding(tally: Tally, root: Path, findings: Sequence[Finding]) -> dict[str, dict[int, bool]]:
+    """Return the rows, by the name of the file, that wait and have no finding about it; whether they only send data."""
+    found: dict[str, dict[int, bool]] = {}
     for line in joined(tally, root, findings, {}).lines:
-        if line.events.waits and not line.findings:
-            found.setdefault(line.path, []).append(line.row)
+        events = line.events
+        if events.waits and not line.findings:
+            found.setdefault(line.path, {})[line.row] = events.waits == events.copies_in and not events.copies_out
     return found
 
 
@@ -34,21 +36,28 @@ def joined(tally: Tally, root: Path, findings: Sequence[Finding], needed: Mappin
             elsewhere.add(events)
             continue
         path = Path(os.path.relpath(absolute, base)).as_posix()
-        on_line = tuple(each for each in by_path.get(path, ()) if _covers(each, row))
-        why = needed.get((path, row), "")
+        waits = bool(events.waits)
+        on_line = tuple(
+            each for each in by_path.get(path, ()) if covers(each, row) and (not waits or is_about_waits(each.code))
+        )
         waiting = dict(tally.waiting[absolute, row])
-        lines.append(CountedLine(path, row, events, waiting, _status(on_line, why), on_line, why))
+        status, why = _status(on_line, waiting, needed.get((path, row), ""))
+        lines.append(CountedLine(path, row, events, waiting, status, on_line, why))
     return CountedRun(lines, elsewhere, tally.steps, tally.updates, tally.seconds, tally.torch, tally.processes)
 
 
-def _covers(finding: Finding, row: int) -> bool:
+def covers(finding: Finding, row: int) -> bool:
     """Whether a finding is about a row."""
     return min(finding.start.row, finding.rows[0]) <= row <= max(finding.end.row, finding.rows[1])
 
 
-def _status(findings: Sequence[Finding], why: str) -> Status:
+def _status(findings: Sequence[Finding], waiting: Mapping[str, int], why: str) -> tuple[Status, str]:
+    """Return the status of a line, with the reason of a needed wait, or the kinds of a missed one."""
     if any(finding.fix is not None for finding in findings):
-        return Status.FIXABLE
+        return Status.FIXABLE, why
     if findings:
-        return Status.REPORTED
-    return Status.NEEDED if why else Status.UNCOVERED
+        return Status.REPORTED, why
+    if why:
+        return Status.NEEDED, why
+    kinds = kinds_of(waiting)
+    return (Status.MISSED, ", ".join(kind.what for kind in kinds)) if kinds else (Status.UNCOVERED, "")

@@ -17,6 +17,7 @@ class Status(enum.Enum):
     FIXABLE = "fixable"
     REPORTED = "reported"
     NEEDED = "needed"
+    MISSED = "missed"
     UNCOVERED = "uncovered"
 
 
@@ -27,7 +28,8 @@ class CountedLine:
     Attributes:
         path: relative to the project root. row: 1-based.
         waiting: how often each operator waited there.
-        status: what the findings say of the line; findings: those on it. why: the reason, of a needed wait.
+        status: what the findings say of the line; findings: those on it, of a line that waits those about waits.
+        why: the reason, of a needed wait; of a missed one what kind of wait it is.
     """
 
     path: str
@@ -46,7 +48,6 @@ class CountedRun:
     Attributes:
         lines: those of the project, in the order of files and rows. elsewhere: events of no line of the project.
         steps, updates: calls of ``env.step`` and of ``optimizer.step``. seconds: from the import of torch to the end.
-        silent: findings about waits or copies on lines that ran without either. idle: those on lines with no event.
     """
 
     lines: Sequence[CountedLine] = ()

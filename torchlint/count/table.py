@@ -18,7 +18,8 @@ from torchlint.report.summary import count
 if TYPE_CHECKING:
     from rich.table import Table
 
-_STYLES = {Status.FIXABLE: "green", Status.REPORTED: "yellow", Status.NEEDED: QUIET, Status.UNCOVERED: "bold red"}
+_STYLES = {Status.FIXABLE: "green", Status.REPORTED: "yellow", Status.NEEDED: QUIET}
+_STYLES |= {Status.MISSED: "bold red", Status.UNCOVERED: "red"}
 
 
 def as_text(run: CountedRun, top: int, *, color: bool, unicode: bool, width: int) -> str:
@@ -44,7 +45,7 @@ def headline(run: CountedRun) -> str:
 
 
 def summary(run: CountedRun) -> str:
-    """Return how many waits have a fix, are reported, are needed, or are not covered by a rule."""
+    """Return how many waits have a fix, are reported, are needed, are missed, or not covered by a rule."""
     waits = run.totals.waits
     if not waits:
         return "The host never waits for the device."
@@ -54,6 +55,7 @@ def summary(run: CountedRun) -> str:
             (Status.FIXABLE, "with a fix"),
             (Status.REPORTED, "reported"),
             (Status.NEEDED, "needed"),
+            (Status.MISSED, "missed"),
             (Status.UNCOVERED, "not covered by a rule"),
         )
         if run.waits_of(status)
@@ -86,6 +88,7 @@ def verdict(line: CountedLine) -> str:
         Status.FIXABLE: f"{codes}, with a fix",
         Status.REPORTED: codes,
         Status.NEEDED: f"needed: {line.why}",
+        Status.MISSED: f"missed: {line.why}",
         Status.UNCOVERED: "no rule covers this" if line.events.waits else "",
     }[line.status]
 

@@ -82,7 +82,9 @@ def _fused(
             return function(*args, **kwargs)
         leaves, tree = pytree.tree_flatten((args, kwargs))
         apply: Any = _Fused.apply
-        results = apply(counting, function, (forward, backward), tree, *leaves)
+        # autograd turns recording off before it calls a function; the CPU has faster cells where nothing records
+        launches = forward, backward
+        results = apply(counting, function, launches, torch.is_grad_enabled(), tree, *leaves)
         return results[0] if len(results) == 1 else results
 
     return fused
@@ -93,7 +95,13 @@ class _Fused(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, counting: Counting, function: Callable[..., Any], launches: Any, tree: Any, *leaves: Any
+        ctx: Any,
+        counting: Counting,
+        function: Callable[..., Any],
+        launches: Any,
+        recording: bool,
+        tree: Any,
+        *leaves: Any,
     ) -> Any:
         """Run the function as the CPU does and keep its graph."""
         inner = [
@@ -101,7 +109,7 @@ class _Fused(torch.autograd.Function):
             for leaf in leaves
         ]
         args, kwargs = pytree.tree_unflatten(inner, tree)
-        recording = any(isinstance(leaf, torch.Tensor) and leaf.requires_grad for leaf in leaves)
+        recording = recording and any(isinstance(leaf, torch.Tensor) and leaf.requires_grad for leaf in leaves)
         with counting.ledger.paused(), torch.set_grad_enabled(recording):
             found = function(*args, **kwargs)
         results = found if isinstance(found, tuple) else (found,)
@@ -121,7 +129,7 @@ class _Fused(torch.autograd.Function):
         answers = [next(found) if isinstance(leaf, torch.Tensor) and leaf.requires_grad else None for leaf in ctx.inner]
         launches = ctx.launches([answer is not None for answer in answers])
         ctx.counting.ledger.book(_launched(launches, [answer for answer in answers if answer is not None]))
-        return (None, None, None, None, *answers)
+        return (None, None, None, None, None, *answers)
 
 
 def _launched(launches: int, results: Any) -> Events:

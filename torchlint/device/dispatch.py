@@ -84,8 +84,13 @@ class Counting(TorchDispatchMode):
         The CPU has shortcuts, such as the one of ``stack``, that call no other operator.
         """
         seen = self._launches
-        with self:
-            result = func._op_dk(key, *args, **kwargs)
+        outer = getattr(self._state, "composed", "")
+        self._state.composed = outer or func.name()
+        try:
+            with self:
+                result = func._op_dk(key, *args, **kwargs)
+        finally:
+            self._state.composed = outer
         makes = next(tensors_in((result,)), None) is not None
         return result, int(makes and self._launches == seen)
 
@@ -166,7 +171,13 @@ class Counting(TorchDispatchMode):
                 events.allocated += storage.nbytes()
         self._state.launches = self._launches + events.launches
         if events:
-            self.ledger.book(events, waiting=func.name() if events.waits else None)
+            self.ledger.book(events, waiting=self._named(func, args, events) if events.waits else None)
+
+    def _named(self, func: OpOverload, args: Sequence[Any], events: Events) -> str:
+        """Return what to call a wait: a copy of the host's indices or values, or the operator that was called."""
+        if func._schema.name in _INDEXING and not events.copies_out:
+            return "index of the host" if any(map(_of_host, args[1])) else "copy"
+        return getattr(self._state, "composed", "") or func.name()
 
 
 def _on_cuda(func: OpOverload) -> OpOverload:
@@ -204,6 +215,11 @@ def copied(target: torch.Tensor, source: torch.Tensor, *, non_blocking: bool) ->
         copies_out=int(not inward),
         bytes=size,
     )
+
+
+def _of_host(index: object) -> bool:
+    """Whether an index is a tensor of the host."""
+    return isinstance(index, torch.Tensor) and mark_of(index) is not Place.DEVICE
 
 
 def _in_one_piece(target: torch.Tensor, source: torch.Tensor) -> bool:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from torchlint.engine.analysis import Analysis
 from torchlint.engine.run import Run
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.tree import walk
-from torchlint.rule import Use
+from torchlint.rule import Kind, Use
 
 # Methods and functions that hand the host what lies on a device.
 _READING = frozenset({"item", "tolist", "numpy", "cpu", "to"})
 _NUMBERS = frozenset({"int", "float", "bool"})
 # Functions that take data of the host to a device.
 _SENDING = frozenset({"as_tensor", "tensor", "from_numpy", "asarray", "Tensor", "FloatTensor", "LongTensor"})
+_MOVING = frozenset({"to", "cuda"})
+# Functions whose tensors a device can make itself.
+_MAKING = frozenset(
+    {"zeros", "ones", "empty", "full", "eye", "arange", "linspace", "zeros_like", "ones_like", "full_like"}
+    | {"rand", "randn", "randint", "randperm", "rand_like", "randn_like"}
+)
 _SENT = "data of the host goes in"
 # The ends of a value for which only the host can have it, the strongest reason first.
 _NEEDED = {
@@ -27,10 +33,11 @@ _NEEDED = {
 }
 
 
-def reasons(run: Run, rows: Mapping[str, Sequence[int]]) -> Mapping[tuple[str, int], str]:
+def reasons(run: Run, rows: Mapping[str, Mapping[int, bool]]) -> Mapping[tuple[str, int], str]:
     """Find, by name of the file and row, why the host has to wait there, in the files of a run.
 
-    ``rows`` are those of interest. A row of which no reason is known has none: that does not say that it is needless.
+    ``rows`` are those of interest, and whether they were seen to send data to the device and to read none. A row of
+    which no reason is known has none: that does not say that it is needless.
     """
     found: dict[tuple[str, int], str] = {}
     units, _ = run.units(run.sources)
@@ -42,7 +49,7 @@ def reasons(run: Run, rows: Mapping[str, Sequence[int]]) -> Mapping[tuple[str, i
         for name in wanted:
             facts = analysis.project.files.get(name)
             for row, call in _calls(facts, frozenset(rows[name])) if facts is not None else ():
-                if facts is not None and (why := _why(analysis, facts, call)):
+                if facts is not None and (why := _why(analysis, facts, call, sends=rows[name][row])):
                     found.setdefault((name, row), why)
     return found
 
@@ -56,12 +63,23 @@ def _calls(facts: FileFacts, rows: frozenset[int]) -> Iterator[tuple[int, ast.Ca
                     yield row, node
 
 
-def _why(analysis: Analysis, facts: FileFacts, call: ast.Call) -> str:
+def _why(analysis: Analysis, facts: FileFacts, call: ast.Call, *, sends: bool) -> str:
     func = call.func
     name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
     if name in _SENDING and call.args:
         return "" if analysis.constants.of(facts, call.args[0]) else _SENT
+    if name in _MOVING and sends and isinstance(func, ast.Attribute):
+        return _SENT if _is_data(analysis, facts, func.value) else ""
     if (name in _READING and isinstance(func, ast.Attribute)) or (name in _NUMBERS and len(call.args) == 1):
         uses = analysis.flow.uses(facts, call)
         return next((words for use, words in _NEEDED.items() if use in uses), "")
     return ""
+
+
+def _is_data(analysis: Analysis, facts: FileFacts, value: ast.expr) -> bool:
+    """Whether a tensor may hold what only the host has: no network, no constant, nothing that a device can make."""
+    return (
+        analysis.values.of(facts, value).kind is not Kind.MODULE
+        and analysis.makers.of(facts, value) not in _MAKING
+        and not analysis.constants.of(facts, value)
+    )

@@ -457,7 +457,11 @@ def exported(project: Project, scope: Scope) -> bool:
     parts: Sequence[str] = scope.file.module.split(".")
     for cut in range(len(parts), 0, -1):
         package = project.modules.get(".".join(parts[:cut]))
-        if package is not None and package.package and package.top.bindings.get(scope.qualname.partition(".")[0]):
+        if package is None or not package.package:
+            continue
+        name = scope.qualname.partition(".")[0]
+        starred = scope.file.module in package.star_imports and not name.startswith("_")
+        if starred or package.top.bindings.get(name):
             return True
     return False
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.reach import leaves
 from torchlint.facts.code.tree import names_in, walk
-from torchlint.facts.hotness.intervals import has_modulo, is_interval, is_last, is_modulo
+from torchlint.facts.hotness.intervals import has_modulo, is_interval, is_last, is_modulo, is_on
 from torchlint.late import regex
 from torchlint.rule import Frequency
 
@@ -96,6 +96,8 @@ def limit(test: ast.expr, facts: FileFacts, stmt: ast.stmt | None = None) -> Fre
             return Frequency.EPISODE
         seldom = _is_missing(test.operand) or is_modulo(test.operand)
         return Frequency.ONCE if seldom or _tests_for(test.operand, _FINITE) else None
+    if is_on(test, facts):
+        return None
     if is_debug_flag(test) or is_interval(test) or _is_first_call(test, facts) or _tests_for(test, _NONFINITE):
         return Frequency.ONCE
     if is_reset(test) or _is_ended(test, facts) or _is_full(test, facts) or _is_uniform(test) or _is_past_end(test):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.tree import names_in, walk
@@ -37,6 +38,43 @@ def is_interval(test: ast.expr) -> bool:
         words = [word for word in names_in(test) if _EVERY.search(word) and "warm" not in word]
         return bool(words) and isinstance(op, (ast.Gt, ast.GtE, ast.Eq, ast.Lt, ast.LtE))
     return False
+
+
+def is_on(test: ast.expr, facts: FileFacts) -> bool:
+    """``log_interval > 0``: whether there is an interval, not whether one is over. By default there is one.
+
+    That holds in every round, unless the file gives the interval a default that turns it off.
+    """
+    match test:
+        case ast.Compare(
+            left=ast.Name() | ast.Attribute() as left, ops=[ast.Gt() | ast.NotEq()], comparators=[ast.Constant(value=0)]
+        ):
+            word = _last(left)
+            return bool(_EVERY.search(word)) and not any(
+                isinstance(value, ast.Constant) and not value.value for value in _given(facts, word)
+            )
+    return False
+
+
+def _given(facts: FileFacts, word: str) -> Iterator[ast.expr]:
+    """The values that a file gives to variables, attributes, fields and parameters of a name, under no condition."""
+    for node in walk(facts.tree):
+        match node:
+            case ast.Assign(targets=targets, value=value) if not isinstance(facts.parent.get(node), ast.If):
+                if any(isinstance(part, (ast.Name, ast.Attribute)) and _last(part) == word for part in targets):
+                    yield value
+            case ast.AnnAssign(target=ast.Name() | ast.Attribute() as target, value=value) if value is not None:
+                if _last(target) == word:
+                    yield value
+            case ast.arguments():
+                named = [*node.posonlyargs, *node.args]
+                pairs = [*zip(reversed(named), reversed(node.defaults), strict=False)]
+                pairs += [(arg, value) for arg, value in zip(node.kwonlyargs, node.kw_defaults, strict=True) if value]
+                yield from (value for arg, value in pairs if arg.arg == word)
+
+
+def _last(node: ast.Name | ast.Attribute) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr
 
 
 def is_last(test: ast.expr, facts: FileFacts) -> bool:

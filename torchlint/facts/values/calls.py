@@ -13,7 +13,7 @@ from torchlint.facts.code.project import is_external_module, is_super
 from torchlint.facts.values import operators, spaces, tensordicts
 from torchlint.facts.values.arrays import mapped, ndarray_method
 from torchlint.facts.values.asking import Ask
-from torchlint.facts.values.containers import container_method, named_items
+from torchlint.facts.values.containers import container_method, element_of, generator_of, named_items
 from torchlint.facts.values.join import NONE, join, list_of, registry, told_more
 from torchlint.facts.values.libraries import library_call
 from torchlint.facts.values.tensors import tensor_method
@@ -212,7 +212,19 @@ class Calls:
                 return self._of_kind(function, promised)
             if promised.known and promised.kind not in (Kind.LIST, Kind.TUPLE, Kind.MODULE, Kind.INSTANCE):
                 return promised
-        return UNKNOWN if function.yields else self._given(function)
+        return self._yielded(function) if function.yields else self._given(function)
+
+    def _yielded(self, function: Scope) -> Value | None:
+        """What a generator function gives; a decorator may make anything of it, as ``contextmanager`` does."""
+        if function.decorator_names or not isinstance(function.node, ast.FunctionDef) or function.node.decorator_list:
+            return UNKNOWN
+        elements: list[Value | None] = []
+        for node in function.yields:
+            assert isinstance(node, (ast.Yield, ast.YieldFrom))
+            value = self.ask.value(function.file, node.value) if node.value is not None else NONE
+            elements.append(element_of(value) if value is not None and isinstance(node, ast.YieldFrom) else value)
+        element = join(elements)
+        return generator_of(element) if element is not None else None
 
     def _given(self, function: Scope) -> Value | None:
         """What the returns of a function give."""

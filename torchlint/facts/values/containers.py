@@ -10,6 +10,8 @@ from torchlint.facts.values.join import BOOL, FLOAT, INT, NONE, NUMBER, STRING, 
 from torchlint.facts.values.signatures import Of, starred
 from torchlint.rule import UNKNOWN, Kind, Value
 
+GENERATOR = "types.GeneratorType"
+
 
 def builtin_call(name: str, call: ast.Call, of: Of) -> Value | None:
     """Value of a call of a builtin, or of one of the standard library's containers."""
@@ -72,6 +74,11 @@ def _dict(call: ast.Call, of: Of) -> Value:
     return Value(Kind.DICT, items=tuple(of(k.value) for k in call.keywords), keys=keys)
 
 
+def generator_of(element: Value) -> Value:
+    """What a call of a generator function gives; unknown if nothing is known of what it yields."""
+    return Value(Kind.INSTANCE, name=GENERATOR, items=(element,)) if element.known else UNKNOWN
+
+
 def element_of(source: Value) -> Value:
     """What iteration over a value gives."""
     if source.kind in (Kind.LIST, Kind.TUPLE):
@@ -83,6 +90,8 @@ def element_of(source: Value) -> Value:
         return replace(source, rank=rank) if rank > 0 else Value(Kind.SCALAR, dtype=source.dtype)
     if source.kind is Kind.DICT and source.keys:
         return STRING
+    if source.name == GENERATOR:
+        return source.items[0]
     return INT if source.kind is Kind.SIZE else UNKNOWN
 
 
