@@ -67,9 +67,10 @@ def _why(analysis: Analysis, facts: FileFacts, call: ast.Call, *, sends: bool) -
     func = call.func
     name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
     if name in _SENDING and call.args:
-        return "" if analysis.constants.of(facts, call.args[0]) else _SENT
+        alone = not analysis.constants.of(facts, call.args[0]) and not _is_one_of_many(facts, call)
+        return _SENT if alone else ""
     if name in _MOVING and sends and isinstance(func, ast.Attribute):
-        return _SENT if _is_data(analysis, facts, func.value) else ""
+        return _SENT if _is_data(analysis, facts, func.value) and not _is_one_of_many(facts, call) else ""
     if (name in _READING and isinstance(func, ast.Attribute)) or (name in _NUMBERS and len(call.args) == 1):
         uses = analysis.flow.uses(facts, call)
         return next((words for use, words in _NEEDED.items() if use in uses), "")
@@ -83,3 +84,13 @@ def _is_data(analysis: Analysis, facts: FileFacts, value: ast.expr) -> bool:
         and analysis.makers.of(facts, value) not in _MAKING
         and not analysis.constants.of(facts, value)
     )
+
+
+def _is_one_of_many(facts: FileFacts, call: ast.Call) -> bool:
+    """Whether a call sends one item of a comprehension, all of which could be sent together."""
+    for above in facts.ancestors(call):
+        if isinstance(above, (ast.ListComp, ast.GeneratorExp)):
+            return call not in walk(above.generators[0].iter)
+        if isinstance(above, ast.stmt):
+            break
+    return False
