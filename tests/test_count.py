@@ -477,3 +477,30 @@ def test_the_page_shows_what_counting_costs(root: Path, monkeypatch: pytest.Monk
     page = (root / "docs" / "count.md").read_text(encoding="utf-8")
     assert counted.with_table(page, data) == page
     assert len(data["programs"]) == 3
+
+
+def test_waits_that_no_rule_should_report_are_told_apart(root: Path, tmp_path: Path) -> None:
+    """What an installed package waits for, and what waits less than once a step or update."""
+    installed = tmp_path / "venv" / "site-packages"
+    installed.mkdir(parents=True)
+    (installed / "agents.py").write_text("def greedy(net, obs):\n    return net(obs).argmax().item()\n")
+    text = TRAIN.replace("net(obs).argmax().item()  # needed", "agents.greedy(net, obs) + 0")
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "train.py").write_text(text.replace("import torch\n", "import agents\nimport torch\n", 1))
+    (project / "pyproject.toml").write_text("")
+    more = {"PYTHONPATH": os.pathsep.join((str(root), str(root / "rules"), str(installed)))}
+    done = subprocess.run(
+        arguments(["--json"], [sys.executable, "train.py", "6"]),
+        cwd=project,
+        env=environment(root, more),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    _, lines = lines_of(done)
+    told = {lines[row]["status"]: lines[row] for row in lines}
+    assert (told["library"]["why"], told["library"]["libraries"]) == ("agents", {"agents": 60})
+    assert told["library"]["row"] == row_of("argmax") + 1
+    assert told["seldom"]["row"] == row_of("net = nn.Sequential") + 1
+    assert "missed" not in told

@@ -138,7 +138,7 @@ def _make_sure(roots: tuple[Path, ...], html: Path | None) -> None:
 
 def _joined(tally: Tally, roots: tuple[Path, ...], settings: Settings, own: Nested) -> CountedRun:
     """Lint the paths, and join the findings to the counts."""
-    from torchlint.count.join import joined, rows_without_finding
+    from torchlint.count.join import excused, joined, rows_without_finding
     from torchlint.engine.needed import reasons
     from torchlint.engine.run import Run
 
@@ -147,7 +147,7 @@ def _joined(tally: Tally, roots: tuple[Path, ...], settings: Settings, own: Nest
     for problem in result.problems:
         complain(f"warning: {problem.path}: {problem.message}")
     rows = rows_without_finding(tally, settings.root, result.findings)
-    return joined(tally, settings.root, result.findings, reasons(run, rows) if rows else {})
+    return excused(joined(tally, settings.root, result.findings, reasons(run, rows) if rows else {}))
 
 
 def _show(counted: CountedRun, top: int, *, as_json: bool) -> None:

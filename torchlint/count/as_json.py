@@ -52,6 +52,7 @@ def _line(line: CountedLine, run: CountedRun) -> dict[str, object]:
         "per_step": _rates(line.events, run.steps),
         "per_update": _rates(line.events, run.updates),
         "waiting": dict(line.waiting),
+        "libraries": dict(line.libraries),
         "status": line.status.value,
         "codes": sorted({finding.code for finding in line.findings}),
         "why": line.why or None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from torchlint.count.result import CountedLine, CountedRun, Status
@@ -42,8 +43,26 @@ def joined(tally: Tally, root: Path, findings: Sequence[Finding], needed: Mappin
         )
         waiting = dict(tally.waiting[absolute, row])
         status, why = _status(on_line, waiting, needed.get((path, row), ""))
-        lines.append(CountedLine(path, row, events, waiting, status, on_line, why))
+        libraries = dict(tally.libraries.get((absolute, row), ()))
+        lines.append(CountedLine(path, row, events, waiting, status, on_line, why, libraries))
     return CountedRun(lines, elsewhere, tally.steps, tally.updates, tally.seconds, tally.torch, tally.processes)
+
+
+def excused(run: CountedRun) -> CountedRun:
+    """Return the run with those waits told apart that no rule should report: seldom ones, and those of libraries.
+
+    A line waits seldom that waits less than once for each environment step and for each update.
+    """
+    times = min((number for number in (run.steps, run.updates) if number), default=0)
+    return replace(run, lines=[_excused(line, times) for line in run.lines])
+
+
+def _excused(line: CountedLine, times: int) -> CountedLine:
+    if line.status not in (Status.MISSED, Status.UNCOVERED) or not line.events.waits:
+        return line
+    if sum(line.libraries.values()) == line.events.waits:
+        return replace(line, status=Status.LIBRARY, why=", ".join(sorted(line.libraries)))
+    return replace(line, status=Status.SELDOM, why="") if line.events.waits < times else line
 
 
 def covers(finding: Finding, row: int) -> bool:

@@ -32,19 +32,21 @@ td.row, .quiet { color: #5b6670; }
 tr.gap td { border-top: 1px solid #c9d1d9; padding-top: .3rem; }
 tr.fixable { background: #e3f5e6; } tr.reported { background: #fdf3d0; } tr.uncovered { background: #fdefe6; }
 tr.missed { background: #fde4e1; }
-tr.needed { background: #edf1f5; } .why { display: block; font-style: italic; color: #3d4852; }
+tr.needed, tr.library, tr.seldom { background: #edf1f5; } .why { display: block; font-style: italic; color: #3d4852; }
 h2 { font: 600 15px ui-monospace, monospace; margin: 2rem 0 .4rem; } .wide { overflow-x: auto; }
 @media (prefers-color-scheme: dark) {
   body { background: #14181c; color: #dde3e8; } td.row, .quiet, th { color: #93a0ab; } .why { color: #b5c0ca; }
   tr.fixable { background: #16351d; } tr.reported { background: #3b3212; } tr.uncovered { background: #3d2a1c; }
   tr.missed { background: #42201c; }
-  tr.needed { background: #20272e; } tr.gap td { border-color: #39424b; }
+  tr.needed, tr.library, tr.seldom { background: #20272e; } tr.gap td { border-color: #39424b; }
 }
 """
 _WORDS = {
     Status.FIXABLE: "a rule reports it and has a fix",
     Status.REPORTED: "a rule reports it",
     Status.NEEDED: "it waits, and the host needs it",
+    Status.LIBRARY: "an installed package waits that it calls",
+    Status.SELDOM: "it waits less than once a step or update",
     Status.MISSED: "it waits, and the rules about such waits are silent",
     Status.UNCOVERED: "it waits, and no rule is about such a wait",
 }

@@ -17,6 +17,8 @@ class Status(enum.Enum):
     FIXABLE = "fixable"
     REPORTED = "reported"
     NEEDED = "needed"
+    SELDOM = "seldom"
+    LIBRARY = "library"
     MISSED = "missed"
     UNCOVERED = "uncovered"
 
@@ -27,9 +29,9 @@ class CountedLine:
 
     Attributes:
         path: relative to the project root. row: 1-based.
-        waiting: how often each operator waited there.
+        waiting: how often each operator waited there; libraries: how often code of an installed package did.
         status: what the findings say of the line; findings: those on it, of a line that waits those about waits.
-        why: the reason, of a needed wait; of a missed one what kind of wait it is.
+        why: the reason, of a needed wait; of a missed one what kind of wait it is; the package, of one in a library.
     """
 
     path: str
@@ -39,6 +41,7 @@ class CountedLine:
     status: Status
     findings: tuple[Finding, ...] = ()
     why: str = ""
+    libraries: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,12 +37,13 @@ class Tally:
 
     Attributes:
         lines: events by absolute path and row; the path is empty for what ran outside of the project.
-        waiting: how often each operator waited, by path and row.
+        waiting: how often each operator waited, by path and row. libraries: how often code of an installed package.
         code: the exit status of the command, negative for a signal. stopped: it was ended by Ctrl-C.
     """
 
     lines: dict[tuple[str, int], Events] = field(default_factory=dict)
     waiting: dict[tuple[str, int], Counter[str]] = field(default_factory=dict)
+    libraries: dict[tuple[str, int], Counter[str]] = field(default_factory=dict)
     steps: int = 0
     updates: int = 0
     seconds: float = 0.0
@@ -63,6 +64,7 @@ class Tally:
         for line in lines:
             key = line.pop("path"), line.pop("row")
             self.waiting.setdefault(key, Counter()).update(line.pop("waiting"))
+            self.libraries.setdefault(key, Counter()).update(line.pop("libraries"))
             self.lines.setdefault(key, Events()).add(Events(**line))
 
     def totals(self) -> Events:

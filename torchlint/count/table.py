@@ -18,7 +18,8 @@ from torchlint.report.summary import count
 if TYPE_CHECKING:
     from rich.table import Table
 
-_STYLES = {Status.FIXABLE: "green", Status.REPORTED: "yellow", Status.NEEDED: QUIET}
+_STYLES = {Status.FIXABLE: "green", Status.REPORTED: "yellow"}
+_STYLES |= {Status.NEEDED: QUIET, Status.LIBRARY: QUIET, Status.SELDOM: QUIET}
 _STYLES |= {Status.MISSED: "bold red", Status.UNCOVERED: "red"}
 
 
@@ -45,7 +46,7 @@ def headline(run: CountedRun) -> str:
 
 
 def summary(run: CountedRun) -> str:
-    """Return how many waits have a fix, are reported, are needed, are missed, or not covered by a rule."""
+    """Return how many waits there are of each status, in words."""
     waits = run.totals.waits
     if not waits:
         return "The host never waits for the device."
@@ -55,6 +56,8 @@ def summary(run: CountedRun) -> str:
             (Status.FIXABLE, "with a fix"),
             (Status.REPORTED, "reported"),
             (Status.NEEDED, "needed"),
+            (Status.LIBRARY, "in libraries"),
+            (Status.SELDOM, "seldom"),
             (Status.MISSED, "missed"),
             (Status.UNCOVERED, "not covered by a rule"),
         )
@@ -88,6 +91,8 @@ def verdict(line: CountedLine) -> str:
         Status.FIXABLE: f"{codes}, with a fix",
         Status.REPORTED: codes,
         Status.NEEDED: f"needed: {line.why}",
+        Status.LIBRARY: f"in {line.why}",
+        Status.SELDOM: "less than once a step or update",
         Status.MISSED: f"missed: {line.why}",
         Status.UNCOVERED: "no rule covers this" if line.events.waits else "",
     }[line.status]

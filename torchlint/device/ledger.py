@@ -22,17 +22,21 @@ class Line(NamedTuple):
 
 
 ELSEWHERE = Line("", 0)
+# What a line asks these packages for, it asks PyTorch for.
+_TRANSPARENT = frozenset({"torch", "torchlint", "numpy", "functorch"})
+_INSTALLED = "site-packages"
 
 
 class Record:
-    """The events of one line, and how often each operator waited there."""
+    """The events of one line, how often each operator waited there, and how often in code of which library."""
 
-    __slots__ = ("events", "waiting")
+    __slots__ = ("events", "libraries", "waiting")
 
     def __init__(self) -> None:
         """Start with nothing."""
         self.events = Events()
         self.waiting: Counter[str] = Counter()
+        self.libraries: Counter[str] = Counter()
 
 
 class Ledger:
@@ -50,6 +54,7 @@ class Ledger:
         self._roots = tuple(os.path.join(os.path.realpath(root), "") for root in roots)
         self._left_out = tuple(os.path.join(os.path.realpath(folder), "") for folder in left_out)
         self._files: dict[str, str | None] = {}
+        self._packages: dict[str, str] = {}
         self._state = threading.local()
         self._lock = threading.Lock()
 
@@ -58,11 +63,14 @@ class Ledger:
         if not self.counting:
             return
         line = self.here() if line is None else line
+        library = self._library() if events.waits else ""
         with self._lock:
             record = self.lines.setdefault(line, Record())
             record.events.add(events)
             if waiting is not None and events.waits:
                 record.waiting[waiting] += events.waits
+            if library:
+                record.libraries[library] += events.waits
 
     def start_again(self) -> None:
         """Count from nothing, in a process that was forked while another thread may have been counting."""
@@ -102,6 +110,20 @@ class Ledger:
             frame = frame.f_back
         return ELSEWHERE
 
+    def _library(self) -> str:
+        """Return the installed package that the innermost line of the project called, empty for PyTorch itself."""
+        found = ""
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None:
+            name = frame.f_code.co_filename
+            if self._files.get(name) is not None:
+                return found
+            if name not in self._packages:
+                self._packages[name] = _package(name)
+            found = self._packages[name] or found
+            frame = frame.f_back
+        return found
+
     def _file(self, name: str) -> str | None:
         """Return the real path of a file, by the name in code objects, if it belongs to the project.
 
@@ -111,6 +133,14 @@ class Ledger:
             return None
         path = os.path.realpath(name) if os.path.isabs(name) or os.path.exists(name) else ""
         inside = path.startswith(self._roots) if self._roots else bool(path)
-        found = path if inside and not path.startswith(self._left_out) and "site-packages" not in path else None
+        found = path if inside and not path.startswith(self._left_out) and _INSTALLED not in path else None
         self._files[name] = found
         return found
+
+
+def _package(name: str) -> str:
+    """Return the installed package that a file belongs to, by its name in code objects; empty: none that waits."""
+    parts = name.replace(os.sep, "/").split("/")
+    place = parts.index(_INSTALLED) + 1 if _INSTALLED in parts else len(parts)
+    found = parts[place].removesuffix(".py") if place < len(parts) else ""
+    return "" if found in _TRANSPARENT else found

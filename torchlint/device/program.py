@@ -234,7 +234,13 @@ class _Report:
     def _content(self) -> dict[str, Any]:
         """Return what is reported, as plain data."""
         lines = [
-            {"path": line.path, "row": line.row, **record.events.as_dict(), "waiting": dict(record.waiting)}
+            {
+                "path": line.path,
+                "row": line.row,
+                **record.events.as_dict(),
+                "waiting": dict(record.waiting),
+                "libraries": dict(record.libraries),
+            }
             for line, record in list(self._ledger.lines.items())
         ]
         return {
