@@ -102,7 +102,11 @@ class CopyOfACopy(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a copy of what is a copy already."""
         match site.node:
-            case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value=method)), args=[]) as call:
+            case (
+                cst.Call(
+                    func=cst.Attribute(value=inner, attr=cst.Name(value="clone" | "copy" as method)), args=[]
+                ) as call
+            ):
                 what = _fresh(site, inner, method)
                 if what:
                     doubt = "" if method == "clone" or site.value(inner).rank in (0, 1) else _IN_ORDER
