@@ -248,6 +248,45 @@ def test_a_syntax_error_for_a_newer_python_says_so(run, project: Path) -> None:
     assert said not in run("--target-version", f"py3{sys.version_info.minor}").stdout
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="this Python reads it")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "type Batch = tuple[int, int]\n",
+        "class Buffer[T]:\n    pass\n",
+        "def draw[T](rows: list[T]) -> T:\n    return rows[0]\n",
+    ],
+)
+def test_a_row_that_a_newer_python_reads_says_so(run, project: Path, text: str) -> None:
+    (project / "learner.py").write_text(f"import torch\n{text}")
+    said = "a newer Python reads it"
+    assert run().stdout.count(said) == 1
+    assert run("--target-version", "py312").stdout.count("torchlint runs on") == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = = 1\n",
+        "print 'a'\n",
+        "if x:\npass\n",
+        "def f():\nx = 1\n",
+        "  x = 1\n",
+        "x = (\n",
+        "try:\n    x\ny = 1\n",
+        "except KeyError:\n    pass\n",
+        "finally:\n    pass\n",
+        "if x:\n    y\n  z\n",
+        f"x = = {'(' * 5000}\n",
+    ],
+)
+def test_what_no_python_reads_is_for_none(run, project: Path, text: str) -> None:
+    (project / "learner.py").write_text(f"import torch\n{text}")
+    said = run().stdout
+    assert "TL000" in said
+    assert "a newer Python" not in said
+
+
 class NewPython(Rule):
     """Says something about every ``print`` that only a newer Python can do better."""
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 
+from torchlint.engine.ahead import NEWER, reads_newer
 from torchlint.engine.limits import too_long_to_parse, too_much
 from torchlint.facts.autograd.attention import Attention
 from torchlint.facts.autograd.autograd import Autograd
@@ -212,7 +213,8 @@ def tree_of(text: str) -> ast.Module | Unparsed:
             # Not the bytes: in those Python would obey a declaration of another encoding.
             return ast.parse(text)
     except SyntaxError as error:
-        return Unparsed(error.msg or "invalid syntax", error.lineno or 1, error.offset or 1)
+        doubt = NEWER if reads_newer(error) else ""
+        return Unparsed(f"{error.msg or 'invalid syntax'}{doubt}", error.lineno or 1, error.offset or 1)
     except ValueError as error:
         return Unparsed(f"cannot be parsed: {error}")
     except (RecursionError, MemoryError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 
+from torchlint.engine.ahead import NEWER
 from torchlint.engine.analysis import Unparsed
 from torchlint.rule import Finding, Level, Position
 from torchlint.rule.versions import Target
@@ -15,7 +16,8 @@ SYNTAX_ERROR = "TL000"
 def syntax_error(name: str, unparsed: Unparsed, target: Target) -> Finding:
     """The finding for a file that Python cannot read; one that is for a newer Python may well be in order."""
     python = sys.version_info[:2]
-    newer = target.python is not None and target.python > python
+    told = unparsed.message.endswith(NEWER)
+    newer = not told and target.python is not None and target.python > python
     doubt = f"; torchlint runs on Python {python[0]}.{python[1]}, and the project is for a newer one" if newer else ""
     start = Position(unparsed.row, max(1, unparsed.column))
     finding = Finding(

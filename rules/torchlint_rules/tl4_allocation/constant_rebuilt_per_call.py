@@ -277,8 +277,8 @@ def _goes_to_device(site: Site, call: cst.Call) -> bool:
 
 
 def _fill(site: Site, call: cst.Call) -> str:
-    """The creator that fills a 0-d tensor on the device; empty where the value is not a literal number."""
-    data = site.argument(call, 0, "data")
+    """The creator that fills a 0-d tensor on the device; empty where the call does not copy a literal number."""
+    data = site.argument(call, 0, "data") if site.name(call.func) in _COPIES else None
     start = site.value(data).literal if data is not None else None
     if isinstance(start, (bool, str)) or start is None:
         return ""
