@@ -597,3 +597,91 @@ def test_answers_do_not_depend_on_the_order_of_questions(seed: int) -> None:
 def test_a_long_chain_of_assignments_is_followed_from_its_end() -> None:
     lines = "".join(f"x{i + 1} = x{i} + 1\n" for i in range(300))
     assert shown(f"x0 = torch.zeros(1)\n{lines}show(x300)") == "tensor float32 cpu rank 1"
+
+
+TRAINERS = """
+class Learner:
+    pass
+
+
+class Actor:
+    pass
+
+
+class Trainer:
+    def __init__(self, agent):
+        self.agent = agent
+
+
+class Early(Trainer):
+    def __init__(self, agent):
+        {early}
+
+
+class Late(Trainer):
+    def __init__(self, agent):
+        super(Late, self).__init__(agent)
+
+    def show(self):
+        {what}
+
+
+Early(Learner())
+Late(Actor())
+"""
+
+
+@pytest.mark.parametrize(
+    ("early", "what", "expected"),
+    [
+        ("super().__init__(agent)", "show(self.agent)", "instance Actor"),
+        ("Trainer.__init__(self, agent)", "show(self.agent)", "instance Actor"),
+        ("super().__init__(agent)", "show(Early(Learner()).agent)", "instance Learner"),
+        ("super().__init__(agent)", "show(Trainer(Learner()).agent)", "instance Actor|Learner"),
+    ],
+)
+def test_the_constructor_of_a_base_is_given_what_the_class_of_the_object_passes(
+    early: str, what: str, expected: str
+) -> None:
+    assert shown(TRAINERS.format(early=early, what=what)).replace("code.", "") == expected
+
+
+@pytest.mark.parametrize(
+    ("sets", "below", "expected"),
+    [
+        ("super().__init__()\n        self.part = B()", "super().__init__()", "instance B"),
+        ("self.part = B()\n        super().__init__()", "super().__init__()", "instance A|B"),
+        ("super().__init__()\n        if x:\n            self.part = B()", "super().__init__()", "instance A|B"),
+        ("super().__init__()\n        if x:\n            return\n        self.part = B()", "pass", "instance A|B"),
+        ("super().__init__()\n        self.part = B()", "Base.__init__(self)", "instance A|B"),
+    ],
+)
+def test_a_constructor_replaces_what_that_of_its_base_has_set(sets: str, below: str, expected: str) -> None:
+    text = f"""
+class A:
+    pass
+
+
+class B:
+    pass
+
+
+class Base:
+    def __init__(self):
+        self.part = A()
+
+
+class Middle(Base):
+    def __init__(self):
+        {sets}
+
+    def use(self):
+        show(self.part)
+
+
+class Below(Middle):
+    def __init__(self):
+        {below}
+"""
+    parts = shown(text).replace("code.", "").removeprefix("instance ").split("|")
+    assert sorted(parts) == sorted(expected.removeprefix("instance ").split("|"))

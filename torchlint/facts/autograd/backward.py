@@ -43,12 +43,21 @@ class Backwards:
     _from_elsewhere: dict[Scope, bool] = field(default_factory=dict)
 
     def kept_for_nothing(self, facts: FileFacts, call: ast.Call) -> bool:
-        """Whether an ``x.backward(...)`` keeps its graph although no backward pass runs through it again."""
+        """Whether an ``x.backward(...)`` keeps its graph although no backward pass runs through it again.
+
+        ``torch.autograd.backward(x, ...)`` is one too.
+        """
         kept = [keyword.value for keyword in call.keywords if keyword.arg == "retain_graph"]
         if not isinstance(call.func, ast.Attribute) or not kept or not self._is_true(facts, kept[0]):
             return False
+        root = call.func.value
+        if self.project.qualified(facts, call.func) in _BACKWARD:
+            tensors = [keyword.value for keyword in call.keywords if keyword.arg == "tensors"]
+            if not call.args and not tensors:
+                return False
+            root = call.args[0] if call.args else tensors[0]
         try:
-            return not self._again(facts, call, [call.func.value], 0)
+            return not self._again(facts, call, [root], 0)
         except _UnsureError:
             return False
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 
-from torchlint.facts.code.callers import methods, stores_of
+from torchlint.facts.code.callers import Caller, methods, passed, stores_of
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.values import operators, spaces
@@ -63,8 +63,8 @@ class Attributes:
             if "property" in own[0].decorator_names or "cached_property" in own[0].decorator_names:
                 return self.ask.returned(own)
             return join(Value(Kind.FUNCTION, name=method.dotted) for method in own)
-        stores = [*stores_of(project, cls, name), *self.outside(cls, name)]
-        result = join(self._stored(store) for store in stores)
+        stores = [*self._standing(cls, name), *self.outside(cls, name)]
+        result = join(self._stored(cls, store) for store in stores)
         if result is None:
             return None if stores else TENSOR if self._registered(cls, name) else UNKNOWN
         if not result.known and name in self._optimised(cls):
@@ -121,10 +121,66 @@ class Attributes:
             ):
                 yield store
 
-    def _stored(self, store: Store) -> Value | None:
+    def _standing(self, cls: str, name: str) -> Iterator[Store]:
+        """The assignments to an attribute that an object of a class keeps.
+
+        What the constructor of a base sets is gone where the constructor of the class sets it again afterwards.
+        """
+        project = self.ask.project
+        over = False
+        hidden: set[Scope] = set()
+        for scope in project.family(cls):
+            init = next((method for method in methods(scope) if method.name == "__init__"), None)
+            if init is None:
+                continue
+            if over:
+                hidden.add(init)
+            elif any(store.scope is init and _replaces(init, store) for store in scope.stores.get(name, ())):
+                over = all(map(_builds_on_base, project.descendants(cls)))
+        return (store for store in stores_of(project, cls, name) if store.scope not in hidden)
+
+    def _stored(self, cls: str, store: Store) -> Value | None:
         if store.binding.how is Bind.AUGMENT:
             return None  # changes the number, hardly ever the kind
+        value = store.binding.value
+        if isinstance(value, ast.Name) and not store.binding.path and store.binding.annotation is None:
+            given = self._given(cls, store.scope, value)
+            if given:
+                return join(self.ask.value(facts, node) for facts, node in given)
         return self.ask.solver.ask((store.scope.file, store.binding))
+
+    def _given(self, cls: str, scope: Scope, name: ast.Name) -> list[tuple[FileFacts, ast.expr]]:
+        """What is passed for a parameter of the constructor of a base where it makes objects of a class.
+
+        The constructor of a base is given what each class passes on, and only the calls that may make an object of the
+        class count. Empty: no more is known of the parameter than what all calls pass.
+        """
+        owner = scope.method_of
+        bindings = self.ask.project.reaching(scope.file, name).bindings
+        if scope.name != "__init__" or owner is None or owner.dotted == cls or len(bindings) != 1:
+            return []
+        if bindings[0].how is not Bind.PARAM or bindings[0].annotation is not None:
+            return []
+        self.ask.solver.passing()
+        found: list[tuple[FileFacts, ast.expr]] = []
+        for caller in self.ask.callers.get(scope, ()):
+            if not self._leads_to(cls, caller):
+                continue
+            node = passed(scope, bindings[0].target, caller)
+            if node is None:
+                return []
+            inner = caller.facts.scope_of(node).function
+            found += (self._given(cls, inner, node) if isinstance(node, ast.Name) else []) or [(caller.facts, node)]
+        return found
+
+    def _leads_to(self, cls: str, caller: Caller) -> bool:
+        """Whether a call of the constructor of a base may make an object of a class."""
+        project = self.ask.project
+        made = project.qualified(caller.facts, caller.call.func) or ""
+        if made in project.classes:
+            return cls in project.ancestry(made)
+        owner = caller.facts.scope_of(caller.call).owner
+        return owner is None or project.related(owner.dotted, cls)
 
     # lists and dicts that grow --------------------------------------------------------------------------------------
 
@@ -185,3 +241,28 @@ class Attributes:
             item = self.ask.value(facts, node.args[-1])
             return None if item is None else Value(Kind.LIST, items=operators.items(item))
         return self.ask.value(facts, node)
+
+
+def _replaces(init: Scope, store: Store) -> bool:
+    """Whether a constructor sets an attribute whatever happens, after those of the bases have run."""
+    node = init.node
+    assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    above = [call.lineno for call in init.calls if _is_base_constructor(call)]
+    stmt = store.binding.stmt
+    if stmt not in node.body or init.returns or not above:
+        return False
+    return isinstance(stmt, ast.stmt) and max(above) < stmt.lineno
+
+
+def _builds_on_base(cls: Scope) -> bool:
+    """Whether the constructor of a class, if it has one, runs that of its nearest base."""
+    inits = [method for method in methods(cls) if method.name == "__init__"]
+    return all(any(map(_is_base_constructor, init.calls)) for init in inits)
+
+
+def _is_base_constructor(call: ast.Call) -> bool:
+    """``super().__init__(...)``."""
+    func = call.func
+    if not isinstance(func, ast.Attribute) or func.attr != "__init__" or not isinstance(func.value, ast.Call):
+        return False
+    return isinstance(func.value.func, ast.Name) and func.value.func.id == "super"
