@@ -70,7 +70,9 @@ class Attributes:
         if not result.known and name in self._optimised(cls):
             return _MODULE
         if result.kind in (Kind.LIST, Kind.DICT):
-            return self._grown(cls, name, result)
+            grown = self._grown(cls, name, result)
+            told = result.kind is Kind.DICT and any(store.binding.annotation is not None for store in stores)
+            return _promised(result, grown) if told and grown is not None else grown
         return result
 
     def _optimised(self, cls: str) -> frozenset[str]:
@@ -266,3 +268,9 @@ def _is_base_constructor(call: ast.Call) -> bool:
     if not isinstance(func, ast.Attribute) or func.attr != "__init__" or not isinstance(func.value, ast.Call):
         return False
     return isinstance(func.value.func, ast.Name) and func.value.func.id == "super"
+
+
+def _promised(told: Value, grown: Value) -> Value:
+    """A dict with what its annotation says of its objects, where the code does not show what is put into it."""
+    objects = told.element.kind in (Kind.INSTANCE, Kind.MODULE) and not told.keys
+    return told if objects and grown.kind is Kind.DICT and not grown.element.known else grown

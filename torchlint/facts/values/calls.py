@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
+from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.dynamic import looked_up
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import is_external_module, is_super
@@ -14,6 +15,7 @@ from torchlint.facts.values import operators, spaces, tensordicts
 from torchlint.facts.values.arrays import mapped, ndarray_method
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.containers import container_method, element_of, generator_of, named_items
+from torchlint.facts.values.handed import returned_at
 from torchlint.facts.values.join import NONE, join, list_of, registry, told_more
 from torchlint.facts.values.libraries import library_call
 from torchlint.facts.values.tensors import tensor_method
@@ -74,7 +76,7 @@ class Calls:
             if known is not None:
                 return known
             if name in project.functions:
-                return self.ask.solver.ask(project.functions[name])
+                return returned_at(self.ask, project.functions[name], Caller(facts, node, 0))
             if name in project.classes:
                 return self.ask.instance(name)
             if is_external_module(name):
@@ -160,7 +162,7 @@ class Calls:
     def _method_of(self, source: Value, cls: str, attr: str, facts: FileFacts, node: ast.Call) -> Value | None:
         own = self.ask.project.implementations(cls, attr)
         if own:
-            return self.ask.returned(own)
+            return join(returned_at(self.ask, method, Caller(facts, node, _filled(source, method))) for method in own)
         if attr == "__call__" and source.kind is Kind.MODULE:
             return self._called(replace(source, name=cls), facts, node)
         member = self.ask.attribute(cls, attr)
@@ -236,3 +238,10 @@ class Calls:
         given = UNKNOWN if function.yields else self._given(function)
         truth = given is not None and given.kind is Kind.NUMBER and given.dtype == "bool"
         return given if given is not None and truth else told_more(promised, given)
+
+
+def _filled(source: Value, method: Scope) -> int:
+    """How many leading parameters a call of a method fills by what it is called on."""
+    if "staticmethod" in method.decorator_names:
+        return 0
+    return 0 if source.kind is Kind.CLASS and "classmethod" not in method.decorator_names else 1

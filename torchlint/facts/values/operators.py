@@ -91,6 +91,14 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
     return UNKNOWN
 
 
+def in_place(op: ast.operator, target: Value, operand: Value) -> Value:
+    """The value of a name after ``target op= operand``: a tensor is changed where it lies."""
+    result = binary(op, target, operand)
+    if target.kind is not Kind.TENSOR or result.kind is not Kind.TENSOR or isinstance(op, ast.MatMult):
+        return result
+    return replace(result, device=target.device, pinned=target.pinned)
+
+
 def _on_tensors(op: ast.operator, left: Value, right: Value) -> Value:
     first = left if left.kind is Kind.TENSOR else right
     known = all(v.kind in (Kind.TENSOR, Kind.NUMBER, Kind.SCALAR) for v in (left, right))

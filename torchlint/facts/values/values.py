@@ -261,7 +261,7 @@ class Values:
         old = self._ask.reached(facts, self.project.reaching(facts, target))
         if old is None:
             return None
-        return operators.binary(binding.stmt.op, old, self._ask.known(facts, binding.value))
+        return operators.in_place(binding.stmt.op, old, self._ask.known(facts, binding.value))
 
     # parameters -----------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,120 @@
+"""Where what a function returns lies, from where the arguments of one call lie."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import field, replace
+
+from torchlint.facts.code.callers import Caller, passed
+from torchlint.facts.code.model import Bind, Binding, Scope
+from torchlint.facts.values.asking import Ask
+from torchlint.facts.values.signatures import rules, starred, table
+from torchlint.late import dataclass
+from torchlint.rule import Device, Kind, Value
+
+
+def returned_at(ask: Ask, function: Scope, caller: Caller) -> Value | None:
+    """What one call of a function gives: a tensor on the host where all that the call hands through lies there.
+
+    A parameter is on the host only if it is in all calls, so a helper that many share would forget where each one's
+    tensors lie. Here the returns are followed through names, views and arithmetic to the arguments of this call.
+    """
+    result = ask.solver.ask(function)
+    if result is None or result.kind is not Kind.TENSOR or result.device in (Device.CPU, Device.CUDA):
+        return result
+    given = [each.value for each in function.returns if each.value is not None]
+    if function.yields or not any(_mentions(function, node) for node in given):
+        return result
+    where = _Trail(ask, function, caller).all(given)
+    if where is None:
+        return None
+    return replace(result, device=where, pinned=None) if where is Device.CPU else result
+
+
+def _mentions(function: Scope, node: ast.expr) -> bool:
+    """Whether an expression reads a name that the function binds; what does not is the same in each call."""
+    return any(isinstance(part, ast.Name) and part.id in function.bindings for part in ast.walk(node))
+
+
+@dataclass(eq=False, slots=True)
+class _Trail:
+    """Follows what a function returns; answers are the CPU, unknown, or ``None`` where nothing is known yet."""
+
+    ask: Ask
+    function: Scope
+    caller: Caller
+    _seen: set[Binding] = field(default_factory=set)
+
+    def all(self, nodes: Iterable[ast.expr]) -> Device | None:
+        """The CPU where all tensors among some expressions lie there."""
+        return _met(place for node in nodes for place in self._of(node))
+
+    def _of(self, node: ast.expr) -> Iterator[Device | None]:
+        match node:
+            case ast.Name():
+                bindings = self.ask.project.reaching(self.function.file, node).bindings
+                if not bindings:
+                    yield Device.UNKNOWN
+                for binding in bindings:
+                    if binding not in self._seen:
+                        self._seen.add(binding)
+                        yield from self._bound(binding)
+            case ast.IfExp(body=body, orelse=other):
+                yield from self._of(body)
+                yield from self._of(other)
+            case ast.UnaryOp(operand=inner) | ast.Subscript(value=inner):
+                yield from self._of(inner)
+            case ast.BinOp(left=left, right=right):
+                yield from self._operands([left, right])
+            case ast.Call(func=ast.Attribute(value=source, attr=name)) if self._stays(source, name):
+                yield from self._operands([source, *node.args, *(keyword.value for keyword in node.keywords)])
+            case _:
+                yield from _place(self.ask.value(self.function.file, node))
+
+    def _stays(self, source: ast.expr, name: str) -> bool:
+        """Whether a call is that of a tensor's method whose result lies where its operands do."""
+        value = self.ask.value(self.function.file, source)
+        stays = name.rstrip("_") in rules("operations") or name in table()["tensor_methods"]["cast"]
+        return stays and value is not None and value.kind is Kind.TENSOR
+
+    def _operands(self, nodes: Iterable[ast.expr]) -> Iterator[Device | None]:
+        for node in nodes:
+            value = self.ask.value(self.function.file, node)
+            if value is None:
+                yield None
+            elif value.kind is Kind.TENSOR:
+                yield from self._of(node)
+
+    def _bound(self, binding: Binding) -> Iterator[Device | None]:
+        file = self.function.file
+        if binding.how is Bind.PARAM and binding.scope is self.function:
+            given = passed(self.function, binding.target, self.caller)
+            if given is not None:
+                yield from _place(self.ask.value(self.caller.facts, given))
+            elif starred(self.caller.call) or binding.value is None:
+                yield Device.UNKNOWN
+            else:
+                yield from _place(self.ask.value(file, binding.value))
+        elif binding.how is Bind.ASSIGN and not binding.path and binding.value is not None:
+            yield from self._of(binding.value)
+        elif isinstance(binding.stmt, ast.AugAssign) and isinstance(binding.stmt.target, ast.Name):
+            yield from self._of(binding.stmt.target)
+        else:
+            yield from _place(self.ask.solver.ask((file, binding)))
+
+
+def _place(value: Value | None) -> Iterator[Device | None]:
+    """Where a value lies; Python's ``None`` says nothing beside another value."""
+    if value is None:
+        yield None
+    elif value.kind is not Kind.NONE:
+        yield Device.CPU if value.kind is Kind.TENSOR and value.device is Device.CPU else Device.UNKNOWN
+
+
+def _met(places: Iterable[Device | None]) -> Device | None:
+    """The CPU where nothing is elsewhere, ``None`` where nothing is known yet, else unknown."""
+    found = set(places)
+    if not found or Device.UNKNOWN in found:
+        return Device.UNKNOWN
+    return Device.CPU if Device.CPU in found else None
