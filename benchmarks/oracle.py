@@ -206,6 +206,7 @@ PROGRAMS = {
     "DQN on a grid": Program(["examples/agent"], AGENT / "train.py", ("--updates", "200"), lambda: [AGENT], ON_CUDA),
     "PPO in one file": Program(["examples/single_file"], SINGLE / "ppo.py", ("--steps", "2048"), gymnasium, ON_CUDA),
     "SB3 PPO": trained("stable_baselines3", "ppo", 1024),
+    "SB3 PPO with SDE": trained("stable_baselines3", "ppo-sde", 512),
     "SB3 A2C": trained("stable_baselines3", "a2c", 500),
     "SB3 DQN": trained("stable_baselines3", "dqn", 800),
     "SB3 SAC": trained("stable_baselines3", "sac", 400),
@@ -218,6 +219,10 @@ PROGRAMS = {
     "PFRL SAC": trained("pfrl", "pfrl-sac", 300),
     "PFRL PPO": trained("pfrl", "pfrl-ppo", 512),
     "PFRL TD3": trained("pfrl", "pfrl-td3", 300),
+    "PFRL A2C": trained("pfrl", "pfrl-a2c", 300),
+    "PFRL TRPO": trained("pfrl", "pfrl-trpo", 512),
+    "PFRL IQN": trained("pfrl", "pfrl-iqn", 200),
+    "PFRL CategoricalDQN": trained("pfrl", "pfrl-categorical-dqn", 300),
     "skrl PPO": trained("skrl", "skrl-ppo", 256),
     "skrl DQN": trained("skrl", "skrl-dqn", 300),
     "skrl SAC": trained("skrl", "skrl-sac", 300),
@@ -258,8 +263,13 @@ def noted(program: Program, folders: str, more: Sequence[str], environment: Mapp
 # classification -------------------------------------------------------------------------------------------------------
 
 
-def held(project: str, folder: Path, runs: Mapping[str, Counted]) -> tuple[list[Line], list[Held]]:
-    """Lint a project as ``torchlint count`` does, and hold its lines and findings against runs of programs."""
+def held(project: str, folder: Path, runs: Mapping[str, Counted]) -> tuple[list[Line], list[Held], dict[str, int]]:
+    """Lint a project as ``torchlint count`` does, and hold its lines and findings against runs of programs.
+
+    Returns:
+        The lines that wait; the findings whose lines ran; and how many lines never wait and launch more than once each
+        time that they run, and how many of these are reported.
+    """
     folder = folder.resolve()
     root = folder.parent if (folder / "__init__.py").exists() else folder
     settings = Settings(root=root, isolated=True, device="cuda", preview=True)
@@ -273,15 +283,19 @@ def held(project: str, folder: Path, runs: Mapping[str, Counted]) -> tuple[list[
                 silent.setdefault(file, {})[row] = sends and silent.get(file, {}).get(row, True)
     needed = needs(run, silent)
     lines: dict[tuple[str, int], dict[str, CountedLine]] = {}
+    launching: dict[tuple[str, int], bool] = {}
     for name, tally in own.items():
         for line in joined(tally, root, findings, needed).lines:
             ran = runs[name].rows.get(str(root / line.path), {}).get(line.row, Ran())
             if runs[name].clocks.as_often(ran, line.events.waits):
                 lines.setdefault((line.path, line.row), {})[name] = line
+            elif runs[name].clocks.often(ran) and line.events.launches > ran.times:
+                launching[line.path, line.row] = bool(line.findings)
     judging = Judging(project, root, runs, own, findings)
     waiting = [judging.line(by_program) for _, by_program in sorted(lines.items())]
     chosen = [judging.finding(finding) for finding in findings if finding.code in HELD]
-    return waiting, [each for each in chosen if each.ran]
+    alone = [reported for place, reported in launching.items() if place not in lines]
+    return waiting, [each for each in chosen if each.ran], {"lines": len(alone), "reported": sum(alone)}
 
 
 def within(tally: Tally, folder: Path) -> Tally:
@@ -397,7 +411,12 @@ def _spans(tree: ast.AST, prefix: str) -> Iterator[tuple[int, int, str]]:
 # data -----------------------------------------------------------------------------------------------------------------
 
 
-def as_data(runs: Mapping[str, Counted], lines: Sequence[Line], findings: Sequence[Held]) -> dict:
+def as_data(
+    runs: Mapping[str, Counted],
+    lines: Sequence[Line],
+    findings: Sequence[Held],
+    launching: Mapping[str, Mapping[str, int]],
+) -> dict:
     """Return what is kept of the figures."""
     programs = {}
     for name, counted in runs.items():
@@ -405,7 +424,8 @@ def as_data(runs: Mapping[str, Counted], lines: Sequence[Line], findings: Sequen
         events = {"waits": total.waits, "launches": total.launches, "copies": total.copies}
         clocks = {"steps": counted.clocks.steps, "updates": counted.clocks.updates}
         programs[name] = {**clocks, **events, "agrees": counted.agrees}
-    return {"programs": programs, "lines": list(map(vars, lines)), "findings": list(map(vars, findings))}
+    rows = {"lines": list(map(vars, lines)), "findings": list(map(vars, findings))}
+    return {"programs": programs, "launching": launching, **rows}
 
 
 def of_data(data: Mapping) -> tuple[list[Line], list[Held]]:
@@ -418,7 +438,9 @@ def kept(data: Mapping) -> str:
     """Return the text of the file of figures, a program, line or finding on each line."""
     programs = ",\n".join(f"  {json.dumps(name)}: {json.dumps(told)}" for name, told in data["programs"].items())
     lines, findings = (",\n".join(f"  {json.dumps(row)}" for row in data[part]) for part in ("lines", "findings"))
-    return f'{{\n "programs": {{\n{programs}\n }},\n "lines": [\n{lines}\n ],\n "findings": [\n{findings}\n ]\n}}\n'
+    launching = json.dumps(data["launching"])
+    head = f'"programs": {{\n{programs}\n }},\n "launching": {launching}'
+    return f'{{\n {head},\n "lines": [\n{lines}\n ],\n "findings": [\n{findings}\n ]\n}}\n'
 
 
 def reasons() -> dict[tuple[str, str, int, str], tuple[str, str]]:
@@ -480,6 +502,7 @@ def summary(data: Mapping, lines: Sequence[Line], findings: Sequence[Held]) -> s
     found = [line for line in needless if line.reported]
     default = [line for line in found if line.set == "default"]
     confirmed = sum(each.confirmed for each in findings)
+    many, marked = (sum(told[name] for told in data["launching"].values()) for name in ("lines", "reported"))
     alike = sum(told["agrees"] for told in data["programs"].values())
     return (
         f"{len(lines)} lines wait in {len(data['programs'])} programs, {len(lines) - len(needless)} of them because "
@@ -487,7 +510,8 @@ def summary(data: Mapping, lines: Sequence[Line], findings: Sequence[Held]) -> s
         f"({share(len(default), len(needless))}), with the rules in preview {len(found)} "
         f"({share(len(found), len(needless))}). {confirmed} of {len(findings)} findings are confirmed "
         f"({share(confirmed, len(findings))}). {alike} of {len(data['programs'])} programs end with the parameters, "
-        "bit for bit, with which they end on the CPU."
+        f"bit for bit, with which they end on the CPU. {many} more lines never wait and launch more than once each "
+        f"time that they run; {marked} of them have a finding. Whether one launch would do is not judged here."
     )
 
 
@@ -566,7 +590,7 @@ def main() -> int:
     for name in options.only or PROGRAMS:
         print(f"==> running: {name}", file=sys.stderr)
         runs[name] = run(PROGRAMS[name])
-    lines, findings = [], []
+    lines, findings, launching = [], [], {}
     for project, folder in PROJECTS.items():
         using = {name: counted for name, counted in runs.items() if project in PROGRAMS[name].projects}
         if using:
@@ -574,7 +598,8 @@ def main() -> int:
             found = held(project, folder(), using)
             lines += found[0]
             findings += found[1]
-    data, why = as_data(runs, lines, findings), reasons()
+            launching[project] = found[2]
+    data, why = as_data(runs, lines, findings, launching), reasons()
     if options.write is None:
         print(text(data, why))
     else:

@@ -92,7 +92,7 @@ def test_a_program_with_a_line_of_each_kind(oracle, tmp_path: Path, monkeypatch:
     counted = oracle.run(oracle.Program(["tiny"], tmp_path / "train.py", (), list))
     assert counted.agrees
     assert (counted.clocks.steps, counted.clocks.updates) == (40, 40)
-    lines, findings = oracle.held("tiny", tmp_path, {"run": counted})
+    lines, findings, launching = oracle.held("tiny", tmp_path, {"run": counted})
     by_row = {line.row: line for line in lines}
     said = {
         mark: by_row[row_of(mark)]
@@ -118,7 +118,8 @@ def test_a_program_with_a_line_of_each_kind(oracle, tmp_path: Path, monkeypatch:
     assert judged["TL203", row_of("reported")].confirmed
     wrong = judged["TL208", row_of("wrong")]
     assert (wrong.confirmed, wrong.ran, wrong.waits) == (False, {"run": 40}, {"run": 0})
-    kept = oracle.as_data({"run": counted}, lines, findings)
+    assert launching == {"lines": 1, "reported": 0}  # the backward pass
+    kept = oracle.as_data({"run": counted}, lines, findings, {"tiny": launching})
     found = set(oracle.problems(kept, {}))
     assert f"not explained: tiny train.py {row_of('missed')} missed" in found
     assert f"not explained: tiny train.py {row_of('wrong')} wrong TL208" in found
