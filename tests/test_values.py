@@ -231,6 +231,30 @@ def test_expressions(text: str, expected: str) -> None:
 
 
 PROGRAMS = {
+    "the branch for a number": (
+        "def f(x):\n    if type(x) is int:\n        show([x])\nf(np.zeros(3))",
+        "list (Python number int)",
+    ),
+    "the branch for a number of a subclass": (
+        "def f(x):\n    if y and isinstance(x, float):\n        show(x)\nf(np.zeros(3))",
+        "Python number float",
+    ),
+    "the other branch": (
+        "def f(x):\n    if isinstance(x, int):\n        pass\n    else:\n        show(x)\nf(np.zeros(3))",
+        "ndarray float64 rank 1",
+    ),
+    "bound again in the branch for a number": (
+        "def f(x):\n    if isinstance(x, int):\n        x = np.zeros(3)\n        show(x)\nf(np.ones(3))",
+        "ndarray float64 rank 1",
+    ),
+    "one test of two": (
+        "def f(x):\n    if y or isinstance(x, int):\n        show(x)\nf(np.zeros(3))",
+        "ndarray float64 rank 1",
+    ),
+    "a type that is ours": (
+        "def isinstance(x, y):\n    pass\ndef f(x):\n    if isinstance(x, int):\n        show(x)\nf(np.zeros(3))",
+        "ndarray float64 rank 1",
+    ),
     "a name": ("x = torch.zeros(3)\nshow(x)", "tensor float32 cpu rank 1"),
     "rebinding": ("x = torch.zeros(3)\nx = x.numpy()\nshow(x)", "ndarray float32 rank 1"),
     "a shadowed module": ("def f(torch):\n    show(torch.zeros(3))", "unknown"),

@@ -22,6 +22,7 @@ from torchlint.facts.values.join import INT, bounded, join, list_of, registry, t
 from torchlint.facts.values.libraries import library_name
 from torchlint.facts.values.signatures import starred
 from torchlint.facts.values.tensors import tensor_item
+from torchlint.facts.values.tested import within_test
 from torchlint.late import dataclass
 from torchlint.rule import UNKNOWN, Kind, Value
 
@@ -185,7 +186,7 @@ class Values:
         result = self._ask.reached(facts, reach)
         if result is not None and not result.known:
             return operators.by_name(node.id)
-        return result
+        return within_test(self.project, facts, node, result) if result is not None else None
 
     def _named(self, name: str) -> Value | None:
         """The value of a qualified name outside of any function."""
