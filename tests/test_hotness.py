@@ -1154,3 +1154,47 @@ def test_a_trainer_runs_the_agent_that_it_is_given() -> None:
     code = Code(TRAINERS)
     assert code.frequency("# A") is S
     assert code.frequency("# B") is Frequency.EPISODE
+
+
+HELD = """
+class Loss:
+    def __call__(self, batch):
+        return self.part(batch)
+
+    def part(self, batch):
+        return f(batch)  # A
+
+
+class Mine(Loss):
+    def part(self, batch):
+        return f(batch)  # B
+
+
+class Other(Loss):
+    def part(self, batch):
+        return f(batch)  # C
+
+
+class Agent:
+    def __init__(self):
+        self.loss = Mine()
+        self.spare = Other()
+
+    def update(self, batch):
+        {update}
+
+
+agent = Agent()
+for batch in batches:
+    agent.update(batch)
+"""
+
+
+@pytest.mark.parametrize(
+    "update",
+    ["self.loss(batch).backward()", "def closure():\n            self.loss(batch).backward()\n        closure()"],
+)
+def test_an_object_that_is_called_keeps_to_its_own_class(update: str) -> None:
+    code = Code(HELD.format(update=update))
+    assert code.frequency("# B") is U
+    assert code.frequency("# C") is O
