@@ -1083,3 +1083,124 @@ def test_a_method_calls_only_what_objects_have_that_run_it(
 ) -> None:
     code = Code(INHERITING.format(first=first, more=more))
     assert {mark: code.frequency(mark) for mark in expected} == expected
+
+
+CONSTRUCTING = """
+class Agent:
+    @classmethod
+    def default(cls, env):
+        first = f(1)  # A
+        obs, reward, done, info = env.step(first)
+        return {made}
+
+
+{use}
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "use", "expected"),
+    [
+        ("cls(obs)", "", O),
+        ("cls(obs)", "agent = Agent.default(env)", O),
+        ("cls(obs)", "while True:\n    agent = Agent.default(env)", S),
+        ("obs", "", S),
+    ],
+)
+def test_a_class_method_that_makes_an_object_is_no_step_by_itself(made: str, use: str, expected: Frequency) -> None:
+    assert Code(CONSTRUCTING.format(made=made, use=use)).frequency("# A") is expected
+
+
+TRAINERS = """
+import torch
+
+
+class Trainer:
+    def __init__(self, agent):
+        self.agent = agent
+
+
+class EachStep(Trainer):
+    def __init__(self, agent):
+        super().__init__(agent)
+
+    def train(self, env):
+        while True:
+            obs, reward, done, info = env.step(self.agent.act(obs))
+            self.agent.update(obs)
+
+
+class EachEpoch(Trainer):
+    def train(self, env):
+        for _ in range(9):
+            for _ in range(999):
+                obs, reward, done, info = env.step(self.agent.act(obs))
+            self.agent.update(obs)
+
+
+class Quick:
+    def update(self, obs):
+        f(obs)  # A
+        self.loss(obs).backward()
+
+
+class Slow:
+    def update(self, obs):
+        f(obs)  # B
+        for _ in range(9):
+            self.loss(obs).backward()
+
+
+EachStep(Quick()).train(env)
+EachEpoch(Slow()).train(env)
+"""
+
+
+def test_a_trainer_runs_the_agent_that_it_is_given() -> None:
+    code = Code(TRAINERS)
+    assert code.frequency("# A") is S
+    assert code.frequency("# B") is Frequency.EPISODE
+
+
+HELD = """
+class Loss:
+    def __call__(self, batch):
+        return self.part(batch)
+
+    def part(self, batch):
+        return f(batch)  # A
+
+
+class Mine(Loss):
+    def part(self, batch):
+        return f(batch)  # B
+
+
+class Other(Loss):
+    def part(self, batch):
+        return f(batch)  # C
+
+
+class Agent:
+    def __init__(self):
+        self.loss = Mine()
+        self.spare = Other()
+
+    def update(self, batch):
+        {update}
+
+
+agent = Agent()
+for batch in batches:
+    agent.update(batch)
+"""
+
+
+@pytest.mark.parametrize(
+    "update",
+    ["self.loss(batch).backward()", "def closure():\n            self.loss(batch).backward()\n        closure()"],
+)
+def test_an_object_that_is_called_keeps_to_its_own_class(update: str) -> None:
+    code = Code(HELD.format(update=update))
+    assert code.frequency("# B") is U
+    assert code.frequency("# C") is O

@@ -177,3 +177,35 @@ def train(net: nn.Module, batches, optimizer):
 """
     [found] = lint(tmp_path, {"train.py": text}, select=("TL208",)).findings
     assert BRANCHES[statement] in found.message
+
+
+HANDED_ON = """
+import torch
+
+net = torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+
+
+def returns(rewards: torch.Tensor, masks: torch.Tensor):
+    found, later = torch.zeros_like(rewards), 0
+    for i in reversed(range(len(rewards))):
+        found[i] = rewards[i] + {decay} * masks[i]
+        later = {kept}
+    return found
+
+
+for obs, rewards, masks in batches:
+    optimizer.zero_grad()
+    (net(obs) - returns(rewards, masks)).square().mean().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("decay", "kept", "alone"),
+    [("0.9 * later", "found[i]", False), ("0.9 * later", "rewards[i]", True), ("0.9", "found[i]", True)],
+)
+def test_a_name_may_carry_what_a_round_has_filled_in(tmp_path: Path, decay: str, kept: str, alone: bool) -> None:
+    program = HANDED_ON.format(decay=decay, kept=kept)
+    (found,) = lint(tmp_path, {"train.py": program}, select=("TL604",)).findings
+    assert ("no round needs another" in found.message) is alone

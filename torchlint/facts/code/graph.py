@@ -12,7 +12,7 @@ from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project, components
 from torchlint.facts.values.calls import PARTIAL
-from torchlint.facts.values.values import Values
+from torchlint.facts.values.values import MODULE, Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind, Value
 
@@ -145,7 +145,14 @@ class _Resolver:
                 return True  # a function of a library
         if isinstance(func, ast.Attribute):
             return self._method(facts, call, func)
-        return self._passed(facts, call, func) or self._called(facts, call, self.values.of(facts, func))
+        if self._passed(facts, call, func):
+            return True
+        value = self.values.of(facts, func)
+        return not self._is_open(value) and self._called(facts, call, value)
+
+    def _is_open(self, value: Value) -> bool:
+        """Whether a value is only annotated as a module, and callers that are still to be found may tell which."""
+        return not self.linked and value.kind is Kind.MODULE and value.name == MODULE
 
     def _passed(self, facts: FileFacts, call: ast.Call, func: ast.expr) -> bool:
         """A call of a parameter: what each caller passes for it, whatever the others do."""
@@ -190,6 +197,8 @@ class _Resolver:
                     break
             return True
         receiver = self.values.of(facts, func.value)
+        if self._is_open(receiver):
+            return False
         if receiver.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and receiver.name:
             return self._bound(facts, call, receiver, func.attr)
         if not receiver.known and self._bound_each(facts, call, func):
@@ -212,8 +221,19 @@ class _Resolver:
         targets = self._methods(facts, call, receiver, attr)
         if targets:
             self._add(facts, call, targets)
-            self.graph.receivers[call] = SELF if _method_around(facts, call) is not None else receiver.name
+            held = self._held(receiver, attr)
+            if held is not None:
+                self._note(call, held)
+            else:
+                self.graph.receivers[call] = SELF if _method_around(facts, call) is not None else receiver.name
         return targets is not None
+
+    def _held(self, receiver: Value, attr: str) -> list[Value] | None:
+        """What an attribute holds that is called like a method; ``None`` where the class has a method of its name."""
+        names = receiver.name.split("|")
+        if any(self.project.implementations(name, attr) for name in names):
+            return None
+        return [self.values.attribute(name, attr) for name in names]
 
     def _methods(self, facts: FileFacts, call: ast.Call, receiver: Value, attr: str) -> list[tuple[Scope, int]] | None:
         """A method of a known class (or of one of several), and what its subclasses override; or a called attribute."""

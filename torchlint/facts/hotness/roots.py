@@ -319,8 +319,9 @@ def _climb(
 ) -> None:
     """Mark the innermost loop around each step or update, in the callers when the function itself has none.
 
-    Functions on the way are roots too, for somebody else's loop may call them, unless they begin with a reset or a
-    program runs them once; those of base classes for objects of the class that steps or updates.
+    Functions on the way are roots too, for somebody else's loop may call them, unless they begin with a reset, make an
+    object of their class or a program runs them once; those of base classes for objects of the class that steps or
+    updates.
     """
     todo: list[tuple[Scope, ast.AST, str, bool, str]] = []
     resets: dict[Scope, list[ast.Attribute]] = {}
@@ -328,7 +329,8 @@ def _climb(
         if kind == "step" and scope not in resets:
             resets[scope] = _resets(scope)
         own = scope.method_of.dotted if scope.method_of is not None else ANY
-        todo.append((scope, step, kind, kind == "step" and _starts_over(step, resets[scope]), own))
+        fresh = kind == "step" and (_makes_object(scope) or _starts_over(step, resets[scope]))
+        todo.append((scope, step, kind, fresh, own))
     seen: dict[tuple[Scope, str, bool], set[str]] = {}
     while todo:
         scope, call, kind, fresh, cls = todo.pop()
@@ -352,6 +354,14 @@ def _climb(
             above = receivers.above(node, home, cls)
             if above is not None and not cold_file(where.path) and not _gated(where, node):
                 todo.append((home, node, kind, fresh, above))
+
+
+def _makes_object(scope: Scope) -> bool:
+    """Whether a function is a second constructor: a class method that returns ``cls(...)``."""
+    if "classmethod" not in scope.decorator_names or not scope.params:
+        return False
+    made = [given.value for given in scope.returns if isinstance(given.value, ast.Call)]
+    return any(isinstance(call.func, ast.Name) and call.func.id == scope.params[0] for call in made)
 
 
 def _resets(scope: Scope) -> list[ast.Attribute]:

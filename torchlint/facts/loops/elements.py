@@ -140,15 +140,19 @@ class Elements:
         if not isinstance(stmt, (ast.Assign, ast.AugAssign)) or not isinstance(stmt.value, (ast.BinOp, ast.IfExp)):
             return False
         targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]
-        filled = {ast.unparse(target.value) for target in targets if isinstance(target, ast.Subscript)}
+        places = [target for target in targets if isinstance(target, ast.Subscript)]
+        filled, elements = {ast.unparse(place.value) for place in places}, set(map(ast.unparse, places))
         names = {target.id for target in targets if isinstance(target, ast.Name)}
         reads = list(self._reads(facts, loop, stmt.value))
         if not any(self._is_element(facts, part) for part in reads):
             return False
         for part in reads:
-            if isinstance(part, ast.Name) and part.id in names:
-                if any(binding.stmt is stmt for binding in self.project.rounds(facts, part, loop).before):
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and (part.id in names or elements):
+                before = self.project.rounds(facts, part, loop).before
+                if part.id in names and any(binding.stmt is stmt for binding in before):
                     return True
+                if any(binding.value is not None and ast.unparse(binding.value) in elements for binding in before):
+                    return True  # ``last`` of ``found[i] = x[i] + last``, ``last = found[i]``
             if isinstance(part, ast.Subscript) and isinstance(_first(part), ast.BinOp):
                 if ast.unparse(part.value) in filled:
                     return True
