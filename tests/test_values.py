@@ -423,6 +423,22 @@ PROGRAMS = {
         "    show(b['x'].to(k).sum(dim=0))",
         "tensor",
     ),
+    "batches of a dataset that opens files": (
+        "import h5py\nfrom torch.utils.data import DataLoader\nclass D:\n    def __init__(self, path):\n"
+        "        self.file = h5py.File(path)\n    def __getitem__(self, i):\n        return read(self.file, i)\n"
+        "for b in DataLoader(D('x')):\n    show(b['x'].sum(dim=0))",
+        "tensor cpu",
+    ),
+    "batches of a dataset that opens files and moves": (
+        "import h5py\nfrom torch.utils.data import DataLoader\nclass D:\n    def __init__(self, path, k):\n"
+        "        self.rows = read(h5py.File(path)).to(k)\n    def __getitem__(self, i):\n        return self.rows[i]\n"
+        "for b in DataLoader(D('x', k)):\n    show(b['x'].sum(dim=0))",
+        "tensor",
+    ),
+    "batches that a function collates": (
+        "from torch.utils.data import DataLoader\nfor b in DataLoader(d, collate_fn=f):\n    show(b['x'].sum(dim=0))",
+        "tensor",
+    ),
     "batches that may lie anywhere": (
         "from torch.utils.data import DataLoader\nfor b in DataLoader(d):\n    show(b['x'].sum(dim=0))",
         "tensor",
