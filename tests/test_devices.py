@@ -49,12 +49,16 @@ NONE = {
     "where a module is": "class N(nn.Module):\n    @property\n    def device(self):\n"
     "        return next(self.parameters()).device\n\n    def forward(self, x):\n"
     "        return torch.ones(3, device=self.device)\n",
+    "an accelerator that the next line takes back": 'device = "cuda" if torch.cuda.is_available() else "cpu"\n'
+    'device = torch.device("cpu")\n\n\ndef f(x):\n    return x.to(device)\n',
     "a cast": "def f(x, dtype):\n    return x.to(dtype), x.to(torch.float32)\n",
     "a camera": "def f(open_camera):\n    return open_camera(device=0)\n",
     "a field of a class": 'class C:\n    def __init__(self):\n        self.device = "cpu"\n\n    def f(self, x):\n'
     "        return x.to(self.device)\n",
 }
 SOME = {
+    "an accelerator that the next line reads": 'device = "cuda"\ndevice = torch.device(device)\n',
+    "an accelerator used before it is replaced": 'device = "cuda"\nx = torch.zeros(3, device=device)\ndevice = "cpu"\n',
     "cuda": 'net = nn.Linear(4, 2).to("cuda")\n',
     "a numbered device": 'net = nn.Linear(4, 2).to("cuda:1")\n',
     "a made number": 'def f(n, x):\n    return x.to(f"cuda:{n}")\n',
@@ -101,6 +105,15 @@ def test_a_program_that_names_no_accelerator_stays_on_the_cpu(extra: str) -> Non
 @pytest.mark.parametrize("extra", SOME.values(), ids=SOME)
 def test_code_that_names_an_accelerator_may_use_it(extra: str) -> None:
     assert may_use_cuda(f"{HEAD}{extra}{MAIN}")
+
+
+def test_a_module_of_the_project_is_no_framework_of_the_same_name() -> None:
+    texts = {"code.py": f"{HEAD}{MAIN}\nfrom deepspeed import log\n", "deepspeed.py": "def log(x):\n    print(x)\n"}
+    code = Code(texts)
+    place = code.function("code.Agent.act").returns[0]
+    assert not code.analysis.may_use_cuda(code.file("code.py"), place)
+    alone = Code({"code.py": texts["code.py"]})
+    assert alone.analysis.may_use_cuda(alone.file(), alone.function("code.Agent.act").returns[0])
 
 
 LIBRARY = {

@@ -400,6 +400,73 @@ PROGRAMS = {
         "class A:\n    def parts(self):\n        yield torch.zeros(1)\nfor x in A().parts():\n    show(x)",
         "tensor float32 cpu rank 1",
     ),
+    "a helper that hands through a tensor on the host": (
+        "def f(x, y):\n    if g():\n        x = y\n    return x\na = f(torch.zeros(1), torch.zeros(1).cuda())\n"
+        "show(f(torch.zeros(1), torch.zeros(1)))",
+        "tensor float32 cpu rank 1",
+    ),
+    "a helper that hands through either": (
+        "def f(x, y):\n    if g():\n        x = y\n    return x\na = f(torch.zeros(1), torch.zeros(1))\n"
+        "show(f(torch.zeros(1), torch.zeros(1).cuda()))",
+        "tensor float32 cuda or cpu rank 1",
+    ),
+    "a helper that adds what lies elsewhere": (
+        "def f(x):\n    return x + h()\ndef h() -> torch.Tensor:\n    return k\n"
+        "a = f(torch.zeros(1).cuda())\nshow(f(torch.zeros(1)))",
+        "tensor",
+    ),
+    "a helper that moves": (
+        "def f(x, d):\n    return x.to(d)\na = f(torch.zeros(1), 'cuda')\nshow(f(torch.zeros(1), d))",
+        "tensor rank 1",
+    ),
+    "a tensor on the host that another is added to": (
+        "def f(x: torch.Tensor):\n    y = torch.zeros(3)\n    y += x\n    show(y)",
+        "tensor cpu",
+    ),
+    "objects that a dict is annotated to hold": (
+        "class A:\n    pass\nclass B:\n    def __init__(self):\n        self.x: dict[int, A] = {}\n"
+        "        self.x[f()] = g()\n    def h(self):\n        show(self.x[k])",
+        "instance code.A",
+    ),
+    "batches of rows": (
+        "from torch.utils.data import DataLoader\nclass D:\n    def __getitem__(self, i):\n"
+        "        return {'x': np.zeros(3), 'y': 1.5}\nfor b in DataLoader(D()):\n    show((b['x'], b['y']))",
+        "tuple (tensor float64 cpu rank 2, tensor float64 cpu rank 1)",
+    ),
+    "batches of rows on an accelerator": (
+        "from torch.utils.data import DataLoader\nclass D:\n    def __getitem__(self, i):\n"
+        "        return torch.zeros(3).cuda()\nfor b in DataLoader(D(), num_workers=2):\n    show(b)",
+        "tensor float32 cuda rank 2",
+    ),
+    "batches that workers make": (
+        "from torch.utils.data import DataLoader\nfor b in DataLoader(d, num_workers=2):\n    show(b['x'].sum(dim=0))",
+        "tensor cpu",
+    ),
+    "batches that workers make, moved": (
+        "from torch.utils.data import DataLoader\nfor b in DataLoader(d, num_workers=2):\n"
+        "    show(b['x'].to(k).sum(dim=0))",
+        "tensor",
+    ),
+    "batches of a dataset that opens files": (
+        "import h5py\nfrom torch.utils.data import DataLoader\nclass D:\n    def __init__(self, path):\n"
+        "        self.file = h5py.File(path)\n    def __getitem__(self, i):\n        return read(self.file, i)\n"
+        "for b in DataLoader(D('x')):\n    show(b['x'].sum(dim=0))",
+        "tensor cpu",
+    ),
+    "batches of a dataset that opens files and moves": (
+        "import h5py\nfrom torch.utils.data import DataLoader\nclass D:\n    def __init__(self, path, k):\n"
+        "        self.rows = read(h5py.File(path)).to(k)\n    def __getitem__(self, i):\n        return self.rows[i]\n"
+        "for b in DataLoader(D('x', k)):\n    show(b['x'].sum(dim=0))",
+        "tensor",
+    ),
+    "batches that a function collates": (
+        "from torch.utils.data import DataLoader\nfor b in DataLoader(d, collate_fn=f):\n    show(b['x'].sum(dim=0))",
+        "tensor",
+    ),
+    "batches that may lie anywhere": (
+        "from torch.utils.data import DataLoader\nfor b in DataLoader(d):\n    show(b['x'].sum(dim=0))",
+        "tensor",
+    ),
     "a context manager": ("@contextmanager\ndef f():\n    yield 1\nwith f() as x:\n    show(x)", "unknown"),
     "a generator that yields from itself": (
         "def f(n):\n    yield 1\n    yield from f(n - 1)\nfor x in f(3):\n    show(x)",

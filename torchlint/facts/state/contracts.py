@@ -13,17 +13,11 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import children, walk
 from torchlint.facts.state.effects import code_of
 from torchlint.facts.values import operators
+from torchlint.facts.values.libraries import reads_files
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind
 
-_READERS = frozenset(
-    {
-        *("torch.load", "numpy.load", "numpy.loadtxt", "numpy.genfromtxt", "numpy.fromfile", "numpy.memmap"),
-        *("builtins.open", "pickle.load", "pickle.loads", "json.load", "json.loads", "joblib.load"),
-    }
-)
-_READING_LIBRARIES = ("pandas.", "h5py.", "zarr.", "datasets.", "PIL.", "imageio.", "cv2.imread")
 _LOADERS = ("DataLoader", "Dataset", "TensorDataset")
 _DELIVERING = frozenset({"__getitem__", "__getitems__", "collate_fn", "collate"})
 _SIZES = frozenset({"shape", "size", "dim", "ndim", "numel", "dtype", "device"})
@@ -136,7 +130,7 @@ class Contracts:
             return False
         if isinstance(node, ast.Call):
             name = self.project.qualified(facts, node.func) or ""
-            if name in _READERS or name.startswith(_READING_LIBRARIES):
+            if reads_files(name):
                 return True
         return self.values.of(facts, node).name.rpartition(".")[2] in _LOADERS
 

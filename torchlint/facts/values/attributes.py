@@ -13,11 +13,11 @@ from torchlint.facts.values import operators, spaces
 from torchlint.facts.values.arrays import ndarray_attribute
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.containers import element_of
-from torchlint.facts.values.join import TENSOR, join
+from torchlint.facts.values.join import HOST, TENSOR, join
 from torchlint.facts.values.tensors import tensor_attribute
 from torchlint.facts.values.torch_objects import distribution_attribute
 from torchlint.late import dataclass
-from torchlint.rule import UNKNOWN, Kind, Value
+from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 _MODULE = Value(Kind.MODULE, name="torch.nn.Module")
 _REGISTERING = frozenset({"register_buffer", "register_parameter"})
@@ -39,6 +39,8 @@ class Attributes:
             return ndarray_attribute(attr, source)
         if source.kind is Kind.DISTRIBUTION:
             return distribution_attribute(attr, source)
+        if source == HOST:
+            return Value(Kind.DEVICE, device=Device.CPU) if attr == "device" else HOST
         if source.kind is Kind.TUPLE and source.keys:
             return source.item(attr) or UNKNOWN
         if source.kind is Kind.ENV:

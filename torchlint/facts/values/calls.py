@@ -14,10 +14,11 @@ from torchlint.facts.code.project import is_external_module, is_super
 from torchlint.facts.values import operators, spaces, tensordicts
 from torchlint.facts.values.arrays import mapped, ndarray_method
 from torchlint.facts.values.asking import Ask
-from torchlint.facts.values.containers import container_method, element_of, generator_of, named_items
+from torchlint.facts.values.containers import LOADERS, container_method, element_of, generator_of, named_items
 from torchlint.facts.values.handed import returned_at
-from torchlint.facts.values.join import NONE, join, list_of, registry, told_more
+from torchlint.facts.values.join import HOST, NONE, join, list_of, registry, told_more
 from torchlint.facts.values.libraries import library_call
+from torchlint.facts.values.loaders import loader
 from torchlint.facts.values.tensors import tensor_method
 from torchlint.facts.values.torch_objects import distribution_method, made_module, module_call, module_moved, on_device
 from torchlint.late import dataclass, regex
@@ -75,6 +76,8 @@ class Calls:
             known = library_call(name, node, self.ask.knower(facts))
             if known is not None:
                 return known
+            if name in LOADERS:
+                return loader(self.ask, facts, name, node)
             if name in project.functions:
                 return returned_at(self.ask, project.functions[name], Caller(facts, node, 0))
             if name in project.classes:
@@ -110,6 +113,8 @@ class Calls:
         if source is None:
             return None
         of = self.ask.knower(facts)
+        if source == HOST:
+            return operators.of_host(func.attr, node, of)
         if source.kind is Kind.TENSOR:
             return tensor_method(func.attr, source, node, of)
         if source.kind is Kind.NDARRAY:

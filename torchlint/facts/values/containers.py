@@ -6,11 +6,13 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from torchlint.facts.values.join import BOOL, FLOAT, INT, NONE, NUMBER, STRING, join, list_of, tuple_of
+from torchlint.facts.values.join import BOOL, FLOAT, HOST, INT, NONE, NUMBER, STRING, join, list_of, tuple_of
 from torchlint.facts.values.signatures import Of, starred
 from torchlint.rule import UNKNOWN, Kind, Value
 
 GENERATOR = "types.GeneratorType"
+LOADERS = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
+"""Names of torch's loader; the only item of such a value, if any, is what iteration gives."""
 
 
 def builtin_call(name: str, call: ast.Call, of: Of) -> Value | None:
@@ -39,6 +41,8 @@ def builtin_call(name: str, call: ast.Call, of: Of) -> Value | None:
     first = of(call.args[0]) if call.args and not isinstance(call.args[0], ast.Starred) else UNKNOWN
     if name == "dict":
         return _dict(call, of)
+    if name == "iter" and call.args and element_of(first) == HOST:
+        return generator_of(HOST)
     if name in ("list", "sorted", "reversed", "tuple", "iter", "set", "deque"):
         if not call.args:
             return Value(Kind.LIST)
@@ -76,7 +80,7 @@ def _dict(call: ast.Call, of: Of) -> Value:
 
 def generator_of(element: Value) -> Value:
     """What a call of a generator function gives; unknown if nothing is known of what it yields."""
-    return Value(Kind.INSTANCE, name=GENERATOR, items=(element,)) if element.known else UNKNOWN
+    return Value(Kind.INSTANCE, name=GENERATOR, items=(element,)) if element != UNKNOWN else UNKNOWN
 
 
 def element_of(source: Value) -> Value:
@@ -90,7 +94,9 @@ def element_of(source: Value) -> Value:
         return replace(source, rank=rank) if rank > 0 else Value(Kind.SCALAR, dtype=source.dtype)
     if source.kind is Kind.DICT and source.keys:
         return STRING
-    if source.name == GENERATOR:
+    if source == HOST:
+        return HOST
+    if source.name == GENERATOR or (source.kind is Kind.INSTANCE and source.name in LOADERS and source.items):
         return source.items[0]
     return INT if source.kind is Kind.SIZE else UNKNOWN
 

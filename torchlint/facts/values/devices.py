@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import field
+from itertools import pairwise
 
 from torchlint.facts.code.callers import passed
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness import protocols
 from torchlint.facts.values.signatures import device_of
 from torchlint.facts.values.values import Values
@@ -42,6 +44,7 @@ class Devices:
     values: Values
     _groups: dict[frozenset[str], bool] = field(default_factory=dict)
     _programs: dict[frozenset[str], bool] = field(default_factory=dict)
+    _dead: dict[FileFacts, frozenset[ast.AST]] = field(default_factory=dict)
 
     def may_leave(self, facts: FileFacts) -> bool:
         """Whether a file, or one connected with it, may ever use an accelerator."""
@@ -51,14 +54,28 @@ class Devices:
         return self._groups[group]
 
     def _leaves(self, facts: FileFacts) -> bool:
-        if any(protocols.places(name) or _accelerated(name) for name in facts.imports):
+        if any(self._places(name) or _accelerated(name) for name in facts.imports):
             return True
         text = facts.source.utf8
         return any(word in text for word in _WORDS) and self.leaves(facts, list(facts.parent))
 
+    def _places(self, name: str) -> bool:
+        """Whether a name is that of a framework that chooses a device, and not of a module of the project."""
+        return protocols.places(name) and name.partition(".")[0] not in self.project.modules
+
     def leaves(self, facts: FileFacts, nodes: Iterable[ast.AST]) -> bool:
         """Whether one of some nodes names an accelerator, or is a device that is not proven to be the CPU."""
+        dead = self._overwritten(facts)
+        if dead:
+            inside = {part for stmt in dead for part in ast.walk(stmt)}
+            nodes = (node for node in nodes if node not in inside)
         return any(self._names(facts, node) or self._moves(facts, node) for node in nodes)
+
+    def _overwritten(self, facts: FileFacts) -> frozenset[ast.AST]:
+        """The assignments of a file that the statement after them makes void: ``device = ...; device = "cpu"``."""
+        if facts not in self._dead:
+            self._dead[facts] = frozenset(_void(facts.tree))
+        return self._dead[facts]
 
     def _names(self, facts: FileFacts, node: ast.AST) -> bool:
         """Whether a node names an accelerator: ``"cuda:0"``, ``torch.cuda.synchronize``, ``net.cuda()``."""
@@ -68,7 +85,7 @@ class Devices:
         if not isinstance(node, ast.Attribute):
             return False
         name = self.project.qualified(facts, node) or ""
-        if _accelerated(name) or protocols.places(name):
+        if _accelerated(name) or self._places(name):
             return True
         return node.attr in _METHODS and isinstance(call := facts.parent.get(node), ast.Call) and call.func is node
 
@@ -111,7 +128,8 @@ class Devices:
         return device_of(self.values.of(facts, node)) is not Device.CPU
 
     def _named(self, facts: FileFacts, node: ast.Name, seen: frozenset[ast.AST]) -> bool:
-        bindings = self.project.reaching(facts, node).bindings
+        dead = self._overwritten(facts)
+        bindings = [each for each in self.project.reaching(facts, node).bindings if each.stmt not in dead]
         if any(binding.path or binding.how not in (Bind.PARAM, Bind.IMPORT, Bind.ASSIGN) for binding in bindings):
             return device_of(self.values.of(facts, node)) is not Device.CPU
         return not bindings or any(self._bound(facts, binding, seen) for binding in bindings)
@@ -122,7 +140,8 @@ class Devices:
         if binding.how is Bind.IMPORT:
             module, _, last = self.project.canonical(facts, binding.target).rpartition(".")
             file = self.project.modules.get(module)
-            stored = file.top.bindings.get(last, ()) if file is not None else ()
+            dead = self._overwritten(file) if file is not None else frozenset()
+            stored = [each for each in file.top.bindings.get(last, ()) if each.stmt not in dead] if file else []
             return file is None or not stored or any(self._bound(file, each, seen) for each in stored)
         field_of_settings = binding.annotation is not None and isinstance(facts.parent.get(binding.stmt), ast.ClassDef)
         if binding.how is not Bind.ASSIGN or binding.path or binding.value is None or field_of_settings:
@@ -183,6 +202,25 @@ class Devices:
         if group not in self._programs:
             self._programs[group] = any(_runs(self.project.files[path].tree) for path in group)
         return self._programs[group]
+
+
+def _void(tree: ast.Module) -> Iterator[ast.stmt]:
+    """Assignments to a name that the next statement of the same block assigns to again, without reading it."""
+    for node in walk(tree):
+        for block in (getattr(node, "body", None), getattr(node, "orelse", None), getattr(node, "finalbody", None)):
+            for stmt, following in pairwise(block if isinstance(block, list) else ()):
+                name = _assigned(stmt)
+                if name and name == _assigned(following):
+                    assert isinstance(following, ast.Assign)
+                    if not any(isinstance(part, ast.Name) and part.id == name for part in walk(following.value)):
+                        yield stmt
+
+
+def _assigned(stmt: ast.stmt) -> str:
+    match stmt:
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return name
+    return ""
 
 
 def _accelerated(name: str) -> bool:

@@ -21,6 +21,8 @@ NUMBER = Value(Kind.NUMBER)
 STRING = Value(Kind.STRING)
 NONE = Value(Kind.NONE)
 SIZE = Value(Kind.SIZE, items=(INT,))
+HOST = Value(device=Device.CPU)
+"""Something of which only this is known: whatever tensors it holds, or is, lie on the host."""
 
 
 def bounded(value: Value | None) -> Value | None:
@@ -67,7 +69,7 @@ def join(values: Iterable[Value | None]) -> Value | None:
             nothing = value
             continue
         result = value if result is None else _meet(result, value)
-        if result.kind is Kind.UNKNOWN:
+        if result.kind is Kind.UNKNOWN and result != HOST:
             return UNKNOWN
     return result if result is not None else nothing
 

@@ -12,6 +12,19 @@ from torchlint.facts.values.tensors import torch_call
 from torchlint.facts.values.torch_objects import distribution
 from torchlint.rule import UNKNOWN, Kind, Value
 
+_READERS = frozenset(
+    {
+        *("torch.load", "numpy.load", "numpy.loadtxt", "numpy.genfromtxt", "numpy.fromfile", "numpy.memmap"),
+        *("builtins.open", "pickle.load", "pickle.loads", "json.load", "json.loads", "joblib.load"),
+    }
+)
+_READING_LIBRARIES = ("pandas.", "h5py.", "zarr.", "datasets.", "PIL.", "imageio.", "cv2.imread")
+
+
+def reads_files(name: str) -> bool:
+    """Whether a function of a library reads a file."""
+    return name in _READERS or name.startswith(_READING_LIBRARIES)
+
 
 def library_call(name: str, node: ast.Call, of: signatures.Of) -> Value | None:
     """Value of a call of a library's function, ``None`` when it is not known."""

@@ -8,8 +8,8 @@ from dataclasses import replace
 from torchlint.facts.values import arrays, tensors
 from torchlint.facts.values.containers import element_of
 from torchlint.facts.values.dtypes import cast, floating, promoted
-from torchlint.facts.values.join import BOOL, FLOAT, INT, NDARRAY, NONE, NUMBER, STRING, TENSOR, join, tuple_of
-from torchlint.facts.values.signatures import Of, device_called
+from torchlint.facts.values.join import BOOL, FLOAT, HOST, INT, NDARRAY, NONE, NUMBER, STRING, TENSOR, join, tuple_of
+from torchlint.facts.values.signatures import Of, device_called, rules, table
 from torchlint.late import regex
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
@@ -65,6 +65,8 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
     kinds = {left.kind, right.kind}
     if Kind.TENSOR in kinds:
         return _on_tensors(op, left, right)
+    if HOST in (left, right):
+        return HOST if kinds <= {Kind.UNKNOWN, Kind.NUMBER} and UNKNOWN not in (left, right) else UNKNOWN
     if Kind.NDARRAY in kinds:
         other = right if left.kind is Kind.NDARRAY else left
         fine = (Kind.NDARRAY, Kind.NUMBER, Kind.SCALAR, Kind.ITEM, Kind.LIST)
@@ -96,7 +98,7 @@ def in_place(op: ast.operator, target: Value, operand: Value) -> Value:
     result = binary(op, target, operand)
     if target.kind is not Kind.TENSOR or result.kind is not Kind.TENSOR or isinstance(op, ast.MatMult):
         return result
-    return replace(result, device=target.device, pinned=target.pinned)
+    return replace(result, device=Device.CPU, pinned=target.pinned) if target.device is Device.CPU else result
 
 
 def _on_tensors(op: ast.operator, left: Value, right: Value) -> Value:
@@ -116,6 +118,19 @@ def _on_tensors(op: ast.operator, left: Value, right: Value) -> Value:
 def _still_widened(source: Value, dtype: str | None) -> str:
     """The narrow dtype that a result on the host still comes from: of ``u8.float() / 255`` and of ``u8 / 255``."""
     return cast(source, dtype).widened if source.device is Device.CPU else ""
+
+
+def of_host(name: str, node: ast.Call, of: Of) -> Value:
+    """What a method gives of something whose tensors lie on the host: a tensor there, or a part of it."""
+    result = untyped_method(name, node, of)
+    if name in ("cuda", "to"):
+        return result
+    if result.kind is Kind.TENSOR:
+        return replace(result, device=Device.CPU)
+    if result.kind is Kind.TUPLE:
+        return replace(result, items=tuple(replace(item, device=Device.CPU) for item in result.items))
+    parts = name in ("items", "values", "get", "pop", "copy") or name in table()["tensor_methods"]["cast"]
+    return HOST if result == UNKNOWN and (parts or name in rules("operations")) else result
 
 
 def unpack(value: Value, step: int) -> Value:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from torchlint.facts.values.dtypes import cast, floating, promoted
-from torchlint.facts.values.join import BOOL, INT, NONE, NUMBER, SIZE, TENSOR, list_of, tuple_of
+from torchlint.facts.values.join import BOOL, HOST, INT, NONE, NUMBER, SIZE, TENSOR, list_of, tuple_of
 from torchlint.facts.values.signatures import (
     Of,
     device_of,
@@ -207,7 +207,7 @@ def _converted(last: str, call: ast.Call, of: Of) -> Value:
         default = {"float": "float32", "int": "int64", "bool": "bool"}.get(inner.dtype or "")
     dtype, where = _options(call, of, default)
     if source.kind in (Kind.UNKNOWN, Kind.TENSOR) and device is None and last in ("as_tensor", "asarray", "tensor"):
-        where = Device.UNKNOWN if source.kind is Kind.UNKNOWN else source.device
+        where = source.device
     rank = 0 if source.kind in (Kind.NUMBER, Kind.SCALAR) else nested(source)
     result = Value(Kind.TENSOR, dtype, where, rank, pinned=_pinned(call, where))
     if where is Device.CPU and source.kind is Kind.NDARRAY:
@@ -272,7 +272,8 @@ def broadcast(values: Sequence[Value]) -> int | None:
 
 def operate(rule: str, name: str, source: Value, call: ast.Call, rest: Sequence[ast.expr], of: Of) -> Value | None:
     """Value of an operation on ``source`` by its rule of the table; ``rest`` are its other positional arguments."""
-    source = source if source.kind is Kind.TENSOR else Value(Kind.TENSOR)
+    if source.kind is not Kind.TENSOR:
+        source = Value(Kind.TENSOR, device=Device.CPU if source == HOST else Device.UNKNOWN)
     others = [of(arg) for arg in rest if not isinstance(arg, ast.Starred)]
     named = [of(k.value) for k in call.keywords if k.arg in ("other", "mask", "index", "min", "max", "value")]
     where = meeting([source, *others, *named])

@@ -18,13 +18,14 @@ from torchlint.facts.values.asking import Ask, Question
 from torchlint.facts.values.attributes import Attributes
 from torchlint.facts.values.calls import Calls
 from torchlint.facts.values.containers import element_of
-from torchlint.facts.values.join import INT, bounded, join, list_of, registry, told_more, tuple_of
+from torchlint.facts.values.join import HOST, INT, bounded, join, list_of, registry, told_more, tuple_of
 from torchlint.facts.values.libraries import library_name
 from torchlint.facts.values.signatures import starred
 from torchlint.facts.values.tensors import tensor_item
 from torchlint.facts.values.tested import within_test
+from torchlint.facts.values.torch_objects import on_device
 from torchlint.late import dataclass
-from torchlint.rule import UNKNOWN, Kind, Value
+from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 MODULE = "torch.nn.Module"
 _REFINED = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.TENSOR, Kind.NDARRAY, Kind.DEVICE})
@@ -160,6 +161,8 @@ class Values:
                 return tensor_item(source, known)
             return array_item(source, known, sum(isinstance(part, ast.Slice) for part in parts))
         key = index.value if isinstance(index, ast.Constant) else None
+        if source == HOST:
+            return HOST
         if source == tensordicts.TENSORDICT:
             return self._ask.entry(key) if isinstance(key, str) else source
         if not source.known and isinstance(key, str):
@@ -188,7 +191,7 @@ class Values:
             name = self.project.qualified(facts, node) or ""
             return self._named(name) if name else UNKNOWN
         result = self._ask.reached(facts, reach)
-        if result is not None and not result.known:
+        if result == UNKNOWN:
             return operators.by_name(node.id)
         return within_test(self.project, facts, node, result) if result is not None else None
 
@@ -291,6 +294,8 @@ class Values:
             return known if known is not None and known.kind is Kind.DEVICE else annotated
         if wide and not (known is not None and known.kind is Kind.MODULE and known.name):
             return annotated
+        if known == HOST:
+            return on_device(annotated, Device.CPU) if annotated.known else HOST
         if annotated.kind in (Kind.TENSOR, Kind.NDARRAY) and (known is None or known.kind is not annotated.kind):
             return annotated
         if known is not None and known.known:
@@ -336,7 +341,7 @@ class Values:
         if source is None:
             return None
         result = self._attributes.of(source, node.attr)
-        if result is not None and not result.known:
+        if result == UNKNOWN:
             return operators.by_name(node.attr)
         return result
 

@@ -1,0 +1,70 @@
+"""What data loaders of torch give: batches on the host, unless a dataset or a ``collate_fn`` puts them elsewhere."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.tree import names_in, walk
+from torchlint.facts.values.asking import Ask
+from torchlint.facts.values.join import HOST, list_of
+from torchlint.facts.values.libraries import reads_files
+from torchlint.facts.values.signatures import is_true, keyword
+from torchlint.late import regex
+from torchlint.rule import UNKNOWN, Device, Kind, Value
+
+_DEVICE = regex(r"cuda|gpu|device|accelerator|^to$")
+_DTYPES = {"float": "float64", "int": "int64", "bool": "bool"}
+
+
+def loader(ask: Ask, facts: FileFacts, name: str, call: ast.Call) -> Value | None:
+    """The value of ``DataLoader(...)``; ``None`` where nothing is known yet of what its dataset gives.
+
+    A dataset whose rows are not known may keep its data on an accelerator. Worker processes and pinned memory rule that
+    out, since neither takes what lies there, and so does a dataset that opens files and names no device.
+    """
+    made = Value(Kind.INSTANCE, name=name)
+    if any(isinstance(arg, ast.Starred) for arg in call.args) or any(k.arg is None for k in call.keywords):
+        return made
+    dataset = keyword(call, "dataset") or (call.args[0] if call.args else None)
+    source = ask.known(facts, dataset) if dataset is not None else UNKNOWN
+    element = UNKNOWN
+    if len(call.args) < 7 and keyword(call, "collate_fn") is None:
+        rows = ask.project.implementations(source.name, "__getitem__") if source.kind is Kind.INSTANCE else []
+        row = ask.returned(rows) if rows else UNKNOWN
+        if row is None:
+            return None
+        element = _collated(row)
+    workers = keyword(call, "num_workers")
+    apart = workers is not None and ask.known(facts, workers).literal != 0
+    if element == UNKNOWN and (apart or is_true(keyword(call, "pin_memory")) or _from_files(ask, source)):
+        element = HOST
+    return replace(made, items=(element,)) if element != UNKNOWN else made
+
+
+def _from_files(ask: Ask, dataset: Value) -> bool:
+    """Whether a dataset of the project reads its rows from files, and puts nothing onto a device."""
+    if dataset.kind is not Kind.INSTANCE or dataset.name not in ask.project.classes:
+        return False
+    code = [(scope.file, node) for scope in ask.project.family(dataset.name) for node in walk(scope.node)]
+    if any(_DEVICE.search(name) for scope in ask.project.family(dataset.name) for name in names_in(scope.node)):
+        return False
+    calls = ((file, node.func) for file, node in code if isinstance(node, ast.Call))
+    names = {ask.project.qualified(file, func) or "" for file, func in calls}
+    return "torch.load" not in names and any(map(reads_files, names))
+
+
+def _collated(row: Value) -> Value:
+    """The batch that ``default_collate`` makes of rows: tensors of numbers and arrays, in the containers of a row."""
+    if row.kind is Kind.TENSOR:
+        return replace(row, rank=row.rank + 1 if row.rank is not None else None, pinned=None, widened="", literal=None)
+    if row.kind in (Kind.NDARRAY, Kind.SCALAR, Kind.NUMBER):
+        dtype = _DTYPES.get(row.dtype or "") if row.kind is Kind.NUMBER else row.dtype
+        rank = row.rank if row.kind is Kind.NDARRAY else 0
+        return Value(Kind.TENSOR, dtype, Device.CPU, rank + 1 if rank is not None else None)
+    if row.kind is Kind.STRING:
+        return list_of(Value(Kind.STRING))
+    if row.kind in (Kind.TUPLE, Kind.DICT):
+        return replace(row, items=tuple(map(_collated, row.items)))
+    return UNKNOWN
