@@ -1204,3 +1204,45 @@ def test_an_object_that_is_called_keeps_to_its_own_class(update: str) -> None:
     code = Code(HELD.format(update=update))
     assert code.frequency("# B") is U
     assert code.frequency("# C") is O
+
+
+ANNOTATED = """
+from torch import nn
+
+
+class Actor(nn.Module):
+    def forward(self, x):
+        return f(x)  # A
+
+
+class Decoder(nn.Module):
+    def forward(self, x):
+        return f(x)  # B
+
+
+class World:
+    def rollout(self, actor: nn.Module, x):
+        for _ in range(9):
+            x = actor(x)
+        return x
+
+
+class Learner:
+    def __init__(self):
+        self.world, self.actor, self.decoder = World(), Actor(), Decoder()
+
+    def update(self, x):
+        self.decoder(self.world.rollout({given}, x)).mean().backward()
+
+
+learner = Learner()
+for x in batches:
+    learner.update(x)
+"""
+
+
+@pytest.mark.parametrize(("given", "decoding"), [("self.actor", U), ("found", I)])
+def test_a_module_that_is_passed_is_what_a_parameter_calls(given: str, decoding: Frequency) -> None:
+    code = Code(ANNOTATED.format(given=given))
+    assert code.frequency("# A") is (I if given == "self.actor" else decoding)
+    assert code.frequency("# B") is decoding

@@ -776,27 +776,3 @@ class Below(Middle):
 """
     parts = shown(text).replace("code.", "").removeprefix("instance ").split("|")
     assert sorted(parts) == sorted(expected.removeprefix("instance ").split("|"))
-
-
-@pytest.mark.parametrize(
-    ("annotation", "given", "expected"),
-    [
-        ("nn.Module", "Own()", "module code.Own"),
-        ("nn.Module", "nn.Linear(1, 1)", "module torch.nn.Linear"),
-        ("nn.Module", "found", "module torch.nn.Module"),
-        ("nn.Linear", "nn.Bilinear(1, 1, 1)", "module torch.nn.Linear"),
-    ],
-)
-def test_what_calls_pass_says_more_than_that_it_is_a_module(annotation: str, given: str, expected: str) -> None:
-    text = f"""
-class Own(nn.Module):
-    pass
-
-
-def use(net: {annotation}):
-    show(net)
-
-
-use({given})
-"""
-    assert shown(text) == expected

@@ -12,7 +12,7 @@ from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project, components
 from torchlint.facts.values.calls import PARTIAL
-from torchlint.facts.values.values import MODULE, Values
+from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind, Value
 
@@ -152,7 +152,7 @@ class _Resolver:
 
     def _is_open(self, value: Value) -> bool:
         """Whether a value is only annotated as a module, and callers that are still to be found may tell which."""
-        return not self.linked and value.kind is Kind.MODULE and value.name == MODULE
+        return not self.linked and value.kind is Kind.MODULE and value.name == "torch.nn.Module"
 
     def _passed(self, facts: FileFacts, call: ast.Call, func: ast.expr) -> bool:
         """A call of a parameter: what each caller passes for it, whatever the others do."""
@@ -197,8 +197,6 @@ class _Resolver:
                     break
             return True
         receiver = self.values.of(facts, func.value)
-        if self._is_open(receiver):
-            return False
         if receiver.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and receiver.name:
             return self._bound(facts, call, receiver, func.attr)
         if not receiver.known and self._bound_each(facts, call, func):

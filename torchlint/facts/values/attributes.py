@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
+from itertools import islice
 
 from torchlint.facts.code.callers import Caller, methods, passed, stores_of
 from torchlint.facts.code.collect import dotted
@@ -131,6 +132,8 @@ class Attributes:
         What the constructor of a base sets is gone where the constructor of the class sets it again afterwards.
         """
         project = self.ask.project
+        if len(list(islice(project.relatives_storing(cls, name), 2))) < 2:
+            return stores_of(project, cls, name)
         over = False
         hidden: set[Scope] = set()
         for scope in project.family(cls):

@@ -27,10 +27,6 @@ from torchlint.facts.values.torch_objects import on_device
 from torchlint.late import dataclass
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
-MODULE = "torch.nn.Module"
-_REFINED = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.TENSOR, Kind.NDARRAY, Kind.DEVICE})
-"""Of parameters with such an annotation the calls may say more."""
-
 
 @dataclass(eq=False, slots=True)
 class Values:
@@ -275,12 +271,18 @@ class Values:
 
     def _parameter(self, facts: FileFacts, binding: Binding) -> Value | None:
         annotated = self._ask.annotations.read(facts, binding.annotation) if binding.annotation is not None else UNKNOWN
-        wide = annotated.kind is Kind.MODULE and annotated.name == MODULE  # of whatever class
-        if annotated.known and not wide and annotated.kind not in _REFINED:
+        if annotated.known and annotated.kind not in (
+            Kind.LIST,
+            Kind.TUPLE,
+            Kind.DICT,
+            Kind.TENSOR,
+            Kind.NDARRAY,
+            Kind.DEVICE,
+        ):
             return annotated
         scope = binding.scope
         if scope is None:
-            return annotated if wide else UNKNOWN
+            return UNKNOWN
         owner = scope.method_of
         if owner is not None and scope.params[:1] == [binding.target] and "staticmethod" not in scope.decorator_names:
             if "classmethod" in scope.decorator_names:
@@ -292,8 +294,6 @@ class Values:
         known = join(self._given(scope, binding, caller) for caller in callers)
         if annotated.kind is Kind.DEVICE:
             return known if known is not None and known.kind is Kind.DEVICE else annotated
-        if wide and not (known is not None and known.kind is Kind.MODULE and known.name):
-            return annotated
         if known == HOST:
             return on_device(annotated, Device.CPU) if annotated.known else HOST
         if annotated.kind in (Kind.TENSOR, Kind.NDARRAY) and (known is None or known.kind is not annotated.kind):
