@@ -459,6 +459,17 @@ PROGRAMS = {
         "for b in DataLoader(D('x', k)):\n    show(b['x'].sum(dim=0))",
         "tensor",
     ),
+    "batches that a function of the project collates": (
+        "from torch.utils.data import DataLoader\ndef f(rows):\n"
+        "    return torch.stack([torch.from_numpy(r) for r in rows])\n"
+        "for b in DataLoader(d, collate_fn=f):\n    show(b.sum(dim=0))",
+        "tensor cpu",
+    ),
+    "batches that a function collates where workers may be none": (
+        "from torch.utils.data import DataLoader\nfor b in DataLoader(d, collate_fn=f, num_workers=n):\n"
+        "    show(b['x'].sum(dim=0))",
+        "tensor",
+    ),
     "batches that a function collates": (
         "from torch.utils.data import DataLoader\nfor b in DataLoader(d, collate_fn=f):\n    show(b['x'].sum(dim=0))",
         "tensor",

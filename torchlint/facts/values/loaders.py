@@ -29,29 +29,39 @@ def loader(ask: Ask, facts: FileFacts, name: str, call: ast.Call) -> Value | Non
         return made
     dataset = keyword(call, "dataset") or (call.args[0] if call.args else None)
     source = ask.known(facts, dataset) if dataset is not None else UNKNOWN
-    element = UNKNOWN
-    if len(call.args) < 7 and keyword(call, "collate_fn") is None:
-        rows = ask.project.implementations(source.name, "__getitem__") if source.kind is Kind.INSTANCE else []
-        row = ask.returned(rows) if rows else UNKNOWN
-        if row is None:
-            return None
-        element = _collated(row)
-    workers = keyword(call, "num_workers")
-    apart = workers is not None and ask.known(facts, workers).literal != 0
-    if element == UNKNOWN and (apart or is_true(keyword(call, "pin_memory")) or _from_files(ask, source)):
+    collate = call.args[6] if len(call.args) > 6 else keyword(call, "collate_fn")
+    size = keyword(call, "batch_size")
+    element: Value | None = UNKNOWN
+    if collate is not None:
+        function = ask.project.functions.get(ask.known(facts, collate).name)
+        element = ask.solver.ask(function) if function is not None else UNKNOWN
+    elif source.kind is Kind.INSTANCE and (size is None or ask.known(facts, size).kind is not Kind.NONE):
+        rows = ask.project.implementations(source.name, "__getitem__")
+        element = ask.returned(rows) if rows else UNKNOWN
+    if element is None:
+        return None
+    element = _collated(element) if collate is None else element
+    if element == UNKNOWN and (_apart(ask, facts, call, collate) or (collate is None and _from_files(ask, source))):
         element = HOST
     return replace(made, items=(element,)) if element != UNKNOWN else made
+
+
+def _apart(ask: Ask, facts: FileFacts, call: ast.Call, collate: ast.expr | None) -> bool:
+    """Whether a loader pins its batches, or has worker processes; a function that collates may run without these."""
+    workers = keyword(call, "num_workers")
+    count = ask.known(facts, workers).literal if workers is not None else 0
+    return is_true(keyword(call, "pin_memory")) or (count != 0 and (collate is None or count is not None))
 
 
 def _from_files(ask: Ask, dataset: Value) -> bool:
     """Whether a dataset of the project reads its rows from files, and puts nothing onto a device."""
     if dataset.kind is not Kind.INSTANCE or dataset.name not in ask.project.classes:
         return False
-    code = [(scope.file, node) for scope in ask.project.family(dataset.name) for node in walk(scope.node)]
-    if any(_DEVICE.search(name) for scope in ask.project.family(dataset.name) for name in names_in(scope.node)):
+    family = list(ask.project.family(dataset.name))
+    if any(_DEVICE.search(name) for scope in family for name in names_in(scope.node)):
         return False
-    calls = ((file, node.func) for file, node in code if isinstance(node, ast.Call))
-    names = {ask.project.qualified(file, func) or "" for file, func in calls}
+    calls = ((scope.file, node) for scope in family for node in walk(scope.node) if isinstance(node, ast.Call))
+    names = {ask.project.qualified(file, call.func) or "" for file, call in calls}
     return "torch.load" not in names and any(map(reads_files, names))
 
 
