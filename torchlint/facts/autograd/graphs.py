@@ -344,8 +344,14 @@ class Graphs:
     def _function(
         self, facts: FileFacts, func: ast.expr, targets: Iterable[Scope], given: Sequence[ast.expr]
     ) -> Graph | None:
-        """The result of project functions; of a method of a module it depends on which module that is."""
-        found = _joined([self._solver.ask(target) for target in targets])
+        """The result of project functions; of a method of a module it depends on which module that is.
+
+        Where some of the functions give tensors with a graph and others give none, it is not known which one runs.
+        """
+        results = {target: self._solver.ask(target) for target in targets}
+        found = _joined([*results.values()])
+        if found and any(result is Graph.NONE and _gives(target) for target, result in results.items()):
+            return Graph.OPEN
         of_module = isinstance(func, ast.Attribute) and self.values.of(facts, func.value).kind is Kind.MODULE
         if not found or not of_module:
             return found
@@ -469,6 +475,12 @@ def _joined(found: Sequence[Graph | None]) -> Graph | None:
     for answer in known:
         joined |= answer
     return joined
+
+
+def _gives(function: Scope) -> bool:
+    """Whether a function returns anything; one that has no body but in the classes that override it does not."""
+    values = [part.value for part in function.returns]
+    return any(value is not None and not (isinstance(value, ast.Constant) and value.value is None) for value in values)
 
 
 def _added(facts: FileFacts, node: ast.Name) -> Sequence[tuple[str, ast.expr]]:
