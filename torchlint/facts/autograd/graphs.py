@@ -268,8 +268,24 @@ class Graphs:
             case ast.Call(args=[ast.Starred(value=ast.Name() as rows)], keywords=[]):
                 if self.project.qualified(facts, node.func) == "builtins.zip":
                     return self._element(facts, rows, step, depth)
-        returned = [(target.file, stmt.value) for target in self.graph.callees.get(node, ()) for stmt in target.returns]
+        targets = self.graph.callees.get(node, ())
+        returned = [(t.file, stmt.value) for t in targets for stmt in t.returns if not self._passed_by(node, t, stmt)]
         return self._picked(returned, step, depth)
+
+    def _passed_by(self, call: ast.Call, function: Scope, stmt: ast.stmt) -> bool:
+        """Whether a statement of a function is in a branch that a flag, given as a constant, keeps the call from."""
+        caller = next((found for found in self.graph.callers.get(function, ()) if found.call is call), None)
+        child, parent = stmt, function.file.parent.get(stmt)
+        while caller is not None and isinstance(parent, ast.stmt) and parent is not function.node:
+            if isinstance(parent, ast.If) and isinstance(parent.test, ast.Name):
+                name = parent.test.id
+                bound = function.bindings.get(name, ())
+                if len(bound) == 1 and bound[0].how is Bind.PARAM:
+                    given = passed(function, name, caller)
+                    if isinstance(given, ast.Constant) and bool(given.value) is (child in parent.orelse):
+                        return True
+            child, parent = parent, function.file.parent.get(parent)
+        return False
 
     def _picked(
         self, places: Sequence[tuple[FileFacts, ast.expr | None]], step: int, depth: int
