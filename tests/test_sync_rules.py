@@ -1,4 +1,4 @@
-"""What the fixtures of TL205, TL206 and TL208 cannot hold: settings of the whole project, and what a message says."""
+"""What fixtures of TL202, TL205, TL206 and TL208 cannot hold: settings of the whole project, and what a message says."""
 
 from __future__ import annotations
 
@@ -177,3 +177,32 @@ def train(net: nn.Module, batches, optimizer):
 """
     [found] = lint(tmp_path, {"train.py": text}, select=("TL208",)).findings
     assert BRANCHES[statement] in found.message
+
+
+SELECTING = """\
+import torch
+from torch import nn
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def update(net: nn.Module, optimizer, obs: torch.Tensor, mask: torch.Tensor):
+    loss = net(obs).sum()
+    {line}
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "better"),
+    [
+        ("rows = obs[mask.nonzero().squeeze(1)]", "keep the mask instead"),
+        ("rows = mask.nonzero().squeeze(1).cpu()", "copy the mask to the host and select there, which waits once"),
+        ("rows = mask.nonzero().tolist()", "copy the mask to the host and select there, which waits once"),
+    ],
+)
+def test_the_remedy_for_indices_fits_where_they_go(tmp_path: Path, line: str, better: str) -> None:
+    [found] = lint(tmp_path, {"train.py": SELECTING.format(line=line)}, select=("TL202",)).findings
+    assert found.message == f"the host waits to learn how many elements `nonzero` selects (on CUDA); {better}"
