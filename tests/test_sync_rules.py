@@ -1,4 +1,4 @@
-"""What the fixtures of TL205, TL206 and TL208 cannot hold: settings of the whole project, and what a message says."""
+"""What fixtures of TL202, TL205, TL206 and TL208 cannot hold: settings of the whole project, and what a message says."""
 
 from __future__ import annotations
 
@@ -209,3 +209,32 @@ def test_a_name_may_carry_what_a_round_has_filled_in(tmp_path: Path, decay: str,
     program = HANDED_ON.format(decay=decay, kept=kept)
     (found,) = lint(tmp_path, {"train.py": program}, select=("TL604",)).findings
     assert ("no round needs another" in found.message) is alone
+
+
+SELECTING = """\
+import torch
+from torch import nn
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def update(net: nn.Module, optimizer, obs: torch.Tensor, mask: torch.Tensor):
+    loss = net(obs).sum()
+    {line}
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "better"),
+    [
+        ("rows = obs[mask.nonzero().squeeze(1)]", "keep the mask instead"),
+        ("rows = mask.nonzero().squeeze(1).cpu()", "copy the mask to the host and select there, which waits once"),
+        ("rows = mask.nonzero().tolist()", "copy the mask to the host and select there, which waits once"),
+    ],
+)
+def test_the_remedy_for_indices_fits_where_they_go(tmp_path: Path, line: str, better: str) -> None:
+    [found] = lint(tmp_path, {"train.py": SELECTING.format(line=line)}, select=("TL202",)).findings
+    assert found.message == f"the host waits to learn how many elements `nonzero` selects (on CUDA); {better}"

@@ -12,6 +12,9 @@ _FUNCTIONS = frozenset({"torch.where", *(f"torch.{method}" for method in _METHOD
 
 _MESSAGE = "the host waits to learn how many elements {what} selects (on CUDA); {better}"
 
+_KEEP = "keep the mask instead"
+_COPY = "copy the mask to the host and select there, which waits once"
+
 _SOURCE = """\
 import torch
 from torch import nn
@@ -118,7 +121,7 @@ class DataDependentShape(Rule):
             return
         node = site.node
         if isinstance(node, cst.Call) and (what := _call(site, node)):
-            yield Report(node, _MESSAGE.format(what=what, better="keep the mask instead"))
+            yield Report(node, _MESSAGE.format(what=what, better=_KEEP if not _is_copied(site, node) else _COPY))
         elif isinstance(node, cst.Subscript) and _is_masked(site, node) and (better := _better(site, node)):
             yield Report(node, _MESSAGE.format(what="the mask", better=better))
 
@@ -131,6 +134,11 @@ def _is_on_host(site: Site) -> bool:
         if link.name == "numpy":
             return True
     return False
+
+
+def _is_copied(site: Site, call: cst.Call) -> bool:
+    """Whether what is selected goes to the host in the same expression: ``mask.nonzero().squeeze(1).tolist()``."""
+    return any(link.name in ("cpu", "tolist", "item") for link in site.chain(call))
 
 
 def _call(site: Site, call: cst.Call) -> str:

@@ -268,8 +268,24 @@ class Graphs:
             case ast.Call(args=[ast.Starred(value=ast.Name() as rows)], keywords=[]):
                 if self.project.qualified(facts, node.func) == "builtins.zip":
                     return self._element(facts, rows, step, depth)
-        returned = [(target.file, stmt.value) for target in self.graph.callees.get(node, ()) for stmt in target.returns]
+        targets = self.graph.callees.get(node, ())
+        returned = [(t.file, stmt.value) for t in targets for stmt in t.returns if not self._passed_by(node, t, stmt)]
         return self._picked(returned, step, depth)
+
+    def _passed_by(self, call: ast.Call, function: Scope, stmt: ast.stmt) -> bool:
+        """Whether a statement of a function is in a branch that a flag, given as a constant, keeps the call from."""
+        caller = next((found for found in self.graph.callers.get(function, ()) if found.call is call), None)
+        child, parent = stmt, function.file.parent.get(stmt)
+        while caller is not None and isinstance(parent, ast.stmt) and parent is not function.node:
+            if isinstance(parent, ast.If) and isinstance(parent.test, ast.Name):
+                name = parent.test.id
+                bound = function.bindings.get(name, ())
+                if len(bound) == 1 and bound[0].how is Bind.PARAM:
+                    given = passed(function, name, caller)
+                    if isinstance(given, ast.Constant) and bool(given.value) is (child in parent.orelse):
+                        return True
+            child, parent = parent, function.file.parent.get(parent)
+        return False
 
     def _picked(
         self, places: Sequence[tuple[FileFacts, ast.expr | None]], step: int, depth: int
@@ -344,8 +360,14 @@ class Graphs:
     def _function(
         self, facts: FileFacts, func: ast.expr, targets: Iterable[Scope], given: Sequence[ast.expr]
     ) -> Graph | None:
-        """The result of project functions; of a method of a module it depends on which module that is."""
-        found = _joined([self._solver.ask(target) for target in targets])
+        """The result of project functions; of a method of a module it depends on which module that is.
+
+        Where some of the functions give tensors with a graph and others give none, it is not known which one runs.
+        """
+        results = {target: self._solver.ask(target) for target in targets}
+        found = _joined([*results.values()])
+        if found and any(result is Graph.NONE and _gives(target) for target, result in results.items()):
+            return Graph.OPEN
         of_module = isinstance(func, ast.Attribute) and self.values.of(facts, func.value).kind is Kind.MODULE
         if not found or not of_module:
             return found
@@ -469,6 +491,12 @@ def _joined(found: Sequence[Graph | None]) -> Graph | None:
     for answer in known:
         joined |= answer
     return joined
+
+
+def _gives(function: Scope) -> bool:
+    """Whether a function returns anything; one that has no body but in the classes that override it does not."""
+    values = [part.value for part in function.returns]
+    return any(value is not None and not (isinstance(value, ast.Constant) and value.value is None) for value in values)
 
 
 def _added(facts: FileFacts, node: ast.Name) -> Sequence[tuple[str, ast.expr]]:
