@@ -67,7 +67,7 @@ class Devices:
         """Whether one of some nodes names an accelerator, or is a device that is not proven to be the CPU."""
         dead = self._overwritten(facts)
         if dead:
-            inside = {part for stmt in dead for part in ast.walk(stmt)}
+            inside = {part for stmt in dead for part in walk(stmt)}
             nodes = (node for node in nodes if node not in inside)
         return any(self._names(facts, node) or self._moves(facts, node) for node in nodes)
 
