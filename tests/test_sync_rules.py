@@ -1,4 +1,4 @@
-"""What fixtures of TL202, TL205, TL206 and TL208 cannot hold: settings of the whole project, and what a message says."""
+"""What fixtures of TL202, TL205, TL206, TL208 and TL604 cannot hold: settings of a whole project, and messages."""
 
 from __future__ import annotations
 
