@@ -126,6 +126,17 @@ def test_runs_that_differ_are_kept_apart(torchlint, project, runs):
     assert len(runs) == 6
 
 
+def test_no_environment_answers_for_another(torchlint, project, runs, monkeypatch):
+    """Another one may have other rule packages, or other code of the same version."""
+    first = answer(torchlint("check", cwd=project))
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "prefix", os.path.join(sys.prefix, "another"))
+        torchlint("check", cwd=project)
+        assert len(runs) == 2
+    assert answer(torchlint("check", cwd=project)) == first
+    assert len(runs) == 2
+
+
 def test_files_that_only_look_changed_are_compared_by_content(torchlint, project, runs):
     first = answer(torchlint("check", cwd=project))
     for name in ("agent.py", "pyproject.toml"):

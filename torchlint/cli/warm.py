@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _VARIABLES = (
     *("NO_COLOR", "FORCE_COLOR", "TERM", "GITHUB_WORKSPACE", "CI_PROJECT_DIR", "BUILD_SOURCESDIRECTORY"),
     *("TORCHLINT_OUTPUT_FORMAT", "TORCHLINT_DATA_DIR", "XDG_DATA_HOME", "LOCALAPPDATA", "HOME", "USERPROFILE"),
+    "PYTHONPATH",
 )
 
 
@@ -35,12 +36,16 @@ def cache_path(given: Mapping[str, object]) -> str:
 
 
 def run_key(args: list[str]) -> str:
-    """What stands for a command line, where it was typed, where its output goes, and with what it is run."""
+    """What stands for a command line, where it was typed, where its output goes, and with what it is run.
+
+    Two environments may have the same torchlint and other rule packages, or two copies of it the same version.
+    """
     out, err = sys.stdout, sys.stderr
     look = look_of(out)
     seen = (look.terminal, look.color, look.width, out.encoding, out.errors, err.isatty(), err.encoding, err.errors)
     variables = [f"{name}={os.environ.get(name)}" for name in _VARIABLES]
-    parts = (__version__, sys.version, os.getcwd(), *map(str, seen), *variables, "", *args)
+    tool = (__version__, sys.version, sys.prefix, os.path.dirname(__file__))
+    parts = (*tool, os.getcwd(), *map(str, seen), *variables, "", *args)
     return digest("\0".join(parts).encode("utf-8", "surrogateescape"))
 
 
