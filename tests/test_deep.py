@@ -114,3 +114,34 @@ def test_a_value_is_known_to_a_depth_that_code_reads_again() -> None:
     assert deep.value().kind in (Kind.LIST, Kind.UNKNOWN)
     pairs = "x0 = torch.zeros(3)\n" + "".join(f"x{n} = (x{n - 1}, x{n - 1})\n" for n in range(1, 60))
     assert Code(f"import torch\n{pairs}show(x59)").value().kind in (Kind.TUPLE, Kind.UNKNOWN)
+
+
+RETRY = """\
+import torch
+from torch import nn
+
+
+class Store:
+    def fetch(self, index):
+        try:
+            pair = self.rows[index], self.goals[index]
+        except KeyError:
+            return self.fetch(index)
+        return pair
+
+
+def main(store: Store):
+    net = nn.Linear(3, 1)
+    optimizer = torch.optim.Adam(net.parameters())
+    while True:
+        row = store.fetch(1)
+        obs, goal = row
+        loss = (net(obs) - goal).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_a_method_may_return_what_it_returns(tmp_path: Path) -> None:
+    assert lint(tmp_path / "retry", lambda _: {"retry.py": RETRY}, 1).problems == []

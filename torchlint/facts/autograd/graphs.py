@@ -11,7 +11,9 @@ from torchlint.facts.autograd.layers import is_kept_layer
 from torchlint.facts.autograd.modes import Mode, Modes
 from torchlint.facts.autograd.networks import Networks
 from torchlint.facts.autograd.origins import SAME
-from torchlint.facts.code.callers import passed, stores_of
+from torchlint.facts.autograd.tuples import Tuples, added_to
+from torchlint.facts.code.callers import answers, passed, stores_of
+from torchlint.facts.code.decorating import keeps_result
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
@@ -27,19 +29,8 @@ ENDING = frozenset(
     (
         *("detach", "detach_", "item", "numpy", "tolist", "argmax", "argmin", "argsort", "long", "int", "bool", "byte"),
         *("sample", "sample_n", "multinomial", "nonzero", "size", "dim", "numel", "eq", "ne", "gt", "ge", "lt", "le"),
-        *(
-            "isnan",
-            "isinf",
-            "isfinite",
-            "any",
-            "all",
-            "new_zeros",
-            "new_ones",
-            "new_tensor",
-            "new_full",
-            "sign",
-            "round",
-        ),
+        *("isnan", "isinf", "isfinite", "any", "all", "new_zeros", "new_ones", "new_tensor", "new_full"),
+        *("sign", "round"),
     )
 )
 _MAKING = frozenset(
@@ -148,9 +139,11 @@ class Graphs:
     networks: Networks
     modes: Modes
     _solver: Solver[_Question, Graph] = field(init=False)
+    _tuples: Tuples = field(init=False)
 
     def __post_init__(self) -> None:
         self._solver = Solver(self._answer, Graph.OPEN)
+        self._tuples = Tuples(self.project, self.graph, self.values, self._off)
 
     def of(self, facts: FileFacts, node: ast.expr) -> Graph:
         """All that the graph of an expression may come from; ``OPEN`` beside it where some of it is not known."""
@@ -165,6 +158,8 @@ class Graphs:
     def _answer(self, question: _Question) -> Graph | None:
         """The graph of an expression, or of what a function returns; ``None`` before anything is known."""
         if isinstance(question, Scope):
+            if not keeps_result(self.project, question):
+                return Graph.OPEN
             given = [part.value for part in question.returns if part.value is not None]
             if isinstance(question.node, ast.Lambda):
                 given = [question.node.body]
@@ -215,7 +210,7 @@ class Graphs:
             bound = [self._solver.ask((facts, reach))]
         else:
             bound = [self._binding(facts, binding) for binding in reach.bindings]
-        added = [value for _, value in _added(facts, node)]
+        added = [value for _, value in added_to(facts, node)]
         return _joined([*bound, *(self._solver.ask((facts, value)) for value in added)])
 
     def _binding(self, facts: FileFacts, binding: Binding) -> Graph | None:
@@ -229,76 +224,11 @@ class Graphs:
         parts = [(facts, value)]
         path = binding.path
         if binding.how is Bind.ELEMENT and path and isinstance(value, ast.Call):
-            parts, path = self._drawn(facts, value, path)
+            parts, path = self._tuples.drawn(facts, value, path)
         for step in path:
-            picked = [part for where, whole in parts for part in self._element(where, whole, step)]
+            picked = [part for where, whole in parts for part in self._tuples.of(where, whole, step)]
             parts = picked or parts
         return _joined([self._solver.ask(part) for part in parts])
-
-    def _drawn(
-        self, facts: FileFacts, node: ast.Call, path: tuple[int, ...]
-    ) -> tuple[list[tuple[FileFacts, ast.expr]], tuple[int, ...]]:
-        """What a loop over ``zip`` or ``enumerate`` draws from for a name, and the rest of its path."""
-        name = self.project.qualified(facts, node.func)
-        step = path[0] if name == "builtins.zip" else path[0] - 1 if name == "builtins.enumerate" else -1
-        if not -1 < step < len(node.args) or any(isinstance(part, ast.Starred) for part in node.args):
-            return [(facts, node)], path
-        return [(facts, node.args[step])], path[1:]
-
-    def _element(self, facts: FileFacts, node: ast.expr, step: int, depth: int = 0) -> list[tuple[FileFacts, ast.expr]]:
-        """One element of a tuple, also of what a function returns in every case as one; empty where it is not known."""
-        if isinstance(node, ast.Name) and depth < _DEEPEST:
-            bound = self.project.reaching(facts, node).bindings
-            plain = all(b.how is Bind.ASSIGN and not b.path for b in bound)
-            added = _added(facts, node)
-            if added and plain and all(how == "append" for how, _ in added) and all(_is_empty(b) for b in bound):
-                return self._picked([(facts, value) for _, value in added], step, depth + 1)
-            return self._picked([(facts, b.value) for b in bound], step, depth + 1) if plain and not added else []
-        if isinstance(node, (ast.Tuple, ast.List)):
-            starred = any(isinstance(part, ast.Starred) for part in node.elts)
-            return [(facts, node.elts[step])] if -1 < step < len(node.elts) and not starred else []
-        if isinstance(node, ast.Attribute):
-            owner = self.values.of(facts, node.value)
-            stores = [store for cls in owner.name.split("|") for store in stores_of(self.project, cls, node.attr)]
-            held = [(s.scope.file, s.binding.value) for s in stores if not _is_none(s.binding)]
-            return self._picked(held, step, depth)
-        if not isinstance(node, ast.Call) or node in self.graph.weak or self._off(facts, node):
-            return []
-        match node:
-            case ast.Call(args=[ast.Starred(value=ast.Name() as rows)], keywords=[]):
-                if self.project.qualified(facts, node.func) == "builtins.zip":
-                    return self._element(facts, rows, step, depth)
-        targets = self.graph.callees.get(node, ())
-        returned = [(t.file, stmt.value) for t in targets for stmt in t.returns if not self._passed_by(node, t, stmt)]
-        return self._picked(returned, step, depth)
-
-    def _passed_by(self, call: ast.Call, function: Scope, stmt: ast.stmt) -> bool:
-        """Whether a statement of a function is in a branch that a flag, given as a constant, keeps the call from."""
-        caller = next((found for found in self.graph.callers.get(function, ()) if found.call is call), None)
-        child, parent = stmt, function.file.parent.get(stmt)
-        while caller is not None and isinstance(parent, ast.stmt) and parent is not function.node:
-            if isinstance(parent, ast.If) and isinstance(parent.test, ast.Name):
-                name = parent.test.id
-                bound = function.bindings.get(name, ())
-                if len(bound) == 1 and bound[0].how is Bind.PARAM:
-                    given = passed(function, name, caller)
-                    if isinstance(given, ast.Constant) and bool(given.value) is (child in parent.orelse):
-                        return True
-            child, parent = parent, function.file.parent.get(parent)
-        return False
-
-    def _picked(
-        self, places: Sequence[tuple[FileFacts, ast.expr | None]], step: int, depth: int
-    ) -> list[tuple[FileFacts, ast.expr]]:
-        """One element of each of some tuples; empty where one of them is not known to be a tuple."""
-        found: list[tuple[FileFacts, ast.expr]] = []
-        for facts, node in places:
-            known = isinstance(node, (ast.Tuple, ast.Attribute, ast.Name)) or (depth and isinstance(node, ast.Call))
-            picked = self._element(facts, node, step, depth) if known and node is not None else []
-            if not picked:
-                return []
-            found.extend(picked)
-        return found
 
     def _parameter(self, binding: Binding, function: Scope) -> Graph | None:
         if function.self_name == binding.target:
@@ -366,7 +296,7 @@ class Graphs:
         """
         results = {target: self._solver.ask(target) for target in targets}
         found = _joined([*results.values()])
-        if found and any(result is Graph.NONE and _gives(target) for target, result in results.items()):
+        if found and any(result is Graph.NONE and answers(target) for target, result in results.items()):
             return Graph.OPEN
         of_module = isinstance(func, ast.Attribute) and self.values.of(facts, func.value).kind is Kind.MODULE
         if not found or not of_module:
@@ -491,29 +421,6 @@ def _joined(found: Sequence[Graph | None]) -> Graph | None:
     for answer in known:
         joined |= answer
     return joined
-
-
-def _gives(function: Scope) -> bool:
-    """Whether a function returns anything; one that has no body but in the classes that override it does not."""
-    values = [part.value for part in function.returns]
-    return any(value is not None and not (isinstance(value, ast.Constant) and value.value is None) for value in values)
-
-
-def _added(facts: FileFacts, node: ast.Name) -> Sequence[tuple[str, ast.expr]]:
-    """What the function of a name puts into what it stands for, each with how: appended, or stored under a key."""
-    scope = facts.scope_of(node).function
-    kept = (call for _, call in scope.keyed.get(node.id, ()) if call in facts.grows and isinstance(call, ast.Call))
-    return [*scope.appends.get(node.id, ()), *(("keyed", call.args[-1]) for call in kept)]
-
-
-def _is_empty(binding: Binding) -> bool:
-    """Whether a name is bound to a list without elements: ``[]``, ``list()``, ``deque(maxlen=n)``."""
-    value = binding.value
-    return (isinstance(value, ast.List) and not value.elts) or (isinstance(value, ast.Call) and not value.args)
-
-
-def _is_none(binding: Binding) -> bool:
-    return isinstance(binding.value, ast.Constant) and binding.value.value is None
 
 
 def _says(call: ast.Call, name: str, value: bool) -> bool:

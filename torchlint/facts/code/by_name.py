@@ -6,7 +6,7 @@ import ast
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from torchlint.facts.code.callers import methods
+from torchlint.facts.code.callers import answers, methods
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
@@ -159,12 +159,7 @@ def _answers(method: Scope) -> bool:
     """Whether a function returns more than ``None``, or yields; an expression of a ``lambda`` does."""
     if not isinstance(method.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return True
-    return bool(method.yields) or any(map(_gives_something, method.returns))
-
-
-def _gives_something(given: ast.Return) -> bool:
-    """Whether a return gives anything but ``None``."""
-    return given.value is not None and not (isinstance(given.value, ast.Constant) and given.value.value is None)
+    return bool(method.yields) or answers(method)
 
 
 def _is_mode(call: ast.Call) -> bool:

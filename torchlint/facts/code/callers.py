@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts.code.model import FileFacts, Scope, Store
+from torchlint.facts.code.model import Bind, FileFacts, Scope, Store
 from torchlint.facts.code.project import Project
 from torchlint.late import dataclass
 
@@ -32,6 +32,26 @@ def passed(function: Scope, name: str, caller: Caller) -> ast.expr | None:
     if 0 <= position < len(args) and not any(isinstance(a, ast.Starred) for a in args[: position + 1]):
         return args[position]
     return None
+
+
+def skips(caller: Caller | None, function: Scope, stmt: ast.stmt) -> bool:
+    """Whether a statement of a function is in a branch that a flag, given as a constant, keeps a call from."""
+    child, parent = stmt, function.file.parent.get(stmt)
+    while caller is not None and isinstance(parent, ast.stmt) and parent is not function.node:
+        if isinstance(parent, ast.If) and isinstance(parent.test, ast.Name):
+            bound = function.bindings.get(parent.test.id, ())
+            if len(bound) == 1 and bound[0].how is Bind.PARAM:
+                given = passed(function, parent.test.id, caller)
+                if isinstance(given, ast.Constant) and bool(given.value) is (child in parent.orelse):
+                    return True
+        child, parent = parent, function.file.parent.get(parent)
+    return False
+
+
+def answers(function: Scope) -> bool:
+    """Whether a function returns more than ``None``; one that has no body but in overriding classes does not."""
+    given = [part.value for part in function.returns]
+    return any(value is not None and not (isinstance(value, ast.Constant) and value.value is None) for value in given)
 
 
 def _named(facts: FileFacts, call: ast.Call) -> dict[str, ast.expr]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from torchlint.facts.code.callers import Caller
+from torchlint.facts.code.decorating import keeps_result
 from torchlint.facts.code.dynamic import looked_up
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import is_external_module, is_super
@@ -212,6 +213,8 @@ class Calls:
         node = function.node
         if isinstance(node, ast.Lambda):
             return self.ask.value(function.file, node.body)
+        if not keeps_result(self.ask.project, function):
+            return UNKNOWN
         promised = UNKNOWN
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.returns is not None:
             promised = self.ask.annotations.read(function.file, node.returns)
