@@ -27,7 +27,7 @@ FLAGS = {
     "passed the other way round": ("def g(skip):\n    if not skip:\n        f()  # A\n", "g(not step % 9 == 0)", O),
     "passed by two": ("def g(show):\n    if show:\n        f()  # A\n", "g(step % 9 == 0)\ng(True)", U),
     "passed by few": ("def g(show=False):\n    if show:\n        f()  # A\n", "g()\nif step % 9 == 0:\n    g(True)", O),
-    "never passed": ("def g(show=False):\n    if show:\n        f()  # A\n", "g()", U),
+    "never passed": ("def g(show=False):\n    if show:\n        f()  # A\n", "g()", O),
 }
 
 

@@ -461,5 +461,5 @@ def test_what_was_linted_is_not_parsed_again_for_the_reasons_of_waits(
     monkeypatch.setattr(engine, "parse", lambda sources: parsed.extend(sources) or parse(sources))
     run = Run.prepare([tmp_path], Settings(root=tmp_path, isolated=True, device="cuda"), {})
     run.checked()
-    assert reasons(run, {"a.py": [5]}) == {("a.py", 5): "it goes to the environment"}
+    assert reasons(run, {"a.py": {5: False}}) == {("a.py", 5): "it goes to the environment"}
     assert sorted(parsed) == ["a.py", "b.py"]
