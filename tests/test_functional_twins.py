@@ -96,3 +96,22 @@ def test_the_module_holds_no_tensors_unless_a_listed_parameter_makes_it(name: st
 
 def test_the_table_says_for_which_torch_it_holds() -> None:
     assert TABLE["torch"] == ">=2.0,<=2.13"
+
+
+IN_PLACE = [name for name, twin in TABLE["modules"].items() if twin["settings"].get("inplace")]
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_a_module_works_in_place_where_its_function_does(name: str) -> None:
+    """Some modules take ``inplace`` and never hand it on."""
+    import torch
+
+    short = name.rpartition(".")[2]
+    module = resolve(name)(**NEEDED.get(short, {}), inplace=True)
+    (given,) = inputs_of(short, 1)
+    before = given.clone() - 0.5
+    given = before.clone()
+    torch.manual_seed(2)
+    result = module(given)
+    assert torch.equal(result, given)
+    assert result.data_ptr() == given.data_ptr()
