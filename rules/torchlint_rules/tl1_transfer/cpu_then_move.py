@@ -199,7 +199,7 @@ def _foldable(site: Site, call: cst.Call, creator: str, steps: Sequence[Conversi
     """Whether the creator can be told all that the conversions do, with the same elements as the result."""
     if not all(step.proven for step in steps) or any(keyword_of(call, word) is not None for word in _KEPT_OUT):
         return False
-    if not all(only_reads(site, node) and _has_it(site, node) for node in _left_out(call, steps)):
+    if not all(only_reads(site, node) for node in _left_out(call, steps)) or not _is_there(site, call):
         return False
     casts = [step.dtype_name for step in steps if step.dtype is not None]
     if creator == "eye" and any(name not in WIDTHS for name in casts):
@@ -217,8 +217,9 @@ def _foldable(site: Site, call: cst.Call, creator: str, steps: Sequence[Conversi
     return isinstance(literal, (int, float)) and _holds(casts[0], literal)
 
 
-def _has_it(site: Site, node: cst.BaseExpression) -> bool:
-    """Whether reading a dtype or device raises nothing: ``x.dtype`` of what is known, or a name of torch."""
+def _is_there(site: Site, call: cst.Call) -> bool:
+    """Whether reading ``dtype=x.dtype`` raises nothing, where the creator has one: ``x`` is known, or torch itself."""
+    node = keyword_of(call, "dtype")
     return not isinstance(node, cst.Attribute) or site.name(node) is not None or site.value(node.value).known
 
 
