@@ -40,16 +40,9 @@ def _hands_on(decorator: Scope | None) -> bool:
     """Whether a decorator gives the function itself, or one of its own that gives what the function gives."""
     if decorator is None or not decorator.params or not decorator.returns:
         return False
-    taken = decorator.params[0]
-    given = [each.value for each in decorator.returns]
-    wrappers = [
-        inner
-        for inner in decorator.inner
-        if any(isinstance(node, ast.Name) and node.id == inner.name for node in given)
-    ]
-    names = {taken, *(wrapper.name for wrapper in wrappers)}
-    plain = all(isinstance(node, ast.Name) and node.id in names for node in given)
-    return plain and all(_calls_alone(wrapper, taken) for wrapper in wrappers)
+    taken, inner = decorator.params[0], _inner(decorator)
+    given = [each.value.id if isinstance(each.value, ast.Name) else "" for each in decorator.returns]
+    return all(name == taken or (name in inner and _calls_alone(inner[name], taken)) for name in given)
 
 
 def _calls_alone(wrapper: Scope, taken: str) -> bool:
@@ -70,6 +63,9 @@ def _is_call_of(node: ast.expr | None, name: str) -> bool:
 
 def _returned(function: Scope) -> Iterable[Scope | None]:
     """The functions of its own that a function returns; ``None`` where it returns something else."""
-    inner = {scope.name: scope for scope in function.inner}
-    for each in function.returns:
-        yield inner.get(each.value.id) if isinstance(each.value, ast.Name) else None
+    inner = _inner(function)
+    return [inner.get(each.value.id) if isinstance(each.value, ast.Name) else None for each in function.returns]
+
+
+def _inner(function: Scope) -> dict[str, Scope]:
+    return {scope.name: scope for scope in function.inner}
