@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import field
 from pathlib import Path
 
@@ -136,6 +137,16 @@ class Analysis:
     groups: dict[str, frozenset[str]]
     tables: dict[str, LineTable] = field(default_factory=dict)
     _named: dict[str, list[tuple[FileFacts, ast.Call]]] = field(default_factory=dict)
+    _proven: Analysis | None = None
+
+    def proven(self) -> Analysis:
+        """The same analysis without guesses about values; itself where none was made."""
+        if not self.values.guessed:
+            return self
+        if self._proven is None:
+            self._proven = copy(self)
+            self._proven.values = self.values.proven()
+        return self._proven
 
     def table(self, facts: FileFacts) -> LineTable:
         """The rows of a file."""

@@ -25,6 +25,8 @@ from torchlint.sources.text import Source
 if TYPE_CHECKING:
     from torchlint.engine.site import PairedSite
 
+_GUESS = "methods and environments are what their names say"
+
 
 @dataclass(eq=False, slots=True)
 class Linter:
@@ -98,8 +100,20 @@ class Linter:
         found: list[Draft] = []
         with kept_going(lambda error: self._tell(rule, site, error)):
             reports = [r for r in rule.check(site) if self.target.concerned_by(r.torch or rule.torch)]
-            found.extend([self._draft(rule, site, report) for report in reports])
+            found.extend(self._proven(rule, site, [self._draft(rule, site, report) for report in reports]))
         return found
+
+    def _proven(self, rule: Rule, site: PairedSite, drafts: list[Draft]) -> list[Draft]:
+        """The same drafts; a fix that the rule offers only because of a guess says that it rests on one."""
+        from torchlint.engine.site import PairedSite
+
+        analysis = site.analysis.proven()
+        if analysis is site.analysis or not any(draft.claims_proof for draft in drafts):
+            return drafts
+        strict = PairedSite(analysis, site.facts, site.pairs, site.node, site.twin)
+        reports = [r for r in rule.check(strict) if self.target.concerned_by(r.torch or rule.torch)]
+        proofs = [self._fix(report.fix, strict, report.torch or rule.torch) for report in reports]
+        return [draft if draft.finding.fix in proofs else draft.guessed() for draft in drafts]
 
     def _tell(self, rule: Rule, site: PairedSite, error: Exception) -> None:
         problem = replace(
@@ -153,6 +167,17 @@ class Draft:
     function: str
     stronger: frozenset[str]
     arms: Mapping[ast.AST, bool]
+
+    @property
+    def claims_proof(self) -> bool:
+        """Whether it has a fix that assumes nothing."""
+        return self.finding.fix is not None and not self.finding.fix.assumes
+
+    def guessed(self) -> Draft:
+        """Return the draft with a fix that says that it rests on a guess, where it said that it rests on none."""
+        if self.finding.fix is None or not self.claims_proof:
+            return self
+        return replace(self, finding=replace(self.finding, fix=replace(self.finding.fix, assumes=_GUESS)))
 
     def runs_with(self, other: Draft) -> bool:
         """Whether one run of the function may come to both: no condition parts them."""

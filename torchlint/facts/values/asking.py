@@ -25,12 +25,16 @@ Question = Scope | tuple[FileFacts, ast.expr | Binding | Reaching] | tuple[str, 
 class Ask:
     """The project, who calls its functions, and the solver that remembers all answers.
 
-    Answers are ``None`` where nothing is known yet, in a circle of questions.
+    Answers are ``None`` where nothing is known yet, in a circle of questions. ``guesses``: what only a name suggests
+    counts: that an object called ``env`` returns arrays, and that ``detach`` is the method of a tensor. Without, such
+    values are unknown. ``guessed``: some answer rests on a guess.
     """
 
     project: Project
     callers: Mapping[Scope, list[Caller]]
     solver: Solver[Question, Value]
+    guesses: bool = True
+    guessed: bool = False
     annotations: Annotations = field(init=False)
     _keyed: dict[str, list[tuple[FileFacts, ast.expr, bool]]] | None = None
 
@@ -46,6 +50,13 @@ class Ask:
         value = self.solver.ask((facts, node))
         if value is None:
             raise NotYetError
+        return value
+
+    def guess(self, value: Value) -> Value:
+        """Take what only a name suggests of a value, where guesses count."""
+        if not (self.guesses and value.known):
+            return UNKNOWN
+        self.guessed = True
         return value
 
     def knower(self, facts: FileFacts) -> Callable[[ast.expr], Value]:

@@ -123,7 +123,8 @@ class Calls:
         if source.kind is Kind.DISTRIBUTION:
             return distribution_method(func.attr, source, node)
         if source.kind is Kind.ENV or (not source.known and self._called_env(func.value)):
-            return spaces.env_method(source, func.attr, facts.parent.get(node))
+            given = spaces.env_method(source, func.attr, facts.parent.get(node))
+            return given if spaces.returns_arrays(source) else self.ask.guess(given)
         if source.kind in (Kind.LIST, Kind.DICT, Kind.SIZE):
             return container_method(func.attr, source, node, of)
         if source == tensordicts.TENSORDICT:
@@ -134,7 +135,9 @@ class Calls:
             return module_moved(func.attr, source, node, of)
         if source.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and source.name:
             return join(self._method_of(source, name, func.attr, facts, node) for name in source.name.split("|"))
-        return UNKNOWN if self._is_foreign(facts, func.value) else operators.untyped_method(func.attr, node, of)
+        if self._is_foreign(facts, func.value):
+            return UNKNOWN
+        return self.ask.guess(operators.untyped_method(func.attr, node, of))
 
     def _is_foreign(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether an expression is a module of a library, whose functions are no methods: ``jnp.logical_not(x)``."""
@@ -153,7 +156,7 @@ class Calls:
 
     def _called_env(self, node: ast.expr) -> bool:
         """Whether a value of unknown origin is called an environment, in a project whose own ones return arrays."""
-        return bool(_ENV_NAME.search(operators.last_name(node))) and self.envs_return_arrays()
+        return self.ask.guesses and bool(_ENV_NAME.search(operators.last_name(node))) and self.envs_return_arrays()
 
     def _inherited(self, facts: FileFacts, func: ast.Attribute) -> Value | None:
         """What ``super().method(...)`` gives."""
@@ -176,7 +179,7 @@ class Calls:
             return None
         if member.kind in (Kind.MODULE, Kind.INSTANCE, Kind.CLASS, Kind.FUNCTION):
             return self._called(member, facts, node)
-        return operators.untyped_method(attr, node, self.ask.knower(facts))
+        return self.ask.guess(operators.untyped_method(attr, node, self.ask.knower(facts)))
 
     # what is called -------------------------------------------------------------------------------------------------
 

@@ -79,6 +79,11 @@ def space_attribute(space: Value, name: str) -> Value:
     return INT if name in ("n", "start") else UNKNOWN
 
 
+def returns_arrays(env: Value) -> bool:
+    """Whether an environment is proven to return arrays: a library's own, not what is only called an environment."""
+    return env.name.partition(".")[0] in ("gym", "gymnasium")
+
+
 def env_attribute(env: Value, name: str) -> Value:
     """An attribute of an environment of a library."""
     if name in _SPACES and env.items:
@@ -100,7 +105,7 @@ def env_method(env: Value, method: str, use: ast.AST | None) -> Value:
     observation = sample(env.items[0]) if env.items else NDARRAY
     if observation.kind is not Kind.NDARRAY:
         observation = NDARRAY
-    if env.name.partition(".")[0] not in ("gym", "gymnasium"):
+    if not returns_arrays(env):
         observation = replace(observation, rank=None)
     if ".vector" in env.name:
         observation = replace(observation, rank=None, shaped=True)  # one row for each environment

@@ -32,12 +32,13 @@ from torchlint.rule import UNKNOWN, Device, Kind, Value
 class Values:
     """Answers what expressions are, with a memory.
 
-    ``provisional``: more callers are to come, and ``again`` is to give the values for these.
+    ``provisional``: more callers are to come, and ``again`` is to give the values for these. ``guesses``: see ``Ask``.
     """
 
     project: Project
     callers: Mapping[Scope, list[Caller]] = field(default_factory=dict)
     provisional: bool = False
+    guesses: bool = True
     _arrays: bool | None = None
     _ask: Ask = field(init=False)
     _attributes: Attributes = field(init=False)
@@ -45,16 +46,28 @@ class Values:
 
     def __post_init__(self) -> None:
         solver = (Provisional if self.provisional else Solver)(self._answer, UNKNOWN)
-        self._ask = Ask(self.project, self.callers, solver)
+        self._ask = Ask(self.project, self.callers, solver, self.guesses)
         self._attributes = Attributes(self._ask)
         self._calls = Calls(self._ask, self._envs_return_arrays)
 
     def again(self, callers: Mapping[Scope, list[Caller]], *, provisional: bool = False) -> Values:
         """Values of the same project for more callers; what rests on no caller is not found out again."""
-        values = Values(self.project, callers, provisional, self._arrays)
+        values = Values(self.project, callers, provisional, _arrays=self._arrays)
         values._ask.annotations = self._ask.annotations
+        values._ask.guessed = self._ask.guessed
         if isinstance(self._ask.solver, Provisional):
             values._ask.solver.learn(self._ask.solver.lasting())
+        return values
+
+    @property
+    def guessed(self) -> bool:
+        """Whether an answer given so far rests on a guess."""
+        return self._ask.guessed
+
+    def proven(self) -> Values:
+        """The values of the same project and callers without any guess: what a safe fix may rest on."""
+        values = Values(self.project, self.callers, guesses=False)
+        values._ask.annotations = self._ask.annotations
         return values
 
     @property
