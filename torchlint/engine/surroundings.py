@@ -167,6 +167,11 @@ class Surroundings(Place):
         twin = self._expr(node)
         return twin is not None and self.analyses[Idle].called(self.facts, twin)
 
+    def only_called(self, node: cst.CSTNode, count: int) -> bool:
+        """Whether an expression is assigned to a local name that is only called, with ``count`` plain arguments."""
+        twin = self._expr(node)
+        return twin is not None and self.analyses[Idle].only_called(self.facts, twin, count)
+
     def tried_uncalled(self, node: cst.CSTNode) -> bool:
         """Whether an expression stands in a ``try`` whose body does not use what it is assigned to."""
         twin = self._expr(node)

@@ -387,6 +387,9 @@ class Site(Protocol):
     def called_later(self, node: cst.CSTNode) -> bool:
         """Whether what an expression is assigned to is known to be called itself."""
 
+    def only_called(self, node: cst.CSTNode, count: int) -> bool:
+        """Whether an expression is assigned to a local name that is only called, with ``count`` plain arguments."""
+
     def tried_uncalled(self, node: cst.CSTNode) -> bool:
         """Whether an expression stands in a ``try`` whose body neither calls nor passes on what it is assigned to.
 

@@ -68,7 +68,7 @@ _BETTER = _SOURCE.replace("torch.linspace(-10.0, 10.0, 51, device=logits.device)
 )
 
 
-_FLOOR = """\
+_NUMBER = """\
 import torch
 
 
@@ -76,11 +76,11 @@ class Agent:
     def __init__(self, device):
         self.device = torch.device(device)
 
-    def bounded(self, values):
-        return torch.maximum(values, {floor})
+    def shaped(self, values):
+        return {expression}
 
     def act(self, obs):
-        return self.bounded(obs.sum(dim=-1))
+        return self.shaped(obs.sum(dim=-1))
 
 
 def train(agent, env, steps):
@@ -88,6 +88,17 @@ def train(agent, env, steps):
     for _ in range(steps):
         obs, reward, terminated, truncated, _ = env.step(agent.act(obs))
 """
+
+
+def _number(name: str, expression: str, number: str) -> Example:
+    return Example(
+        name=name,
+        source=_NUMBER.format(expression=expression.format(f"torch.tensor({number})")),
+        fixed=_NUMBER.format(expression=expression.format(f"torch.full((), {number})")),
+        setup="agent = Agent(device)\nvalues = values.to(device)",
+        workload="agent.shaped(values)",
+        inputs=(Input("values", Kind.TENSOR, (64,)),),
+    )
 
 
 class ConstantRebuiltPerCall(Rule):
@@ -157,14 +168,8 @@ class ConstantRebuiltPerCall(Rule):
             workload="critic.expectation(logits)",
             inputs=(Input("logits", Kind.TENSOR, (1, 6, 51)),),
         ),
-        Example(
-            name="floor-64",
-            source=_FLOOR.format(floor="torch.tensor(-1.0, device=self.device)"),
-            fixed=_FLOOR.format(floor="torch.full((), -1.0, device=self.device)"),
-            setup="agent = Agent(device)\nvalues = values.to(device)",
-            workload="agent.bounded(values)",
-            inputs=(Input("values", Kind.TENSOR, (64,)),),
-        ),
+        _number("floor-64", "torch.maximum(values, {})", "-1.0, device=self.device"),
+        _number("offset-64", "values + {}", "0.5"),
     )
 
     def check(self, site: Site) -> Iterator[Report]:
@@ -175,7 +180,7 @@ class ConstantRebuiltPerCall(Rule):
         if site.compiled() or site.scripted():
             return
         name = site.name(node.func) or ""
-        copied = name == "torch.tensor" and _goes_to_device(site, node)
+        copied = name in COPIES and _goes_to_device(site, node)
         fill = filled(site, node)
         changed = site.mutated(node)
         level = Level.WARNING if copied else None
@@ -183,7 +188,7 @@ class ConstantRebuiltPerCall(Rule):
         better = "fills it on the device" if copied else "needs no copy"
         if fill is not None and (copied or not changed):
             message = f"`{name}` copies the same number on every call{waits}; `{fill.text}` {better}"
-            yield Report(node, message, _fill(node, fill), level=level, figure="floor-64")
+            yield Report(node, message, _fill(node, fill), level=level, figure="floor-64" if copied else "offset-64")
         elif changed or site.accumulated(node):
             return
         elif copied:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -126,14 +125,15 @@ def _number(site: Site, node: cst.BaseExpression) -> _Uniform | None:
 
 def _literal(node: cst.BaseExpression) -> Number | None:
     match node:
-        case cst.UnaryOperation(operator=cst.Minus() | cst.Plus(), expression=cst.Integer() | cst.Float()):
-            pass
-        case cst.Integer() | cst.Float() | cst.Name(value="True" | "False"):
-            pass
-        case _:
-            return None
-    found: Number = ast.literal_eval(source(node).strip("()"))
-    return found
+        case cst.UnaryOperation(operator=cst.Minus(), expression=cst.Integer() | cst.Float() as number):
+            return -number.evaluated_value
+        case cst.UnaryOperation(operator=cst.Plus(), expression=cst.Integer() | cst.Float() as number):
+            return number.evaluated_value
+        case cst.Integer() | cst.Float():
+            return node.evaluated_value
+        case cst.Name(value="True" | "False" as word):
+            return word == "True"
+    return None
 
 
 def _is_nonfinite(site: Site, node: cst.BaseExpression) -> bool:

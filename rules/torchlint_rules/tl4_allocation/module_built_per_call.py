@@ -12,7 +12,7 @@ from typing import TypedDict
 
 from torchlint import cst
 from torchlint.rule import Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
-from torchlint.rule.build import expression, keyword, keyword_of, module_for
+from torchlint.rule.build import call_of, expression, in_place_of, keyword, keyword_of, module_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,7 @@ class Twin:
         settings: parameters of the module's constructor in order, each with the function's keyword (``None``: none).
         always: keywords with the value the function needs where the constructor was not given one, as source.
         buffers: parameters that make the module hold a buffer.
+        bounds: numbers between which the constructor takes a parameter (``None``: no bound), where it refuses others.
     """
 
     function: str
@@ -32,6 +33,7 @@ class Twin:
     settings: Mapping[str, str | None]
     always: Mapping[str, str]
     buffers: frozenset[str]
+    bounds: Mapping[str, tuple[float | None, float | None]]
 
 
 class _Row(TypedDict, total=False):
@@ -40,6 +42,7 @@ class _Row(TypedDict, total=False):
     settings: dict[str, str | None]
     always: dict[str, str]
     buffers: list[str]
+    bounds: dict[str, tuple[float | None, float | None]]
 
 
 class _Table(TypedDict):
@@ -68,7 +71,7 @@ def _table() -> _Table:
 
 def _twin(row: _Row) -> Twin:
     buffers = frozenset(row.get("buffers", ()))
-    return Twin(row["function"], row["inputs"], row["settings"], row.get("always", {}), buffers)
+    return Twin(row["function"], row["inputs"], row["settings"], row.get("always", {}), buffers, row.get("bounds", {}))
 
 
 _PROGRAM = """\
@@ -134,8 +137,9 @@ class ModuleBuiltPerCall(Rule):
     ```
 
     ## What the fix may change
-    Nothing. It is offered where the module is called at once, with plain arguments, and its constructor is given
-    literals; where the function has another default the fix writes the module's.
+    Nothing. It is offered where the module is called at once, or under a local name that is only called, with plain
+    arguments, and its constructor is given literals; where the function has another default the fix writes the
+    module's. A name then holds the function, or a `functools.partial` of it with the module's settings.
 
     ## When to ignore it
     Where the module is built once, ahead of the loop, or a few microseconds do not matter.
@@ -184,7 +188,7 @@ class ModuleBuiltPerCall(Rule):
             if at_once is not None or _is_called(site, call):
                 function = twin.function.replace("torch.nn.functional.", "F.")
                 message = f"`{short}` is built again on every call; use `{function}`, or build it once"
-                fix = _fix(site, at_once, call, twin) if at_once is not None else None
+                fix = _fix(site, at_once, call, twin) if at_once is not None else _named(site, call, twin)
                 every = tuple(example.name for example in self.examples)
                 yield Report(at_once or call, message, fix, figure=_FIGURES.get(short, every))
 
@@ -220,6 +224,24 @@ def _fix(site: Site, outer: cst.Call, built: cst.Call, twin: Twin) -> Fix | None
     return Fix(f"call `{function}`", ((outer, new),), imports=missing)
 
 
+def _named(site: Site, built: cst.Call, twin: Twin) -> Fix | None:
+    """The function under the module's name, which is only called; with the module's settings where it has some."""
+    if site.scripted() or not site.plain(built) or not site.only_called(built, twin.inputs):
+        return None
+    settings = _settings(built, twin)
+    if settings is None:
+        return None
+    function, missing = _function(site, twin)
+    new = expression(function)
+    if settings:
+        functools, needed = module_for(site, "functools", "functools")
+        words = [keyword(word, value) for word, value in settings]
+        partial = call_of(f"{functools}.partial", new)
+        new = partial.with_changes(args=[*partial.args, *words])
+        missing = (*missing, *needed)
+    return Fix(f"call `{function}`", ((built, in_place_of(built, new)),), imports=missing)
+
+
 def _settings(built: cst.Call, twin: Twin) -> list[tuple[str, cst.BaseExpression]] | None:
     """The function's keywords and their values; ``None`` where the constructor is given anything but literals."""
     words = list(twin.settings)
@@ -227,7 +249,7 @@ def _settings(built: cst.Call, twin: Twin) -> list[tuple[str, cst.BaseExpression
     for index, argument in enumerate(built.args):
         word = argument.keyword.value if argument.keyword is not None else words[index] if index < len(words) else ""
         meant = twin.settings.get(word)
-        if meant is None or not _is_literal(argument.value):
+        if meant is None or not _is_literal(argument.value) or not _within(argument.value, twin.bounds.get(word)):
             return None
         found.append((meant, argument.value))
     given = {word for word, _ in found}
@@ -244,6 +266,19 @@ def _is_literal(node: cst.BaseExpression) -> bool:
         case cst.UnaryOperation(operator=cst.Minus(), expression=number):
             return isinstance(number, (cst.Integer, cst.Float))
     return False
+
+
+def _within(node: cst.BaseExpression, bounds: tuple[float | None, float | None] | None) -> bool:
+    """Whether a literal is a number that the constructor takes."""
+    if bounds is None:
+        return True
+    low, high = bounds
+    sign = -1 if isinstance(node, cst.UnaryOperation) else 1
+    number = node.expression if isinstance(node, cst.UnaryOperation) else node
+    if not isinstance(number, (cst.Integer, cst.Float)):
+        return False
+    value = sign * number.evaluated_value
+    return (low is None or low <= value) and (high is None or value <= high)
 
 
 def _function(site: Site, twin: Twin) -> tuple[str, tuple[str, ...]]:
