@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from torchlint.facts.analyses import Analyses
+from torchlint.facts.analyses import Analyses, Fact
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.values.values import Values
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from torchlint.engine.pair import Pairs
+
+_Fact = TypeVar("_Fact", bound=Fact)
 
 
 class Place:
@@ -44,6 +46,24 @@ class Place:
     def _expr(self, node: cst.CSTNode) -> ast.expr | None:
         found = self._ast(node)
         return found if isinstance(found, ast.expr) else None
+
+    @property
+    def file(self) -> FileFacts:
+        """What is written in the file."""
+        return self.facts
+
+    @property
+    def place(self) -> ast.AST:
+        """The code whose frequency counts."""
+        return place_of(self.twin)
+
+    def expression(self, node: cst.CSTNode) -> ast.expr | None:
+        """An expression as facts know it."""
+        return self._expr(node)
+
+    def fact(self, kind: type[_Fact]) -> _Fact:
+        """The fact of a type."""
+        return self.analyses[kind]
 
     @property
     def hot(self) -> Hotness:

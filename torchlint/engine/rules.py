@@ -128,7 +128,7 @@ def _index() -> tuple[type[Rule], ...]:
     folder = folder_of(BUILT_IN)
     rows = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
     modules = {
-        f"{BUILT_IN}.{path.parent.name}.{path.stem}" for path in folder.glob("*/*.py") if path.stem != "__init__"
+        f"{BUILT_IN}.{path.parent.name}.{path.stem}" for path in folder.glob("*/*.py") if not path.stem.startswith("_")
     }
     if modules != {row["module"] for row in rows}:
         return _rules_of(BUILT_IN)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchlint import cst
 from torchlint.rule import Change, Example, Fix, Input, Kind, Level, Report, Rule, RuleSet, Trigger
 from torchlint.rule.build import expression, in_place_of, keyword_of, module_for
+from torchlint_rules.tl1_transfer._copying_construction import gathered
 
 if TYPE_CHECKING:
     from torchlint.rule import Site, Value
@@ -129,4 +130,4 @@ def _is_large(site: Site, data: cst.BaseExpression, array: Value, dtype: str) ->
     """Whether an array is a batch picked out of another array, or frames of bytes."""
     if dtype == "uint8" and array.rank not in (0, 1):
         return True
-    return site.gathered(data)
+    return gathered(site, data)

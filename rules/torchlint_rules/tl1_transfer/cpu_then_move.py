@@ -10,6 +10,7 @@ from torchlint import cst
 from torchlint.rule import Change, Device, Example, Fix, Report, Rule, Trigger
 from torchlint.rule.build import in_place_of, keyword_of, module_for, on_top, only_reads, with_keyword
 from torchlint.rule.convert import CAST_DTYPES, CONVERSIONS, WIDTHS, conversion, is_int, is_view
+from torchlint_rules.tl1_transfer._cpu_then_move import moved_later
 
 if TYPE_CHECKING:
     from torchlint.rule import Link, Site
@@ -142,8 +143,9 @@ class CpuThenMove(Rule):
         torch, missing = module_for(site, "torch", "torch")
         links, steps = _converted(site, call, torch)
         if not steps:
-            if site.moved_later(call):
-                yield Report(call, _later(creator, site.moved_later(call)), figure="labels-256")
+            move = moved_later(site, call)
+            if move is not None:
+                yield Report(call, _later(creator, move), figure="labels-256")
             return
         old = links[-1].node
         fix = None

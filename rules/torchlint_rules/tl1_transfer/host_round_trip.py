@@ -8,6 +8,7 @@ from torchlint import cst
 from torchlint.rule import Device, Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
 from torchlint.rule.build import source
 from torchlint.rule.convert import LEGACY_CONSTRUCTORS
+from torchlint_rules.tl1_transfer._host_round_trip import read_back
 
 _COPY = "torch.tensor"
 _WRAPPERS = frozenset({_COPY, "torch.as_tensor", "torch.from_numpy", "torch.asarray", *LEGACY_CONSTRUCTORS})
@@ -106,7 +107,7 @@ class HostRoundTrip(Rule):
             return
         if site.name(node.func) in _WRAPPERS:
             data = node.args[0].value if node.args and site.plain(node) else None
-            if data is not None and site.read_back(data):
+            if data is not None and read_back(site, data):
                 better = "`t.detach().clone()`" if _is_copy(site, node) else "torch has these functions too"
                 if isinstance(data, cst.Call) and _read(data) is not None and not _is_copy(site, node):
                     better = "`t.detach()`"

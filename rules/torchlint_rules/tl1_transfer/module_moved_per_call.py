@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint_rules.tl1_transfer._module_moved_per_call import made_before
 
 _SOURCE = """\
 import torch
@@ -96,7 +97,7 @@ class ModuleMovedPerCall(Rule):
                 if (
                     method.value in self.trigger.methods
                     and site.value(module).kind is Kind.MODULE
-                    and site.made_before(module)
+                    and made_before(site, module)
                 ):
                     yield Report(
                         call,

@@ -19,6 +19,7 @@ from torchlint.rule.convert import (
     device_named,
     is_view,
 )
+from torchlint_rules.tl1_transfer._upcast_before_transfer import scaled
 
 if TYPE_CHECKING:
     from torchlint.rule import Link, Site, Value
@@ -362,7 +363,7 @@ def _divided_later(site: Site, call: cst.Call) -> bool:
     match site.parent(top):
         case cst.BinaryOperation(left=left, operator=cst.Divide(), right=right) if left is top:
             return _is_255(site, right)
-    return site.scaled(top)
+    return scaled(site, top)
 
 
 def _is_narrower(old: str | None, new: str | None) -> bool:

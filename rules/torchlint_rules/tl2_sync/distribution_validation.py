@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
 from torchlint.rule.build import expression, keyword_of, with_keyword
+from torchlint_rules.tl2_sync._distribution_validation import constructor
 
 # Classes of torch.distributions that constrain their arguments: module, name, and how many positional arguments come
 # before ``validate_args``. Those that wrap another distribution have nothing to validate themselves.
@@ -157,7 +158,7 @@ class DistributionValidation(Rule):
         call = site.node
         if not isinstance(call, cst.Call) or not site.plain(call):
             return
-        built = site.constructor(call) or ""
+        built = constructor(site, call) or ""
         if built not in _BEFORE or _says(site, call, _BEFORE[built]) or _off_by_default(site):
             return
         figure = ("categorical-act", "categorical-act-of-256") if "ategorical" in built else ("normal-act",)

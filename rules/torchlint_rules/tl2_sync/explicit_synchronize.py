@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint_rules.tl2_sync._explicit_synchronize import nearby, shares_memory, timed
 
 _WAITS = frozenset(f"torch.{device}.synchronize" for device in ("cuda", "mps", "xpu", "npu", "accelerator"))
 # What a wait is needed for: a clock that is read, a capture, a copy between streams.
@@ -120,5 +121,5 @@ class ExplicitSynchronize(Rule):
         call = site.node
         if not isinstance(call, cst.Call) or site.name(call.func) not in _WAITS or not site.may_use_cuda():
             return
-        if not site.nearby(_CLOCKS | _CAPTURES | _STREAMS | _MEMORY) and not site.timed() and not site.shares_memory():
+        if not nearby(site, _CLOCKS | _CAPTURES | _STREAMS | _MEMORY) and not timed(site) and not shares_memory(site):
             yield Report(call, _MESSAGE)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger, Use
+from torchlint_rules.tl2_sync._host_copy_in_update import copying, is_copy
 
 _COPIES = frozenset({"cpu", "numpy"})
 _MOVES = frozenset({"cpu", "to"})
@@ -115,7 +116,7 @@ class HostCopyInUpdate(Rule):
         if not isinstance(call, cst.Call) or not site.may_use_cuda():
             return
         what = _copy(site, call)
-        if what and not site.copying():
+        if what and not copying(site):
             uses = site.uses(call, _ENDS)
             # What code that acts gives back is acted upon, unless it is kept: metrics are, and updates give them back.
             acted_upon = Use.RETURNED in uses and site.acting() and not _recorded(site, call)
@@ -134,7 +135,7 @@ def _copy(site: Site, call: cst.Call) -> str:
     """How a call copies a tensor to the host, empty for any other call and for one that a later one completes."""
     if any(link.name in _FURTHER for link in site.chain(call)):
         return ""
-    if site.copies(call):
+    if is_copy(site, call):
         given = call.args[0].value if call.args else None
         return f"{_name(call.func)}()" if given is not None and site.value(given).device is not Device.CPU else ""
     func = call.func

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger, Use
+from torchlint_rules.tl2_sync._scalar_readback import differentiated_at
 
 _NUMBERS = frozenset({"builtins.float", "builtins.int"})
 _TO_HOST = frozenset({"cpu", "to", "detach"})
@@ -157,7 +158,7 @@ def _is_tensor(site: Site, node: cst.BaseExpression) -> bool:
         return kind is Kind.TENSOR
     while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
         node = node.func.value
-    return isinstance(node, (cst.Name, cst.Attribute)) and site.differentiated(node)
+    return isinstance(node, (cst.Name, cst.Attribute)) and differentiated_at(site, node)
 
 
 def _advice(uses: frozenset[Use]) -> tuple[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint_rules.tl2_sync._tensor_condition import ends_loop, only_reports
 
 _CHOICES = frozenset({"builtins.min", "builtins.max"})
 _MATH = frozenset(
@@ -153,9 +154,9 @@ _BLEND = "`torch.where` needs no branch"
 
 def _instead(site: Site) -> str:
     """What to do in place of a branch: a blend of two results does not raise, report or leave a loop."""
-    if site.raises() or site.reports():
+    if site.raises() or only_reports(site):
         return _CHECK
-    return _ENDS if site.ends_loop() else _BLEND
+    return _ENDS if ends_loop(site) else _BLEND
 
 
 def _read_by(site: Site, call: cst.Call) -> str:

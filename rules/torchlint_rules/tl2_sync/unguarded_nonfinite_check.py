@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
 from torchlint.rule.build import expression, module_for, source
+from torchlint_rules.tl2_sync._contracts import contract
+from torchlint_rules.tl2_sync._unguarded_nonfinite_check import debug_flag
 
 _PREDICATES = frozenset({"isnan", "isinf", "isfinite", "isposinf", "isneginf"})
 _REDUCTIONS = frozenset({"torch.any", "torch.all", "torch.allclose", "torch.equal"})
@@ -187,7 +189,7 @@ def _validates(site: Site, test: cst.BaseExpression) -> bool:
     if not _finds_nonfinite(site, test) and not _reads_values(site, test):
         return False
     finite = any(_is_predicate(site, call) for call in _calls(test)) or _differs_from_itself(test)
-    return site.frequency(test) >= Frequency.UPDATE and not site.contract(test, finite=finite)
+    return site.frequency(test) >= Frequency.UPDATE and not contract(site, test, finite=finite)
 
 
 def _differs_from_itself(test: cst.BaseExpression) -> bool:
@@ -262,7 +264,7 @@ def _guard(site: Site, node: cst.If | cst.Assert) -> Fix | None:
     """Put the test, or the operands of it that read tensors, behind a debug flag."""
     if site.scripted() or _binds_name(node.test):
         return None
-    flag, asserted = site.debug_flag() or _FLAG, isinstance(node, cst.Assert)
+    flag, asserted = debug_flag(site) or _FLAG, isinstance(node, cst.Assert)
     targets = _targets(site, node)
     whole = len(targets) == 1 and targets[0] is node.test
     os_name, imports = module_for(site, "os", "os")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.rule import Example, Fix, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger, Use
 from torchlint.rule.build import source
+from torchlint_rules.tl3_autograd._graph_kept_alive import backpropagated, is_leaf, is_loss
 
 _MAY_HOLD = frozenset({Kind.TENSOR, Kind.UNKNOWN, Kind.TUPLE, Kind.LIST, Kind.DICT, Kind.DISTRIBUTION})
 _OPEN = frozenset({Use.STORED, Use.COLLECTED, Use.REPORTED, Use.RETURNED, Use.PASSED, Use.TENSOR})
@@ -117,12 +118,12 @@ class GraphKeptAlive(Rule):
         if not where or site.value(node).kind not in _MAY_HOLD or _follows_another(site, node):
             return
         graph = site.has_graph(node)
-        if _is_only_listed(site, node) and site.is_leaf(node):
+        if _is_only_listed(site, node) and is_leaf(site, node):
             return  # nothing hangs on what was computed from nothing
-        if graph is False or (graph is None and not site.is_loss(node)):
+        if graph is False or (graph is None and not is_loss(site, node)):
             return
         learns = _learns(site, node)
-        freed = site.backpropagated(node)
+        freed = backpropagated(site, node)
         if freed and not learns:
             return  # the graph is wanted until a later backward()
         ends = site.graph_uses(node)
@@ -160,7 +161,7 @@ def _follows_another(site: Site, node: cst.BaseExpression) -> bool:
 def _fix(site: Site, node: cst.BaseExpression, *, known: bool) -> Fix | None:
     """``x.detach()``; ``None`` where several tensors may be meant."""
     kind = site.value(node).kind
-    single = kind is Kind.TENSOR or (kind is Kind.UNKNOWN and site.is_loss(node))
+    single = kind is Kind.TENSOR or (kind is Kind.UNKNOWN and is_loss(site, node))
     if not single or site.scripted():
         return None
     doubt = "" if known else "nothing runs backward through what is kept"

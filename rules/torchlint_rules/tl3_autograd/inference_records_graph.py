@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger, Use
 from torchlint.rule.build import module_for, source
+from torchlint_rules.tl3_autograd._inference_records_graph import repeated
 
 # Ends of a value behind which no gradient can be asked for.
 _UNUSED = frozenset({Use.DETACHED, Use.READ, Use.LOGGED, Use.CONDITION, Use.INDEX, Use.SIZE, Use.ENVIRONMENT, Use.HOST})
@@ -150,7 +151,7 @@ def _fix(site: Site, call: cst.Call) -> Fix | None:
     if site.leaves_as_data() and not site.reaches(_GRADIENTS):
         return Fix(f"add `@{guard}`", (), may_change=changes, imports=imports, decorators=(guard,))
     value = _assigned(site, call)
-    if value is None or site.repeated(value):
+    if value is None or repeated(site, value):
         return None  # of equal runs one is enough, and its graph may be wanted for the other
     if not (value is call or site.graph_uses(value, _UNUSED) <= _UNUSED):
         return None

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.rule import Change, Device, Example, Fix, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
 from torchlint.rule.build import keyword_of, source, without_keyword
+from torchlint_rules.tl4_allocation._beside import beside_module
+from torchlint_rules.tl4_allocation._constant_rebuilt_per_call import free_attribute, is_accumulated, settled
 
 _COPIES = frozenset({"torch.tensor", "torch.as_tensor"})
 _RANGES = frozenset({"torch.linspace", "torch.logspace", "torch.arange", "torch.eye"})
@@ -144,7 +146,7 @@ class ConstantRebuiltPerCall(Rule):
         name = site.name(node.func) or ""
         copied = name == "torch.tensor" and _goes_to_device(site, node)
         fill = _fill(site, node)
-        changed, summed = site.mutated(node), site.accumulated(node)
+        changed, summed = site.mutated(node), is_accumulated(site, node)
         if copied and fill:
             message = f"the same number is copied to the device on every call, which waits for it; use `{fill}`"
             yield Report(node, message, None if changed or summed else _fix(site, node), level=Level.WARNING)
@@ -163,7 +165,7 @@ class ConstantRebuiltPerCall(Rule):
 def _fix(site: Site, call: cst.Call) -> Fix | None:
     """The constant as a buffer of the module; ``None`` where it cannot be built in ``__init__``."""
     name = _buffer_name(site, call)
-    attribute = site.free_attribute(name) if name is not None else None
+    attribute = free_attribute(site, name) if name is not None else None
     built = _built_once(site, call)
     if attribute is None or built is None:
         return None
@@ -199,13 +201,13 @@ def _built_once(site: Site, call: cst.Call) -> tuple[str, bool] | None:
     for made in (call, inner):
         if made is None:
             continue
-        if not site.settled(made.func) or any(keyword_of(made, word) for word in ("layout", "pin_memory")):
+        if not settled(site, made.func) or any(keyword_of(made, word) for word in ("layout", "pin_memory")):
             return None
         device = keyword_of(made, "device")
         if device is not None and not _is_own_device(site, device):
             return None
         anywhere = anywhere and device is None
-        if not all(site.settled(argument.value) for argument in made.args if argument.value not in (device, inner)):
+        if not all(settled(site, argument.value) for argument in made.args if argument.value not in (device, inner)):
             return None
     text = source(_anywhere(call, inner))
     return None if "#" in text or '"""' in text else (_on_one_row(text), anywhere)
@@ -215,7 +217,7 @@ def _is_own_device(site: Site, device: cst.BaseExpression) -> bool:
     """Whether a device is proven to be the module's: ``x.device`` of a tensor beside its parameters, or all is CPU."""
     match device:
         case cst.Attribute(value=tensor, attr=cst.Name(value="device")):
-            return site.beside_module(tensor) or (site.of_parameter(tensor) and not site.may_use_cuda())
+            return beside_module(site, tensor) or (site.of_parameter(tensor) and not site.may_use_cuda())
     return False
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Device, Example, Frequency, Input, Kind, Report, Rule, RuleSet, Site, Trigger
+from torchlint_rules.tl4_allocation._device_tensors_in_replay import drawn_from
 
 _SOURCE = """\
 import random
@@ -115,7 +116,7 @@ class DeviceTensorsInReplay(Rule):
             return
         kept = call.args[0].value
         parts = [element.value for element in kept.elements] if isinstance(kept, cst.Tuple) else [kept]
-        if any(_on_device(site, part) for part in parts) and site.drawn_from(call):
+        if any(_on_device(site, part) for part in parts) and drawn_from(site, call):
             message = "each row is a tensor of its own on the device; keep one tensor for all rows"
             yield Report(call, message)
 

@@ -13,6 +13,7 @@ from typing import TypedDict
 from torchlint import cst
 from torchlint.rule import Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
 from torchlint.rule.build import expression, keyword, keyword_of, module_for
+from torchlint_rules.tl4_allocation._module_built_per_call import called_later
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +196,7 @@ def _is_called(site: Site, call: cst.Call) -> bool:
         case cst.Call(func=func):
             return func is call
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name())]) | cst.AnnAssign(target=cst.Name()):
-            return site.called_later(call)
+            return called_later(site, call)
     return False
 
 

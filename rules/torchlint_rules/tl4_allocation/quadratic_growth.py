@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint_rules.tl4_allocation._regrowth import regrown
 
 _TORCH = frozenset(f"torch.{name}" for name in ("cat", "concat", "concatenate", "hstack", "vstack"))
 _NUMPY = frozenset(f"numpy.{name}" for name in ("append", "concatenate", "hstack", "vstack"))
@@ -145,7 +146,7 @@ class QuadraticGrowth(Rule):
         if not isinstance(call, cst.Call):
             return
         name = site.name(call.func)
-        grown = site.regrown(call) if name in _TORCH or name in _NUMPY else ""
+        grown = regrown(site, call) if name in _TORCH or name in _NUMPY else ""
         if grown:
             message = f"every round copies all of `{grown}` again; append to a list and join it once after the loop"
             yield Report(call, message, figure="cat-256x17" if name in _TORCH else "append-256")

@@ -22,6 +22,8 @@ from torchlint.rule import (
     Trigger,
 )
 from torchlint.rule.build import keyword_of, without_keyword
+from torchlint_rules.tl5_compile._calling import calls_of
+from torchlint_rules.tl5_compile._compile_over_varying_shapes import is_refused
 
 _GRAPH_MODES = frozenset({"reduce-overhead", "max-autotune"})
 
@@ -128,7 +130,7 @@ class CompileOverVaryingShapes(Rule):
         if not isinstance(node, cst.Call):
             return
         option = _fixed_shape_option(site, node)
-        pair = _differing(site.calls_of(node)) if option is not None else None
+        pair = _differing(calls_of(site, node)) if option is not None else None
         if option is None or pair is None:
             return
         first, second = (f"{call.hop.path}:{call.hop.row}" for call in pair)
@@ -151,7 +153,7 @@ def _fixed_shape_option(site: Site, call: cst.Call) -> tuple[str, str, bool] | N
     if mode is None or not site.may_use_cuda() or site.value(mode).kind is Kind.NONE:
         return None
     name = site.value(mode).literal
-    if name is None and site.refused(mode):
+    if name is None and is_refused(site, mode):
         return None
     if name is None:
         return "mode", "a `mode` from a setting, which may capture CUDA graphs,", False

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint_rules.tl5_compile._compile_per_call import kept
 
 _SOURCE = """\
 import torch
@@ -98,7 +99,7 @@ class CompilePerCall(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a hot ``torch.compile``, by its call or as a bare decorator of a function defined in hot code."""
         match site.node:
-            case cst.Call() as call if site.name(call.func) == "torch.compile" and not site.kept(call):
+            case cst.Call() as call if site.name(call.func) == "torch.compile" and not kept(site, call):
                 yield Report(
                     call,
                     f"torch.compile is called {site.hot.frequency.phrase}; call it before, and keep what it gives",

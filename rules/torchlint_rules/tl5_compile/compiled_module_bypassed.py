@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Bypass, Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger, Way
+from torchlint_rules.tl5_compile._compiled_module_bypassed import bypassed, takes_uncompiled
 
 _SOURCE = """\
 import torch
@@ -111,11 +112,11 @@ class CompiledModuleBypassed(Rule):
         if not isinstance(node, cst.Call):
             return
         if site.name(node.func) == "torch.compile":
-            bypass = site.bypassed(node)
+            bypass = bypassed(site, node)
             if bypass is not None:
                 yield Report(node, _message(bypass))
             return
-        taken = site.takes_uncompiled(node)
+        taken = takes_uncompiled(site, node)
         if taken is not None:
             names = ", ".join(taken.names)
             yield Report(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Splits, Trigger
+from torchlint_rules.tl5_compile._graph_break import breaks_graph
 
 _SOURCE = """\
 import torch
@@ -112,7 +113,7 @@ class GraphBreak(Rule):
 
     def check(self, site: Site) -> Iterator[Report]:
         """Report a call or test that breaks the graph of compiled code."""
-        found = site.breaks_graph()
+        found = breaks_graph(site)
         if found is None or not isinstance(site.node, cst.BaseExpression):
             return
         why, instead = _WORDS[found.why]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint_rules.tl5_compile._integer_attribute_recompiles import recompiles
 
 _SOURCE = """\
 import torch
@@ -109,7 +110,7 @@ class IntegerAttributeRecompiles(Rule):
 
     def check(self, site: Site) -> Iterator[Report]:
         """Report the read of a changing integer in compiled code."""
-        found = site.recompiles()
+        found = recompiles(site)
         if found is None or not isinstance(site.node, cst.BaseExpression):
             return
         compiled, changed = (f"{hop.path}:{hop.row}" for hop in (found.compiled, found.changed))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint_rules.tl5_compile._machines import compiles_anywhere
 
 _SOURCE = """\
 import torch
@@ -98,7 +99,7 @@ class UnguardedCompile(Rule):
                 nodes = []
         for node in nodes:
             if not isinstance(node, cst.Call) or node is site.node:
-                if site.compiles_anywhere(node):
+                if compiles_anywhere(site, node):
                     yield Report(
                         node,
                         "compiled on every machine, though the project also runs without CUDA, where small networks "

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger, Value
+from torchlint_rules.tl6_launches._element_loop_over_tensor import element_of
 
 _NUMBERS = frozenset({"builtins.int", "builtins.float", "builtins.bool"})
 _INTEGERS = frozenset({"uint8", "int8", "int16", "int32", "int64"})
@@ -94,7 +95,7 @@ class ElementLoopOverTensor(Rule):
         element = _read(site, call)
         if element is None:
             return
-        tensor = site.element_of(element)
+        tensor = element_of(site, element)
         if tensor is None:
             return
         loops = site.loops(element)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint_rules.tl6_launches._attention import weighs_values
 
 _FUNCTIONS = frozenset({"torch.softmax", "torch.nn.functional.softmax"})
 _MESSAGE = (
@@ -121,5 +122,5 @@ class HandwrittenAttention(Rule):
             scores = call.func.value
         else:
             return
-        if scores is not None and site.weighs_values(call, scores):
+        if scores is not None and weighs_values(site, call, scores):
             yield Report(call, _MESSAGE)

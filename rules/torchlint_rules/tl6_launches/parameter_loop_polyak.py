@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.rule import Example, Fix, Frequency, Kind, Report, Rule, Site, Trigger
 from torchlint.rule.build import source
+from torchlint_rules.tl6_launches._averages import average_of
 
 _LOOP = "each parameter of the average is computed into new tensors and copied back; do it in place: `{better}`"
 _WHOLE = "the average of two state dicts is built and loaded; write it into the parameters in place, with `lerp_`"
@@ -113,7 +114,7 @@ class ParameterLoopPolyak(Rule):
         node = site.node
         if not isinstance(node, cst.BaseExpression):
             return
-        average = site.average(node)
+        average = average_of(site, node)
         if average is None:
             return
         if average.whole:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Report, Row, Rule, Site, Trigger
 from torchlint.rule.forward import runs_module, same_in_all_rounds
+from torchlint_rules.tl6_launches._rows import row_of
 
 _MESSAGE = "the network is called for one item at a time; stack the items and call it once for all of them"
 _SAMPLES = re.compile(r"(^|[^a-z])(n_?|num_?)?(batch|envs?|samples?|agents?|workers?|actors?)($|[^a-z]|_?size)")
@@ -118,7 +119,7 @@ class PerSampleForward(Rule):
 
 def _row(site: Site, node: cst.BaseExpression) -> Row | None:
     """The item that an argument is, if it may be one of many alike."""
-    row = site.row(node)
+    row = row_of(site, node)
     return row if row is not None and (row.single or row.over.kind in _ARRAYS) else None
 
 

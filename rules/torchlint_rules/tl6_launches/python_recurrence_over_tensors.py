@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint_rules.tl6_launches._python_recurrence_over_tensors import picked_by
 
 _SINGLE = (
     "every round of this recurrence computes with single elements of tensors; compute what does not depend on the "
@@ -141,7 +142,7 @@ class PythonRecurrenceOverTensors(Rule):
         loop = site.node
         if not isinstance(loop, cst.For) or site.scripted() or site.compiled():
             return
-        picked = site.picked()
+        picked = picked_by(site)
         if picked is None:
             return
         if not picked.carried:

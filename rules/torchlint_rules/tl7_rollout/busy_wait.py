@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Example, Frequency, Report, Rule, Site, Trigger
+from torchlint_rules.tl7_rollout._waiting import polls
 
 _SOURCE = """\
 import time
@@ -104,5 +105,5 @@ class BusyWait(Rule):
 
     def check(self, site: Site) -> Iterator[Report]:
         """Report a loop that only polls."""
-        if isinstance(site.node, cst.While) and site.polls():
+        if isinstance(site.node, cst.While) and polls(site):
             yield Report(site.node, "the loop waits by asking again and again; block on a lock, an event or a queue")

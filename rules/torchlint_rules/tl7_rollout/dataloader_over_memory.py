@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint_rules.tl7_rollout._dataloader_over_memory import in_memory
 
 _LOADERS = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
 _FETCHES = frozenset({"collate_fn", "batch_sampler"})
@@ -101,5 +102,5 @@ class DataloaderOverMemory(Rule):
             return
         words = {argument.keyword.value for argument in call.args if argument.keyword is not None}
         dataset = site.argument(call, 0, "dataset")
-        if dataset is not None and not words & _FETCHES and site.in_memory(dataset):
+        if dataset is not None and not words & _FETCHES and in_memory(site, dataset):
             yield Report(call, "every row is taken and stacked by itself; index the tensors with a split permutation")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
 from torchlint.rule.build import keyword_of
+from torchlint_rules.tl7_rollout._narrowing import narrowed
 
 _MAKERS = frozenset(f"numpy.{name}" for name in ("zeros", "empty", "ones"))
 _DTYPE = 1  # place of dtype among the arguments
@@ -105,5 +106,5 @@ class Float64Replay(Rule):
             return
         if keyword_of(call, "dtype") is not None or site.argument(call, _DTYPE, "dtype") is not None:
             return
-        if row := site.narrowed(call):
+        if row := narrowed(site, call):
             yield Report(call, _MESSAGE.format(row=row))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, RuleSet, Site, Trigger
+from torchlint_rules.tl7_rollout._enumerating import listed
 
 _NAMES = ("choice", "choices", "sample", "randint", "integers", "randrange")
 
@@ -115,5 +116,5 @@ class ListBuiltPerDraw(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a draw from a list of everything that an object keeps."""
         call = site.node
-        if isinstance(call, cst.Call) and (whole := site.listed(call)):
+        if isinstance(call, cst.Call) and (whole := listed(site, call)):
             yield Report(call, _MESSAGE.format(whole=whole))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.rule import Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
 from torchlint.rule.build import module_for, source
+from torchlint_rules.tl7_rollout._indexing import only_indexes
 
 _BATCHES = "torch.utils.data.BatchSampler"
 _SHUFFLED = "torch.utils.data.SubsetRandomSampler"
@@ -154,7 +155,7 @@ def _over_tensor(site: Site, sampler: cst.Call) -> bool:
 def _fix(site: Site, call: cst.Call, rows: cst.BaseExpression, size: cst.BaseExpression) -> Fix | None:
     """The permutation, split."""
     drop = site.argument(call, 2, "drop_last")
-    indexed = site.only_indexes(call)
+    indexed = only_indexes(site, call)
     if not (isinstance(drop, cst.Name) and drop.value == "False") or not indexed or site.scripted():
         return None
     torch, missing = module_for(site, "torch", "torch")

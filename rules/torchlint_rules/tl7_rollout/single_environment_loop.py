@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint_rules.tl7_rollout._single_environment_loop import steps_one
 
 _MESSAGE = (
     "the policy acts for one environment at a time, and a small network costs about as much for one row as for many; "
@@ -103,5 +104,5 @@ class SingleEnvironmentLoop(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report the step of one environment with an action that a network chose for it alone."""
         match site.node:
-            case cst.Call(func=cst.Attribute(attr=cst.Name(value="step"))) as call if site.steps_one(call):
+            case cst.Call(func=cst.Attribute(attr=cst.Name(value="step"))) as call if steps_one(site, call):
                 yield Report(call, _MESSAGE)

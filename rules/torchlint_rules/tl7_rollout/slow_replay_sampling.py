@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint_rules.tl7_rollout._slow_replay_sampling import is_deque, many
 
 _CHOICE = "numpy.random.choice"
 _SAMPLE = "random.sample"
@@ -209,7 +210,7 @@ class SlowReplaySampling(Rule):
                 yield Report(first, message, figure="randperm-256-of-100000")
         elif name == _SAMPLE:
             population = site.argument(call, 0, "population")
-            if population is not None and site.is_deque(population) and site.many(population):
+            if population is not None and is_deque(site, population) and many(site, population):
                 message = (
                     "a deque is searched block by block for each row of the batch; "
                     "keep the fields in arrays and index them once"
@@ -224,14 +225,14 @@ def _without_replacement(site: Site, call: cst.Call) -> bool:
         return False
     weights = site.argument(call, 3, "p")
     equal = weights is None or (isinstance(weights, cst.Name) and weights.value == "None")
-    return equal and isinstance(replace, cst.Name) and replace.value == "False" and site.many(drawn)
+    return equal and isinstance(replace, cst.Name) and replace.value == "False" and many(site, drawn)
 
 
 def _first(site: Site, call: cst.Call) -> cst.Subscript | None:
     """The whole ``torch.randperm(n)[:k]`` of many."""
     drawn = site.argument(call, 0, "n")
     links = site.chain(call)
-    if drawn is None or not links or not site.many(drawn):
+    if drawn is None or not links or not many(site, drawn):
         return None
     match links[0].node:
         case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Slice(lower=None, upper=upper, step=None))]) as first:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint_rules.tl8_instrumentation._clock_before_warm_up import warms_up
 
 _CLOCKS = frozenset(
     {
@@ -128,6 +129,6 @@ class ClockBeforeWarmUp(Rule):
         call = site.node
         if not isinstance(call, cst.Call) or site.name(call.func) not in _CLOCKS:
             return
-        compiled = site.warms_up(call)
+        compiled = warms_up(site, call)
         if compiled:
             yield Report(call, _MESSAGE.format(compiled=compiled.rpartition(".")[2]))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
 from torchlint.rule.build import keyword_of
+from torchlint_rules.tl8_instrumentation._profiler_without_schedule import calls_method
 
 PROFILERS = frozenset({"torch.profiler.profile", "torch.profiler.profiler.profile"})
 _OLD = frozenset({"torch.autograd.profiler.profile", "torch.autograd.profiler.emit_nvtx"})
@@ -116,7 +117,7 @@ class ProfilerWithoutSchedule(Rule):
             return
         if site.runs_anyway():
             yield Report(call, "without a schedule this profiler records every step of the run; give it a schedule")
-        elif name in PROFILERS and site.calls_method(call, "step"):
+        elif name in PROFILERS and calls_method(site, call, "step"):
             text = "step() limits nothing without a schedule: the whole run is recorded until the profiler stops"
             yield Report(call, f"{text}; give it a schedule", level=Level.NOTE)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint_rules.tl8_instrumentation._unsynchronised_timing import unsynchronised
 
 _CLOCKS = frozenset(
     {
@@ -126,7 +127,7 @@ class UnsynchronisedTiming(Rule):
         call = site.node
         if not isinstance(call, cst.Call) or site.name(call.func) not in _CLOCKS or not site.may_use_cuda():
             return
-        work = site.unsynchronised(call)
+        work = unsynchronised(site, call)
         if work:
             short = work if len(work) <= _LONGEST else f"{work.partition('(')[0]}(...)"
             yield Report(call, _MESSAGE.format(work=short))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from torchlint import cst
 from torchlint.rule import Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
 from torchlint.rule.build import expression, keyword, module_for, source, with_keyword
+from torchlint_rules.tl9_configuration._amp_misuse import handled
 
 # The old names, each with the device that the new one is told.
 _OLD = {
@@ -160,7 +161,7 @@ class AmpMisuse(Rule):
                 name = site.name(call.func) or ""
                 device = _OLD.get(name)
                 kind = name.rpartition(".")[2]
-                if (device or name in _SCALERS | _CASTS) and not site.handled(call, _BOOKKEEPING):
+                if (device or name in _SCALERS | _CASTS) and not handled(site, call, _BOOKKEEPING):
                     yield Report(call, _unused(kind))
                 elif device and isinstance(call.func, cst.Attribute):
                     message = _renamed(source(call.func), kind, device)

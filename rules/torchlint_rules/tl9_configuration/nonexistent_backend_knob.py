@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.facts.values.torch_table import backend_has
 from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, Site, Trigger
 from torchlint.rule.build import source
 
@@ -90,6 +91,6 @@ class NonexistentBackendKnob(Rule):
             case cst.Attribute(attr=cst.Name(value=attribute)) as target if site.stored_value() is not None:
                 name = site.name(target)
                 asked = site.file_mentions(f'"{attribute}"') or site.file_mentions(f"'{attribute}'")  # by hasattr
-                if name is not None and site.backend_has(name) is False and not asked:
+                if name is not None and backend_has(name) is False and not asked:
                     advice = _ADVICE.get(attribute, "")
                     yield Report(target, f"torch has no `{source(target)}`: the assignment has no effect{advice}")

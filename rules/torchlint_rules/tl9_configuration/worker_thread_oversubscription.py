@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint_rules.tl9_configuration._worker_thread_oversubscription import function_reaches
 
 _STARTS = frozenset({"torch.multiprocessing.Process", "multiprocessing.Process", "multiprocessing.context.Process"})
 _SPAWN = frozenset({"torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn"})
@@ -110,7 +111,7 @@ class WorkerThreadOversubscription(Rule):
             return
         if target is None or not many or site.may_use_cuda() or any(site.mentioned(word) for word in _LIMITS):
             return
-        if site.function_reaches(target, frozenset({"backward", "torch.autograd.grad"})):
+        if function_reaches(site, target, frozenset({"backward", "torch.autograd.grad"})):
             yield Report(
                 call,
                 "each of these processes runs torch with a thread per core; call torch.set_num_threads(1) at the start "

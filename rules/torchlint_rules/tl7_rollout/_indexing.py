@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import FileFacts
@@ -11,6 +12,10 @@ from torchlint.facts.state.effects import code_of
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind
+from torchlint.rule.site import Site
+
+if TYPE_CHECKING:
+    import libcst as cst
 
 
 @dataclass(eq=False, slots=True)
@@ -42,3 +47,12 @@ class Indexing(Fact):
         if not isinstance(above, ast.Subscript) or above.slice is not use or not isinstance(above.ctx, ast.Load):
             return Kind.UNKNOWN
         return self.values.of(facts, above.value).kind
+
+
+def only_indexes(site: Site, node: cst.CSTNode) -> frozenset[Kind]:
+    """Of what a ``for`` goes over: what the loop's variable indexes, if it only indexes proven tensors and arrays.
+
+    Empty: the variable is used for more, or not at all.
+    """
+    twin = site.expression(node)
+    return site.fact(Indexing).only(site.file, twin) if twin is not None else frozenset()

@@ -11,6 +11,7 @@ from torchlint.facts.code.tree import names_in, walk
 from torchlint.facts.state.effects import Sides
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.rule.site import Site
 
 _SHORT = 0.01
 """Up to this many seconds a sleep is too short to be an idle wait."""
@@ -102,3 +103,8 @@ def _leaves(block: Sequence[ast.stmt]) -> bool:
 
 def _walk(block: Sequence[ast.stmt]) -> list[ast.AST]:
     return [part for stmt in block for part in walk(stmt)]
+
+
+def polls(site: Site) -> bool:
+    """Of a ``while``: whether it only asks whether something has happened, at once again or after a tiny sleep."""
+    return isinstance(site.twin, ast.While) and site.fact(Waiting).polls(site.file, site.twin)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import Bind, FileFacts
@@ -13,6 +14,10 @@ from torchlint.facts.state.effects import code_of
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind
+from torchlint.rule.site import Site
+
+if TYPE_CHECKING:
+    import libcst as cst
 
 _PRODUCTS = frozenset({"matmul", "bmm"})
 _TRANSPOSING = frozenset({"transpose", "permute", "swapaxes", "swapdims", "mT", "T", "t"})
@@ -102,3 +107,9 @@ class Attention(Fact):
 def _is_transposed(node: ast.expr) -> bool:
     """Whether the last dimensions of an expression are exchanged on the spot."""
     return any(isinstance(part, ast.Attribute) and part.attr in _TRANSPOSING for part in walk(node))
+
+
+def weighs_values(site: Site, call: cst.Call, scores: cst.BaseExpression) -> bool:
+    """Of a softmax of ``scores`` whether it is attention: ``softmax(q @ k.T / scale) @ v``, its weights unused."""
+    twin, inner = site.expression(call), site.expression(scores)
+    return isinstance(twin, ast.Call) and inner is not None and site.fact(Attention).of(site.file, twin, inner)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import stores_of
@@ -16,6 +17,10 @@ from torchlint.facts.compiling.compiled import Compilation, Compilations
 from torchlint.facts.hotness.roots import cold_file
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
+from torchlint.rule.site import Site
+
+if TYPE_CHECKING:
+    import libcst as cst
 
 # Words of conditions that ask for the device or the platform.
 _MACHINE = regex(
@@ -164,3 +169,12 @@ def _leaves(stmt: ast.If) -> bool:
     last = stmt.body[-1]
     machine = isinstance(last, ast.Raise) and bool(_MACHINE.search(ast.unparse(stmt.test).lower()))
     return isinstance(last, ast.Return) or machine
+
+
+def compiles_anywhere(site: Site, node: cst.CSTNode) -> bool:
+    """Whether a ``torch.compile`` runs on every machine, in a project that also runs without CUDA.
+
+    No condition guards it, or one that only asks whether torch has ``compile``. The first in a function counts.
+    """
+    twin = site.expression(node)
+    return twin is not None and site.fact(Machines).unguarded(twin)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.origins import Origin, Tracer
-from torchlint.facts.autograd.ties import Ties
 from torchlint.facts.code.model import Bind, Binding, FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
@@ -16,6 +16,11 @@ from torchlint.facts.state.provenance import last_word, looped
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Average, Kind
+from torchlint.rule.site import Site
+from torchlint_rules.tl6_launches._ties import Ties
+
+if TYPE_CHECKING:
+    import libcst as cst
 
 _SAME = frozenset({"data"})
 _SAME_CALLS = frozenset({"detach", "clone", "to", "cpu", "float"})
@@ -206,3 +211,13 @@ def _is_product(node: ast.expr) -> bool:
 
 def _mentions(node: ast.expr, text: str) -> bool:
     return any(isinstance(part, (ast.Name, ast.Subscript)) and ast.unparse(part) == text for part in walk(node))
+
+
+def average_of(site: Site, node: cst.CSTNode) -> Average | None:
+    """Of a copy, an assigned value or a loaded dict: the average of two networks that it keeps up, if it does.
+
+    ``t.data.copy_(tau * p.data + (1 - tau) * t.data)`` in a loop over two networks' parameters, the same assigned
+    to ``t.data``, and ``load_state_dict(d)`` where the items of ``d`` are such averages.
+    """
+    twin = site.expression(node)
+    return site.fact(Averages).of(site.file, twin) if twin is not None else None

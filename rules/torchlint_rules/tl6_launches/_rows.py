@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import Bind, FileFacts
@@ -15,6 +16,10 @@ from torchlint.facts.state.effects import nodes_of
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Row
+from torchlint.rule.site import Site
+
+if TYPE_CHECKING:
+    import libcst as cst
 
 _SAME = frozenset(
     {
@@ -152,3 +157,13 @@ def _is_bound_by(loop: LoopNode, name: ast.Name) -> bool:
     elif not isinstance(loop, ast.While):
         targets = [part.target for part in loop.generators]
     return any(isinstance(part, ast.Name) and part.id == name.id for target in targets for part in walk(target))
+
+
+def row_of(site: Site, node: cst.CSTNode) -> Row | None:
+    """The element of a collection that an expression is in each round of a loop, and of nothing else.
+
+    Like ``element_of``, of any collection, and also through conversions, views that make a batch of one, parts
+    (``o.state``), and names: ``x`` after ``x = torch.as_tensor(o).unsqueeze(0)``.
+    """
+    twin = site.expression(node)
+    return site.fact(Rows).of(site.file, twin) if twin is not None else None

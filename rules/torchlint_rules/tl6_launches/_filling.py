@@ -10,6 +10,7 @@ from torchlint.facts.state.effects import nodes_of
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind
+from torchlint.rule.site import Site
 
 _NUMBERS = frozenset({Kind.NUMBER, Kind.SCALAR, Kind.ITEM})
 _MADE = frozenset(f"torch.{name}" for name in ("zeros", "ones", "empty", "full"))
@@ -70,3 +71,8 @@ def _is_read(loop: ast.For, name: str, target: ast.Subscript) -> bool:
     return any(
         isinstance(part, ast.Name) and part.id == name and part is not target.value for part in nodes_of(loop.body)
     )
+
+
+def filled(site: Site) -> str | None:
+    """Of a ``for``, the tensor of one dimension that it fills with numbers one by one; else ``None``."""
+    return (site.fact(Filling).filled(site.file, site.twin) or None) if isinstance(site.twin, ast.For) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.parts import Parts
@@ -14,6 +15,10 @@ from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
 from torchlint.late import dataclass, regex
+from torchlint.rule.site import Site
+
+if TYPE_CHECKING:
+    import libcst as cst
 
 # Layers whose weights meet what they are given: another device raises.
 _WEIGHTED = regex(
@@ -134,3 +139,12 @@ def _unconditional(node: ast.expr) -> Iterator[ast.Call]:
             todo.extend([part.left, part.right])
         elif isinstance(part, (ast.Tuple, ast.List)):
             todo.extend(part.elts)
+
+
+def beside_module(site: Site, node: cst.CSTNode) -> bool:
+    """Whether a tensor in a method of a module is proven to be on the device of the module's parameters.
+
+    A layer of the module made it, or takes it before: on another device the method raises.
+    """
+    twin = site.expression(node)
+    return twin is not None and site.fact(Beside).of(site.file, twin)

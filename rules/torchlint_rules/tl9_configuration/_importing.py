@@ -13,6 +13,7 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
 from torchlint.facts.values import torch_table
 from torchlint.late import dataclass
+from torchlint.rule.site import Site
 
 Place = tuple[FileFacts, int]
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -152,3 +153,14 @@ def _names(facts: FileFacts, stmt: ast.Import | ast.ImportFrom) -> list[str]:
         up = stmt.level - 1 if facts.package else stmt.level
         base = ".".join([*(parts[: len(parts) - up] if up else parts), *([base] if base else [])])
     return [base, *(f"{base}.{alias.name}" for alias in stmt.names if alias.name != "*")]
+
+
+def cuda_before(site: Site) -> int | None:
+    """The row of a call before the node, in the same function, that starts CUDA; ``None`` where there is none."""
+    return site.fact(Importing).cuda_before(site.file, site.twin)
+
+
+def torch_before(site: Site) -> str | None:
+    """Where torch was imported, as ``path:row``, whenever the node runs; ``None`` where it may not have been."""
+    place = site.fact(Importing).torch_before(site.file, site.twin)
+    return f"{place[0].path}:{place[1]}" if place is not None else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import methods
@@ -14,6 +15,10 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.state.effects import code_of
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
+from torchlint.rule.site import Site
+
+if TYPE_CHECKING:
+    import libcst as cst
 
 _DRAWS = frozenset({"choice", "choices", "sample", "randint", "integers", "randrange"})
 _SOURCES = ("random.", "numpy.random.")
@@ -130,3 +135,9 @@ def _appends(call: ast.Call, name: str) -> bool:
     if not isinstance(func, ast.Attribute) or func.attr not in ("append", "extend"):
         return False
     return isinstance(func.value, ast.Name) and func.value.id == name
+
+
+def listed(site: Site, call: cst.Call) -> str | None:
+    """Of a random draw, as source the growing collection of the object that is listed for it anew; else ``None``."""
+    twin = site.expression(call)
+    return (site.fact(Enumerating).listed(site.file, twin) or None) if isinstance(twin, ast.Call) else None

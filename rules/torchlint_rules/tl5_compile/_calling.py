@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import FileFacts
@@ -15,6 +16,10 @@ from torchlint.facts.hotness.guards import raises
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.late import dataclass
 from torchlint.rule import CallSite, Hop
+from torchlint.rule.site import Site
+
+if TYPE_CHECKING:
+    import libcst as cst
 
 _CALLING = frozenset({"torch.func.functional_call", "torch.nn.utils.stateless.functional_call"})
 
@@ -110,3 +115,9 @@ def _chain(node: ast.expr) -> Iterator[ast.expr]:
             node = node.value
         else:
             return
+
+
+def calls_of(site: Site, node: cst.CSTNode) -> Sequence[CallSite]:
+    """All places known to call the object that the expression is assigned to, e.g. a compiled module."""
+    twin = site.expression(node)
+    return site.fact(Calling).of(site.file, twin) if twin is not None else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.autograd import Autograd
@@ -19,6 +20,10 @@ from torchlint.facts.values.signatures import starred
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind, Use
+from torchlint.rule.site import Site
+
+if TYPE_CHECKING:
+    import libcst as cst
 
 _BACKWARD = frozenset({"backward", "manual_backward", "torch.autograd.grad", "torch.autograd.backward"})
 _LOST = frozenset({Use.STORED, Use.COLLECTED, Use.REPORTED, Use.RETURNED, Use.PASSED})
@@ -288,3 +293,12 @@ def _arms(facts: FileFacts, node: ast.AST) -> Iterator[tuple[ast.AST, bool]]:
         if isinstance(outer, ast.If) and inner is not outer.test:
             yield outer, inner in outer.body
         inner = outer
+
+
+def keeps_graph_for_nothing(site: Site, call: cst.Call) -> bool:
+    """Whether ``x.backward(retain_graph=...)`` keeps its graph and no backward pass runs through it again.
+
+    Proven in the function, in its callers and over the rounds of loops; false when unsure.
+    """
+    twin = site.expression(call)
+    return isinstance(twin, ast.Call) and site.fact(Backwards).kept_for_nothing(site.file, twin)

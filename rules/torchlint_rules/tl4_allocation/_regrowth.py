@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import COMPREHENSIONS, FileFacts
@@ -13,6 +14,10 @@ from torchlint.facts.loops.joining import JOINS
 from torchlint.facts.loops.loops import Loops
 from torchlint.facts.state.effects import nodes_of
 from torchlint.late import dataclass
+from torchlint.rule.site import Site
+
+if TYPE_CHECKING:
+    import libcst as cst
 
 _JOINS = JOINS | {"numpy.append"}
 _ASKING = frozenset({"keys", "append", "setdefault"})
@@ -154,3 +159,12 @@ def _only_asks(facts: FileFacts, node: ast.AST) -> bool:
     if isinstance(above, ast.Compare):
         return all(isinstance(op, (ast.In, ast.NotIn, ast.Is, ast.IsNot)) for op in above.ops)
     return isinstance(above, ast.Call) and isinstance(above.func, ast.Name) and above.func.id == "len"
+
+
+def regrown(site: Site, call: cst.Call) -> str | None:
+    """What a concatenation makes longer, and so copies again, in every round of a loop that reads it nowhere else.
+
+    ``xs`` of ``xs = torch.cat([xs, x])``, as source; ``None`` where nothing grows over more than a handful of rounds.
+    """
+    twin = site.expression(call)
+    return (site.fact(Regrowth).of(site.file, twin) or None) if isinstance(twin, ast.Call) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import methods
@@ -12,6 +13,10 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind
+from torchlint.rule.site import Site
+
+if TYPE_CHECKING:
+    import libcst as cst
 
 _FLOAT_TENSORS = frozenset({"torch.FloatTensor", "torch.Tensor", "torch.cuda.FloatTensor"})
 _MAKERS = frozenset({"torch.tensor", "torch.as_tensor"})
@@ -103,3 +108,9 @@ def _is_written(facts: FileFacts, node: ast.Attribute) -> bool:
     while isinstance(above, ast.Subscript) and above.value is current:
         current, above = above, facts.parent.get(above)
     return isinstance(current, ast.Subscript) and isinstance(current.ctx, ast.Store)
+
+
+def narrowed(site: Site, call: cst.Call) -> int | None:
+    """Of an array that an object keeps and fills, the row where rows of it become a float32 tensor, if they do."""
+    twin = site.expression(call)
+    return (site.fact(Narrowing).cast(site.file, twin) or None) if isinstance(twin, ast.Call) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import passed, stores_of
@@ -18,6 +19,10 @@ from torchlint.facts.values.libraries import reads_files
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind
+from torchlint.rule.site import Site
+
+if TYPE_CHECKING:
+    import libcst as cst
 
 _LOADERS = ("DataLoader", "Dataset", "TensorDataset")
 _DELIVERING = frozenset({"__getitem__", "__getitems__", "collate_fn", "collate"})
@@ -157,3 +162,13 @@ def _is_size(node: ast.AST) -> bool:
 
 def _within(part: ast.AST, test: ast.expr) -> bool:
     return any(inner is part for inner in walk(test))
+
+
+def contract(site: Site, test: cst.CSTNode, *, finite: bool) -> bool:
+    """Whether a test that raises is a contract on what comes from outside, not a check of what a network computed.
+
+    Such are tests in an environment and in what reads data, of tensors that come from there, and of a divisor.
+    ``finite``: the test asks for NaN or infinity; other tests that read nothing of a network are contracts too.
+    """
+    twin = site.expression(test)
+    return twin is not None and site.fact(Contracts).of(site.file, twin, finite=finite)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.networks import Networks
@@ -13,6 +14,10 @@ from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.late import dataclass
+from torchlint.rule.site import Site
+
+if TYPE_CHECKING:
+    import libcst as cst
 
 _CONTEXT_METHODS = frozenset({"__enter__", "__exit__"})
 _CONTEXT_MAKERS = frozenset({"contextmanager", "asynccontextmanager"})
@@ -88,3 +93,20 @@ def _says_false(call: ast.Call) -> bool:
         return False
     arguments = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
     return len(arguments) == 1 and isinstance(arguments[0], ast.Constant) and arguments[0].value is False
+
+
+def hands_mode_on(site: Site) -> bool:
+    """Whether the node stands in a context manager, or in a module's own ``train`` or ``eval``."""
+    return site.fact(Switching).hands_on(site.file, site.twin)
+
+
+def mode_matters(site: Site, node: cst.CSTNode) -> bool:
+    """Whether a module may compute something else in the other mode; true where its parts are not known."""
+    twin = site.expression(node)
+    return twin is None or site.fact(Switching).matter(site.file, twin)
+
+
+def switches_mode(site: Site, call: cst.Call) -> bool:
+    """Whether a call makes a context manager of the project that puts modules into evaluation mode and back."""
+    twin = site.expression(call)
+    return isinstance(twin, ast.Call) and site.fact(Switching).switches(site.file, twin)

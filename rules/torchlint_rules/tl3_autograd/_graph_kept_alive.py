@@ -1,0 +1,36 @@
+"""What TL303 asks about a site."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchlint.facts.autograd.autograd import Autograd
+from torchlint.facts.loops.growth import Growth
+from torchlint.rule.site import Site
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+
+def backpropagated(site: Site, node: cst.CSTNode) -> bool:
+    """Whether backward() runs through what an expression is made of, by another way than the expression itself.
+
+    Of the second ``loss`` in ``loss.backward(); losses.append(loss)``, and of ``a`` with ``(a + b).backward()``.
+    """
+    twin = site.expression(node)
+    return twin is not None and site.fact(Growth).backpropagated(site.file, twin)
+
+
+def is_leaf(site: Site, node: cst.CSTNode) -> bool:
+    """Whether a tensor asks for gradients itself and was computed from nothing, such as a parameter."""
+    twin = site.expression(node)
+    return twin is not None and site.fact(Autograd).graphs.is_leaf(site.file, twin)
+
+
+def is_loss(site: Site, node: cst.CSTNode) -> bool:
+    """Whether backward() is called on what an expression stands for, elsewhere in the function or by a callee.
+
+    A sum of such values is one too.
+    """
+    twin = site.expression(node)
+    return twin is not None and site.fact(Growth).is_loss(site.file, twin)

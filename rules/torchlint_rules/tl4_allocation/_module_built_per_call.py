@@ -1,0 +1,17 @@
+"""What TL403 asks about a site."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchlint.facts.code.idle import Idle
+from torchlint.rule.site import Site
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+
+def called_later(site: Site, node: cst.CSTNode) -> bool:
+    """Whether what an expression is assigned to is known to be called itself."""
+    twin = site.expression(node)
+    return twin is not None and site.fact(Idle).called(site.file, twin)

@@ -1,0 +1,17 @@
+"""What TL501 asks about a site."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchlint.rule.site import Site
+from torchlint_rules.tl5_compile._calling import refused
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+
+def is_refused(site: Site, node: cst.CSTNode) -> bool:
+    """Whether the function that holds the node raises for some of the values that a name or attribute may have."""
+    twin = site.expression(node)
+    return twin is not None and refused(site.file, twin)

@@ -1,0 +1,28 @@
+"""What TL505 asks about a site."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from torchlint.facts.compiling.bypass import Bypasses
+from torchlint.rule import Bypass, Taken
+from torchlint.rule.site import Site
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+
+def bypassed(site: Site, call: cst.Call) -> Bypass | None:
+    """How runs get past what a ``torch.compile`` gives, ``None`` where they are not known to.
+
+    Nobody keeps it; or only methods besides ``forward`` are called on it, which run uncompiled.
+    """
+    twin = site.expression(call)
+    return site.fact(Bypasses).of(twin) if twin is not None else None
+
+
+def takes_uncompiled(site: Site, call: cst.Call) -> Taken | None:
+    """Of a call that keeps modules which the same function compiles later, what runs uncompiled because of it."""
+    twin = site.expression(call)
+    return site.fact(Bypasses).takers(site.file).get(twin) if isinstance(twin, ast.Call) else None
