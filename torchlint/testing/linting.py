@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from torchlint.engine.result import Result
@@ -17,13 +18,18 @@ _NAME = "fixture.py"
 _TARGET = regex(r"^# target-torch: (\d+\.\d+)$", re.MULTILINE)
 
 
-def found(text: str, codes: Sequence[str], plugins: Sequence[str]) -> list[Finding]:
-    """What these rules find in a text.
+def found(text: str, codes: Sequence[str], plugins: Sequence[str]) -> tuple[Finding, ...]:
+    """What these rules find in a text, which is linted once however many checks ask.
 
     Raises:
         AssertionError: a rule failed, or a statement could not be read.
     """
-    return _linted(text, codes, plugins).findings
+    return _found(text, tuple(codes), tuple(plugins))
+
+
+@lru_cache(maxsize=1024)
+def _found(text: str, codes: tuple[str, ...], plugins: tuple[str, ...]) -> tuple[Finding, ...]:
+    return tuple(_linted(text, codes, plugins).findings)
 
 
 def fixed(
@@ -46,6 +52,12 @@ def fixed(
     return result.fixed[_NAME].after.text if _NAME in result.fixed else text
 
 
+def target_of(text: str) -> str | None:
+    """Return the torch that a text says it is for, e.g. ``2.4``."""
+    stated = _TARGET.search(text)
+    return stated[1] if stated else None
+
+
 def _linted(
     text: str,
     codes: Sequence[str],
@@ -65,7 +77,7 @@ def _linted(
             plugins=tuple(plugins),
             fix=fix,
             unsafe_fixes=unsafe_fixes,
-            target_torch=stated[1] if (stated := _TARGET.search(text)) else torch,
+            target_torch=target_of(text) or torch,
             line_length=width,
         )
         result = check([folder], settings)
