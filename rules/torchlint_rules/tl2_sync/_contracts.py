@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import field
-from typing import TYPE_CHECKING
 
+from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import passed, stores_of
 from torchlint.facts.code.graph import CallGraph
@@ -20,9 +20,6 @@ from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind
 from torchlint.rule.site import Site
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 _LOADERS = ("DataLoader", "Dataset", "TensorDataset")
 _DELIVERING = frozenset({"__getitem__", "__getitems__", "collate_fn", "collate"})

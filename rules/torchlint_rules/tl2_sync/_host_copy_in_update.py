@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from torchlint import cst
 from torchlint.facts.code.readers import Readers
 from torchlint.rule.site import Site
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 
 def is_copy(site: Site, node: cst.CSTNode) -> bool:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from torchlint import cst
 from torchlint.facts.flow.flow import Flow
 from torchlint.rule.site import Site
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 
 def differentiated_at(site: Site, node: cst.CSTNode) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import field
-from typing import TYPE_CHECKING
 
+from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.autograd.graphs import ENDING
@@ -21,9 +21,6 @@ from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind, Use
 from torchlint.rule.site import Site
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 _BACKWARD = frozenset({"backward", "manual_backward", "torch.autograd.grad", "torch.autograd.backward"})
 _LOST = frozenset({Use.STORED, Use.COLLECTED, Use.REPORTED, Use.RETURNED, Use.PASSED})

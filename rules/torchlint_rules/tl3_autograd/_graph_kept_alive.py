@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from torchlint import cst
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.loops.growth import Growth
 from torchlint.rule.site import Site
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 
 def backpropagated(site: Site, node: cst.CSTNode) -> bool:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from torchlint import cst
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.code.tree import walk
 from torchlint.facts.flow.again import Again
 from torchlint.rule.site import Site
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 
 def repeated(site: Site, node: cst.CSTNode) -> bool:

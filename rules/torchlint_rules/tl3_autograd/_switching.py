@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import field
-from typing import TYPE_CHECKING
 
+from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.networks import Networks
 from torchlint.facts.code.graph import CallGraph
@@ -15,9 +15,6 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.late import dataclass
 from torchlint.rule.site import Site
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 _CONTEXT_METHODS = frozenset({"__enter__", "__exit__"})
 _CONTEXT_MAKERS = frozenset({"contextmanager", "asynccontextmanager"})

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import field
-from typing import TYPE_CHECKING
 
+from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.parts import Parts
 from torchlint.facts.code.callers import passed
@@ -16,9 +16,6 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
 from torchlint.late import dataclass, regex
 from torchlint.rule.site import Site
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 # Layers whose weights meet what they are given: another device raises.
 _WEIGHTED = regex(

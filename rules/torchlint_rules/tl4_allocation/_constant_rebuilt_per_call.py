@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from torchlint import cst
 from torchlint.facts.autograd.members import Members
 from torchlint.facts.state.uses import accumulated
 from torchlint.rule.site import Site
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 
 def is_accumulated(site: Site, node: cst.CSTNode) -> bool:

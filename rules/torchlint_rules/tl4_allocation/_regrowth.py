@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import COMPREHENSIONS, FileFacts
 from torchlint.facts.code.nesting import LOOPS, around, head, inside, stored_before
@@ -15,9 +15,6 @@ from torchlint.facts.loops.loops import Loops
 from torchlint.facts.state.effects import nodes_of
 from torchlint.late import dataclass
 from torchlint.rule.site import Site
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 _JOINS = JOINS | {"numpy.append"}
 _ASKING = frozenset({"keys", "append", "setdefault"})

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from torchlint import cst
 from torchlint.facts.state.hoards import Hoards
 from torchlint.rule.site import Site
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 
 def hoarded(site: Site, call: cst.Call) -> str | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
@@ -17,9 +17,6 @@ from torchlint.facts.hotness.hotness import Heat
 from torchlint.late import dataclass
 from torchlint.rule import CallSite, Hop
 from torchlint.rule.site import Site
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 _CALLING = frozenset({"torch.func.functional_call", "torch.nn.utils.stateless.functional_call"})
 

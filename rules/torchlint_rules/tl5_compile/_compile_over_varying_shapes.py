@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from torchlint import cst
 from torchlint.rule.site import Site
 from torchlint_rules.tl5_compile._calling import refused
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 
 def is_refused(site: Site, node: cst.CSTNode) -> bool:

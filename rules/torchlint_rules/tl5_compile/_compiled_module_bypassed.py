@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from torchlint import cst
 from torchlint.facts.compiling.bypass import Bypasses
 from torchlint.rule import Bypass, Taken
 from torchlint.rule.site import Site
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 
 def bypassed(site: Site, call: cst.Call) -> Bypass | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import field
-from typing import TYPE_CHECKING
 
+from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.graph import CallGraph
@@ -18,9 +18,6 @@ from torchlint.facts.hotness.roots import cold_file
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
 from torchlint.rule.site import Site
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 # Words of conditions that ask for the device or the platform.
 _MACHINE = regex(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.project import Project
@@ -15,9 +15,6 @@ from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind
 from torchlint.rule.site import Site
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 _PRODUCTS = frozenset({"matmul", "bmm"})
 _TRANSPOSING = frozenset({"transpose", "permute", "swapaxes", "swapdims", "mT", "T", "t"})

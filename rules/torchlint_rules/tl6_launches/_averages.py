@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.origins import Origin, Tracer
 from torchlint.facts.code.model import Bind, Binding, FileFacts
@@ -18,9 +18,6 @@ from torchlint.late import dataclass
 from torchlint.rule import Average, Kind
 from torchlint.rule.site import Site
 from torchlint_rules.tl6_launches._ties import Ties
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 _SAME = frozenset({"data"})
 _SAME_CALLS = frozenset({"detach", "clone", "to", "cpu", "float"})

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from torchlint import cst
 from torchlint.facts.loops.elements import Elements
 from torchlint.rule import Value
 from torchlint.rule.site import Site
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 
 def element_of(site: Site, node: cst.CSTNode) -> Value | None:

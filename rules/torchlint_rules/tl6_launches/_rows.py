@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.nesting import LoopNode, around, head, inside
@@ -17,9 +17,6 @@ from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Row
 from torchlint.rule.site import Site
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 _SAME = frozenset(
     {

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from torchlint import cst
 from torchlint.facts.state.hoards import Hoards
 from torchlint.rule.site import Site
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 
 def in_memory(site: Site, node: cst.CSTNode) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import methods
 from torchlint.facts.code.graph import CallGraph
@@ -16,9 +16,6 @@ from torchlint.facts.state.effects import code_of
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
 from torchlint.rule.site import Site
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 _DRAWS = frozenset({"choice", "choices", "sample", "randint", "integers", "randrange"})
 _SOURCES = ("random.", "numpy.random.")

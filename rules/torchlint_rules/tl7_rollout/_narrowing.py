@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import methods
 from torchlint.facts.code.model import FileFacts, Scope
@@ -14,9 +14,6 @@ from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind
 from torchlint.rule.site import Site
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 _FLOAT_TENSORS = frozenset({"torch.FloatTensor", "torch.Tensor", "torch.cuda.FloatTensor"})
 _MAKERS = frozenset({"torch.tensor", "torch.as_tensor"})

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from torchlint import cst
 from torchlint.facts.code.idle import Idle
 from torchlint.rule.site import Site
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 
 def handled(site: Site, node: cst.CSTNode, idle: frozenset[str]) -> bool:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from torchlint import cst
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.code.project import Project
 from torchlint.rule.site import Site
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 
 def function_reaches(site: Site, node: cst.CSTNode, names: frozenset[str]) -> bool:
