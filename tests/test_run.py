@@ -315,7 +315,7 @@ class Built(Calls):
     name = "built"
 
     def check(self, site: Site) -> Iterator[Report]:
-        site.value(cst.Name("x"))
+        site.values.of(cst.Name("x"))
         yield Report(site.node, "never")
 
 

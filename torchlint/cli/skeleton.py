@@ -92,7 +92,7 @@ class $class_name(Rule):
         """Report a call of ``torch.neg`` with one plain argument."""
         match site.node:
             case cst.Call(func=cst.Name() | cst.Attribute() as function, args=[cst.Arg(keyword=None, star="")]):
-                if site.name(function) != "torch.neg":
+                if site.names.of(function) != "torch.neg":
                     return
             case _:
                 return

@@ -125,14 +125,14 @@ class ChainedConversion(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report the outer one of a cast and a move."""
         call = site.node
-        if not isinstance(call, cst.Call) or not site.may_use_cuda():
+        if not isinstance(call, cst.Call) or not site.device.may_be_cuda():
             return
         torch, imports = module_for(site, "torch", "torch")
         pair = _pair(site, call, torch)
-        if pair is None or not _copies_no_more(site, site.value(pair.source), pair):
+        if pair is None or not _copies_no_more(site, site.values.of(pair.source), pair):
             return
         fix = None
-        if not site.scripted() and not _rounds_elsewhere(site.value(pair.source), pair):
+        if not site.compiling.scripted() and not _rounds_elsewhere(site.values.of(pair.source), pair):
             new = in_place_of(call, _merged(pair))
             needed = imports if pair.inner.name in CAST_DTYPES or _method(call) in CAST_DTYPES else ()
             fix = Fix("Cast and move in one call", ((call, new),), imports=needed)
@@ -141,7 +141,7 @@ class ChainedConversion(Rule):
 
 def _pair(site: Site, call: cst.Call, torch: str) -> _Pair | None:
     """The cast and the move that end in a call, if there are exactly these two."""
-    if any(conversion(site, link, torch) is not None for link in _converting(site, site.chain(call))):
+    if any(conversion(site, link, torch) is not None for link in _converting(site, site.calls.chain(call))):
         return None
     _, links = beneath(call)
     steps = [(link, conversion(site, link, torch)) for link in reversed(links)]

@@ -101,11 +101,11 @@ class CopyingConstruction(Rule):
                 pass
             case _:
                 return
-        if site.name(call.func) != "torch.tensor" or not site.plain(call):
+        if site.names.of(call.func) != "torch.tensor" or not site.calls.is_plain(call):
             return
-        array = site.value(data)
+        array = site.values.of(data)
         dtype = keyword_of(call, "dtype")
-        told = site.value(dtype).dtype if dtype is not None else array.dtype
+        told = site.values.of(dtype).dtype if dtype is not None else array.dtype
         if (
             array.kind is not Kind.NDARRAY
             or told is None
@@ -114,7 +114,7 @@ class CopyingConstruction(Rule):
         ):
             return
         fix = None
-        if not site.scripted() and all(keyword_of(call, word) is None for word in _NO_TWIN):
+        if not site.compiling.scripted() and all(keyword_of(call, word) is None for word in _NO_TWIN):
             torch, imports = module_for(site, "torch", "torch")
             new = in_place_of(call, call.with_changes(func=expression(f"{torch}.as_tensor")))
             fix = Fix(f"Use {torch}.as_tensor", ((call, new),), (Change.ALIASING,), imports=imports)

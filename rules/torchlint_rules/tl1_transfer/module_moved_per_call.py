@@ -96,7 +96,7 @@ class ModuleMovedPerCall(Rule):
             case cst.Call(func=cst.Attribute(value=cst.Name() | cst.Attribute() as module, attr=method)) as call:
                 if (
                     method.value in self.trigger.methods
-                    and site.value(module).kind is Kind.MODULE
+                    and site.values.of(module).kind is Kind.MODULE
                     and made_before(site, module)
                 ):
                     yield Report(

@@ -103,16 +103,16 @@ class UnpinnedAsyncCopy(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report an asynchronous move of pageable memory."""
         call = site.node
-        if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute) or not site.may_use_cuda():
+        if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute) or not site.device.may_be_cuda():
             return
         asked = keyword_of(call, "non_blocking")
-        if asked is None or site.value(asked).literal is not True:
+        if asked is None or site.values.of(asked).literal is not True:
             return
         _, links = beneath(call)
         step = conversion(site, links[-1], "torch")
         if step is None or not step.proven or step.device is None or device_named(site, step.device) is Device.CPU:
             return
-        tensor = site.value(call.func.value)
+        tensor = site.values.of(call.func.value)
         if tensor.kind is Kind.TENSOR and tensor.device is Device.CPU and tensor.pinned is False:
             yield Report(call, _message(call.func.value))
 

@@ -90,9 +90,9 @@ class DeviceScalarIndex(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a subscript with a 0-d index that may be on a device."""
         node = site.node
-        if not isinstance(node, cst.Subscript) or not site.may_use_cuda():
+        if not isinstance(node, cst.Subscript) or not site.device.may_be_cuda():
             return
-        value = site.value(node.value)
+        value = site.values.of(node.value)
         if value.kind is not Kind.TENSOR or value.device is Device.CPU:
             return
         indices = [element.slice.value for element in node.slice if isinstance(element.slice, cst.Index)]
@@ -102,5 +102,5 @@ class DeviceScalarIndex(Rule):
 
 def _is_device_scalar(site: Site, index: cst.BaseExpression) -> bool:
     """Whether an index is proven a 0-d tensor of numbers, off the host. A 0-d bool is a mask and not a number."""
-    value = site.value(index)
+    value = site.values.of(index)
     return value.kind is Kind.TENSOR and value.rank == 0 and value.dtype != "bool" and value.device is not Device.CPU

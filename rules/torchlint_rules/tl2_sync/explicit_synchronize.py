@@ -119,7 +119,7 @@ class ExplicitSynchronize(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a wait whose function does nothing that needs one."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.name(call.func) not in _WAITS or not site.may_use_cuda():
+        if not isinstance(call, cst.Call) or site.names.of(call.func) not in _WAITS or not site.device.may_be_cuda():
             return
         if not nearby(site, _CLOCKS | _CAPTURES | _STREAMS | _MEMORY) and not timed(site) and not shares_memory(site):
             yield Report(call, _MESSAGE)

@@ -116,9 +116,9 @@ class NonfiniteCheckOnIntegers(Rule):
 
 def _tested(site: Site, call: cst.Call) -> tuple[str, cst.BaseExpression | None]:
     """The predicate that a call is, and the tensor it tests."""
-    module, _, predicate = (site.name(call.func) or "").rpartition(".")
+    module, _, predicate = (site.names.of(call.func) or "").rpartition(".")
     if module == "torch" and predicate in _PREDICATES:
-        return predicate, site.argument(call, 0, "input")
+        return predicate, site.calls.argument(call, 0, "input")
     func = call.func
     if isinstance(func, cst.Attribute) and func.attr.value in _PREDICATES and not module:
         return func.attr.value, func.value
@@ -127,7 +127,7 @@ def _tested(site: Site, call: cst.Call) -> tuple[str, cst.BaseExpression | None]
 
 def _dtype(site: Site, node: cst.BaseExpression) -> str | None:
     """The dtype of a tensor's elements before it was cast to a floating dtype; ``None`` when it is not known."""
-    value = site.value(node)
+    value = site.values.of(node)
     if value.kind is not Kind.TENSOR:
         return None
     if value.dtype in _INTEGERS:

@@ -98,10 +98,10 @@ class RandomNumberReadBack(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report numbers drawn on a device that only the host reads."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.name(call.func) not in _CREATORS or not site.may_use_cuda():
+        if not isinstance(call, cst.Call) or site.names.of(call.func) not in _CREATORS or not site.device.may_be_cuda():
             return
         device = keyword_of(call, "device")
-        if device is None or site.value(device).device is Device.CPU or site.value(device).literal == "cpu":
+        if device is None or site.values.of(device).device is Device.CPU or site.values.of(device).literal == "cpu":
             return
-        if site.uses(call) == {Use.READ}:
+        if site.flow.uses(call) == {Use.READ}:
             yield Report(call, _MESSAGE)

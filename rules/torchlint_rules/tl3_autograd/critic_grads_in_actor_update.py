@@ -134,9 +134,9 @@ class CriticGradsInActorUpdate(Rule):
         call = site.node
         if not isinstance(call, cst.Call):
             return
-        run = site.run(call)
-        if run is None or not run.apart or site.records() is not True or site.scripted():
+        run = site.autograd.run(call)
+        if run is None or not run.apart or site.autograd.records() is not True or site.compiling.scripted():
             return
-        network = site.network(call.func)
-        if network.trained and not network.target and not network.frozen and Use.BACKWARD in site.graph_uses(call):
+        network = site.autograd.network(call.func)
+        if network.trained and not network.target and not network.frozen and Use.BACKWARD in site.flow.graph_uses(call):
             yield Report(call, _MESSAGE.format(what=source(call.func)))

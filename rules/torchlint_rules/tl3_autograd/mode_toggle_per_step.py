@@ -111,7 +111,7 @@ def _switching_contexts(site: Site, contexts: list[cst.BaseExpression]) -> Itera
         if not isinstance(context, cst.Call) or not switches_mode(site, context):
             continue
         modules = [argument.value for argument in context.args]
-        if any(site.value(module).kind is Kind.ENV for module in modules):
+        if any(site.values.of(module).kind is Kind.ENV for module in modules):
             continue
         known = all(_is_module(site, module) and not mode_matters(site, module) for module in modules)
         text = f"the context switches all submodules there and back on every step; {_ADVICE}"
@@ -129,4 +129,4 @@ def _is_switch(call: cst.Call, method: str) -> bool:
 
 
 def _is_module(site: Site, node: cst.BaseExpression) -> bool:
-    return site.value(node).kind is Kind.MODULE
+    return site.values.of(node).kind is Kind.MODULE

@@ -53,7 +53,7 @@ def filled(site: Site, call: cst.Call) -> Filled | None:
 
     Values, dtype, shape and device are those of the call, for any default dtype and default device.
     """
-    if (site.name(call.func) or "") not in COPIES or not call.args or not site.plain(call):
+    if (site.names.of(call.func) or "") not in COPIES or not call.args or not site.calls.is_plain(call):
         return None
     first, *others = call.args
     if first.keyword is not None and first.keyword.value != "data":
@@ -62,7 +62,7 @@ def filled(site: Site, call: cst.Call) -> Filled | None:
         return None
     data = _uniform(site, first.value)
     dtype = keyword_of(call, "dtype")
-    known = None if dtype is None else site.value(dtype).dtype
+    known = None if dtype is None else site.values.of(dtype).dtype
     doubt = None if data is None else _doubt(data, dtype, known)
     if data is None or doubt is None:
         return None
@@ -120,7 +120,7 @@ def _number(site: Site, node: cst.BaseExpression) -> _Uniform | None:
         found = math.inf
     if found is not None:
         return _Uniform((), node, found, proven=True)
-    known = site.value(node).literal
+    known = site.values.of(node).literal
     return None if known is None or isinstance(known, str) else _Uniform((), node, known, proven=False)
 
 
@@ -141,8 +141,8 @@ def _is_nonfinite(site: Site, node: cst.BaseExpression) -> bool:
         case cst.UnaryOperation(operator=cst.Minus(), expression=inner):
             return _is_nonfinite(site, inner)
         case cst.Call(func=func, args=[cst.Arg(keyword=None, star="", value=cst.SimpleString() as word)]):
-            return site.name(func) in ("float", "builtins.float") and word.evaluated_value in _SPELLED
-    return site.name(node) in _INFINITE
+            return site.names.of(func) in ("float", "builtins.float") and word.evaluated_value in _SPELLED
+    return site.names.of(node) in _INFINITE
 
 
 def _doubt(data: _Uniform, dtype: cst.BaseExpression | None, known: str | None) -> str | None:

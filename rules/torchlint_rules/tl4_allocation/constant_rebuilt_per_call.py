@@ -174,12 +174,12 @@ class ConstantRebuiltPerCall(Rule):
         node = site.node
         if not isinstance(node, cst.Call) or not _is_constant(site, node) or _is_part(site, node):
             return
-        if site.compiled() or site.scripted():
+        if site.compiling.inside() or site.compiling.scripted():
             return
-        name = site.name(node.func) or ""
+        name = site.names.of(node.func) or ""
         copied = name == "torch.tensor" and _goes_to_device(site, node)
         fill = filled(site, node)
-        changed = site.mutated(node)
+        changed = site.values.is_mutated(node)
         level = Level.WARNING if copied else None
         waits = " and waits for the copy" if copied else ""
         better = "fills it on the device" if copied else "needs no copy"
@@ -216,7 +216,7 @@ def _fix(site: Site, call: cst.Call) -> Fix | None:
         f"keep it in the buffer `{attribute}`",
         ((call, attribute),),
         may_change=(Change.ALIASING,),
-        assumes=_ASSUMES if anywhere and site.may_use_cuda() else "",
+        assumes=_ASSUMES if anywhere and site.device.may_be_cuda() else "",
         setup=(f'{this}.register_buffer("{found}", {made}, persistent=False)',),
     )
 
@@ -228,7 +228,7 @@ def _buffer_name(site: Site, call: cst.Call) -> str | None:
             return target.value if isinstance(target, cst.Name) else None
         case cst.AnnAssign(target=target):
             return target.value if isinstance(target, cst.Name) else None
-    return _NAMES.get((site.name(call.func) or "").rpartition(".")[2], "constant")
+    return _NAMES.get((site.names.of(call.func) or "").rpartition(".")[2], "constant")
 
 
 def _built_once(site: Site, call: cst.Call) -> tuple[str, bool] | None:
@@ -236,7 +236,7 @@ def _built_once(site: Site, call: cst.Call) -> tuple[str, bool] | None:
 
     ``None`` where an argument is not there, or the device is not proven to be the module's.
     """
-    table = call.args[0].value if (site.name(call.func) or "") in _OF_A_TABLE else None
+    table = call.args[0].value if (site.names.of(call.func) or "") in _OF_A_TABLE else None
     inner = table if isinstance(table, cst.Call) else None
     anywhere = True
     for made in (call, inner):
@@ -258,7 +258,7 @@ def _is_own_device(site: Site, device: cst.BaseExpression) -> bool:
     """Whether a device is proven to be the module's: ``x.device`` of a tensor beside its parameters, or all is CPU."""
     match device:
         case cst.Attribute(value=tensor, attr=cst.Name(value="device")):
-            return beside_module(site, tensor) or (site.of_parameter(tensor) and not site.may_use_cuda())
+            return beside_module(site, tensor) or (site.values.is_parameter(tensor) and not site.device.may_be_cuda())
     return False
 
 
@@ -277,17 +277,17 @@ def _on_one_row(text: str) -> str:
 
 def _is_constant(site: Site, call: cst.Call) -> bool:
     """Whether a call builds a tensor from nothing but constants."""
-    name = site.name(call.func) or ""
+    name = site.names.of(call.func) or ""
     if name in _OF_A_TABLE:
-        table = site.argument(call, 0, "tensor" if name.endswith("one_hot") else "input")
-        if not isinstance(table, cst.Call) or site.name(table.func) not in _OF_A_TABLE[name]:
+        table = site.calls.argument(call, 0, "tensor" if name.endswith("one_hot") else "input")
+        if not isinstance(table, cst.Call) or site.names.of(table.func) not in _OF_A_TABLE[name]:
             return False
         return _has_constant_arguments(site, table) and _has_constant_arguments(site, call, besides=table)
     return name in COPIES | _RANGES and _has_constant_arguments(site, call)
 
 
 def _has_constant_arguments(site: Site, call: cst.Call, besides: cst.BaseExpression | None = None) -> bool:
-    if not call.args or not site.plain(call):
+    if not call.args or not site.calls.is_plain(call):
         return False
     for argument in call.args:
         keyword = argument.keyword.value if argument.keyword is not None else ""
@@ -301,7 +301,7 @@ def _has_constant_arguments(site: Site, call: cst.Call, besides: cst.BaseExpress
 def _is_setting(site: Site, node: cst.BaseExpression) -> bool:
     """Whether an expression is the same on every call; a named list or array may have been written into."""
     named = isinstance(node, (cst.Name, cst.Attribute))
-    return site.constant(node) and not (named and site.value(node).kind in _CHANGEABLE)
+    return site.values.is_constant(node) and not (named and site.values.of(node).kind in _CHANGEABLE)
 
 
 def _is_part(site: Site, call: cst.Call) -> bool:
@@ -312,8 +312,8 @@ def _is_part(site: Site, call: cst.Call) -> bool:
 
 def _goes_to_device(site: Site, call: cst.Call) -> bool:
     """Whether a call names a device that is not proven to be the host."""
-    device = site.argument(call, 2, "device")
-    if device is None or not site.may_use_cuda():
+    device = site.calls.argument(call, 2, "device")
+    if device is None or not site.device.may_be_cuda():
         return False
-    value = site.value(device)
+    value = site.values.of(device)
     return value.device is not Device.CPU and value.literal != "cpu"

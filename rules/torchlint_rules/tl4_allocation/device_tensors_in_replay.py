@@ -112,7 +112,7 @@ class DeviceTensorsInReplay(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report an append of a tensor that may be on a device, alone or in a tuple, to a replay buffer."""
         call = site.node
-        if not isinstance(call, cst.Call) or len(call.args) != 1 or not site.may_use_cuda():
+        if not isinstance(call, cst.Call) or len(call.args) != 1 or not site.device.may_be_cuda():
             return
         kept = call.args[0].value
         parts = [element.value for element in kept.elements] if isinstance(kept, cst.Tuple) else [kept]
@@ -122,5 +122,5 @@ class DeviceTensorsInReplay(Rule):
 
 
 def _on_device(site: Site, node: cst.BaseExpression) -> bool:
-    value = site.value(node)
+    value = site.values.of(node)
     return value.kind is Kind.TENSOR and value.device in (Device.CUDA, Device.EITHER)

@@ -169,7 +169,7 @@ class ModuleBuiltPerCall(Rule):
         call = site.node
         if not isinstance(call, cst.Call):
             return
-        name = site.name(call.func) or ""
+        name = site.names.of(call.func) or ""
         short = name.rpartition(".")[2]
         twin = twins().get(name)
         if name in torchrl_modules():
@@ -202,7 +202,12 @@ def _is_called(site: Site, call: cst.Call) -> bool:
 
 def _fix(site: Site, outer: cst.Call, built: cst.Call, twin: Twin) -> Fix | None:
     """The call of the function instead, with the module's settings as keywords."""
-    if site.scripted() or not site.plain(built) or not site.plain(outer) or len(outer.args) != twin.inputs:
+    if (
+        site.compiling.scripted()
+        or not site.calls.is_plain(built)
+        or not site.calls.is_plain(outer)
+        or len(outer.args) != twin.inputs
+    ):
         return None
     if any(arg.keyword is not None for arg in outer.args):
         return None
@@ -251,7 +256,7 @@ def _function(site: Site, twin: Twin) -> tuple[str, tuple[str, ...]]:
     """The function as the file can name it, and the import that this needs."""
     module, _, function = twin.function.rpartition(".")
     for whole in (module, "torch.nn", "torch"):
-        bound = site.module_name(whole)
+        bound = site.names.module(whole)
         if bound is not None and module.startswith(whole):
             return f"{bound}{module.removeprefix(whole)}.{function}", ()
     bound, missing = module_for(site, module, "torch" if module == "torch" else "F")

@@ -100,10 +100,10 @@ class ModuleDeepcopyPerUpdate(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a deep copy of a proven module."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.name(call.func) != _COPY or site.handles_error():
+        if not isinstance(call, cst.Call) or site.names.of(call.func) != _COPY or site.flow.handles_error():
             return
-        copied = site.argument(call, 0, "x")
-        if copied is not None and site.value(copied).kind is Kind.MODULE:
+        copied = site.calls.argument(call, 0, "x")
+        if copied is not None and site.values.of(copied).kind is Kind.MODULE:
             yield Report(
                 call,
                 "a deep copy builds the whole network again; copy its state into one that exists, with "

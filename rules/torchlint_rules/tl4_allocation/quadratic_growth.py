@@ -145,7 +145,7 @@ class QuadraticGrowth(Rule):
         call = site.node
         if not isinstance(call, cst.Call):
             return
-        name = site.name(call.func)
+        name = site.names.of(call.func)
         grown = regrown(site, call) if name in _TORCH or name in _NUMPY else ""
         if grown:
             message = f"every round copies all of `{grown}` again; append to a list and join it once after the loop"

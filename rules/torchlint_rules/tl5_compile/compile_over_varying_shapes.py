@@ -148,11 +148,11 @@ class CompileOverVaryingShapes(Rule):
 def _fixed_shape_option(site: Site, call: cst.Call) -> tuple[str, str, bool] | None:
     """The argument that fixes the shapes, as text, and whether it is proven to (a mode from a setting is not)."""
     dynamic, mode = keyword_of(call, "dynamic"), keyword_of(call, "mode")
-    if dynamic is not None and site.value(dynamic).literal is False:
+    if dynamic is not None and site.values.of(dynamic).literal is False:
         return "dynamic", "`dynamic=False`", True
-    if mode is None or not site.may_use_cuda() or site.value(mode).kind is Kind.NONE:
+    if mode is None or not site.device.may_be_cuda() or site.values.of(mode).kind is Kind.NONE:
         return None
-    name = site.value(mode).literal
+    name = site.values.of(mode).literal
     if name is None and is_refused(site, mode):
         return None
     if name is None:

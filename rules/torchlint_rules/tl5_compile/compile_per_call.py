@@ -99,15 +99,15 @@ class CompilePerCall(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a hot ``torch.compile``, by its call or as a bare decorator of a function defined in hot code."""
         match site.node:
-            case cst.Call() as call if site.name(call.func) == "torch.compile" and not kept(site, call):
+            case cst.Call() as call if site.names.of(call.func) == "torch.compile" and not kept(site, call):
                 yield Report(
                     call,
-                    f"torch.compile is called {site.hot.frequency.phrase}; call it before, and keep what it gives",
+                    f"torch.compile is called {site.hot.here.frequency.phrase}; call it before, and keep what it gives",
                 )
-            case cst.FunctionDef() as function if site.frequency(function) >= Frequency.UPDATE:
+            case cst.FunctionDef() as function if site.hot.of(function) >= Frequency.UPDATE:
                 for decorator in function.decorators:
-                    if site.name(decorator.decorator) == "torch.compile":
-                        phrase = site.frequency(function).phrase
+                    if site.names.of(decorator.decorator) == "torch.compile":
+                        phrase = site.hot.of(function).phrase
                         yield Report(
                             decorator.decorator,
                             f"compiles a function that is defined {phrase}; define it outside of what runs so often",

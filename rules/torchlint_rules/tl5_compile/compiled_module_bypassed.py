@@ -111,7 +111,7 @@ class CompiledModuleBypassed(Rule):
         node = site.node
         if not isinstance(node, cst.Call):
             return
-        if site.name(node.func) == "torch.compile":
+        if site.names.of(node.func) == "torch.compile":
             bypass = bypassed(site, node)
             if bypass is not None:
                 yield Report(node, _message(bypass))

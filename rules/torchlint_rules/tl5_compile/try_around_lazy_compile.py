@@ -108,7 +108,7 @@ class TryAroundLazyCompile(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a ``torch.compile`` whose ``try`` ends before the first call."""
         match site.node:
-            case cst.Call(func=func) as call if site.name(func) == "torch.compile" and tried_uncalled(site, call):
+            case cst.Call(func=func) as call if site.names.of(func) == "torch.compile" and tried_uncalled(site, call):
                 yield Report(
                     call,
                     "torch.compile only wraps: the compiler's errors come at the first call, outside this try; call "

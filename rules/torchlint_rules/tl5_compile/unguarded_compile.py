@@ -91,7 +91,7 @@ class UnguardedCompile(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a ``torch.compile`` that no condition guards, by its call or as a bare decorator."""
         match site.node:
-            case cst.Call() as call if site.name(call.func) == "torch.compile":
+            case cst.Call() as call if site.names.of(call.func) == "torch.compile":
                 nodes: list[cst.BaseExpression] = [call]
             case cst.FunctionDef() as function:
                 nodes = [part.decorator for part in function.decorators]

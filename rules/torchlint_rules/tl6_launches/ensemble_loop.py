@@ -104,5 +104,5 @@ class EnsembleLoop(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report the call of one of many networks that gets the same input as the others."""
         call = site.node
-        if isinstance(call, cst.Call) and site.may_use_cuda() and ensemble(site, call):
+        if isinstance(call, cst.Call) and site.device.may_be_cuda() and ensemble(site, call):
             yield Report(call, _MESSAGE)

@@ -106,5 +106,5 @@ class ForwardBeforeRandomChoice(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a run of a network that a random number makes needless."""
         call = site.node
-        if isinstance(call, cst.Call) and site.run(call) is not None and (row := runs_in_vain(site, call)):
+        if isinstance(call, cst.Call) and site.autograd.run(call) is not None and (row := runs_in_vain(site, call)):
             yield Report(call, _MESSAGE.format(row=row))

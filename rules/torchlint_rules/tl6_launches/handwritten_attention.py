@@ -114,10 +114,10 @@ class HandwrittenAttention(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a softmax of scaled products whose result only weighs values."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.scripted() or site.compiled():
+        if not isinstance(call, cst.Call) or site.compiling.scripted() or site.compiling.inside():
             return
-        if site.name(call.func) in _FUNCTIONS:
-            scores = site.argument(call, 0, "input")
+        if site.names.of(call.func) in _FUNCTIONS:
+            scores = site.calls.argument(call, 0, "input")
         elif isinstance(call.func, cst.Attribute) and call.func.attr.value == "softmax":
             scores = call.func.value
         else:

@@ -113,11 +113,11 @@ class InvariantForward(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a run of a network that no round of its loop changes."""
         call = site.node
-        loop = next(iter(site.loops(call)), None) if isinstance(call, cst.Call) else None
+        loop = next(iter(site.loops.around(call)), None) if isinstance(call, cst.Call) else None
         if not isinstance(call, cst.Call) or loop is None:
             return
-        run = site.run(call)
+        run = site.autograd.run(call)
         if run is None or run.keeps or loop.item or loop.carried is not False or loop.draws or loop.learns:
             return
-        if not any(site.mentioned(word) for word in _FICKLE):
+        if not any(site.names.in_project(word) for word in _FICKLE):
             yield Report(call, _MESSAGE.format(row=loop.row))

@@ -120,7 +120,7 @@ class ParameterLoopPolyak(Rule):
         if average.whole:
             yield Report(node, _WHOLE)
             return
-        terms = _terms(node) if isinstance(node, cst.Call) and not site.scripted() else None
+        terms = _terms(node) if isinstance(node, cst.Call) and not site.compiling.scripted() else None
         if terms is None:
             yield Report(node, _LOOP.format(better=_IN_PLACE))
             return
@@ -151,7 +151,7 @@ def _terms(call: cst.Call) -> tuple[cst.BaseExpression, cst.BaseExpression, cst.
 def _is_scaled(site: Site, node: cst.BaseExpression) -> bool:
     """Whether a factor is proven a number, or one side of a product is: a tensor may widen what is computed."""
     sides = (node.left, node.right) if isinstance(node, cst.BinaryOperation) else (node,)
-    return any(site.value(part).kind is Kind.NUMBER for part in (node, *sides))
+    return any(site.values.of(part).kind is Kind.NUMBER for part in (node, *sides))
 
 
 def _factor(product: cst.BaseExpression, target: cst.BaseExpression) -> cst.BaseExpression | None:

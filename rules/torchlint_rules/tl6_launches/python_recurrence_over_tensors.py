@@ -140,7 +140,7 @@ class PythonRecurrenceOverTensors(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a loop that computes with the elements of tensors and does nothing else."""
         loop = site.node
-        if not isinstance(loop, cst.For) or site.scripted() or site.compiled():
+        if not isinstance(loop, cst.For) or site.compiling.scripted() or site.compiling.inside():
             return
         picked = picked_by(site)
         if picked is None:

@@ -116,7 +116,7 @@ class RepeatedForward(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a run of a network that gives what an earlier one gave."""
         call = site.node
-        if isinstance(call, cst.Call) and site.run(call) is not None and (row := ran_before(site, call)):
+        if isinstance(call, cst.Call) and site.autograd.run(call) is not None and (row := ran_before(site, call)):
             text = " ".join(source(call).split())
             short = text if len(text) <= _LONGEST else f"{text.partition('(')[0]}(...)"
             yield Report(call, _MESSAGE.format(call=short, row=row))

@@ -92,9 +92,9 @@ class RowsStackedOneByOne(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report rows of one tensor that are stacked."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.name(call.func) != "torch.stack":
+        if not isinstance(call, cst.Call) or site.names.of(call.func) != "torch.stack":
             return
-        match site.argument(call, 0, "tensors"):
+        match site.calls.argument(call, 0, "tensors"):
             case (
                 cst.ListComp(
                     elt=cst.Subscript(
@@ -102,5 +102,9 @@ class RowsStackedOneByOne(Rule):
                     ),
                     for_in=cst.CompFor(target=cst.Name(value=bound), ifs=[], inner_for_in=None),
                 ) as rows
-            ) if row == bound and site.value(base).kind is Kind.TENSOR and isinstance(base, (cst.Name, cst.Attribute)):
+            ) if (
+                row == bound
+                and site.values.of(base).kind is Kind.TENSOR
+                and isinstance(base, (cst.Name, cst.Attribute))
+            ):
                 yield Report(call, _MESSAGE.format(rows=source(rows.elt), base=source(base)))

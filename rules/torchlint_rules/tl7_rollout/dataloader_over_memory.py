@@ -98,9 +98,9 @@ class DataloaderOverMemory(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a loader over what lies in memory, which collates as loaders do by default."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.name(call.func) not in _LOADERS or not site.plain(call):
+        if not isinstance(call, cst.Call) or site.names.of(call.func) not in _LOADERS or not site.calls.is_plain(call):
             return
         words = {argument.keyword.value for argument in call.args if argument.keyword is not None}
-        dataset = site.argument(call, 0, "dataset")
+        dataset = site.calls.argument(call, 0, "dataset")
         if dataset is not None and not words & _FETCHES and in_memory(site, dataset):
             yield Report(call, "every row is taken and stacked by itself; index the tensors with a split permutation")

@@ -102,9 +102,9 @@ class Float64Replay(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a kept array without a dtype whose rows are cast."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.name(call.func) not in _MAKERS or not site.plain(call):
+        if not isinstance(call, cst.Call) or site.names.of(call.func) not in _MAKERS or not site.calls.is_plain(call):
             return
-        if keyword_of(call, "dtype") is not None or site.argument(call, _DTYPE, "dtype") is not None:
+        if keyword_of(call, "dtype") is not None or site.calls.argument(call, _DTYPE, "dtype") is not None:
             return
         if row := narrowed(site, call):
             yield Report(call, _MESSAGE.format(row=row))

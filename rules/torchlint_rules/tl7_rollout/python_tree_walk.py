@@ -129,5 +129,5 @@ class PythonTreeWalk(Rule):
 
     def check(self, site: Site) -> Iterator[Report]:
         """Report a loop or function that walks a tree for each sample."""
-        if walks_tree(site) and site.hot.frequency >= self.least:
+        if walks_tree(site) and site.hot.here.frequency >= self.least:
             yield Report(site.node, _MESSAGE)

@@ -127,7 +127,7 @@ class ClockBeforeWarmUp(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a reading in a loop that compiles, against one from before the loop."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.name(call.func) not in _CLOCKS:
+        if not isinstance(call, cst.Call) or site.names.of(call.func) not in _CLOCKS:
             return
         compiled = warms_up(site, call)
         if compiled:

@@ -104,12 +104,16 @@ class HeavyProfilerOptions(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report the options of a profiler that a plain run comes to."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.name(call.func) not in _PROFILERS or not site.plain(call):
+        if (
+            not isinstance(call, cst.Call)
+            or site.names.of(call.func) not in _PROFILERS
+            or not site.calls.is_plain(call)
+        ):
             return
         given = [(option, keyword_of(call, option)) for option in _OPTIONS]
         heavy = [(option, value) for option, value in given if isinstance(value, cst.Name) and value.value == "True"]
         if len(heavy) < 2 or keyword_of(call, "schedule") is not None:
             return
-        if site.runs_anyway() and site.covers_training():
+        if site.hot.runs_anyway() and site.hot.covers_training():
             names = ", ".join(option for option, _ in heavy)
             yield Report(heavy[0][1], f"{names} over the whole run: each adds work and memory to every event recorded")

@@ -113,13 +113,13 @@ class MemorySnapshotPerCall(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a snapshot in hot code."""
         match site.node:
-            case cst.Call(func=func) as call if (name := site.name(func)) in _SNAPSHOTS:
-                if site.hot.frequency >= self.least and not (name in _HISTORY and _ends(site, call)):
+            case cst.Call(func=func) as call if (name := site.names.of(func)) in _SNAPSHOTS:
+                if site.hot.here.frequency >= self.least and not (name in _HISTORY and _ends(site, call)):
                     what = _SNAPSHOTS[name or ""]
                     yield Report(call, f"each call {what}; take one every so many steps, behind a flag")
 
 
 def _ends(site: Site, call: cst.Call) -> bool:
     """``_record_memory_history(enabled=None)`` ends the recording."""
-    enabled = site.argument(call, 0, "enabled")
-    return enabled is not None and site.value(enabled).kind is Kind.NONE
+    enabled = site.calls.argument(call, 0, "enabled")
+    return enabled is not None and site.values.of(enabled).kind is Kind.NONE

@@ -110,12 +110,12 @@ class ProfilerWithoutSchedule(Rule):
         """Report a profiler without a schedule whose block, or what follows it, runs a root loop."""
         if not isinstance(site.node, cst.Call):
             return
-        call, name = site.node, site.name(site.node.func)
-        if name not in PROFILERS | _OLD or not site.plain(call):
+        call, name = site.node, site.names.of(site.node.func)
+        if name not in PROFILERS | _OLD or not site.calls.is_plain(call):
             return
-        if keyword_of(call, "schedule") is not None or _off(site, call) or not site.covers_training():
+        if keyword_of(call, "schedule") is not None or _off(site, call) or not site.hot.covers_training():
             return
-        if site.runs_anyway():
+        if site.hot.runs_anyway():
             yield Report(call, "without a schedule this profiler records every step of the run; give it a schedule")
         elif name in PROFILERS and calls_method(site, call, "step"):
             text = "step() limits nothing without a schedule: the whole run is recorded until the profiler stops"
@@ -124,4 +124,4 @@ class ProfilerWithoutSchedule(Rule):
 
 def _off(site: Site, call: cst.Call) -> bool:
     """Whether the profiler of ``torch.autograd`` is given a flag that decides whether it records."""
-    return site.name(call.func) in _OLD and site.argument(call, 0, "enabled") is not None
+    return site.names.of(call.func) in _OLD and site.calls.argument(call, 0, "enabled") is not None

@@ -125,7 +125,7 @@ class UnsynchronisedTiming(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report the second reading of a clock after work that nothing waits for."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.name(call.func) not in _CLOCKS or not site.may_use_cuda():
+        if not isinstance(call, cst.Call) or site.names.of(call.func) not in _CLOCKS or not site.device.may_be_cuda():
             return
         work = unsynchronised(site, call)
         if work:

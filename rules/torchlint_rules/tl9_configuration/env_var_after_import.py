@@ -116,7 +116,7 @@ torch.set_num_threads(1)
 
 def _after_import(site: Site, setting: Setting, name: str) -> Iterator[Report]:
     place = torch_before(site)
-    if place and not any(site.file_mentions(word) for word in _CHILDREN):
+    if place and not any(site.names.in_file(word) for word in _CHILDREN):
         text = f"`{name}` has no effect here: torch was imported before ({place}) and has read it; "
         advice = "set it before the import" + (", or call torch.set_num_threads" if "NUM_THREADS" in name else "")
         yield Report(setting.node, text + advice)

@@ -87,9 +87,13 @@ class MatmulPrecisionUnset(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report the first optimizer where no file decides about precision."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.name(call.func) not in _OPTIMIZERS or not site.may_use_cuda():
+        if (
+            not isinstance(call, cst.Call)
+            or site.names.of(call.func) not in _OPTIMIZERS
+            or not site.device.may_be_cuda()
+        ):
             return
-        if site.first(_OPTIMIZERS) and not any(site.mentioned(word) for word in _DECISIONS):
+        if site.calls.is_first(_OPTIMIZERS) and not any(site.names.in_project(word) for word in _DECISIONS):
             yield Report(
                 call,
                 'float32 matrix products run in full precision; torch.set_float32_matmul_precision("high") allows TF32 '

@@ -88,9 +88,9 @@ class NonexistentBackendKnob(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a target of an assignment that names an unknown attribute of a known backend."""
         match site.node:
-            case cst.Attribute(attr=cst.Name(value=attribute)) as target if site.stored_value() is not None:
-                name = site.name(target)
-                asked = site.file_mentions(f'"{attribute}"') or site.file_mentions(f"'{attribute}'")  # by hasattr
+            case cst.Attribute(attr=cst.Name(value=attribute)) as target if site.flow.stored() is not None:
+                name = site.names.of(target)
+                asked = site.names.in_file(f'"{attribute}"') or site.names.in_file(f"'{attribute}'")  # by hasattr
                 if name is not None and backend_has(name) is False and not asked:
                     advice = _ADVICE.get(attribute, "")
                     yield Report(target, f"torch has no `{source(target)}`: the assignment has no effect{advice}")

@@ -102,14 +102,19 @@ class WorkerThreadOversubscription(Rule):
         call = site.node
         if not isinstance(call, cst.Call):
             return
-        name = site.name(call.func)
+        name = site.names.of(call.func)
         if name in _SPAWN:
-            target, many = site.argument(call, 0, "fn"), site.argument(call, 2, "nprocs") is not None
+            target, many = site.calls.argument(call, 0, "fn"), site.calls.argument(call, 2, "nprocs") is not None
         elif name in _STARTS or _of_context(call):
-            target, many = site.argument(call, 1, "target"), bool(site.loops(call))
+            target, many = site.calls.argument(call, 1, "target"), bool(site.loops.around(call))
         else:
             return
-        if target is None or not many or site.may_use_cuda() or any(site.mentioned(word) for word in _LIMITS):
+        if (
+            target is None
+            or not many
+            or site.device.may_be_cuda()
+            or any(site.names.in_project(word) for word in _LIMITS)
+        ):
             return
         if function_reaches(site, target, frozenset({"backward", "torch.autograd.grad"})):
             yield Report(

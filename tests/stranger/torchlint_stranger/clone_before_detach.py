@@ -84,7 +84,7 @@ class CloneBeforeDetach(Rule):
                     args=[],
                 ) as call
             ) if not inner.args:
-                if site.value(x).kind is not Kind.TENSOR:
+                if site.values.of(x).kind is not Kind.TENSOR:
                     return
             case _:
                 return
