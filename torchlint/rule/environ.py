@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from torchlint import cst
 from torchlint.late import dataclass
-from torchlint.rule.base import Trigger
+from torchlint.rule.trigger import Call, Store
 
 if TYPE_CHECKING:
     from torchlint.rule.site import Site
 
 _SETTERS = frozenset({"os.environ.setdefault", "os.putenv", "os.environ.__setitem__"})
 _UPDATE = "os.environ.update"
-SETTING = Trigger(calls=_SETTERS | {_UPDATE}, stored=frozenset({"os.environ"}))
+SETTING = Call(*_SETTERS, _UPDATE) | Store("os.environ")
 
 
 @dataclass(frozen=True, slots=True)

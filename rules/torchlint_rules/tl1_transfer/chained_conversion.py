@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchlint import cst
-from torchlint.rule import Device, Example, Fix, Input, Kind, Level, Report, Rule, Trigger
+from torchlint.rule import Device, Example, Fix, Input, Kind, Level, Method, Report, Rule
 from torchlint.rule.build import call_of, in_place_of, module_for, on_top, with_keyword
 from torchlint.rule.convert import (
     CAST_DTYPES,
@@ -108,7 +108,7 @@ class ChainedConversion(Rule):
     summary = "a cast and a move in two calls, where one .to(device=, dtype=) does both"
     level = Level.NOTE
     kept = "the one call takes as long as the two, so this is a note"
-    trigger = Trigger(methods=CONVERSIONS)
+    trigger = Method(*CONVERSIONS)
     yields_to = ("TL102", "TL108")
     fixable = True
     examples = (

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchlint import cst
-from torchlint.rule import Change, Example, Fix, Input, Kind, Level, Report, Rule, RuleSet, Trigger
+from torchlint.rule import Call, Change, Example, Fix, Input, Kind, Level, Report, Rule, RuleSet
 from torchlint.rule.build import expression, in_place_of, keyword_of, module_for
 from torchlint_rules.tl1_transfer._copying_construction import gathered
 
@@ -79,7 +79,7 @@ class CopyingConstruction(Rule):
     summary = "torch.tensor copies a large array whose dtype stays as it is"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(calls=frozenset({"torch.tensor"}))
+    trigger = Call("torch.tensor")
     yields_to = ("TL104", "TL108")
     fixable = True
     may_change = (Change.ALIASING,)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchlint import cst
-from torchlint.rule import Change, Device, Example, Fix, Report, Rule, Trigger
+from torchlint.rule import Call, Change, Device, Example, Fix, Report, Rule
 from torchlint.rule.build import in_place_of, keyword_of, module_for, on_top, only_reads, with_keyword
 from torchlint.rule.convert import CAST_DTYPES, CONVERSIONS, WIDTHS, conversion, is_int, is_view
 from torchlint_rules.tl1_transfer._cpu_then_move import moved_later
@@ -112,7 +112,7 @@ class CpuThenMove(Rule):
     code = "TL102"
     name = "cpu-then-move"
     summary = "a constant tensor is made on the CPU or in the default dtype and converted right after"
-    trigger = Trigger(calls=frozenset(f"torch.{name}" for name in _CREATORS))
+    trigger = Call(*(f"torch.{name}" for name in _CREATORS))
     fixable = True
     may_change = (Change.ROUNDING,)
     examples = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Device, Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Device, Example, Fix, Frequency, Input, Kind, Method, Report, Rule, Site
 from torchlint.rule.build import source
 from torchlint.rule.convert import LEGACY_CONSTRUCTORS
 from torchlint_rules.tl1_transfer._host_round_trip import read_back
@@ -85,7 +85,7 @@ class HostRoundTrip(Rule):
     code = "TL110"
     name = "host-round-trip"
     summary = "a tensor goes to NumPy and comes back"
-    trigger = Trigger(calls=_WRAPPERS, methods=frozenset({"numpy"}))
+    trigger = Call(*_WRAPPERS) | Method("numpy")
     least = Frequency.UPDATE
     yields_to = ("TL101", "TL104")
     fixable = True

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchlint import cst
-from torchlint.rule import Example, Fix, Input, Kind, Report, Rule, Trigger
+from torchlint.rule import Call, Example, Fix, Input, Kind, Report, Rule
 from torchlint.rule.build import expression, in_place_of, module_for, on_top, with_keyword
 from torchlint.rule.convert import (
     FLOATING,
@@ -110,7 +110,7 @@ class LegacyTensorConstructor(Rule):
     code = "TL101"
     name = "legacy-tensor-constructor"
     summary = "a legacy constructor such as torch.FloatTensor turns data into a tensor in hot code"
-    trigger = Trigger(calls=frozenset(LEGACY_CONSTRUCTORS))
+    trigger = Call(*LEGACY_CONSTRUCTORS)
     yields_to = ("TL104", "TL108")
     fixable = True
     examples = (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from torchlint import cst
-from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Report, Rule, Trigger
+from torchlint.rule import Call, Change, Example, Fix, Frequency, Input, Kind, Report, Rule
 from torchlint.rule.build import call_of, expression, in_place_of, keyword_of, module_for, on_top, source, with_keyword
 from torchlint.rule.convert import FLOATING, LEGACY_CONSTRUCTORS, legacy_device, legacy_dtype, move_after
 
@@ -133,7 +133,7 @@ class TensorFromListOfArrays(Rule):
     code = "TL104"
     name = "tensor-from-list-of-arrays"
     summary = "a tensor is built from a Python list of arrays, element by element"
-    trigger = Trigger(calls=_CONSTRUCTORS | {"torch.stack"})
+    trigger = Call(*_CONSTRUCTORS, "torch.stack")
     least = Frequency.EPISODE  # one batch of a rollout costs as much as many steps of a policy
     fixable = True
     may_change = (Change.VALIDATION,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Loop, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Device, Example, Frequency, Input, Kind, Level, Loop, Method, Report, Rule, Site
 from torchlint.rule.build import keyword_of
 
 _METHODS = frozenset({"to", "cuda", "cpu"})
@@ -92,7 +92,7 @@ class TransferPerItem(Rule):
     name = "transfer-per-item"
     summary = "tensors are moved between host and device one by one"
     level = Level.NOTE
-    trigger = Trigger(calls=_CREATORS, methods=_METHODS)
+    trigger = Call(*_CREATORS) | Method(*_METHODS)
     least = Frequency.UPDATE
     yields_to = ("TL104",)
     cuda_only = True

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchlint import cst
-from torchlint.rule import Device, Example, Input, Kind, Level, Report, Rule, RuleSet, Trigger
+from torchlint.rule import Device, Example, Input, Kind, Level, Method, Report, Rule, RuleSet
 from torchlint.rule.build import keyword_of
 from torchlint.rule.convert import beneath, conversion, device_named
 
@@ -83,7 +83,7 @@ class UnpinnedAsyncCopy(Rule):
     summary = "non_blocking=True on memory that is not pinned"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(methods=frozenset({"to", "cuda"}))
+    trigger = Method("to", "cuda")
     cuda_only = True
     examples = (
         Example(

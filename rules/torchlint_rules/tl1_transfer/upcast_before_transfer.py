@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from torchlint import cst
-from torchlint.rule import Change, Device, Example, Fix, Input, Kind, Report, Rule, Trigger
+from torchlint.rule import Call, Change, Device, Example, Fix, Input, Kind, Method, Report, Rule
 from torchlint.rule.build import call_of, expression, in_place_of, keyword_of, module_for, on_top, source, with_keyword
 from torchlint.rule.convert import (
     CAST_DTYPES,
@@ -118,7 +118,7 @@ class UpcastBeforeTransfer(Rule):
     code = "TL108"
     name = "upcast-before-transfer"
     summary = "narrow data is widened on the host and then moved to a device"
-    trigger = Trigger(methods=frozenset({"to", "cuda"}), calls=_CONSTRUCTORS)
+    trigger = Method("to", "cuda") | Call(*_CONSTRUCTORS)
     fixable = True
     may_change = (Change.ROUNDING,)
     exceptions: ClassVar[Mapping[str, str]] = {

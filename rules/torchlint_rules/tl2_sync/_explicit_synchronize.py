@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
 
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Scope
@@ -13,9 +12,6 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import names_in
 from torchlint.late import regex
 from torchlint.rule.site import Site
-
-if TYPE_CHECKING:
-    pass
 
 _FEW_CALLS = 5
 _TIMER = regex(r"(^|_)(profil\w*|timers?|timing|timeit|stopwatch|record_function|nvtx)($|_)", re.IGNORECASE)

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Iterator
 
 from torchlint.facts.code.callers import stores_of
-from torchlint.facts.code.model import Bind, Scope
+from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
-from torchlint.late import regex
+from torchlint.facts.code.tree import walk
+from torchlint.facts.finders import Finder
+from torchlint.facts.hotness.guards import raises
+from torchlint.facts.values.values import Values
+from torchlint.late import dataclass, regex
+from torchlint.rule import Kind
 from torchlint.rule.site import Site
 
 _FLAG = regex(r"(^|_)(debug\w*|sanity\w*|check_nans?|check_finite|check_numerics|validate|validation)($|_)")
@@ -52,3 +58,27 @@ def _false_by_default(scope: Scope, value: ast.expr | None) -> bool:
 
 def _is_false(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and node.value is False
+
+
+@dataclass(eq=False, slots=True)
+class Checks(Finder):
+    """Finds asserts, and branches that exist to raise, whose test may read a tensor."""
+
+    project: Project
+    values: Values
+
+    def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
+        """The statements."""
+        for stmt in file.compounds:
+            if type(stmt) is ast.Assert or (type(stmt) is ast.If and raises(stmt.body)):
+                if wanted(stmt) and self._may_read(file, stmt.test):
+                    yield stmt
+
+    def _may_read(self, file: FileFacts, test: ast.expr) -> bool:
+        """Whether a test may read values of a tensor: there is one in it, or a function of torch is called."""
+        for part in walk(test):
+            if isinstance(part, ast.Call) and (self.project.qualified(file, part.func) or "").startswith("torch."):
+                return True
+            if isinstance(part, ast.expr) and self.values.of(file, part).kind is Kind.TENSOR:
+                return True
+        return False

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Device, Example, Found, Frequency, Input, Kind, Level, Method, Report, Rule, Site
+from torchlint_rules.tl2_sync._data_dependent_shape import Masks
 
 _METHODS = frozenset({"nonzero", "argwhere", "unique", "unique_consecutive", "masked_select"})
 _FUNCTIONS = frozenset({"torch.where", *(f"torch.{method}" for method in _METHODS)})
@@ -100,7 +101,7 @@ class DataDependentShape(Rule):
     name = "data-dependent-shape"
     summary = "the size of a result depends on the values of a tensor, so the host waits for the device"
     level = Level.NOTE
-    trigger = Trigger(calls=_FUNCTIONS, methods=_METHODS, bool_subscripts=True)
+    trigger = Call(*_FUNCTIONS) | Method(*_METHODS) | Found(Masks)
     least = Frequency.UPDATE
     cuda_only = True
     examples = (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Device, Example, Found, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site
+from torchlint_rules.tl2_sync._device_scalar_index import ScalarIndices
 
 _MESSAGE = "the host waits for the number in a 0-d index (on CUDA); `index_select` takes a tensor there"
 
@@ -72,7 +73,7 @@ class DeviceScalarIndex(Rule):
     summary = "a tensor is indexed with a single number that lives on a device, so the host waits for it"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(scalar_subscripts=True)
+    trigger = Found(ScalarIndices)
     least = Frequency.UPDATE
     cuda_only = True
     examples = (

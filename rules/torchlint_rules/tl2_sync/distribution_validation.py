@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Change, Example, Fix, Frequency, Input, Kind, Report, Rule, Site
 from torchlint.rule.build import expression, keyword_of, with_keyword
 from torchlint_rules.tl2_sync._distribution_validation import constructor
 
@@ -143,7 +143,7 @@ class DistributionValidation(Rule):
     code = "TL205"
     name = "distribution-validation"
     summary = "a distribution is built in hot code with its validation left on"
-    trigger = Trigger(calls=frozenset(_BEFORE))
+    trigger = Call(*_BEFORE)
     least = Frequency.UPDATE
     fixable = True
     may_change = (Change.VALIDATION,)

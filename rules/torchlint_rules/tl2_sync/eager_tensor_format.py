@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Change, Device, Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger, Value
+from torchlint.rule import Call, Change, Device, Example, Fix, Frequency, Input, Kind, Method, Report, Rule, Site, Value
 from torchlint.rule.build import with_arguments
 from torchlint.rule.formatting import formatted, lazy
 
@@ -105,7 +105,7 @@ class EagerTensorFormat(Rule):
     code = "TL206"
     name = "eager-tensor-format"
     summary = "a tensor is made into text on every call, whether anybody reads it or not"
-    trigger = Trigger(calls=frozenset({"builtins.print"}), methods=_LEVELS)
+    trigger = Call("builtins.print") | Method(*_LEVELS)
     least = Frequency.UPDATE
     fixable = True
     may_change = (Change.ORDER,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, Site
 from torchlint_rules.tl2_sync._explicit_synchronize import nearby, shares_memory, timed
 
 _WAITS = frozenset(f"torch.{device}.synchronize" for device in ("cuda", "mps", "xpu", "npu", "accelerator"))
@@ -95,7 +95,7 @@ class ExplicitSynchronize(Rule):
     name = "explicit-synchronize"
     summary = "hot code waits for the device without a need"
     level = Level.NOTE
-    trigger = Trigger(calls=_WAITS)
+    trigger = Call(*_WAITS)
     least = Frequency.UPDATE
     cuda_only = True
     examples = (

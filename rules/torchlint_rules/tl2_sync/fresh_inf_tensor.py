@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchlint import cst
-from torchlint.rule import Change, Example, Fix, Input, Kind, Report, Rule, Trigger
+from torchlint.rule import Call, Change, Example, Fix, Input, Kind, Report, Rule
 from torchlint.rule.build import keyword_of, only_reads
 from torchlint.rule.convert import CONVERSIONS, FLOATING, conversion
 
@@ -102,7 +102,7 @@ class FreshInfTensor(Rule):
     code = "TL209"
     name = "fresh-inf-tensor"
     summary = "torch.where is given a constant that is built as a tensor on each call"
-    trigger = Trigger(calls=frozenset({"torch.where"}))
+    trigger = Call("torch.where")
     torch = (1, 12)
     fixable = True
     may_change = (Change.ROUNDING,)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger, Use
-from torchlint_rules.tl2_sync._host_copy_in_update import copying, is_copy
+from torchlint.rule import Device, Example, Found, Frequency, Input, Kind, Level, Method, Report, Rule, Site, Use
+from torchlint_rules.tl2_sync._host_copy_in_update import HostCopies, copying, is_copy
 
 _COPIES = frozenset({"cpu", "numpy"})
 _MOVES = frozenset({"cpu", "to"})
@@ -94,7 +94,7 @@ class HostCopyInUpdate(Rule):
     name = "host-copy-in-update"
     summary = "a tensor is copied to the host in every update for a value that is only logged"
     level = Level.NOTE
-    trigger = Trigger(methods=_COPIES, copies=True)
+    trigger = Method(*_COPIES) | Found(HostCopies)
     least = Frequency.UPDATE
     yields_to = ("TL203",)
     cuda_only = True

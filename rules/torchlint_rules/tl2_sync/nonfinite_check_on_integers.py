@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Method, Report, Rule, Site
 from torchlint.rule.convert import CAST_DTYPES
 
 _PREDICATES = frozenset({"isnan", "isinf", "isfinite", "isposinf", "isneginf"})
@@ -82,7 +82,7 @@ class NonfiniteCheckOnIntegers(Rule):
     code = "TL212"
     name = "nonfinite-check-on-integers"
     summary = "integers or bools are tested for NaN or infinity, which they cannot hold"
-    trigger = Trigger(calls=frozenset(f"torch.{name}" for name in _PREDICATES), methods=_PREDICATES)
+    trigger = Call(*(f"torch.{name}" for name in _PREDICATES)) | Method(*_PREDICATES)
     least = Frequency.UPDATE
     examples = (
         Example(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger, Use
+from torchlint.rule import Call, Device, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Use
 from torchlint.rule.build import keyword_of
 
 _CREATORS = frozenset(f"torch.{name}" for name in ("rand", "randn", "randint", "randperm"))
@@ -80,7 +80,7 @@ class RandomNumberReadBack(Rule):
     summary = "random numbers are drawn on a device only to be read on the host"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(calls=_CREATORS)
+    trigger = Call(*_CREATORS)
     least = Frequency.UPDATE
     cuda_only = True
     examples = (

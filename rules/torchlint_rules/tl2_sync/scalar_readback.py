@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger, Use
+from torchlint.rule import Call, Device, Example, Frequency, Input, Kind, Level, Method, Report, Rule, Site, Use
 from torchlint_rules.tl2_sync._scalar_readback import differentiated_at
 
 _NUMBERS = frozenset({"builtins.float", "builtins.int"})
@@ -99,7 +99,7 @@ class ScalarReadback(Rule):
     name = "scalar-readback"
     summary = "a number is read back from the device in every update for a log, a sum or more tensor operations"
     level = Level.NOTE
-    trigger = Trigger(calls=_NUMBERS, methods=frozenset({"item"}))
+    trigger = Call(*_NUMBERS) | Method("item")
     least = Frequency.UPDATE
     yields_to = ("TL201", "TL206", "TL611")
     cuda_only = True

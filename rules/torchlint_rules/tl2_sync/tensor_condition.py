@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
-from torchlint_rules.tl2_sync._tensor_condition import ends_loop, only_reports
+from torchlint.rule import Call, Device, Example, Found, Frequency, Input, Kind, Level, Report, Rule, Site
+from torchlint_rules.tl2_sync._tensor_condition import Truths, ends_loop, only_reports
 
 _CHOICES = frozenset({"builtins.min", "builtins.max"})
 _MATH = frozenset(
@@ -113,7 +113,7 @@ class TensorCondition(Rule):
     name = "tensor-condition"
     summary = "Python decides on the value of a tensor, so the host waits for the device"
     level = Level.NOTE
-    trigger = Trigger(tests=True, calls=_CHOICES | _MATH | {"builtins.bool"})
+    trigger = Found(Truths) | Call(*_CHOICES, *_MATH, "builtins.bool")
     least = Frequency.UPDATE
     yields_to = ("TL201", "TL202", "TL203")
     cuda_only = True

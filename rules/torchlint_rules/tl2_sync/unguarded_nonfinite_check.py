@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Change, Example, Fix, Found, Frequency, Input, Kind, Report, Rule, Site
 from torchlint.rule.build import expression, module_for, source
 from torchlint_rules.tl2_sync._contracts import contract
-from torchlint_rules.tl2_sync._unguarded_nonfinite_check import debug_flag
+from torchlint_rules.tl2_sync._unguarded_nonfinite_check import Checks, debug_flag
 
 _PREDICATES = frozenset({"isnan", "isinf", "isfinite", "isposinf", "isneginf"})
 _REDUCTIONS = frozenset({"torch.any", "torch.all", "torch.allclose", "torch.equal"})
@@ -157,7 +157,7 @@ class UnguardedNonfiniteCheck(Rule):
     code = "TL201"
     name = "unguarded-nonfinite-check"
     summary = "a tensor is validated on every call, only to raise"
-    trigger = Trigger(statements=frozenset({"If", "Assert"}), raising=True)
+    trigger = Found(Checks)
     least = Frequency.UPDATE
     yields_to = ("TL212",)
     fixable = True

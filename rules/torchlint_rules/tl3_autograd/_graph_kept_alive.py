@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Callable, Iterator
+
 from torchlint import cst
 from torchlint.facts.autograd.autograd import Autograd
+from torchlint.facts.code.model import FileFacts
+from torchlint.facts.finders import Finder
 from torchlint.facts.loops.growth import Growth
+from torchlint.late import dataclass
 from torchlint.rule.site import Site
 
 
@@ -30,3 +36,15 @@ def is_loss(site: Site, node: cst.CSTNode) -> bool:
     """
     twin = site.expression(node)
     return twin is not None and site.fact(Growth).is_loss(site.file, twin)
+
+
+@dataclass(eq=False, slots=True)
+class Kept(Finder):
+    """Finds expressions that are added to something again and again and may hang on a graph."""
+
+    growth: Growth
+    autograd: Autograd
+
+    def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
+        """The added expressions."""
+        return (node for node in self.growth.added(file, wanted) if self.autograd.has_graph(file, node) is not False)

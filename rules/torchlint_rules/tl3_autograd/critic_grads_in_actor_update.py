@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger, Use
+from torchlint.rule import Example, Frequency, Input, Kind, Level, NetworkCall, Report, Rule, RuleSet, Site, Use
 from torchlint.rule.build import source
 
 _MESSAGE = (
@@ -115,7 +115,7 @@ class CriticGradsInActorUpdate(Rule):
     summary = "the loss of an actor also fills gradients of the critic, which are thrown away"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(networks=True, recorded=True)
+    trigger = NetworkCall(recorded=True)
     least = Frequency.UPDATE
     examples = (
         Example(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Fix, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger, Use
+from torchlint.rule import Example, Fix, Found, Frequency, Input, Kind, Level, Report, Rule, Site, Use
 from torchlint.rule.build import source
-from torchlint_rules.tl3_autograd._graph_kept_alive import backpropagated, is_leaf, is_loss
+from torchlint_rules.tl3_autograd._graph_kept_alive import Kept, backpropagated, is_leaf, is_loss
 
 _MAY_HOLD = frozenset({Kind.TENSOR, Kind.UNKNOWN, Kind.TUPLE, Kind.LIST, Kind.DICT, Kind.DISTRIBUTION})
 _OPEN = frozenset({Use.STORED, Use.COLLECTED, Use.REPORTED, Use.RETURNED, Use.PASSED, Use.TENSOR})
@@ -91,7 +91,7 @@ class GraphKeptAlive(Rule):
     code = "TL303"
     name = "graph-kept-alive"
     summary = "losses or states are collected together with their autograd graphs"
-    trigger = Trigger(grown=True)
+    trigger = Found(Kept)
     least = Frequency.UPDATE
     about_memory = True
     fixable = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger, Use
+from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, NetworkCall, Report, Rule, Site, Use
 from torchlint.rule.build import module_for, source
 from torchlint_rules.tl3_autograd._inference_records_graph import repeated
 
@@ -103,7 +103,7 @@ class InferenceRecordsGraph(Rule):
     code = "TL302"
     name = "inference-records-graph"
     summary = "a network runs for its values alone, and autograd records a graph all the same"
-    trigger = Trigger(networks=True, recorded=True)
+    trigger = NetworkCall(recorded=True)
     least = Frequency.UPDATE
     yields_to = ("TL306", "TL614")
     fixable = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, Level, Method, Report, Rule, Site, Statement
 from torchlint_rules.tl3_autograd._switching import hands_mode_on, mode_matters, switches_mode
 
 _ADVICE = "switch it once, where acting or learning begins, or not at all where no layer cares"
@@ -80,7 +80,7 @@ class ModeTogglePerStep(Rule):
     code = "TL305"
     name = "mode-toggle-per-step"
     summary = "train() or eval() on every step"
-    trigger = Trigger(methods=frozenset({"train", "eval"}), statements=frozenset({"With"}))
+    trigger = Method("train", "eval") | Statement("With")
     least = Frequency.STEP
     examples = (
         Example(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Level, Method, Report, Rule, Site
 from torchlint.rule.build import keyword_of, without_keyword
 from torchlint_rules.tl3_autograd._backward import keeps_graph_for_nothing
 
@@ -79,7 +79,7 @@ class NeedlessRetainGraph(Rule):
     name = "needless-retain-graph"
     summary = "a graph is kept after the only backward pass through it"
     level = Level.NOTE
-    trigger = Trigger(methods=frozenset({"backward"}))
+    trigger = Method("backward")
     least = Frequency.UPDATE
     about_memory = True
     fixable = True

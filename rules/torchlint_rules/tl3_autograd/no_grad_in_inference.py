@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Fix, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Example, Fix, Frequency, Input, Kind, Level, Report, Rule, Site, Statement
 from torchlint.rule.build import expression, module_for
 
 _MESSAGE = "`torch.no_grad()` around inference; `torch.inference_mode()` does less bookkeeping (the gain is small)"
@@ -79,7 +79,7 @@ class NoGradInInference(Rule):
     summary = "no_grad around inference whose tensors never leave it"
     level = Level.NOTE
     kept = "a few microseconds at best"
-    trigger = Trigger(statements=frozenset({"With", "FunctionDef"}), mentions=frozenset({"torch.no_grad"}))
+    trigger = Statement("With", "FunctionDef", mentioning={"torch.no_grad"})
     least = Frequency.STEP
     torch = (1, 9)
     fixable = True

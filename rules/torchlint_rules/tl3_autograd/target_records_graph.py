@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger, Use
+from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Level, NetworkCall, Report, Rule, Site, Use
 from torchlint.rule.build import module_for, source
 
 _ENDS = frozenset({Use.DETACHED, Use.READ, Use.LOGGED, Use.CONDITION, Use.INDEX, Use.SIZE, Use.ENVIRONMENT, Use.HOST})
@@ -110,7 +110,7 @@ class TargetRecordsGraph(Rule):
     code = "TL306"
     name = "target-records-graph"
     summary = "a target network, which is never trained, runs with its graph recorded"
-    trigger = Trigger(networks=True, recorded=True)
+    trigger = NetworkCall(recorded=True)
     least = Frequency.UPDATE
     fixable = True
     may_change = (Change.ROUNDING,)

@@ -13,11 +13,11 @@ from torchlint.rule import (
     Input,
     Kind,
     Level,
+    Method,
     Report,
     Rule,
     RuleSet,
     Site,
-    Trigger,
 )
 from torchlint.rule.build import keyword_of, without_keyword
 
@@ -89,7 +89,7 @@ class ZeroGradToZeros(Rule):
     summary = "gradients are filled with zeros before each update"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(methods=frozenset({"zero_grad", "zero_", "fill_"}))
+    trigger = Method("zero_grad", "zero_", "fill_")
     least = Frequency.UPDATE
     fixable = True
     may_change = (Change.UPDATES,)

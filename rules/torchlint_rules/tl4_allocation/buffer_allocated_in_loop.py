@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger, Use
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Use
 
 _CREATORS = frozenset({"torch.empty", "torch.zeros"})
 _PLACEMENT = frozenset({"dtype", "device"})
@@ -76,7 +76,7 @@ class BufferAllocatedInLoop(Rule):
     summary = "a buffer of the same shape is allocated in every call"
     level = Level.NOTE
     set = RuleSet.OPT_IN
-    trigger = Trigger(calls=_CREATORS)
+    trigger = Call(*_CREATORS)
     least = Frequency.UPDATE
     examples = (
         Example(

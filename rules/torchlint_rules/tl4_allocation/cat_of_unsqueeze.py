@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from torchlint import cst
-from torchlint.rule import Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Fix, Frequency, Input, Kind, Report, Rule, Site
 from torchlint.rule.build import bare_star_safe, expression, module_for
 
 _CATS = frozenset({"torch.cat", "torch.concat", "torch.concatenate"})
@@ -94,7 +94,7 @@ class CatOfUnsqueeze(Rule):
     code = "TL409"
     name = "cat-of-unsqueeze"
     summary = "tensors get a new dimension one by one and are concatenated along it"
-    trigger = Trigger(calls=_CATS)
+    trigger = Call(*_CATS)
     least = Frequency.UPDATE
     fixable = True
     exceptions: ClassVar[Mapping[str, str]] = {"empty": "stack refuses an empty list with a RuntimeError"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, Site
 
 _COLLECT = "gc.collect"
 _EMPTY = "torch.cuda.empty_cache"
@@ -81,7 +81,7 @@ class CollectPerStep(Rule):
     code = "TL406"
     name = "collect-per-step"
     summary = "the garbage collector runs in every step or update"
-    trigger = Trigger(calls=frozenset({_COLLECT, _EMPTY}))
+    trigger = Call(_COLLECT, _EMPTY)
     least = Frequency.UPDATE
     examples = (
         Example(

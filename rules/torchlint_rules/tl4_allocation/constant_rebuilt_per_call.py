@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Change, Device, Example, Fix, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Change, Device, Example, Fix, Frequency, Input, Kind, Level, Report, Rule, Site
 from torchlint.rule.build import in_place_of, keyword_of, source, without_keyword
 from torchlint_rules.tl4_allocation._beside import beside_module
 from torchlint_rules.tl4_allocation._constant_rebuilt_per_call import free_attribute, is_accumulated, settled
@@ -145,7 +145,7 @@ class ConstantRebuiltPerCall(Rule):
     name = "constant-rebuilt-per-call"
     summary = "a tensor with the same values is built on every call"
     level = Level.NOTE
-    trigger = Trigger(calls=COPIES | _RANGES | _OF_A_TABLE.keys())
+    trigger = Call(*COPIES, *_RANGES, *_OF_A_TABLE.keys())
     least = Frequency.UPDATE
     yields_to = ("TL209", "TL102")
     fixable = True

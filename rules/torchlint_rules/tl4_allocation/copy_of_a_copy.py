@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Fix, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Example, Fix, Frequency, Input, Kind, Level, Method, Report, Rule, RuleSet, Site
 from torchlint.rule.build import in_place_of
 
 _JOINED = frozenset({"cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack"})
@@ -81,7 +81,7 @@ class CopyOfACopy(Rule):
     summary = "what indexing or joining has just copied is copied once more"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(methods=frozenset({"clone", "copy"}))
+    trigger = Method("clone", "copy")
     least = Frequency.UPDATE
     fixable = True
     gate = ("torch", "numpy")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Device, Example, Frequency, Input, Kind, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Device, Example, Frequency, Input, Kind, Method, Report, Rule, RuleSet, Site
 from torchlint_rules.tl4_allocation._device_tensors_in_replay import drawn_from
 
 _SOURCE = """\
@@ -94,7 +94,7 @@ class DeviceTensorsInReplay(Rule):
     name = "device-tensors-in-replay"
     summary = "device tensors are kept one by one in the list of a replay buffer"
     set = RuleSet.PREVIEW
-    trigger = Trigger(methods=frozenset({"append", "appendleft"}))
+    trigger = Method("append", "appendleft")
     least = Frequency.UPDATE
     cuda_only = True
     examples = (

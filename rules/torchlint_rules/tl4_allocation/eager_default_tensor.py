@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Method, Report, Rule, RuleSet, Site
 
 _CREATORS = frozenset(
     f"torch.{name}"
@@ -92,7 +92,7 @@ class EagerDefaultTensor(Rule):
     summary = "a tensor is made as a default although the key is there"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(calls=frozenset({"builtins.getattr"}), methods=_METHODS)
+    trigger = Call("builtins.getattr") | Method(*_METHODS)
     least = Frequency.UPDATE
     examples = (
         Example(

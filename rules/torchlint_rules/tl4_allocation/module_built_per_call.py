@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TypedDict
 
 from torchlint import cst
-from torchlint.rule import Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Fix, Frequency, Input, Kind, Report, Rule, Site
 from torchlint.rule.build import expression, keyword, keyword_of, module_for
 from torchlint_rules.tl4_allocation._module_built_per_call import called_later
 
@@ -151,7 +151,7 @@ class ModuleBuiltPerCall(Rule):
     code = "TL403"
     name = "module-built-per-call"
     summary = "a module without parameters is built on every call"
-    trigger = Trigger(calls=frozenset(twins()) | torchrl_modules())
+    trigger = Call(*(twins()), *torchrl_modules())
     least = Frequency.UPDATE
     fixable = True
     examples = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Report, Rule, Site
 
 _COPY = "copy.deepcopy"
 
@@ -80,7 +80,7 @@ class ModuleDeepcopyPerUpdate(Rule):
     code = "TL408"
     name = "module-deepcopy-per-update"
     summary = "a network is copied with copy.deepcopy in every update"
-    trigger = Trigger(calls=frozenset({_COPY}))
+    trigger = Call(_COPY)
     least = Frequency.UPDATE
     examples = (
         Example(

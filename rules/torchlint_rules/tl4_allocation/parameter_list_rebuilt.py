@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, Level, Method, Report, Rule, RuleSet, Site
 
 _LISTS = frozenset({"builtins.list", "builtins.tuple"})
 
@@ -82,7 +82,7 @@ class ParameterListRebuilt(Rule):
     summary = "the parameters of several networks are put together in every update"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(methods=frozenset({"parameters"}))
+    trigger = Method("parameters")
     least = Frequency.UPDATE
     examples = (
         Example(

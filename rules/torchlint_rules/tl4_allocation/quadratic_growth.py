@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Report, Rule, Site
 from torchlint_rules.tl4_allocation._regrowth import regrown
 
 _TORCH = frozenset(f"torch.{name}" for name in ("cat", "concat", "concatenate", "hstack", "vstack"))
@@ -115,7 +115,7 @@ class QuadraticGrowth(Rule):
     code = "TL405"
     name = "quadratic-growth"
     summary = "a tensor or array grows by concatenation in a loop"
-    trigger = Trigger(calls=_TORCH | _NUMPY)
+    trigger = Call(*_TORCH, *_NUMPY)
     least = Frequency.UPDATE
     examples = (
         Example(

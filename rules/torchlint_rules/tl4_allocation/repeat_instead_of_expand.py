@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, Level, Method, Report, Rule, RuleSet, Site
 
 _SOURCE = """\
 import torch
@@ -78,7 +78,7 @@ class RepeatInsteadOfExpand(Rule):
     summary = "copies are made of what broadcasting would repeat"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(methods=frozenset({"repeat"}))
+    trigger = Method("repeat")
     least = Frequency.UPDATE
     examples = (
         Example(

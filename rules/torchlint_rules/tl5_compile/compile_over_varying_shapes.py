@@ -7,6 +7,7 @@ from itertools import combinations
 
 from torchlint import cst
 from torchlint.rule import (
+    Call,
     CallSite,
     Change,
     Example,
@@ -16,10 +17,10 @@ from torchlint.rule import (
     Input,
     Kind,
     Level,
+    Method,
     Report,
     Rule,
     Site,
-    Trigger,
 )
 from torchlint.rule.build import keyword_of, without_keyword
 from torchlint_rules.tl5_compile._calling import calls_of
@@ -110,7 +111,7 @@ class CompileOverVaryingShapes(Rule):
     level = Level.WARNING
     fixable = True
     may_change = (Change.ROUNDING,)
-    trigger = Trigger(calls=frozenset({"torch.compile"}), methods=frozenset({"compile"}))
+    trigger = Call("torch.compile") | Method("compile")
     least = Frequency.ONCE
     examples = (
         Example(

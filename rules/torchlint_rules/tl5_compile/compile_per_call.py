@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, Site, Statement
 from torchlint_rules.tl5_compile._compile_per_call import kept
 
 _SOURCE = """\
@@ -73,11 +73,7 @@ class CompilePerCall(Rule):
     name = "compile-per-call"
     summary = "torch.compile is called again and again"
     level = Level.WARNING
-    trigger = Trigger(
-        calls=frozenset({"torch.compile"}),
-        statements=frozenset({"FunctionDef"}),
-        mentions=frozenset({"torch.compile"}),
-    )
+    trigger = Call("torch.compile") | Statement("FunctionDef", mentioning={"torch.compile"})
     examples = (
         Example(
             name="compiled-in-the-call",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Bypass, Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger, Way
-from torchlint_rules.tl5_compile._compiled_module_bypassed import bypassed, takes_uncompiled
+from torchlint.rule import Bypass, Call, Example, Found, Frequency, Input, Kind, Level, Report, Rule, Site, Way
+from torchlint_rules.tl5_compile._compiled_module_bypassed import Takers, bypassed, takes_uncompiled
 
 _SOURCE = """\
 import torch
@@ -88,7 +88,7 @@ class CompiledModuleBypassed(Rule):
     name = "compiled-module-bypassed"
     summary = "runs get past what torch.compile gives"
     level = Level.WARNING
-    trigger = Trigger(calls=frozenset({"torch.compile"}), takers=True)
+    trigger = Call("torch.compile") | Found(Takers)
     least = Frequency.ONCE
     examples = (
         Example(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Splits, Trigger
-from torchlint_rules.tl5_compile._graph_break import breaks_graph
+from torchlint.rule import Example, Found, Frequency, Input, Kind, Level, Report, Rule, Site, Splits
+from torchlint_rules.tl5_compile._graph_break import GraphBreaks, breaks_graph
 
 _SOURCE = """\
 import torch
@@ -86,7 +86,7 @@ class GraphBreak(Rule):
     name = "graph-break"
     summary = "code that breaks the graph of a compiled function"
     level = Level.WARNING
-    trigger = Trigger(breaks=True)
+    trigger = Found(GraphBreaks)
     least = Frequency.UPDATE
     examples = (
         Example(

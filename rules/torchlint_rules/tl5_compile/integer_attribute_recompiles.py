@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
-from torchlint_rules.tl5_compile._integer_attribute_recompiles import recompiles
+from torchlint.rule import Example, Found, Frequency, Input, Kind, Level, Report, Rule, Site
+from torchlint_rules.tl5_compile._integer_attribute_recompiles import ChangingIntegers, recompiles
 
 _SOURCE = """\
 import torch
@@ -91,7 +91,7 @@ class IntegerAttributeRecompiles(Rule):
     name = "integer-attribute-recompiles"
     summary = "compiled code reads an integer of a module that changes"
     level = Level.WARNING
-    trigger = Trigger(integers=True)
+    trigger = Found(ChangingIntegers)
     least = Frequency.UPDATE
     examples = (
         Example(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, Site
 from torchlint_rules.tl5_compile._try_around_lazy_compile import tried_uncalled
 
 _SOURCE = """\
@@ -75,7 +75,7 @@ class TryAroundLazyCompile(Rule):
     summary = "a handler waits for errors that torch.compile does not raise yet"
     level = Level.NOTE
     kept = "no run is faster, but one that would stop goes on"
-    trigger = Trigger(calls=frozenset({"torch.compile"}))
+    trigger = Call("torch.compile")
     least = Frequency.ONCE
     examples = (
         Example(

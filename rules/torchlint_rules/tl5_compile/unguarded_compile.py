@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Statement
 from torchlint_rules.tl5_compile._machines import compiles_anywhere
 
 _SOURCE = """\
@@ -68,11 +68,7 @@ class UnguardedCompile(Rule):
     summary = "torch.compile on every machine"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(
-        calls=frozenset({"torch.compile"}),
-        statements=frozenset({"FunctionDef"}),
-        mentions=frozenset({"torch.compile"}),
-    )
+    trigger = Call("torch.compile") | Statement("FunctionDef", mentioning={"torch.compile"})
     least = Frequency.ONCE
     examples = (
         Example(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, NetworkCall, Report, Rule, Site
 from torchlint.rule.forward import runs_module, same_in_all_rounds
 
 _CARRIED = (
@@ -94,7 +94,7 @@ class BatchableCallInTimeLoop(Rule):
     code = "TL602"
     name = "batchable-call-in-time-loop"
     summary = "a network is called step by step although no step waits for what it gives"
-    trigger = Trigger(networks=True, looped=True)
+    trigger = NetworkCall(looped=True)
     least = Frequency.UPDATE
     yields_to = ("TL605",)
     examples = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger, Value
+from torchlint.rule import Call, Example, Fix, Frequency, Input, Kind, Method, Report, Rule, Site, Value
 from torchlint_rules.tl6_launches._element_loop_over_tensor import element_of
 
 _NUMBERS = frozenset({"builtins.int", "builtins.float", "builtins.bool"})
@@ -72,7 +72,7 @@ class ElementLoopOverTensor(Rule):
     code = "TL611"
     name = "element-loop-over-tensor"
     summary = "the elements of a tensor are read back one by one"
-    trigger = Trigger(calls=_NUMBERS, methods=frozenset({"item"}))
+    trigger = Call(*_NUMBERS) | Method("item")
     least = Frequency.UPDATE
     fixable = True
     examples = (

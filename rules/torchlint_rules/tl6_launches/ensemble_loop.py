@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
-from torchlint_rules.tl6_launches._ensemble_loop import ensemble
+from torchlint.rule import Example, Found, Frequency, Input, Kind, Level, Report, Rule, Site
+from torchlint_rules.tl6_launches._ensemble_loop import Ensembles, ensemble
 
 _MESSAGE = (
     "networks that are built alike run one after the other on the same input, each with kernels of its own; on a GPU "
@@ -85,7 +85,7 @@ class EnsembleLoop(Rule):
     name = "ensemble-loop"
     summary = "the members of an ensemble run one after the other"
     level = Level.NOTE
-    trigger = Trigger(ensembles=True)
+    trigger = Found(Ensembles)
     least = Frequency.UPDATE
     cuda_only = True
     torch = (2, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Method, Report, Rule, RuleSet, Site
 from torchlint_rules.tl6_launches._attention import weighs_values
 
 _FUNCTIONS = frozenset({"torch.softmax", "torch.nn.functional.softmax"})
@@ -97,7 +97,7 @@ class HandwrittenAttention(Rule):
     summary = "attention is written out"
     level = Level.NOTE
     set = RuleSet.OPT_IN
-    trigger = Trigger(calls=_FUNCTIONS, methods=frozenset({"softmax"}))
+    trigger = Call(*_FUNCTIONS) | Method("softmax")
     least = Frequency.UPDATE
     examples = (
         Example(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, NetworkCall, Report, Rule, RuleSet, Site
 
 # Layers that draw numbers or remember what they saw.
 _FICKLE = ("Dropout", "dropout", "BatchNorm", "Noisy", "noisy")
@@ -92,7 +92,7 @@ class InvariantForward(Rule):
     name = "invariant-forward"
     summary = "a network runs in every round of a loop on an input that no round changes"
     set = RuleSet.PREVIEW
-    trigger = Trigger(networks=True)
+    trigger = NetworkCall()
     least = Frequency.UPDATE
     yields_to = ("TL614",)
     examples = (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from torchlint import cst
-from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Change, Example, Fix, Frequency, Input, Kind, Level, Method, Report, Rule, Site
 from torchlint.rule.build import call_of, in_place_of, module_for, on_top, with_keyword
 
 _CHANGES = (Change.ROUNDING, Change.NONFINITE)
@@ -121,7 +121,7 @@ class LogOfSoftmax(Rule):
     code = "TL606"
     name = "log-of-softmax"
     summary = "the logarithm of a softmax, a sigmoid or a sum is taken in two steps"
-    trigger = Trigger(calls=frozenset({"torch.log", _CROSS_ENTROPY}), methods=frozenset({"log"}))
+    trigger = Call("torch.log", _CROSS_ENTROPY) | Method("log")
     least = Frequency.UPDATE
     fixable = True
     may_change = _CHANGES

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from torchlint import cst
-from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Change, Example, Fix, Frequency, Input, Kind, Level, Method, Report, Rule, Site
 from torchlint.rule.build import call_of, expression
 
 _ONE_HOT = "torch.nn.functional.one_hot"
@@ -90,7 +90,7 @@ class OneHotSelection(Rule):
     code = "TL607"
     name = "one-hot-selection"
     summary = "one value of each row is picked by a product with a one-hot table"
-    trigger = Trigger(calls=frozenset({"torch.sum", _ONE_HOT}), methods=frozenset({"sum"}))
+    trigger = Call("torch.sum", _ONE_HOT) | Method("sum")
     least = Frequency.UPDATE
     fixable = True
     may_change: ClassVar[tuple[Change, ...]] = (Change.NONFINITE,)

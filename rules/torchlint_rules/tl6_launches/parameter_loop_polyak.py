@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Fix, Frequency, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Example, Fix, Found, Frequency, Kind, Method, Report, Rule, Site
 from torchlint.rule.build import source
 from torchlint_rules.tl6_launches._averages import average_of
+from torchlint_rules.tl6_launches._parameter_loop_polyak import AssignedData
 
 _LOOP = "each parameter of the average is computed into new tensors and copied back; do it in place: `{better}`"
 _WHOLE = "the average of two state dicts is built and loaded; write it into the parameters in place, with `lerp_`"
@@ -94,7 +95,7 @@ class ParameterLoopPolyak(Rule):
     code = "TL603"
     name = "parameter-loop-polyak"
     summary = "a target network's average is computed into new tensors"
-    trigger = Trigger(methods=frozenset({"copy_", "load_state_dict"}), assigned=frozenset({"data"}))
+    trigger = Method("copy_", "load_state_dict") | Found(AssignedData)
     least = Frequency.UPDATE
     fixable = True
     examples = (

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Row, Rule, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, NetworkCall, Report, Row, Rule, Site
 from torchlint.rule.forward import runs_module, same_in_all_rounds
 from torchlint_rules.tl6_launches._rows import row_of
 
@@ -85,7 +85,7 @@ class PerSampleForward(Rule):
     code = "TL605"
     name = "per-sample-forward"
     summary = "a network is called for one item of a batch at a time"
-    trigger = Trigger(networks=True, looped=True)
+    trigger = NetworkCall(looped=True)
     least = Frequency.UPDATE
     examples = (
         Example(

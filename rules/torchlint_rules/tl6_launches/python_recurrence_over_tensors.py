@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
-from torchlint_rules.tl6_launches._python_recurrence_over_tensors import picked_by
+from torchlint.rule import Example, Found, Frequency, Input, Kind, Level, Report, Rule, Site
+from torchlint_rules.tl6_launches._python_recurrence_over_tensors import Picking, picked_by
 
 _SINGLE = (
     "every round of this recurrence computes with single elements of tensors; compute what does not depend on the "
@@ -117,7 +117,7 @@ class PythonRecurrenceOverTensors(Rule):
     code = "TL604"
     name = "python-recurrence-over-tensors"
     summary = "a recurrence is computed in a Python loop over the elements of tensors"
-    trigger = Trigger(statements=frozenset({"For"}), picking=True)
+    trigger = Found(Picking)
     least = Frequency.UPDATE
     yields_to = ("TL605", "TL611")
     examples = (

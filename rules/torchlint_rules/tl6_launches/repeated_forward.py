@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, NetworkCall, Report, Rule, RuleSet, Site
 from torchlint.rule.build import source
 from torchlint_rules.tl6_launches._repeated_forward import ran_before
 
@@ -94,7 +94,7 @@ class RepeatedForward(Rule):
     name = "repeated-forward"
     summary = "a network runs twice on the same input with the same parameters"
     set = RuleSet.PREVIEW
-    trigger = Trigger(networks=True)
+    trigger = NetworkCall()
     least = Frequency.UPDATE
     examples = (
         Example(

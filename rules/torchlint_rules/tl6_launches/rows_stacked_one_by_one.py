@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Report, Rule, RuleSet, Site
 from torchlint.rule.build import source
 
 _MESSAGE = "`{rows}` takes rows out one by one and stacks them again; index once with all of them: `{base}[...]`"
@@ -73,7 +73,7 @@ class RowsStackedOneByOne(Rule):
     name = "rows-stacked-one-by-one"
     summary = "rows of a tensor are taken out one by one and stacked again"
     set = RuleSet.PREVIEW
-    trigger = Trigger(calls=frozenset({"torch.stack"}))
+    trigger = Call("torch.stack")
     least = Frequency.UPDATE
     examples = (
         Example(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, RuleSet, Site, Statement
 from torchlint_rules.tl6_launches._filling import filled
 
 _MESSAGE = (
@@ -78,7 +78,7 @@ class TensorFilledByLoop(Rule):
     name = "tensor-filled-by-loop"
     summary = "a loop writes numbers into a tensor one by one"
     set = RuleSet.PREVIEW
-    trigger = Trigger(statements=frozenset({"For"}))
+    trigger = Statement("For")
     least = Frequency.UPDATE
     examples = (
         Example(

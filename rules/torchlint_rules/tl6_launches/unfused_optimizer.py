@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site
 from torchlint.rule.build import source
 
 _OPTIMIZERS = frozenset({"torch.optim.Adam", "torch.optim.AdamW", "torch.optim.SGD"})
@@ -84,7 +84,7 @@ class UnfusedOptimizer(Rule):
     summary = "an optimizer updates parameter by parameter"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(calls=_OPTIMIZERS)
+    trigger = Call(*_OPTIMIZERS)
     least = Frequency.ONCE
     examples = (
         Example(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Level, NetworkCall, Report, Rule, RuleSet, Site
 from torchlint.rule.build import keyword_of, with_keyword
 
 _ATTENTION = frozenset({"torch.nn.MultiheadAttention", "torch.nn.modules.activation.MultiheadAttention"})
@@ -88,7 +88,7 @@ class UnusedAttentionWeights(Rule):
     summary = "attention computes weights that nobody reads"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(networks=True)
+    trigger = NetworkCall()
     least = Frequency.UPDATE
     fixable = True
     may_change = (Change.ROUNDING, Change.NONFINITE, Change.RNG)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, Method, NetworkCall, Report, Rule, RuleSet, Site
 
 # Methods of tensors and distributions that do nothing but compute.
 _PURE = frozenset(
@@ -97,7 +97,7 @@ class UnusedResult(Rule):
     name = "unused-result"
     summary = "hot code computes a tensor that nobody reads"
     set = RuleSet.PREVIEW
-    trigger = Trigger(methods=_PURE, networks=True)
+    trigger = Method(*_PURE) | NetworkCall()
     least = Frequency.UPDATE
     examples = (
         Example(

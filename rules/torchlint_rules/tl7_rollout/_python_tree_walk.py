@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from torchlint.rule.site import Site
 from torchlint_rules.tl7_rollout._trees import walks
-
-if TYPE_CHECKING:
-    pass
 
 
 def walks_tree(site: Site) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site
 from torchlint_rules.tl7_rollout._dataloader_over_memory import in_memory
 
 _LOADERS = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
@@ -80,7 +80,7 @@ class DataloaderOverMemory(Rule):
     summary = "a DataLoader hands out row by row what lies in memory"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(calls=_LOADERS)
+    trigger = Call(*_LOADERS)
     least = Frequency.ONCE  # the loader is mostly built once, before the epochs that go through it
     examples = (
         Example(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site
 from torchlint.rule.build import keyword_of
 from torchlint_rules.tl7_rollout._narrowing import narrowed
 
@@ -83,7 +83,7 @@ class Float64Replay(Rule):
     summary = "a replay keeps float64 although every batch of it becomes float32"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(calls=_MAKERS)
+    trigger = Call(*_MAKERS)
     least = Frequency.ONCE
     about_memory = True
     examples = (

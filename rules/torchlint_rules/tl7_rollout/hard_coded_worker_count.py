@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site
 
 # Constructors of worker processes, with the place and name of the argument that says how many.
 _COUNTS = {
@@ -85,7 +85,7 @@ class HardCodedWorkerCount(Rule):
     summary = "the number of worker processes is written into the code"
     level = Level.NOTE
     set = RuleSet.OPT_IN
-    trigger = Trigger(calls=_ALL)
+    trigger = Call(*_ALL)
     least = Frequency.ONCE
     examples = (
         Example(

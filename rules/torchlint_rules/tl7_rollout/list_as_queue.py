@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, Level, Method, Report, Rule, Site
 from torchlint_rules.tl7_rollout._list_as_queue import long_list
 
 _SOURCE = """\
@@ -83,7 +83,7 @@ class ListAsQueue(Rule):
     code = "TL705"
     name = "list-as-queue"
     summary = "a long list is used as a queue"
-    trigger = Trigger(methods=frozenset({"pop", "insert"}))
+    trigger = Method("pop", "insert")
     least = Frequency.STEP  # once per update, what it moves costs nothing beside the update
     examples = (
         Example(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, RuleSet, Site, Statement
 from torchlint_rules.tl7_rollout._python_tree_walk import walks_tree
 
 _MESSAGE = (
@@ -108,7 +108,7 @@ class PythonTreeWalk(Rule):
     name = "python-tree-walk"
     summary = "a binary tree is walked in Python once for every sample of a batch"
     set = RuleSet.PREVIEW
-    trigger = Trigger(statements=frozenset({"While", "FunctionDef"}))
+    trigger = Statement("While", "FunctionDef")
     least = Frequency.INNER
     gate = ("torch", "numpy")
     examples = (

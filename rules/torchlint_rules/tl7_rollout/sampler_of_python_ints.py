@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Fix, Frequency, Input, Kind, Report, Rule, Site
 from torchlint.rule.build import module_for, source
 from torchlint_rules.tl7_rollout._indexing import only_indexes
 
@@ -93,7 +93,7 @@ class SamplerOfPythonInts(Rule):
     code = "TL706"
     name = "sampler-of-python-ints"
     summary = "minibatches are indexed with lists of Python integers from a sampler"
-    trigger = Trigger(calls=frozenset({_BATCHES, "torch.utils.data.sampler.BatchSampler"}))
+    trigger = Call(_BATCHES, "torch.utils.data.sampler.BatchSampler")
     least = Frequency.EPISODE  # built once per epoch of a phase of learning, run through for all its minibatches
     fixable = True
     examples = (

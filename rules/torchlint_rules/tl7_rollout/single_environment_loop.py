@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, Level, Method, Report, Rule, RuleSet, Site
 from torchlint_rules.tl7_rollout._single_environment_loop import steps_one
 
 _MESSAGE = (
@@ -86,7 +86,7 @@ class SingleEnvironmentLoop(Rule):
     summary = "one environment is stepped at a time by a policy that could act for many"
     level = Level.NOTE
     set = RuleSet.OPT_IN
-    trigger = Trigger(methods=frozenset({"step"}))
+    trigger = Method("step")
     least = Frequency.STEP
     examples = (
         Example(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Report, Rule, Site
 from torchlint_rules.tl7_rollout._slow_replay_sampling import is_deque, many
 
 _CHOICE = "numpy.random.choice"
@@ -166,7 +166,7 @@ class SlowReplaySampling(Rule):
     code = "TL704"
     name = "slow-replay-sampling"
     summary = "a batch is drawn in a way that touches the whole replay buffer, or row by row"
-    trigger = Trigger(calls=frozenset({_CHOICE, _SAMPLE, _PERMUTATION}))
+    trigger = Call(_CHOICE, _SAMPLE, _PERMUTATION)
     least = Frequency.UPDATE
     examples = (
         _drawn(

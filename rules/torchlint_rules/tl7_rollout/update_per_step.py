@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Example, Frequency, Level, Method, Report, Rule, RuleSet, Site
 from torchlint_rules.tl7_rollout._update_per_step import updated_each_step
 
 _MESSAGE = (
@@ -90,7 +90,7 @@ class UpdatePerStep(Rule):
     summary = "each step of an environment waits for a gradient update"
     level = Level.NOTE
     set = RuleSet.OPT_IN
-    trigger = Trigger(methods=frozenset({"step"}))
+    trigger = Method("step")
     least = Frequency.STEP
     examples = (
         Example(

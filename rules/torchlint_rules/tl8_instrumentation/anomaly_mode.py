@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Change, Example, Fix, Frequency, Input, Kind, Report, Rule, Site
 from torchlint.rule.build import keyword_of
 
 _SET = frozenset({"torch.autograd.set_detect_anomaly", "torch.autograd.anomaly_mode.set_detect_anomaly"})
@@ -89,7 +89,7 @@ class AnomalyMode(Rule):
     code = "TL801"
     name = "anomaly-mode"
     summary = "anomaly detection is on in every run"
-    trigger = Trigger(calls=_SET | _WITH | _TRAINERS)
+    trigger = Call(*_SET, *_WITH, *_TRAINERS)
     least = Frequency.ONCE
     fixable = True
     may_change = (Change.VALIDATION,)

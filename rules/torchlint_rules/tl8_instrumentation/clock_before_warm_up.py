@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site
 from torchlint_rules.tl8_instrumentation._clock_before_warm_up import warms_up
 
 _CLOCKS = frozenset(
@@ -98,7 +98,7 @@ class ClockBeforeWarmUp(Rule):
     summary = "a throughput clock also counts the time of compiling"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(calls=_CLOCKS)
+    trigger = Call(*_CLOCKS)
     least = Frequency.ONCE
     examples = (
         Example(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger, Use
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Use
 
 _CLIPS = frozenset(
     {"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad.clip_grad_norm_", "torch.nn.utils.clip_grad_norm"}
@@ -89,7 +89,7 @@ class GradientNormForLogging(Rule):
     summary = "norms of gradients are computed in every update only to be logged"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(calls=_CLIPS)
+    trigger = Call(*_CLIPS)
     least = Frequency.UPDATE
     examples = (
         Example(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, Site
 from torchlint.rule.build import keyword_of
 
 _PROFILERS = frozenset({"torch.profiler.profile", "torch.profiler.profiler.profile", "torch.autograd.profiler.profile"})
@@ -82,7 +82,7 @@ class HeavyProfilerOptions(Rule):
     name = "heavy-profiler-options"
     summary = "a profiler of the whole training loop also records shapes, memory or stacks"
     level = Level.NOTE
-    trigger = Trigger(calls=_PROFILERS)
+    trigger = Call(*_PROFILERS)
     least = Frequency.ONCE
     examples = (
         Example(

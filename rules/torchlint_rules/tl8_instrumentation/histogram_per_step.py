@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Method, Report, Rule, Site
 
 _WANDB = frozenset({"wandb.Histogram"})
 _PARAMETERS = frozenset({"parameters", "named_parameters", "state_dict"})
@@ -86,7 +86,7 @@ class HistogramPerStep(Rule):
     name = "histogram-per-step"
     summary = "a histogram, or something of every parameter, is logged in every update"
     level = Level.NOTE
-    trigger = Trigger(calls=_WANDB, methods=frozenset({"add_histogram", "add_scalar"}))
+    trigger = Call(*_WANDB) | Method("add_histogram", "add_scalar")
     least = Frequency.UPDATE
     examples = (
         Example(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Report, Rule, Site
 
 _HISTORY = frozenset({"torch.cuda.memory._record_memory_history"})
 _SNAPSHOTS = {
@@ -93,7 +93,7 @@ class MemorySnapshotPerCall(Rule):
     code = "TL804"
     name = "memory-snapshot-per-call"
     summary = "a snapshot of the memory is taken again and again"
-    trigger = Trigger(calls=frozenset(_SNAPSHOTS))
+    trigger = Call(*_SNAPSHOTS)
     least = Frequency.UPDATE
     examples = (
         Example(

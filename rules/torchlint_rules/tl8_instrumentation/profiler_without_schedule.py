@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, Site
 from torchlint.rule.build import keyword_of
 from torchlint_rules.tl8_instrumentation._profiler_without_schedule import calls_method
 
@@ -87,7 +87,7 @@ class ProfilerWithoutSchedule(Rule):
     code = "TL802"
     name = "profiler-without-schedule"
     summary = "a profiler records the whole training loop"
-    trigger = Trigger(calls=PROFILERS | _OLD)
+    trigger = Call(*PROFILERS, *_OLD)
     least = Frequency.ONCE
     examples = (
         Example(

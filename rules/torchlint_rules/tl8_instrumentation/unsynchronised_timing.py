@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, Site
 from torchlint_rules.tl8_instrumentation._unsynchronised_timing import unsynchronised
 
 _CLOCKS = frozenset(
@@ -100,7 +100,7 @@ class UnsynchronisedTiming(Rule):
     name = "unsynchronised-timing"
     summary = "a clock is read before the device has done the work that is timed"
     level = Level.NOTE
-    trigger = Trigger(calls=_CLOCKS)
+    trigger = Call(*_CLOCKS)
     least = Frequency.UPDATE
     cuda_only = True
     kept = "about a figure that misleads, not about time"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from torchlint import cst
-from torchlint.rule import Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Fix, Frequency, Import, Input, Kind, Report, Rule, Site
 from torchlint.rule.build import expression, keyword, module_for, source, with_keyword
 from torchlint_rules.tl9_configuration._amp_misuse import handled
 
@@ -127,7 +127,7 @@ class AmpMisuse(Rule):
     code = "TL905"
     name = "amp-misuse"
     summary = "mixed precision in a deprecated spelling, or a part of it that nobody uses"
-    trigger = Trigger(calls=frozenset({*_OLD, *_SCALERS, *_CASTS}), imports=frozenset(_OLD))
+    trigger = Call(*_OLD, *_SCALERS, *_CASTS) | Import(*_OLD)
     least = Frequency.ONCE
     cuda_only = True
     kept = "it is a mistake whatever it costs"

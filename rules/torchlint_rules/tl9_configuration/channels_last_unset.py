@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site
 
 _CONVOLUTIONS = frozenset({"torch.nn.Conv2d"})
 
@@ -63,7 +63,7 @@ class ChannelsLastUnset(Rule):
     summary = "convolutions over images keep the channels first"
     level = Level.NOTE
     set = RuleSet.OPT_IN
-    trigger = Trigger(calls=_CONVOLUTIONS)
+    trigger = Call(*_CONVOLUTIONS)
     least = Frequency.ONCE
     examples = (
         Example(

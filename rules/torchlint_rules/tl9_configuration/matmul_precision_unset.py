@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site
 
 _OPTIMIZERS = frozenset(
     f"torch.optim.{name}" for name in ("Adam", "AdamW", "SGD", "RMSprop", "Adamax", "NAdam", "RAdam", "Adagrad")
@@ -66,7 +66,7 @@ class MatmulPrecisionUnset(Rule):
     summary = "matrix products run in full float32 precision and nobody decided so"
     level = Level.NOTE
     set = RuleSet.OPT_IN
-    trigger = Trigger(calls=_OPTIMIZERS)
+    trigger = Call(*_OPTIMIZERS)
     least = Frequency.ONCE
     cuda_only = True
     torch = (1, 12)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Store
 
 _STORED = {"torch.backends.cudnn.benchmark": "False", "torch.backends.cudnn.deterministic": "True"}
 _CALLS = frozenset({"torch.use_deterministic_algorithms"})
@@ -69,7 +69,7 @@ class NondefaultDeterminism(Rule):
     summary = "convolutions are kept from choosing their fastest algorithm"
     level = Level.NOTE
     set = RuleSet.OPT_IN
-    trigger = Trigger(calls=_CALLS, stored=frozenset({"torch.backends.cudnn"}))
+    trigger = Call(*_CALLS) | Store("torch.backends.cudnn")
     least = Frequency.ONCE
     cuda_only = True
     examples = (

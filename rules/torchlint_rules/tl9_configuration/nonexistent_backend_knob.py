@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.facts.values.torch_table import backend_has
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, Site, Store
 from torchlint.rule.build import source
 
 _ADVICE = {
@@ -69,7 +69,7 @@ class NonexistentBackendKnob(Rule):
     code = "TL908"
     name = "nonexistent-backend-knob"
     summary = "a setting of torch.backends that torch does not have"
-    trigger = Trigger(stored=frozenset({"torch.backends"}))
+    trigger = Store("torch.backends")
     least = Frequency.ONCE
     cuda_only = True
     kept = "the line has no effect"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Method, Report, Rule, Site
 from torchlint_rules.tl9_configuration._worker_thread_oversubscription import function_reaches
 
 _STARTS = frozenset({"torch.multiprocessing.Process", "multiprocessing.Process", "multiprocessing.context.Process"})
@@ -83,7 +83,7 @@ class WorkerThreadOversubscription(Rule):
     summary = "every worker process runs torch with as many threads as there are cores"
     level = Level.NOTE
     kept = "where the limit changes nothing, so this is a note"
-    trigger = Trigger(calls=_STARTS | _SPAWN, methods=frozenset({"Process"}))
+    trigger = Call(*_STARTS, *_SPAWN) | Method("Process")
     least = Frequency.ONCE
     examples = (
         Example(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Level, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Level, Report, Rule, Site
 
 
 class CollectPerStep(Rule):
@@ -14,7 +14,7 @@ class CollectPerStep(Rule):
     code = "NEW406"
     name = "new-collect-per-step"
     summary = "the garbage collector runs in every step or update"
-    trigger = Trigger(calls=frozenset({"gc.collect", "torch.cuda.empty_cache"}))
+    trigger = Call("gc.collect", "torch.cuda.empty_cache")
 
     def check(self, site: Site) -> Iterator[Report]:
         """Report a collection of everything, and an emptied cache."""

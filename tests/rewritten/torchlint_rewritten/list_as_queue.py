@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.state.queues import Queues
-from torchlint.rule import Frequency, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Frequency, Level, Method, Report, Rule, Site
 
 
 @dataclass
@@ -36,7 +36,7 @@ class ListAsQueue(Rule):
     code = "NEW705"
     name = "new-list-as-queue"
     summary = "a long list is used as a queue"
-    trigger = Trigger(methods=frozenset({"pop", "insert"}))
+    trigger = Method("pop", "insert")
     least = Frequency.STEP
 
     def check(self, site: Site) -> Iterator[Report]:

@@ -10,7 +10,7 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.values.values import Values
-from torchlint.rule import Kind, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Kind, Report, Rule, RuleSet, Site, Statement
 
 NUMBERS = {Kind.NUMBER, Kind.SCALAR, Kind.ITEM}
 CREATORS = {"torch.zeros", "torch.ones", "torch.empty", "torch.full"}
@@ -69,7 +69,7 @@ class TensorFilledByLoop(Rule):
     name = "new-tensor-filled-by-loop"
     summary = "a loop writes numbers into a tensor one by one"
     set = RuleSet.PREVIEW
-    trigger = Trigger(statements=frozenset({"For"}))
+    trigger = Statement("For")
 
     def check(self, site: Site) -> Iterator[Report]:
         """Report a loop that fills a tensor."""
