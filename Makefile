@@ -3,7 +3,7 @@ PYTHON ?= python3
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test test-long golden test-packages fuzz fuzz-fixes demo docs bench-peers accuracy hotness oracle tutorial picture index format clean
+.PHONY: help test test-all test-long golden test-packages fuzz fuzz-fixes demo docs bench-peers accuracy hotness oracle tutorial picture index format clean
 
 SOURCES := $(shell find torchlint rules -name '*.py' -o -name '*.json')
 CONSTRAINTS := requirements/constraints.txt
@@ -12,8 +12,11 @@ MIN_PYTHON := import sys; sys.exit("torchlint needs Python 3.10 or newer" if sys
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 
-test: .venv/made ## style, types and tests, here and on the other Pythons of this machine
+test: .venv/made ## style, types and tests, and on the other Pythons of this machine the tests that may differ there
 	@.venv/bin/python tests/run_all.py
+
+test-all: .venv/made ## the same with all tests on all Pythons of this machine, and all variants
+	@.venv/bin/python tests/run_all.py --all
 
 test-long: .venv/made ## the tests that take minutes
 	.venv/bin/python -m pytest -m long

@@ -11,8 +11,9 @@ from types import MappingProxyType
 from typing import TypedDict
 
 from torchlint import cst
-from torchlint.rule import Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Fix, Frequency, Input, Kind, Report, Rule, Site
 from torchlint.rule.build import call_of, expression, in_place_of, keyword, keyword_of, module_for
+from torchlint_rules.tl4_allocation._module_built_per_call import called_later, only_called
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +155,7 @@ class ModuleBuiltPerCall(Rule):
     code = "TL403"
     name = "module-built-per-call"
     summary = "a module without parameters is built on every call"
-    trigger = Trigger(calls=frozenset(twins()) | torchrl_modules())
+    trigger = Call(*(twins()), *torchrl_modules())
     least = Frequency.UPDATE
     fixable = True
     examples = (
@@ -172,7 +173,7 @@ class ModuleBuiltPerCall(Rule):
         call = site.node
         if not isinstance(call, cst.Call):
             return
-        name = site.name(call.func) or ""
+        name = site.names.of(call.func) or ""
         short = name.rpartition(".")[2]
         twin = twins().get(name)
         if name in torchrl_modules():
@@ -199,13 +200,18 @@ def _is_called(site: Site, call: cst.Call) -> bool:
         case cst.Call(func=func):
             return func is call
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name())]) | cst.AnnAssign(target=cst.Name()):
-            return site.called_later(call)
+            return called_later(site, call)
     return False
 
 
 def _fix(site: Site, outer: cst.Call, built: cst.Call, twin: Twin) -> Fix | None:
     """The call of the function instead, with the module's settings as keywords."""
-    if site.scripted() or not site.plain(built) or not site.plain(outer) or len(outer.args) != twin.inputs:
+    if (
+        site.compiling.scripted()
+        or not site.calls.is_plain(built)
+        or not site.calls.is_plain(outer)
+        or len(outer.args) != twin.inputs
+    ):
         return None
     if any(arg.keyword is not None for arg in outer.args):
         return None
@@ -226,7 +232,7 @@ def _fix(site: Site, outer: cst.Call, built: cst.Call, twin: Twin) -> Fix | None
 
 def _named(site: Site, built: cst.Call, twin: Twin) -> Fix | None:
     """The function under the module's name, which is only called; with the module's settings where it has some."""
-    if site.scripted() or not site.plain(built) or not site.only_called(built, twin.inputs):
+    if site.compiling.scripted() or not site.calls.is_plain(built) or not only_called(site, built, twin.inputs):
         return None
     settings = _settings(built, twin)
     if settings is None:
@@ -285,7 +291,7 @@ def _function(site: Site, twin: Twin) -> tuple[str, tuple[str, ...]]:
     """The function as the file can name it, and the import that this needs."""
     module, _, function = twin.function.rpartition(".")
     for whole in (module, "torch.nn", "torch"):
-        bound = site.module_name(whole)
+        bound = site.names.module(whole)
         if bound is not None and module.startswith(whole):
             return f"{bound}{module.removeprefix(whole)}.{function}", ()
     bound, missing = module_for(site, module, "torch" if module == "torch" else "F")
