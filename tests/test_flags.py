@@ -101,7 +101,14 @@ def test_the_mode_of_a_module_is_no_method_of_the_project() -> None:
 INTERVALS = {
     "step % 9 == 0 or step == n - 1": O,
     "step % 9 == 0 or step == n": U,
-    "step == n - 1": U,
+    "step == n - 1": E,
+    "step >= n - 1": E,
+    "n - 1 == step": E,
+    "step == 0": E,
+    "x and step == 4": E,
+    "step > 0": U,
+    "step < n - 1": U,
+    "step == act(step)": U,
     "cfg.get('check_for_nan', True)": O,
     "cfg.get('adaptive', True)": U,
     "should_record_summaries": O,
@@ -113,6 +120,45 @@ def test_intervals(test: str, expected: Frequency) -> None:
     body = f"    if {test}:\n        f()  # A"
     found = Code(LOOP.format(before="", body=body)).frequency("# A")
     assert (found if found < U else U) == expected
+
+
+ROUNDS = """
+import torch
+
+def fit(batches, last):
+    for i, batch in enumerate(tqdm(batches)):
+        for epoch in range(9):
+            loss = batch.mean()
+            loss.backward()
+            if i == last - 1:
+                f(1)  # A
+            for k in range(3):
+                f(2)  # B
+                if k == 2:
+                    f(3)  # C
+                k2 = k
+                if k2 == 2:
+                    f(6)  # G
+                if k < n - 1:
+                    continue
+                f(4)  # D
+                if k == epoch:
+                    f(5)  # F
+        for epoch in range(9):
+            loss.backward()
+            least = i
+            if i == least - 1:
+                f(7)  # H
+            for at, other in zip(batch, batch):
+                if at == 0:
+                    f(8)  # J
+"""
+
+
+def test_a_condition_on_the_number_of_the_round_holds_in_one_round() -> None:
+    code = Code(ROUNDS)
+    found = {mark: code.frequency(f"# {mark}") for mark in "ABCDFGHJ"}
+    assert found == {"A": E, "B": I, "C": U, "D": U, "F": U, "G": I, "H": U, "J": I}
 
 
 def test_the_flag_of_the_loop_around_counts() -> None:

@@ -18,7 +18,7 @@ from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project, exported
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
-from torchlint.facts.hotness.guards import limit, negated_limit
+from torchlint.facts.hotness.guards import Bound, bound, least
 from torchlint.facts.values.signatures import starred
 from torchlint.late import dataclass
 from torchlint.rule import Frequency
@@ -35,6 +35,7 @@ _COMPARING: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 }
 
 _OBJECT = "()"
+_UNSET = "option that no call sets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +80,15 @@ class Flags:
     _given: dict[tuple[Scope, str], tuple[object, ...] | None] = field(default_factory=dict)
     _unlinked: tuple[frozenset[str], dict[str, int]] | None = None
 
-    def limit(self, facts: FileFacts, test: ast.expr, truth: bool) -> Frequency | None:
-        """The most often that a test has a truth value, ``None`` when nothing is known that limits it."""
+    def bound(self, facts: FileFacts, test: ast.expr, truth: bool) -> Bound | None:
+        """The guard on what runs when a test has a truth value, ``None`` when nothing is known that limits it."""
         match test:
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return self.limit(facts, operand, not truth)
+                return self.bound(facts, operand, not truth)
             case ast.BoolOp(op=op, values=parts) if isinstance(op, ast.And) is truth:
-                known = [found for part in parts if (found := self.limit(facts, part, truth)) is not None]
-                return min(known, default=None)
+                return least(*(self.bound(facts, part, truth) for part in parts))
             case ast.Attribute() if truth and self._is_latch(facts, test):
-                return Frequency.EPISODE
+                return Bound(Frequency.EPISODE, "flag that its branch clears")
             case ast.Name() if (test, truth) not in self._asked:
                 self._asked.add((test, truth))
                 found = self._of_name(facts, test, truth)
@@ -97,17 +97,17 @@ class Flags:
         return None
 
     @roomy
-    def _of_name(self, facts: FileFacts, name: ast.Name, truth: bool) -> Frequency | None:
+    def _of_name(self, facts: FileFacts, name: ast.Name, truth: bool) -> Bound | None:
         """The most often that any binding of a name gives it the truth value; at least one has to be seen to."""
-        most: Frequency | None = None
+        most: Bound | None = None
         for found in self._of_bindings(facts, name, truth):
             if found is None:
                 return None
             most = found if most is None else max(most, found)
         return most
 
-    def _of_bindings(self, facts: FileFacts, name: ast.Name, truth: bool) -> Iterator[Frequency | None]:
-        """The limits that the bindings of a name put on it, one by one: after the first ``None`` nobody asks on."""
+    def _of_bindings(self, facts: FileFacts, name: ast.Name, truth: bool) -> Iterator[Bound | None]:
+        """The guards that the bindings of a name put on it, one by one: after the first ``None`` nobody asks on."""
         for binding in self.project.reaching(facts, name).bindings:
             if binding.how is Bind.PARAM:
                 yield from self._passed(facts, name, binding, truth)
@@ -118,15 +118,15 @@ class Flags:
             else:
                 yield None
 
-    def _passed(self, facts: FileFacts, name: ast.Name, binding: Binding, truth: bool) -> Iterator[Frequency | None]:
-        """The limits that the known callers put on a parameter; a call in the branch itself comes after another."""
+    def _passed(self, facts: FileFacts, name: ast.Name, binding: Binding, truth: bool) -> Iterator[Bound | None]:
+        """The guards that the known callers put on a parameter; a call in the branch itself comes after another."""
         scope = binding.scope
         callers = self.graph.callers.get(scope, ()) if scope is not None else ()
         if scope is None or any(starred(caller.call) for caller in callers):
             yield None
             return
         if not callers:
-            yield Frequency.ONCE if self._left_at_default(scope, binding, truth) else None
+            yield Bound(Frequency.ONCE, _UNSET) if self._left_at_default(scope, binding, truth) else None
             return
         for caller in callers:
             if _follows(facts, name, caller.call):
@@ -147,13 +147,14 @@ class Flags:
         place = scope.params.index(name) if name in scope.params else 0
         return name not in self._set.named and self._set.most.get(scope.name, 0) < place
 
-    def _given_at(self, facts: FileFacts, value: ast.expr, place: ast.AST, truth: bool) -> Sequence[Frequency | None]:
-        """The limit on a value that is given at a place; none at all where it is a number without the truth value."""
+    def _given_at(self, facts: FileFacts, value: ast.expr, place: ast.AST, truth: bool) -> Sequence[Bound | None]:
+        """The guard on a value that is given at a place; none at all where it is a number without the truth value."""
         if isinstance(value, ast.Constant):
-            never = [Frequency.ONCE] if isinstance(value.value, bool) else []
-            return [self.cap(facts, place)] if bool(value.value) is truth else never
-        plain = limit(value, facts) if truth else negated_limit(value, facts)
-        return [plain if plain is not None else self.limit(facts, value, truth)]
+            if bool(value.value) is truth:
+                held = self.cap(facts, place)
+                return [Bound(held, "flag that is seldom set") if held is not None else None]
+            return [Bound(Frequency.ONCE, _UNSET)] if isinstance(value.value, bool) else []
+        return [bound(value, facts, truth) or self.bound(facts, value, truth)]
 
     def never(self, facts: FileFacts, test: ast.expr, truth: bool) -> bool:
         """Whether a test of a parameter has a truth value at no known call of the function, and there is a call."""

@@ -13,57 +13,90 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import leaves
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
+from torchlint.facts.hotness.conditions import goes_over_ends, is_debug_flag, is_none
 from torchlint.facts.hotness.emptiness import for_empty
 from torchlint.facts.hotness.flags import Flags
-from torchlint.facts.hotness.guards import (
-    branch_limit,
-    early_exits,
-    goes_over_ends,
-    is_debug_flag,
-    is_none,
-    limit,
-    negated_limit,
-)
+from torchlint.facts.hotness.guards import Bound, bound, branch_bound, early_exits, least
+from torchlint.facts.hotness.intervals import one_round
 from torchlint.facts.hotness.roots import Roots, enclosing_loop, runs_each_time
 from torchlint.facts.state.caches import kept_already, renews
 from torchlint.late import dataclass
 from torchlint.rule import Frequency
 
+_ONE_ROUND = Bound(Frequency.EPISODE, "one round of a loop")
+_KEPT = Bound(Frequency.ONCE, "first call")
+_EMPTY = Bound(Frequency.ONCE, "branch for empty data")
+_LAST_ROUND = Bound(Frequency.EPISODE, "branch that leaves the loop")
+_ENDED = Bound(Frequency.EPISODE, "end of an episode")
+_ASIDE = Bound(Frequency.EPISODE, "branch for another command")
+_FAILED = Bound(Frequency.ONCE, "branch for an error")
+
 # All that ``_bound`` knows.
 _BOUNDING = frozenset({ast.If, ast.IfExp, ast.BoolOp, ast.ExceptHandler, ast.Raise, ast.Assert})
 
 
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """What keeps a node from running often: the most often that it lets it run, the guard, and where that stands."""
+
+    limit: Frequency
+    guard: str
+    node: ast.AST
+
+
 @dataclass(slots=True)
 class Local:
-    """Where a node stands in its function: limits on the way out, loops passed, and the root or function reached.
+    """Where a node stands in its function: guards on the way out, loops passed, and the root or function reached.
 
-    ``item`` is the loop of a generator that yields once each time around; ``limits`` are what makes up ``cap``, each
-    with the statement or expression that sets it.
+    ``item`` is the loop of a generator that yields once each time around; ``holds`` are what makes up ``cap``;
+    ``turns`` are loops around the node in one of whose rounds alone it runs, each with the condition that says so.
     """
 
     cap: Frequency | None = None
-    loops: int = 0
+    loops: list[ast.AST] = field(default_factory=list)
     root: ast.AST | None = None
     episode: ast.AST | None = None
     item: ast.AST | None = None
-    limits: list[tuple[Frequency, ast.AST]] = field(default_factory=list)
+    holds: list[Hold] = field(default_factory=list)
+    turns: dict[ast.AST, ast.AST] = field(default_factory=dict)
 
-    def limit(self, found: Frequency | None, node: ast.AST) -> None:
-        """Take in one more limit, and the node that sets it."""
+    def hold(self, found: Bound | None, node: ast.AST) -> None:
+        """Take in one more guard, and the node that sets it."""
         if found is not None:
-            self.cap = found if self.cap is None else min(self.cap, found)
-            self.limits.append((found, node))
+            self._take(Hold(found.limit, found.guard, node))
+
+    def _take(self, hold: Hold) -> None:
+        self.cap = hold.limit if self.cap is None else min(self.cap, hold.limit)
+        self.holds.append(hold)
+
+    def turn(self, loop: ast.AST | None, node: ast.AST) -> None:
+        """Note that a condition picks one round of a loop."""
+        if loop is not None:
+            self.turns.setdefault(loop, node)
+
+    def passes(self, loop: ast.AST) -> None:
+        """Count a loop, unless the node runs in one of its rounds alone."""
+        if self.turns.pop(loop, None) is None:
+            self.loops.append(loop)
+
+    def end(self) -> Local:
+        """Hold to once per episode what runs in one round of a root, or of a loop around it."""
+        for node in self.turns.values():
+            self.hold(_ONE_ROUND, node)
+        self.turns.clear()
+        return self
 
     def within(self, outer: Local) -> Local:
         """Take in where the statement stands that a node is part of."""
-        for found, node in outer.limits:
-            self.limit(found, node)
+        for hold in outer.holds:
+            self._take(hold)
         if self.item is None:
             self.item = outer.item
-            self.loops += outer.loops
+            for loop in outer.loops:
+                self.passes(loop)
         self.root = outer.root
         self.episode = self.episode or outer.episode
-        return self
+        return self.end()
 
 
 class _Before:
@@ -72,24 +105,33 @@ class _Before:
     def __init__(self, block: Sequence[ast.stmt], facts: FileFacts) -> None:
         self.kept = kept_already(block, facts)
         self.exits = list(early_exits(block, facts))
+        exits = [(place, s) for place, s in enumerate(block) if isinstance(s, ast.If) and leaves(s.body)]
+        self.turns = [
+            (place, stmt, loop)
+            for place, stmt in exits
+            if (loop := one_round(stmt.test, facts, truth=False)) is not None
+        ]
         self.empty = [
             (place, stmt)
-            for place, stmt in enumerate(block)
-            if isinstance(stmt, ast.If) and leaves(stmt.body) and not stmt.orelse
+            for place, stmt in exits
+            if not stmt.orelse
             # all that is left to do without data
-            if for_empty(stmt.test, stmt.body, block[place + 1 :], facts, after=True) is False
+            and for_empty(stmt.test, stmt.body, block[place + 1 :], facts, after=True) is False
         ]
 
-    def limit(self, local: Local, stmt: ast.stmt, index: int) -> None:
-        """Put the limits of all earlier statements on the one at a place."""
+    def hold(self, local: Local, stmt: ast.stmt, index: int) -> None:
+        """Put the guards of all earlier statements on the one at a place."""
         if any(place < index <= last for place, last in self.kept):
-            local.limit(Frequency.ONCE, stmt)
-        for place, earlier, least in self.exits:
+            local.hold(_KEPT, stmt)
+        for place, earlier, found in self.exits:
             if place < index:
-                local.limit(least, earlier)
+                local.hold(found, earlier)
+        for place, earlier, loop in self.turns:
+            if place < index:
+                local.turn(loop, earlier)
         for place, earlier in self.empty:
             if place < index:
-                local.limit(Frequency.ONCE, earlier)
+                local.hold(_EMPTY, earlier)
 
 
 @dataclass(eq=False, slots=True)
@@ -129,16 +171,16 @@ class Places:
         if around is None:
             around = self._blocks[first] = self._climb(facts, first, scope)
         local = Local()
-        self._limit_in_block(local, facts, node)
+        self._hold_in_block(local, facts, node)
         return local.within(around)
 
-    def _limit_in_block(self, local: Local, facts: FileFacts, stmt: ast.stmt) -> None:
+    def _hold_in_block(self, local: Local, facts: FileFacts, stmt: ast.stmt) -> None:
         """Take in the limits that earlier statements of its block put on a statement."""
         block, index = facts.places[stmt]
         before = self._before.get(block[0])
         if before is None:
             before = self._before[block[0]] = _Before(block, facts)
-        before.limit(local, stmt, index)
+        before.hold(local, stmt, index)
 
     def _climb(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Local:
         """Where a node stands in what is around it; of a statement without what stands before it in its block."""
@@ -149,54 +191,61 @@ class Places:
             if child is not node and child in facts.places:
                 if not isinstance(node, ast.stmt):
                     return local.within(self.of(facts, child, scope))
-                self._limit_in_block(local, facts, child)
+                self._hold_in_block(local, facts, child)
             if current is None or current is scope.node:
                 break
             if runs_each_time(current, child):
                 if current in self.roots.loops:
                     if last is not None:
-                        local.limit(Frequency.EPISODE, last)
+                        local.hold(_LAST_ROUND, last)
                     local.root = current
-                    return local
+                    return local.end()
                 if current in self.roots.episodes:
                     local.episode = local.episode or current
                 elif local.item is None and scope.yields and current in self._yielding_loops(scope):
                     local.item = current
                 elif goes_over_ends(current, facts):
-                    local.limit(Frequency.EPISODE, current)
-                elif local.item is None:
-                    local.loops += int(last is None)
+                    local.hold(_ENDED, current)
+                elif local.item is None and last is None:
+                    local.passes(current)
                 last = last if isinstance(last, ast.Return) else None
             elif isinstance(current, (ast.comprehension, *COMPREHENSIONS)):
-                local.loops += int(_runs_per_element(current, child, facts.parent.get(current)))
+                if _runs_per_element(current, child, facts.parent.get(current)):
+                    local.passes(current)
             else:
                 if child in self.roots.aside:
-                    local.limit(Frequency.EPISODE, current)
-                bound = _bound(current, child, facts)
-                if bound is Frequency.ONCE and current in self.roots.updating and not _is_debug(current):
-                    bound = Frequency.UPDATE  # every so many batches or steps, but then for a gradient update
-                local.limit(bound, current)
-                if isinstance(current, ast.If) and current not in self.roots.updating:
+                    local.hold(_ASIDE, current)
+                found = _bound(current, child, facts)
+                updating = current in self.roots.updating
+                if found is not None and found.limit is Frequency.ONCE and updating and not _is_debug(current):
+                    found = Bound(Frequency.UPDATE, found.guard)  # every so many batches or steps, but then an update
+                local.hold(found, current)
+                if isinstance(current, ast.If) and not updating:
                     last = last or _leaves(current, child)
-                if isinstance(current, (ast.If, ast.IfExp)):
-                    local.limit(self._left_out(facts, current, child), current)
-                    local.limit(self._flagged(facts, current, child), current)
+                if isinstance(current, (ast.If, ast.IfExp)) and child is not current.test:
+                    truth = _is_body(current, child)
+                    if not updating:
+                        local.turn(one_round(current.test, facts, truth), current)
+                    local.hold(self._left_out(facts, current, child), current)
+                    local.hold(self._flagged(facts, current, truth), current)
+                elif isinstance(current, (ast.If, ast.IfExp)):
+                    local.hold(self._constant(facts, current.test), current)
             child, current = current, facts.parent.get(current)
         if scope in self.roots.functions:
             local.root = scope.node
-        return local
+        return local.end()
 
-    def _flagged(self, facts: FileFacts, branching: ast.If | ast.IfExp, child: ast.AST) -> Frequency | None:
-        """The limit on a branch from how often its flag is set."""
-        test = branching.test
-        if child is test:
-            tested = test.operand if isinstance(test, ast.UnaryOp) else test
-            plain = isinstance(tested, ast.Name) and self._flags.constants(facts, tested) is not None
-            return Frequency.ONCE if plain else None  # what it asks is no tensor, and no other work
-        truth = child is branching.body or (isinstance(branching, ast.If) and child in branching.body)
-        if self._flags.never(facts, test, truth):
-            return Frequency.ONCE
-        return None if branching in self.roots.updating else self._flags.limit(facts, test, truth)
+    def _constant(self, facts: FileFacts, test: ast.expr) -> Bound | None:
+        """The guard on a test that asks for no tensor and runs no other work: of a constant."""
+        tested = test.operand if isinstance(test, ast.UnaryOp) else test
+        plain = isinstance(tested, ast.Name) and self._flags.constants(facts, tested) is not None
+        return Bound(Frequency.ONCE, "test of a constant") if plain else None
+
+    def _flagged(self, facts: FileFacts, branching: ast.If | ast.IfExp, truth: bool) -> Bound | None:
+        """The guard on a branch from how often its flag is set."""
+        if self._flags.never(facts, branching.test, truth):
+            return Bound(Frequency.ONCE, "option that no call sets")
+        return None if branching in self.roots.updating else self._flags.bound(facts, branching.test, truth)
 
     def _yielding_loops(self, scope: Scope) -> frozenset[ast.AST]:
         """The loops of a generator that yield each time around."""
@@ -207,8 +256,8 @@ class Places:
         return found
 
     @roomy
-    def _left_out(self, facts: FileFacts, branching: ast.If | ast.IfExp, child: ast.AST) -> Frequency | None:
-        """The limit on the branch for a parameter that is ``None``: how often known calls leave the parameter out."""
+    def _left_out(self, facts: FileFacts, branching: ast.If | ast.IfExp, child: ast.AST) -> Bound | None:
+        """The guard on the branch for a parameter that is ``None``: how often known calls leave the parameter out."""
         test = branching.test
         if not isinstance(test, ast.Compare) or not is_none(test.comparators[0]) or not isinstance(test.left, ast.Name):
             return None
@@ -228,9 +277,9 @@ class Places:
         found = [self._cap(c.facts, c.call) for c in calls]
         self._asked.discard(scope)
         if not calls:
-            return Frequency.ONCE if self.graph.callers.get(scope) else None
-        limits = [bound for bound in found if bound is not None]
-        return max(limits) if len(limits) == len(found) else None
+            return Bound(Frequency.ONCE, "argument that calls give") if self.graph.callers.get(scope) else None
+        limits = [each for each in found if each is not None]
+        return Bound(max(limits), "argument that calls give") if len(limits) == len(found) else None
 
     def _holds(self, caller: Caller, name: str) -> bool:
         """Whether a mapping that a call hands over as ``**settings`` is made with a key of that name.
@@ -286,28 +335,31 @@ def _runs_per_element(node: ast.AST, child: ast.AST, parent: ast.AST | None) -> 
     return isinstance(node, COMPREHENSIONS) and child is not node.generators[0]
 
 
-def _bound(node: ast.AST, child: ast.AST, facts: FileFacts) -> Frequency | None:
-    """The limit that a node puts on one of its children."""
+def _is_body(branching: ast.If | ast.IfExp, child: ast.AST) -> bool:
+    """Whether a child of a branching runs when its test is true."""
+    return child in branching.body if isinstance(branching, ast.If) else child is branching.body
+
+
+def _bound(node: ast.AST, child: ast.AST, facts: FileFacts) -> Bound | None:
+    """The guard that a node puts on one of its children."""
     if node.__class__ not in _BOUNDING:
         return None
     if isinstance(node, (ast.If, ast.IfExp)) and child is not node.test and _is_for_empty(node, child, facts):
-        return Frequency.ONCE
+        return _EMPTY
     if isinstance(node, ast.If):
         if child in node.body:
             if renews(node.body, node.test, facts):
-                return Frequency.ONCE
-            return _least(branch_limit(node.body, node.test), limit(node.test, facts))
+                return _KEPT
+            return least(branch_bound(node.body, node.test), bound(node.test, facts))
         if child in node.orelse:
-            return _least(branch_limit(node.orelse), negated_limit(node.test, facts))
+            return least(branch_bound(node.orelse), bound(node.test, facts, truth=False))
     elif isinstance(node, ast.IfExp):
-        if child is node.body:
-            return limit(node.test, facts)
-        return negated_limit(node.test, facts) if child is node.orelse else None
+        return bound(node.test, facts, child is node.body) if child is not node.test else None
     elif isinstance(node, ast.BoolOp):
         index = next(i for i, part in enumerate(node.values) if part is child)
         return _short_circuit(node.op, node.values[:index], facts)
     elif isinstance(node, (ast.ExceptHandler, ast.Raise)) or (isinstance(node, ast.Assert) and child is node.msg):
-        return Frequency.ONCE
+        return _FAILED
     return None
 
 
@@ -328,15 +380,6 @@ def _is_debug(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and is_debug_flag(node.test)
 
 
-def _least(*bounds: Frequency | None) -> Frequency | None:
-    """The lowest of some limits."""
-    return min((bound for bound in bounds if bound is not None), default=None)
-
-
-def _short_circuit(op: ast.boolop, before: Sequence[ast.expr], facts: FileFacts) -> Frequency | None:
-    """The limit that earlier operands put on a later one: ``self.debug and check()``."""
-    if isinstance(op, ast.And):
-        found = [bound for part in before if (bound := limit(part, facts)) is not None]
-    else:
-        found = [bound for part in before if (bound := negated_limit(part, facts)) is not None]
-    return min(found, default=None)
+def _short_circuit(op: ast.boolop, before: Sequence[ast.expr], facts: FileFacts) -> Bound | None:
+    """The guard that earlier operands put on a later one: ``self.debug and check()``."""
+    return least(*(bound(part, facts, isinstance(op, ast.And)) for part in before))

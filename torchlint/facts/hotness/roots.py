@@ -15,7 +15,7 @@ from torchlint.facts.code.indirect import indirect
 from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project, exported
 from torchlint.facts.code.tree import walk
-from torchlint.facts.hotness.guards import limit
+from torchlint.facts.hotness.guards import bound
 from torchlint.facts.hotness.iterations import demoted
 from torchlint.facts.hotness.programs import Programs
 from torchlint.facts.hotness.protocols import EntryPoint, entry_points
@@ -424,7 +424,7 @@ def _gated(facts: FileFacts, node: ast.AST) -> bool:
     child = node
     current = facts.parent.get(node)
     while current is not None and not isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef, *_LOOPS)):
-        if isinstance(current, ast.If) and child in current.body and limit(current.test, facts) is not None:
+        if isinstance(current, ast.If) and child in current.body and bound(current.test, facts) is not None:
             return True
         child, current = current, facts.parent.get(current)
     return False

@@ -12,7 +12,7 @@ from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.hotness.evaluation import evaluates
 from torchlint.facts.hotness.hotness import Edge, Heat
 from torchlint.facts.hotness.paths import weight
-from torchlint.facts.hotness.places import Local
+from torchlint.facts.hotness.places import Hold, Local
 from torchlint.facts.hotness.roots import cold_file, is_reset
 from torchlint.late import dataclass
 from torchlint.rule import Frequency, Hop, Hotness
@@ -108,9 +108,7 @@ def _way(links: tuple[_Link, ...], frequency: Frequency, origin: str, loop: ast.
         else:
             hops.append(Hop(link.facts.path, getattr(loop, "lineno", 1), "loop"))
         frequency = _inside(link.local, frequency)
-        for bound, node in link.local.limits:
-            if bound < frequency:
-                limits.append(_limit(link.facts, bound, node))
+        limits += [_limit(link.facts, hold) for hold in link.local.holds if hold.limit < frequency]
         frequency = min(frequency, link.local.cap) if link.local.cap is not None else frequency
         if link.edge is not None and link.edge.how is How.EACH and frequency >= Frequency.UPDATE:
             frequency = Frequency.INNER
@@ -118,7 +116,7 @@ def _way(links: tuple[_Link, ...], frequency: Frequency, origin: str, loop: ast.
             why = "a reset" if is_reset(link.edge.target) else "an evaluation" if evaluates(link.edge.target) else ""
             if why:
                 frequency = Frequency.EPISODE
-                limits.append(Limit(Hop(link.facts.path, getattr(link.edge.node, "lineno", 1), why), frequency))
+                limits.append(Limit(Hop(link.facts.path, getattr(link.edge.node, "lineno", 1), ""), frequency, why))
     return Way(Hotness(frequency, tuple(hops)), origin, tuple(dict.fromkeys(limits)))
 
 
@@ -128,11 +126,11 @@ def _inside(local: Local, frequency: Frequency) -> Frequency:
     return max(frequency, Frequency.EPISODE) if local.episode is not None else frequency
 
 
-def _limit(facts: FileFacts, bound: Frequency, node: ast.AST) -> Limit:
-    """A limit with the line of the source that sets it."""
-    row = getattr(node, "lineno", 1)
+def _limit(facts: FileFacts, hold: Hold) -> Limit:
+    """A limit with the line of the source that sets it, and the name of the guard."""
+    row = getattr(hold.node, "lineno", 1)
     text = facts.source.utf8.splitlines()[row - 1].decode("utf-8", "replace").strip()
-    return Limit(Hop(facts.path, row, text), bound)
+    return Limit(Hop(facts.path, row, text), hold.limit, hold.guard)
 
 
 # what keeps a line cold -----------------------------------------------------------------------------------------------
@@ -144,9 +142,9 @@ def _reasons(heat: Heat, facts: FileFacts, node: ast.AST, scope: Scope) -> Itera
         yield cold
         return
     local = heat.local(facts, node, scope)
-    guards = [_limit(facts, bound, where) for bound, where in local.limits if bound is Frequency.ONCE]
+    guards = [_limit(facts, hold) for hold in local.holds if hold.limit is Frequency.ONCE]
     for guard in guards:
-        yield f"it is guarded at {guard.place.path}:{guard.place.row}: {guard.place.name}"
+        yield f"it is {_guarded(guard)}"
     if guards:
         return
     if scope.kind == "class":
@@ -155,6 +153,11 @@ def _reasons(heat: Heat, facts: FileFacts, node: ast.AST, scope: Scope) -> Itera
         yield "it runs when the module is run, in no loop that steps an environment or runs gradient updates"
     else:
         yield from _uncalled(heat, scope)
+
+
+def _guarded(limit: Limit) -> str:
+    """What guards a line: the name of the guard, where it stands, and the text of that line."""
+    return f"guarded ({limit.guard}) at {limit.place.path}:{limit.place.row}: {limit.place.name}"
 
 
 def _cold(heat: Heat, scope: Scope) -> str:
@@ -195,10 +198,9 @@ def _seldom(heat: Heat, facts: FileFacts, node: ast.AST) -> str:
     cold = _cold(heat, scope)
     if cold:
         return cold
-    for bound, where in heat.local(facts, node, scope).limits:
-        if bound is Frequency.ONCE:
-            guard = _limit(facts, bound, where)
-            return f"guarded at {guard.place.path}:{guard.place.row}: {guard.place.name}"
+    for hold in heat.local(facts, node, scope).holds:
+        if hold.limit is Frequency.ONCE:
+            return _guarded(_limit(facts, hold))
     if scope.kind == "module":
         return "in no loop that steps an environment or runs gradient updates"
     return f"nothing makes {scope.qualname or scope.name} hot"
