@@ -19,6 +19,8 @@ from torchlint.facts.code.project import Project, exported
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.guards import Bound, bound, least
+from torchlint.facts.hotness.intervals import one_round
+from torchlint.facts.hotness.missing import Missing
 from torchlint.facts.values.signatures import starred
 from torchlint.late import dataclass
 from torchlint.rule import Frequency
@@ -68,11 +70,11 @@ def _hands_on(word: ast.keyword) -> bool:
 
 @dataclass(eq=False, slots=True)
 class Flags:
-    """Answers how often a flag is true at most. ``cap`` tells the limit on a place from the branches around it."""
+    """Answers how often a flag is true at most."""
 
     project: Project
     graph: CallGraph
-    cap: Callable[[FileFacts, ast.AST], Frequency | None]
+    missing: Missing
     _asked: set[tuple[ast.AST, bool]] = field(default_factory=set)
     _latches: dict[Scope, frozenset[str]] = field(default_factory=dict)
     _false: dict[FileFacts, frozenset[str]] = field(default_factory=dict)
@@ -87,6 +89,13 @@ class Flags:
                 return self.bound(facts, operand, not truth)
             case ast.BoolOp(op=op, values=parts) if isinstance(op, ast.And) is truth:
                 return least(*(self.bound(facts, part, truth) for part in parts))
+            case ast.BoolOp(values=parts):
+                known = [found for part in parts if (found := self._part(facts, part, truth)) is not None]
+                return max(known) if len(known) == len(parts) else None
+            case ast.IfExp(test=asked, body=ast.Constant(value=one), orelse=ast.Constant(value=other)):
+                return self._part(facts, asked, bool(one) is truth) if bool(one) is not bool(other) else None
+            case ast.Compare(left=ast.Name() as name, ops=[op], comparators=[ast.Constant(value=None)]):
+                return self.missing.bound(facts, name) if isinstance(op, (ast.Is, ast.Eq)) is truth else None
             case ast.Attribute() if truth and self._is_latch(facts, test):
                 return Bound(Frequency.EPISODE, "flag that its branch clears")
             case ast.Name() if (test, truth) not in self._asked:
@@ -95,6 +104,12 @@ class Flags:
                 self._asked.discard((test, truth))
                 return found
         return None
+
+    def _part(self, facts: FileFacts, test: ast.expr, truth: bool) -> Bound | None:
+        """The guard on a part of a condition, by what it asks and by how often its flags are set."""
+        loop = one_round(test, facts, truth)
+        turn = Bound(Frequency.EPISODE, "one round of a loop") if loop and self.missing.rooted(loop) else None
+        return least(bound(test, facts, truth), self.bound(facts, test, truth), turn)
 
     @roomy
     def _of_name(self, facts: FileFacts, name: ast.Name, truth: bool) -> Bound | None:
@@ -151,10 +166,10 @@ class Flags:
         """The guard on a value that is given at a place; none at all where it is a number without the truth value."""
         if isinstance(value, ast.Constant):
             if bool(value.value) is truth:
-                held = self.cap(facts, place)
+                held = self.missing.cap(facts, place)
                 return [Bound(held, "flag that is seldom set") if held is not None else None]
             return [Bound(Frequency.ONCE, _UNSET)] if isinstance(value.value, bool) else []
-        return [bound(value, facts, truth) or self.bound(facts, value, truth)]
+        return [self._part(facts, value, truth)]
 
     def never(self, facts: FileFacts, test: ast.expr, truth: bool) -> bool:
         """Whether a test of a parameter has a truth value at no known call of the function, and there is a call."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from torchlint.facts.code.model import FileFacts
@@ -37,6 +37,8 @@ _SETS_UP = regex(r"_*(setup|set_up|init|initialize|initialise|build|allocate)(_\
 _MANY = 10  # what happens every so many times is seldom
 _WARNINGS = frozenset({"warn", "warning", "error", "exception", "critical"})
 _MESSAGES = frozenset({"print", "log", "debug", "info", "warn", "warning", "error", "exception", "critical"})
+
+_OPPOSITES: Mapping[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.NotEq: ast.Eq}
 
 
 class Bound(NamedTuple):
@@ -172,9 +174,22 @@ def branch_bound(branch: Sequence[ast.stmt], test: ast.expr | None = None) -> Bo
         return Bound(Frequency.ONCE, "branch that warns")
     if _sets_up(branch, test):
         return Bound(Frequency.ONCE, "first call")
-    if _empties(branch, test):
+    return _full(branch, test)
+
+
+def _full(block: Sequence[ast.stmt], test: ast.expr) -> Bound | None:
+    """The guard on a block that empties the list that its condition finds full, or sets its counter back."""
+    if _empties(block, test):
         return Bound(Frequency.EPISODE, "full list")
-    return Bound(Frequency.EPISODE, "counter that starts again") if _restarts(branch, test) else None
+    return Bound(Frequency.EPISODE, "counter that starts again") if _restarts(block, test) else None
+
+
+def _opposite(test: ast.expr) -> ast.Compare | None:
+    """The comparison that is true where another is false: ``count >= n`` of ``count < n``."""
+    match test:
+        case ast.Compare(left=left, ops=[op], comparators=others) if type(op) in _OPPOSITES:
+            return ast.Compare(left, [_OPPOSITES[type(op)]()], others)
+    return None
 
 
 def _sets_up(block: Sequence[ast.stmt], test: ast.expr) -> bool:
@@ -258,6 +273,9 @@ def early_exits(block: Sequence[ast.stmt], facts: FileFacts) -> Iterator[tuple[i
             found = bound(stmt.test, facts, truth=False)
             if isinstance(stmt.test, ast.UnaryOp) and tests_for(stmt.test.operand, _ANY) and _prints(block):
                 found = Bound(Frequency.ONCE, "branch that warns")
+            opposite = _opposite(stmt.test)
+            if found is None and opposite is not None:
+                found = _full(block[place + 1 :], opposite)
             if found is not None:
                 yield place, stmt, found
         elif isinstance(stmt, ast.For) and isinstance(stmt.body[0], ast.Return):

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 
-from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts, Scope
+from torchlint.facts.code.model import COMPREHENSIONS, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import leaves
-from torchlint.facts.code.room import roomy
-from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.conditions import goes_over_ends, is_debug_flag, is_none
 from torchlint.facts.hotness.emptiness import for_empty
 from torchlint.facts.hotness.flags import Flags
-from torchlint.facts.hotness.guards import Bound, bound, branch_bound, early_exits, least
+from torchlint.facts.hotness.guards import Bound, bound, branch_bound, early_exits, least, raises
 from torchlint.facts.hotness.intervals import one_round
+from torchlint.facts.hotness.missing import Missing
 from torchlint.facts.hotness.roots import Roots, enclosing_loop, runs_each_time
 from torchlint.facts.state.caches import kept_already, renews
 from torchlint.late import dataclass
@@ -105,15 +103,15 @@ class _Before:
     def __init__(self, block: Sequence[ast.stmt], facts: FileFacts) -> None:
         self.kept = kept_already(block, facts)
         self.exits = list(early_exits(block, facts))
-        exits = [(place, s) for place, s in enumerate(block) if isinstance(s, ast.If) and leaves(s.body)]
+        self.leaving = [(place, s) for place, s in enumerate(block) if isinstance(s, ast.If) and leaves(s.body)]
         self.turns = [
             (place, stmt, loop)
-            for place, stmt in exits
+            for place, stmt in self.leaving
             if (loop := one_round(stmt.test, facts, truth=False)) is not None
         ]
         self.empty = [
             (place, stmt)
-            for place, stmt in exits
+            for place, stmt in self.leaving
             if not stmt.orelse
             # all that is left to do without data
             and for_empty(stmt.test, stmt.body, block[place + 1 :], facts, after=True) is False
@@ -145,11 +143,16 @@ class Places:
     _blocks: dict[ast.stmt, Local] = field(default_factory=dict)
     _before: dict[ast.stmt, _Before] = field(default_factory=dict)
     _yielding: dict[Scope, frozenset[ast.AST]] = field(default_factory=dict)
-    _asked: set[Scope] = field(default_factory=set)
     _flags: Flags = field(init=False)
+    _open: int = 0
 
     def __post_init__(self) -> None:
-        self._flags = Flags(self.project, self.graph, self._cap)
+        missing = Missing(self.project, self.graph, self._cap, self._rooted)
+        self._flags = Flags(self.project, self.graph, missing)
+
+    def _rooted(self, loop: ast.AST) -> bool:
+        """Whether a loop is a root, or stands around one."""
+        return loop in self.roots.loops or loop in self.roots.episodes
 
     def _cap(self, facts: FileFacts, node: ast.AST) -> Frequency | None:
         """The limit on a node from the branches around it."""
@@ -159,7 +162,9 @@ class Places:
         """Where a node stands in the function that it belongs to."""
         found = self._locals.get(node)
         if found is None:
-            found = self._locals[node] = self._stand(facts, node, scope)
+            found = self._stand(facts, node, scope)
+            if not self._open:  # else it may lack what is being asked for
+                self._locals[node] = found
         return found
 
     def _stand(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Local:
@@ -169,7 +174,9 @@ class Places:
         first = facts.places[node][0][0]
         around = self._blocks.get(first)
         if around is None:
-            around = self._blocks[first] = self._climb(facts, first, scope)
+            around = self._climb(facts, first, scope)
+            if not self._open:
+                self._blocks[first] = around
         local = Local()
         self._hold_in_block(local, facts, node)
         return local.within(around)
@@ -180,6 +187,12 @@ class Places:
         before = self._before.get(block[0])
         if before is None:
             before = self._before[block[0]] = _Before(block, facts)
+            self._open += 1
+            for place, leaving in before.leaving:
+                found = None if raises(leaving.body) else self._flagged(facts, leaving.test, False)
+                if found is not None:
+                    before.exits.append((place, leaving, found))
+            self._open -= 1
         before.hold(local, stmt, index)
 
     def _climb(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Local:
@@ -226,8 +239,7 @@ class Places:
                     truth = _is_body(current, child)
                     if not updating:
                         local.turn(one_round(current.test, facts, truth), current)
-                    local.hold(self._left_out(facts, current, child), current)
-                    local.hold(self._flagged(facts, current, truth), current)
+                    local.hold(self._flagged(facts, current.test, truth, updating), current)
                 elif isinstance(current, (ast.If, ast.IfExp)):
                     local.hold(self._constant(facts, current.test), current)
             child, current = current, facts.parent.get(current)
@@ -241,11 +253,12 @@ class Places:
         plain = isinstance(tested, ast.Name) and self._flags.constants(facts, tested) is not None
         return Bound(Frequency.ONCE, "test of a constant") if plain else None
 
-    def _flagged(self, facts: FileFacts, branching: ast.If | ast.IfExp, truth: bool) -> Bound | None:
-        """The guard on a branch from how often its flag is set."""
-        if self._flags.never(facts, branching.test, truth):
+    def _flagged(self, facts: FileFacts, test: ast.expr, truth: bool, updating: bool = False) -> Bound | None:
+        """The guard on what runs when a test has a truth value, from how often its flags are set."""
+        if self._flags.never(facts, test, truth):
             return Bound(Frequency.ONCE, "option that no call sets")
-        return None if branching in self.roots.updating else self._flags.bound(facts, branching.test, truth)
+        asks = isinstance(test, ast.Compare) and is_none(test.comparators[0])
+        return self._flags.bound(facts, test, truth) if asks or not updating else None
 
     def _yielding_loops(self, scope: Scope) -> frozenset[ast.AST]:
         """The loops of a generator that yield each time around."""
@@ -254,77 +267,6 @@ class Places:
             loops = (enclosing_loop(scope.file, node, scope) for node in scope.yields)
             found = self._yielding[scope] = frozenset(loop for loop in loops if loop is not None)
         return found
-
-    @roomy
-    def _left_out(self, facts: FileFacts, branching: ast.If | ast.IfExp, child: ast.AST) -> Bound | None:
-        """The guard on the branch for a parameter that is ``None``: how often known calls leave the parameter out."""
-        test = branching.test
-        if not isinstance(test, ast.Compare) or not is_none(test.comparators[0]) or not isinstance(test.left, ast.Name):
-            return None
-        missing = branching.body if isinstance(test.ops[0], ast.Is) else branching.orelse
-        scope = facts.scope_of(branching).function
-        bindings = self.project.reaching(facts, test.left).bindings
-        if not (child is missing or (isinstance(missing, list) and child in missing)):
-            return None
-        if not bindings or any(binding.how is not Bind.PARAM for binding in bindings):
-            return None
-        if test.left.id not in scope.params or scope in self._asked:
-            return None
-        name = test.left.id
-        callers = self.graph.callers.get(scope, ())
-        calls = [c for c in callers if not _gives(scope, name, c) and not self._holds(c, name)]
-        self._asked.add(scope)
-        found = [self._cap(c.facts, c.call) for c in calls]
-        self._asked.discard(scope)
-        if not calls:
-            return Bound(Frequency.ONCE, "argument that calls give") if self.graph.callers.get(scope) else None
-        limits = [each for each in found if each is not None]
-        return Bound(max(limits), "argument that calls give") if len(limits) == len(found) else None
-
-    def _holds(self, caller: Caller, name: str) -> bool:
-        """Whether a mapping that a call hands over as ``**settings`` is made with a key of that name.
-
-        It is filled where it is handed over, or in the function of the project that returns it.
-        """
-        for mapping in (k.value for k in caller.call.keywords if k.arg is None and isinstance(k.value, ast.Name)):
-            home = caller.facts.scope_of(mapping).function
-            if name in _keys_set(home, mapping.id):
-                return True
-            for binding in home.bindings.get(mapping.id, ()):
-                made = self.graph.callees.get(binding.value, ()) if isinstance(binding.value, ast.Call) else ()
-                if any(name in _keys_returned(maker) for maker in made if not binding.path):
-                    return True
-        return False
-
-
-def _keys_set(function: Scope, mapping: str) -> Iterator[str]:
-    """The literal keys that a function gives a mapping of a name: in a display, or by an assignment."""
-    for node in walk(function.node):
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
-                    if target.value.id == mapping and isinstance(target.slice, ast.Constant):
-                        yield str(target.slice.value)
-                elif isinstance(target, ast.Name) and target.id == mapping and isinstance(node.value, ast.Dict):
-                    yield from (str(key.value) for key in node.value.keys if isinstance(key, ast.Constant))
-
-
-def _keys_returned(function: Scope) -> Iterator[str]:
-    """The literal keys of the mappings that a function returns by name."""
-    for node in walk(function.node):
-        if isinstance(node, ast.Return) and isinstance(node.value, ast.Name):
-            yield from _keys_set(function, node.value.id)
-
-
-def _gives(function: Scope, name: str, caller: Caller) -> bool:
-    """Whether a call surely passes something other than ``None`` for a parameter."""
-    given = passed(function, name, caller)
-    if given is None or is_none(given):
-        return False
-    if not isinstance(given, ast.Name):
-        return True
-    bindings = caller.facts.scope_of(given).function.bindings.get(given.id, ())
-    return not any(binding.value is not None and is_none(binding.value) for binding in bindings)
 
 
 def _runs_per_element(node: ast.AST, child: ast.AST, parent: ast.AST | None) -> bool:
