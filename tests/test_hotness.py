@@ -1246,3 +1246,71 @@ def test_a_module_that_is_passed_is_what_a_parameter_calls(given: str, decoding:
     code = Code(ANNOTATED.format(given=given))
     assert code.frequency("# A") is (I if given == "self.actor" else decoding)
     assert code.frequency("# B") is decoding
+
+
+FITTING = """
+class Plain:
+    def learn(self, batch):
+        loss = batch.mean()  # A
+        loss.backward()
+
+class Epochs:
+    def learn(self, batch):
+        old = batch.mean()  # B
+        for epoch in range(9):
+            self.optimizer.step()  # C
+        self.log(old)
+    def log(self, old):
+        print(old)  # D
+
+class Nested:
+    def learn(self, batch):
+        batch.prepare()  # F
+        self.fit(batch)
+    def fit(self, batch):
+        batch.look()  # G
+        while True:
+            self.optimizer.step()
+
+class Twins:
+    def learn(self, batch):
+        batch.mean()  # H
+        for critic in self.critics:
+            critic.loss(batch).backward()
+
+class Both:
+    def learn(self, batch):
+        batch.mean()  # J
+        self.optimizer.step()
+        for _ in range(self.extra):
+            self.optimizer.step()
+
+class Deep:
+    def learn(self, batch):
+        batch.mean()  # K
+        self.optimizer.step()
+        for epoch in range(9):
+            for part in batch:
+                self.optimizer.step()
+
+def make(name):
+    if name == "plain":
+        return Plain()
+    if name == "epochs":
+        return Epochs()
+    if name == "nested":
+        return Nested()
+    if name == "twins":
+        return Twins()
+    return Both() if name == "both" else Deep()
+
+agent = make(name)
+for round in range(9):
+    batch = rollout()
+    agent.learn(batch)
+"""
+
+
+def test_a_function_with_its_own_loop_of_updates_runs_once_per_iteration() -> None:
+    found = frequencies(FITTING)
+    assert found == {"A": U, "B": E, "C": U, "D": E, "F": E, "G": E, "H": U, "J": U, "K": E}

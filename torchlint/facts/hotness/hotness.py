@@ -148,9 +148,17 @@ class Heat:
         entered = entry.frequency if entry is not None else Frequency.ONCE
         if local.root is None:
             return entered
-        kinds = self.roots.loops.get(local.root) or self.roots.functions.get(scope) or {"step"}
-        found = Frequency.STEP if "step" in kinds else Frequency.UPDATE
+        found = self.rooted(scope, local.root)
         return self.observed.held(scope, max(found, entered)) if local.root is scope.node else found
+
+    def rooted(self, scope: Scope, root: ast.AST) -> Frequency:
+        """How often a root runs what it runs: a loop of a function, or the function itself."""
+        kinds = self.roots.loops.get(root) or self.roots.functions.get(scope) or {"step"}
+        return Frequency.STEP if "step" in kinds else self._per_update(scope, root)
+
+    def _per_update(self, scope: Scope, root: ast.AST) -> Frequency:
+        fits = root is scope.node and self.roots.fitting.get(scope)
+        return Frequency.EPISODE if fits else Frequency.UPDATE
 
     def local(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Local:
         """Where a node stands in the function that it belongs to."""
@@ -219,7 +227,9 @@ class Heat:
     def _start(self) -> None:
         for scope, classes in self.roots.receivers.items():
             for cls, kinds in classes.items():
-                self.receivers.note(scope, cls, Frequency.STEP if "step" in kinds else Frequency.UPDATE)
+                self.receivers.note(
+                    scope, cls, Frequency.STEP if "step" in kinds else self._per_update(scope, scope.node)
+                )
         for scope, entry in self.roots.protocols.items():
             frequency = self.observed.held(scope, entry.frequency)
             label = ", ".join(filter(None, (f"called by {entry.framework}", entry.when)))
@@ -267,8 +277,24 @@ class Heat:
             found = self.items[scope].frequency
         if edge.how is How.EACH and found >= Frequency.UPDATE:
             found = Frequency.INNER
-        seldom = is_reset(edge.target) or self._evaluates(edge.target)
-        return min(found, Frequency.EPISODE) if seldom else found
+        return min(found, Frequency.EPISODE) if self.seldom_called(edge) else found
+
+    def seldom_called(self, edge: Edge) -> str:
+        """Why a function runs less often than the place that calls it, empty if it does not.
+
+        A function that runs a loop of updates is no part of one. Of the functions that a call may reach, one whose
+        callee has such a loop is another way to learn than those for which the place counts as an update.
+        """
+        target = edge.target
+        if is_reset(target):
+            return "a reset"
+        if self._evaluates(target):
+            return "an evaluation"
+        fits = self.roots.fitting.get(target)
+        among = len(self.graph.callees.get(edge.node, ())) if isinstance(edge.node, ast.Call) else 1
+        if fits is None or not (fits or among > 1):
+            return ""
+        return "a loop of updates of its own" if self.kinds(edge.facts, edge.node) == {"update"} else ""
 
     def _evaluates(self, scope: Scope) -> bool:
         if scope not in self._evaluating:

@@ -15,6 +15,7 @@ from torchlint.facts.code.indirect import indirect
 from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project, exported
 from torchlint.facts.code.tree import walk
+from torchlint.facts.hotness.fitting import fitting
 from torchlint.facts.hotness.guards import bound
 from torchlint.facts.hotness.iterations import demoted
 from torchlint.facts.hotness.programs import Programs
@@ -95,7 +96,7 @@ class Roots:
     the functions that hold one around steps of an environment; ``receivers`` the classes of objects on which the
     ``functions`` are roots; ``updating`` the
     branches that hold a gradient update themselves; ``aside`` the statements that run instead of a step, when a worker
-    is sent another command.
+    is sent another command; ``fitting`` the functions that run a loop of updates, themselves or by a callee.
     """
 
     loops: dict[ast.AST, set[str]] = field(default_factory=dict)
@@ -107,6 +108,7 @@ class Roots:
     programs: set[Scope] = field(default_factory=set)
     updating: set[ast.AST] = field(default_factory=set)
     aside: set[ast.AST] = field(default_factory=set)
+    fitting: dict[Scope, bool] = field(default_factory=dict)
 
 
 def is_test(path: str) -> bool:
@@ -197,6 +199,7 @@ def find_roots(project: Project, graph: CallGraph, values: Values) -> Roots:
     _climb(roots, Receivers(project, graph), programs, [each for each in found if not shown.only(*each[:2])])
     inline = {enclosing_loop(scope.file, call, scope) for scope, call, _ in found}
     roots.episodes |= demoted(project, roots.loops, inline)
+    roots.fitting = fitting(project, graph, roots.loops, roots.functions)
     _protocols(project, roots)
     _drive(project, graph, roots)
     return roots

@@ -9,11 +9,10 @@ from dataclasses import replace
 
 from torchlint.facts.code.graph import How
 from torchlint.facts.code.model import FileFacts, Scope
-from torchlint.facts.hotness.evaluation import evaluates
 from torchlint.facts.hotness.hotness import Edge, Heat
 from torchlint.facts.hotness.paths import weight
 from torchlint.facts.hotness.places import Hold, Local
-from torchlint.facts.hotness.roots import cold_file, is_reset
+from torchlint.facts.hotness.roots import cold_file
 from torchlint.late import dataclass
 from torchlint.rule import Frequency, Hop, Hotness
 from torchlint.rule.frequency import Limit, Way, Why
@@ -81,15 +80,15 @@ def _ended(heat: Heat, links: tuple[_Link, ...]) -> Iterator[tuple[int, Way]]:
     if local.root is not None:
         kinds = heat.roots.loops.get(local.root) or heat.roots.functions.get(scope) or {"step"}
         inside = local.root is not scope.node
-        frequency = Frequency.STEP if "step" in kinds else Frequency.UPDATE
-        yield faith + (0 if inside else 100), _way(links, frequency, _work(kinds), local.root if inside else None)
+        frequency = heat.rooted(scope, local.root)
+        yield faith + (0 if inside else 100), _way(heat, links, frequency, _work(kinds), local.root if inside else None)
         if inside:
             return
     entry = heat.entry(scope, local)
     if entry is not None and entry.edge is None:
-        yield faith, _way(links, entry.frequency, entry.label, None)
+        yield faith, _way(heat, links, entry.frequency, entry.label, None)
     if local.episode is not None:
-        yield faith + 50, _way(links, Frequency.ONCE, "around loops that step or train", local.episode)
+        yield faith + 50, _way(heat, links, Frequency.ONCE, "around loops that step or train", local.episode)
 
 
 def _work(kinds: frozenset[str] | set[str]) -> str:
@@ -97,7 +96,7 @@ def _work(kinds: frozenset[str] | set[str]) -> str:
     return " and ".join(texts[kind] for kind in sorted(kinds) if kind in texts)
 
 
-def _way(links: tuple[_Link, ...], frequency: Frequency, origin: str, loop: ast.AST | None) -> Way:
+def _way(heat: Heat, links: tuple[_Link, ...], frequency: Frequency, origin: str, loop: ast.AST | None) -> Way:
     """A way: hops from the outermost, and what is left of the frequency on the way down."""
     hops: list[Hop] = []
     limits: list[Limit] = []
@@ -113,7 +112,7 @@ def _way(links: tuple[_Link, ...], frequency: Frequency, origin: str, loop: ast.
         if link.edge is not None and link.edge.how is How.EACH and frequency >= Frequency.UPDATE:
             frequency = Frequency.INNER
         if link.edge is not None and frequency > Frequency.EPISODE:
-            why = "a reset" if is_reset(link.edge.target) else "an evaluation" if evaluates(link.edge.target) else ""
+            why = heat.seldom_called(link.edge)
             if why:
                 frequency = Frequency.EPISODE
                 limits.append(Limit(Hop(link.facts.path, getattr(link.edge.node, "lineno", 1), ""), frequency, why))
