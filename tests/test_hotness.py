@@ -1313,4 +1313,4 @@ for round in range(9):
 
 def test_a_function_with_its_own_loop_of_updates_runs_once_per_iteration() -> None:
     found = frequencies(FITTING)
-    assert found == {"A": U, "B": E, "C": U, "D": E, "F": E, "G": E, "H": U, "J": U, "K": E}
+    assert found == {"A": U, "B": E, "C": U, "D": E, "F": U, "G": E, "H": U, "J": U, "K": E}

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Mapping
 from itertools import takewhile
 
-from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import names_in
@@ -20,28 +19,19 @@ _PARTS = regex(
 )
 
 
-def fitting(
-    project: Project, graph: CallGraph, loops: Mapping[ast.AST, set[str]], functions: Mapping[Scope, set[str]]
-) -> dict[Scope, bool]:
-    """Find the functions that run a loop of updates: ``True`` where they hold it, ``False`` where a callee does.
+def fitting(project: Project, loops: Mapping[ast.AST, set[str]], functions: Mapping[Scope, set[str]]) -> set[Scope]:
+    """Find the functions that hold a loop of gradient updates.
 
     ``loops`` are the roots, ``functions`` those with an update that is in no loop of theirs. Such a function runs one
     update each time, unless it also goes over epochs and over batches.
     """
-    found: dict[Scope, bool] = {}
+    found: set[Scope] = set()
     for facts in project.files.values():
         for loop in facts.places:
             if "update" in loops.get(loop, ()):
                 scope = facts.scope_of(loop).function
                 if _repeats(loop, scope) >= (2 if "update" in functions.get(scope, ()) else 1):
-                    found[scope] = True
-    todo = list(found)
-    while todo:
-        for caller in graph.callers.get(todo.pop(), ()):
-            home = caller.facts.scope_of(caller.call).function
-            if home not in found and caller.call not in graph.weak and "update" not in functions.get(home, ()):
-                found[home] = False
-                todo.append(home)
+                    found.add(scope)
     return found
 
 

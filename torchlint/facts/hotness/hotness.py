@@ -157,7 +157,7 @@ class Heat:
         return Frequency.STEP if "step" in kinds else self._per_update(scope, root)
 
     def _per_update(self, scope: Scope, root: ast.AST) -> Frequency:
-        fits = root is scope.node and self.roots.fitting.get(scope)
+        fits = root is scope.node and scope in self.roots.fitting
         return Frequency.EPISODE if fits else Frequency.UPDATE
 
     def local(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Local:
@@ -282,19 +282,15 @@ class Heat:
     def seldom_called(self, edge: Edge) -> str:
         """Why a function runs less often than the place that calls it, empty if it does not.
 
-        A function that runs a loop of updates is no part of one. Of the functions that a call may reach, one whose
-        callee has such a loop is another way to learn than those for which the place counts as an update.
+        A function that holds a loop of updates is no part of one update.
         """
         target = edge.target
         if is_reset(target):
             return "a reset"
         if self._evaluates(target):
             return "an evaluation"
-        fits = self.roots.fitting.get(target)
-        among = len(self.graph.callees.get(edge.node, ())) if isinstance(edge.node, ast.Call) else 1
-        if fits is None or not (fits or among > 1):
-            return ""
-        return "a loop of updates of its own" if self.kinds(edge.facts, edge.node) == {"update"} else ""
+        fits = target in self.roots.fitting and self.kinds(edge.facts, edge.node) == {"update"}
+        return "a loop of updates of its own" if fits else ""
 
     def _evaluates(self, scope: Scope) -> bool:
         if scope not in self._evaluating:

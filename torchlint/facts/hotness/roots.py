@@ -96,7 +96,7 @@ class Roots:
     the functions that hold one around steps of an environment; ``receivers`` the classes of objects on which the
     ``functions`` are roots; ``updating`` the
     branches that hold a gradient update themselves; ``aside`` the statements that run instead of a step, when a worker
-    is sent another command; ``fitting`` the functions that run a loop of updates, themselves or by a callee.
+    is sent another command; ``fitting`` the functions that hold a loop of updates.
     """
 
     loops: dict[ast.AST, set[str]] = field(default_factory=dict)
@@ -108,7 +108,7 @@ class Roots:
     programs: set[Scope] = field(default_factory=set)
     updating: set[ast.AST] = field(default_factory=set)
     aside: set[ast.AST] = field(default_factory=set)
-    fitting: dict[Scope, bool] = field(default_factory=dict)
+    fitting: set[Scope] = field(default_factory=set)
 
 
 def is_test(path: str) -> bool:
@@ -199,7 +199,7 @@ def find_roots(project: Project, graph: CallGraph, values: Values) -> Roots:
     _climb(roots, Receivers(project, graph), programs, [each for each in found if not shown.only(*each[:2])])
     inline = {enclosing_loop(scope.file, call, scope) for scope, call, _ in found}
     roots.episodes |= demoted(project, roots.loops, inline)
-    roots.fitting = fitting(project, graph, roots.loops, roots.functions)
+    roots.fitting = fitting(project, roots.loops, roots.functions)
     _protocols(project, roots)
     _drive(project, graph, roots)
     return roots
