@@ -119,7 +119,12 @@ BRANCHES = {
     "assert limit or x.max() <= limit": "on the host",
     "if (x < 0).any():\n            x = x.clamp(min=0)": "`torch.where`",
     "if (x < 0).any():\n            print(limit)": "on the host",
-    "if (x < 0).any():\n            print(limit)\n        else:\n            x = x + 1": "`torch.where`",
+    "if (x < 0).any():\n            print(limit)\n        else:\n            x = x + 1": "the host has already",
+    "if (x < 0).any():\n            x = x.abs()\n        else:\n            x = x + 1": "`torch.where`",
+    "x = x.abs() if (x < 0).any() else x + 1": "`torch.where`",
+    "if (x < 0).any():\n            x = []": "the host has already",
+    "if (x < 0).any():\n            limit.sync()": "the host has already",
+    "if (x < 0).any():\n            return x.sum()": "`torch.where`",
     "for _ in range(8):\n            if (x < 0).any():\n                break\n            x = x - 1": "several rounds",
     "while (x < 0).any():\n            x = x + 1": "several rounds",
 }

@@ -21,8 +21,9 @@ from torchlint.facts.code.readers import Readers
 from torchlint.facts.code.tree import walk
 from torchlint.facts.compiling.inside import Inside
 from torchlint.facts.flow.flow import Flow
-from torchlint.facts.hotness.guards import raises, reports
+from torchlint.facts.hotness.guards import raises, reports, values_of
 from torchlint.facts.state.constant import Constants
+from torchlint.facts.state.effects import Sides
 from torchlint.facts.state.escape import Escapes
 from torchlint.facts.state.provenance import Provenance
 from torchlint.facts.state.sealed import Sealed
@@ -160,6 +161,17 @@ class PairedSite(Learning, Surroundings, Holdings, Compilation, Rework):
         """Of an ``if`` or its test, whether the body ends in ``break``; of the test of a ``while``, true."""
         branch = self._decided()
         return isinstance(branch, ast.While) or (isinstance(branch, ast.If) and isinstance(branch.body[-1], ast.Break))
+
+    def blends(self) -> bool:
+        """Of the test of an ``if`` or conditional expression: whether its branches give values and do nothing else."""
+        branch = self._decided()
+        if branch is None:
+            chosen = next((node for node in self.facts.ancestors(self.twin) if isinstance(node, ast.IfExp)), None)
+            arms = [chosen.body, chosen.orelse] if chosen is not None else []
+        else:
+            arms = values_of([*branch.body, *branch.orelse]) if isinstance(branch, ast.If) else []
+        effects = self.analyses[Sides].of(self.facts, arms)
+        return bool(arms) and effects.known and not effects.writes
 
     def _decided(self) -> ast.AST | None:
         """The statement that the node is, or whose test it is or stands in."""

@@ -96,6 +96,9 @@ class Site(Protocol):
     def ends_loop(self) -> bool:
         """Of an ``if`` or its test, whether the body ends in ``break``; of the test of a ``while``, true."""
 
+    def blends(self) -> bool:
+        """Of the test of an ``if`` or conditional expression: whether its branches give values and do nothing else."""
+
     def scripted(self) -> bool:
         """Whether the node stands in TorchScript code (``torch.jit.script``, ``ScriptModule``)."""
 

@@ -90,8 +90,9 @@ class TensorCondition(Rule):
     hidden = hidden * (1.0 - first.float())[:, None]
     ```
 
-    Where both branches compute something, `torch.where`; instead of `min()` and `max()`, `torch.minimum`,
-    `torch.maximum` or `clamp`.
+    Where both branches compute a value and do nothing else, `torch.where`; instead of `min()` and `max()`,
+    `torch.minimum`, `torch.maximum` or `clamp`. A branch that does more, such as to copy a target network, can ask a
+    count that the host keeps.
 
     ## What the fix may change
     There is no automatic fix: what has to be computed without the branch depends on the branch.
@@ -149,13 +150,16 @@ _KEEP = "keep the value in a tensor"
 _CHECK = "check the value where it is on the host, or not on every call"
 _ENDS = "ask once in several rounds of the loop, or count on the host"
 _BLEND = "`torch.where` needs no branch"
+_DECIDE = "decide by a number or flag that the host has already"
 
 
 def _instead(site: Site) -> str:
-    """What to do in place of a branch: a blend of two results does not raise, report or leave a loop."""
+    """What to do in place of a branch: a blend of two results does not raise, report, leave a loop or call anything."""
     if site.raises() or site.reports():
         return _CHECK
-    return _ENDS if site.ends_loop() else _BLEND
+    if site.ends_loop():
+        return _ENDS
+    return _BLEND if site.blends() else _DECIDE
 
 
 def _read_by(site: Site, call: cst.Call) -> str:

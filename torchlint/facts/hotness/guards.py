@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import COMPREHENSIONS, FileFacts
 from torchlint.facts.code.reach import leaves
 from torchlint.facts.hotness.conditions import (
     NONFINITE,
@@ -38,6 +38,7 @@ _MANY = 10  # what happens every so many times is seldom
 _WARNINGS = frozenset({"warn", "warning", "error", "exception", "critical"})
 _MESSAGES = frozenset({"print", "log", "debug", "info", "warn", "warning", "error", "exception", "critical"})
 
+_NO_NUMBERS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.JoinedStr, ast.Lambda, *COMPREHENSIONS)
 _OPPOSITES: Mapping[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.NotEq: ast.Eq}
 
 
@@ -157,6 +158,22 @@ def reports(block: Sequence[ast.stmt]) -> bool:
         and getattr(stmt.value.func, "attr", getattr(stmt.value.func, "id", "")) in _MESSAGES
         for stmt in block
     )
+
+
+def values_of(block: Sequence[ast.stmt]) -> list[ast.expr]:
+    """The numbers and tensors that a block gives to names or returns; none where it does anything else."""
+    found = [
+        stmt.value
+        for stmt in block
+        if isinstance(stmt, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return)) and stmt.value is not None
+    ]
+    plain = (not isinstance(value, _NO_NUMBERS) and not _is_no_number(value) for value in found)
+    return found if len(found) == len(block) and all(plain) else []
+
+
+def _is_no_number(value: ast.expr) -> bool:
+    """Whether a value is a literal text, truth value or ``None``."""
+    return isinstance(value, ast.Constant) and (value.value is None or isinstance(value.value, (str, bytes, bool)))
 
 
 def branch_bound(branch: Sequence[ast.stmt], test: ast.expr | None = None) -> Bound | None:
