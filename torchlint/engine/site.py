@@ -14,6 +14,7 @@ from torchlint.engine.rework import Rework
 from torchlint.engine.surroundings import Surroundings
 from torchlint.facts.autograd.members import Members
 from torchlint.facts.code.callers import stores_of
+from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import Bind, Scope, decorators
 from torchlint.facts.code.occurrences import Occurrences
 from torchlint.facts.code.project import Project
@@ -230,6 +231,11 @@ class PairedSite(Learning, Surroundings, Holdings, Compilation, Rework):
         """Whether what an expression is assigned to is changed in place later."""
         twin = self._expr(node)
         return twin is not None and mutated(self.facts, twin)
+
+    def handed_on(self, node: cst.CSTNode) -> bool:
+        """Whether what a name holds also goes elsewhere: to a call, into a container, out of the function."""
+        twin = self._expr(node)
+        return isinstance(twin, ast.Name) and self.analyses[Mentions].handed_on(self.facts, twin)
 
     def accumulated(self, node: cst.CSTNode) -> bool:
         """Whether what an expression is assigned to is added up later."""

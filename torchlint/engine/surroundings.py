@@ -136,6 +136,15 @@ class Surroundings(Place):
         place = self.analyses[Importing].torch_before(self.facts, self.twin)
         return f"{place[0].path}:{place[1]}" if place is not None else ""
 
+    def threads_set_before(self) -> bool:
+        """Whether the function of the node has called ``torch.set_num_threads`` above the node."""
+        calls = self.facts.scope_of(self.twin).function.calls
+        row = getattr(self.twin, "lineno", 1)
+        project = self.analyses[Project]
+        return any(
+            call.lineno < row and project.qualified(self.facts, call.func) == "torch.set_num_threads" for call in calls
+        )
+
     def cuda_before(self) -> int:
         """The row of a call before the node that starts CUDA."""
         return self.analyses[Importing].cuda_before(self.facts, self.twin)

@@ -111,6 +111,9 @@ class Site(Protocol):
     def mutated(self, node: cst.CSTNode) -> bool:
         """Whether the name an expression is assigned to is changed in place later (``+=``, ``x[i] =``, ``add_``)."""
 
+    def handed_on(self, node: cst.CSTNode) -> bool:
+        """Whether what a name holds also goes elsewhere: to a call, into a container, out of the function."""
+
     def accumulated(self, node: cst.CSTNode) -> bool:
         """Whether the name an expression is assigned to is later given what is made of it, as in ``x = x + y``."""
 
@@ -362,6 +365,9 @@ class Site(Protocol):
 
     def torch_before(self) -> str:
         """Where torch was imported, as ``path:row``, whenever the node runs; empty where it may not have been."""
+
+    def threads_set_before(self) -> bool:
+        """Whether the function of the node has called ``torch.set_num_threads`` above the node."""
 
     def cuda_before(self) -> int:
         """The row of a call before the node, in the same function, that starts CUDA; 0 where there is none."""

@@ -13,7 +13,7 @@ _REDUCTIONS = frozenset({"torch.any", "torch.all", "torch.allclose", "torch.equa
 _BUILTINS = frozenset({"any", "all", "abs", "bool", "float", "int", "len", "max", "min"})
 
 _FLAG = "_DEBUG_CHECKS"
-_SHARED = " (one of {count} such checks in this function)"
+_SHARED = " (one of {count} such checks in this {where})"
 
 _PROGRAM = """\
 {imports}import torch

@@ -78,7 +78,8 @@ class OneHotSelection(Rule):
     each index.
 
     ## When to ignore it
-    Where the table has other uses. As one input of a network among others it is not reported.
+    Where the table has other uses. A table that is kept, returned or handed to a call besides is not reported, nor one
+    that is an input of a network among others.
 
     ## Measured
     The figures below pick one of six values in 256 rows.
@@ -121,7 +122,8 @@ class OneHotSelection(Rule):
         if product is None or dim is None:
             return
         for values, table in ((product.left, product.right), (product.right, product.left)):
-            if _is_table(site, table) and not _is_table(site, values) and _is_last(site, values, dim):
+            picks = _is_table(site, table) and not _is_table(site, values) and _is_last(site, values, dim)
+            if picks and not site.handed_on(_bare(table)):
                 fix = None if kept or site.scripted() else _fix(site, call, values, table, dim)
                 yield Report(call, _PICKED, fix)
                 return

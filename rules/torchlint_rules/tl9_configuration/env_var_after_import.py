@@ -59,7 +59,8 @@ class EnvVarAfterImport(Rule):
     There is no automatic fix. A limit that takes effect changes how sums are split, and with it rounding.
 
     ## When to ignore it
-    Where the variable is meant for processes that are started later. Files that start some are left alone.
+    Where the variable is meant for processes that are started later. Files that start some are left alone, and so is a
+    number of threads that the same function has given to `torch.set_num_threads` before.
 
     ## Measured
     After `import torch` the number of threads stays what it was; before it, also after NumPy, it follows the variable.
@@ -115,6 +116,8 @@ torch.set_num_threads(1)
 
 def _after_import(site: Site, setting: Setting, name: str) -> Iterator[Report]:
     place = site.torch_before()
+    if "NUM_THREADS" in name and site.threads_set_before():
+        return
     if place and not any(site.file_mentions(word) for word in _CHILDREN):
         text = f"`{name}` has no effect here: torch was imported before ({place}) and has read it; "
         advice = "set it before the import" + (", or call torch.set_num_threads" if "NUM_THREADS" in name else "")
