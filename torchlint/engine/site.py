@@ -57,13 +57,15 @@ class PairedSite(Learning, Surroundings, Holdings, Compilation, Rework):
         return self.analyses[Project].constructor(self.facts, twin.func) if isinstance(twin, ast.Call) else None
 
     def module_name(self, module: str) -> str | None:
-        """The name a module is bound to by an import of this file that the node sees."""
+        """The name a module is bound to by an import of this file that the node sees, also by a star import."""
+        starred = self.analyses[Project].starred_module(self.facts, module) if self.facts.star_imports else None
         scope: Scope | None = self.facts.scope_of(self.twin)
         while scope is not None:
             if scope.kind != "class" and module in scope.imported:
                 return scope.imported[module]
+            starred = None if starred in scope.bindings else starred
             scope = scope.parent
-        return None
+        return starred
 
     def chain(self, node: cst.CSTNode) -> Sequence[Link]:
         """Method calls and subscripts on top of an expression."""
