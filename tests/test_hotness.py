@@ -1315,3 +1315,69 @@ for round in range(9):
 def test_a_function_with_its_own_loop_of_updates_runs_once_per_iteration() -> None:
     found = frequencies(FITTING)
     assert found == {"A": U, "B": E, "C": U, "D": E, "F": U, "G": E, "H": U, "J": U, "K": E}
+
+
+CHOSEN = """
+def sample(obs, explore, noise=False, mode="mean"):
+    if explore:
+        f(1)  # A
+    else:
+        f(2)  # B
+    if not noise:
+        f(3)  # C
+    x = f(4) if noise else 0  # D
+    if mode == "mean":
+        f(5)  # F
+    if obs is None:
+        return 0
+    if mode != "full":
+        return 1
+    f(6)  # G
+    obs = f(obs)
+    if explore and obs:
+        f(7)  # H
+    return deep(obs, explore)
+
+def deep(obs, explore):
+    if explore:
+        f(8)  # J
+    return f(9)  # K
+
+while True:
+    env.step(sample(env, True))
+for batch in batches:
+    sample(batch, False, mode="full").backward()
+    sample(batch, batch > 1, mode=batch).backward()
+"""
+
+
+def test_a_branch_runs_as_often_as_the_calls_that_choose_it() -> None:
+    found = frequencies(CHOSEN)
+    assert found == {"A": S, "B": U, "C": S, "D": S, "F": S, "G": U, "H": U, "J": U, "K": U}
+
+
+def test_the_path_leads_through_a_call_that_chooses_the_branch() -> None:
+    code = Code(HEAD + CHOSEN)
+    rows = code.texts["code.py"].splitlines()
+    assert [rows[hop.row - 1] for hop in code.hot("# B").path] == ["for batch in batches:", rows[4]]
+    assert rows[4].startswith("def sample")
+
+
+def test_a_branch_that_a_later_caller_chooses_becomes_hot() -> None:
+    text = """
+def sample(obs, explore):
+    if explore:
+        look(obs)
+def look(obs):
+    f(1)  # A
+def third(env):
+    sample(env, True)
+def second(env):
+    third(env)
+def first(env):
+    second(env)
+while True:
+    env.step(sample(env, False))
+    first(env)
+"""
+    assert frequencies(text) == {"A": S}

@@ -116,7 +116,7 @@ def test_a_limit_has_the_name_of_its_guard(text: str, guard: str) -> None:
     facts = code.file()
     [row] = [row for row, line in enumerate(code.texts[facts.path].splitlines(), 1) if line.endswith("# A")]
     stmt = [stmt for stmt in facts.places if stmt.lineno == row][-1]
-    found = explain(code.analysis.heat, facts, stmt)
+    found = explain(code.analyses[Heat], facts, stmt)
     named = {limit.guard for way in found.ways for limit in way.limits}
     reasons = [reason for reason in found.reasons if f"guarded ({guard})" in reason]
     assert guard in named or reasons if guard else not named and not found.reasons

@@ -6,11 +6,9 @@ Parameters that all known calls leave at their default, or give ``None``, tell h
 from __future__ import annotations
 
 import ast
-import operator
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import field
-from typing import Any
 
 from torchlint.facts.code.callers import passed
 from torchlint.facts.code.graph import CallGraph
@@ -18,23 +16,13 @@ from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project, exported
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
+from torchlint.facts.hotness.chosen import COMPARING, holds
 from torchlint.facts.hotness.guards import Bound, bound, least
 from torchlint.facts.hotness.intervals import one_round
 from torchlint.facts.hotness.missing import Missing
 from torchlint.facts.values.signatures import starred
 from torchlint.late import dataclass
 from torchlint.rule import Frequency
-
-_COMPARING: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
-    ast.Is: operator.is_,
-    ast.IsNot: operator.is_not,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
 
 _OBJECT = "()"
 _UNSET = "option that no call sets"
@@ -181,15 +169,9 @@ class Flags:
             case ast.Name():
                 found = self.constants(facts, test)
                 return found is not None and all(bool(value) is not truth for value in found)
-            case ast.Compare(left=ast.Name() as name, ops=[op], comparators=[ast.Constant(value=other)]):
-                compare = _COMPARING.get(type(op))
-                found = self.constants(facts, name) if compare is not None else None
-                if compare is None or found is None:
-                    return False
-                try:
-                    return all(bool(compare(value, other)) is not truth for value in found)
-                except TypeError:  # None < 1
-                    return False
+            case ast.Compare(left=ast.Name() as name, ops=[op], comparators=[ast.Constant()]):
+                found = self.constants(facts, name) if type(op) in COMPARING else None
+                return found is not None and all(holds(test, value) is (not truth) for value in found)
         return False
 
     def constants(self, facts: FileFacts, name: ast.Name) -> tuple[object, ...] | None:
@@ -212,7 +194,7 @@ class Flags:
         top = scope.method_of if scope.method_of is not None else scope
         if not callers or scope in self.graph.runs or exported(self.project, top):
             return None
-        if any(starred(caller.call) for caller in callers) or self._maybe_given(scope, binding.target):
+        if any(starred(caller.call) for caller in callers) or self.maybe_given(scope, binding.target):
             return None
         found: list[object] = []
         for caller in callers:
@@ -228,7 +210,7 @@ class Flags:
                 found.extend(more)
         return tuple(found)
 
-    def _maybe_given(self, scope: Scope, name: str) -> bool:
+    def maybe_given(self, scope: Scope, name: str) -> bool:
         """Whether a call that reaches no known function may be one of a function and pass a parameter."""
         if self._unlinked is None:
             self._unlinked = self._unlinked_calls()

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import field, replace
 
 from torchlint.facts.analyses import Analyses, Fact
+from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.graph import CallGraph, How
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project, exported
@@ -71,6 +72,9 @@ class Heat(Fact):
     receivers: Receivers = field(init=False)
     _settled: dict[ast.AST, Frequency] | None = None
     _proven: bool = True
+    _rates: dict[tuple[ast.AST, Scope], Frequency] = field(default_factory=dict)
+    _choices: set[Scope] = field(default_factory=set)
+    _asked: set[Scope] = field(default_factory=set)
     _cold: dict[Scope, bool] = field(default_factory=dict)
     _evaluating: dict[Scope, bool] = field(default_factory=dict)
 
@@ -143,6 +147,8 @@ class Heat(Fact):
             return Frequency.ONCE
         local = self.local(facts, node, scope)
         found = self._base(scope, local)
+        if local.choices and found > Frequency.ONCE:
+            found = min(found, self._chosen(scope, local))
         if local.root is None and local.item is None:
             found = min(found, entered)
         if local.item is None and local.root in (None, scope.node):
@@ -161,6 +167,33 @@ class Heat(Fact):
             return entered
         found = self.rooted(scope, local.root)
         return self.observed.held(scope, max(found, entered)) if local.root is scope.node else found
+
+    def _chosen(self, scope: Scope, local: Local) -> Frequency:
+        """How often a function is entered by calls that do not pass by a node with the constants that they give."""
+        if scope in self._asked or (allowed := self.choosing(scope, local)) is None:
+            return Frequency.INNER
+        self._asked.add(scope)
+        found = max(self.frequency(caller.facts, caller.call) for caller in allowed)
+        self._asked.discard(scope)
+        return found
+
+    def choosing(self, scope: Scope, local: Local) -> list[Caller] | None:
+        """The calls of a function that may come to a node, ``None`` where all may or other places run the function.
+
+        Where none may, the constants that they give are settings, which people change.
+        """
+        entry = self.entry(scope, local)
+        if not local.choices or local.root is not None or local.item is not None:
+            return None
+        self._choices.add(scope)
+        if entry is None or entry.edge is None or scope in self.graph.runs:
+            return None
+        callers = [c for c in self.graph.callers.get(scope, ()) if entry.weak or c.call not in self.graph.weak]
+        allowed = [c for c in callers if all(choice.allows(c) for choice in local.choices)]
+        given = (choice.parameter.target for choice in local.choices)
+        if len(allowed) in (0, len(callers)) or any(self.places.flags.maybe_given(scope, name) for name in given):
+            return None
+        return allowed
 
     def rooted(self, scope: Scope, root: ast.AST) -> Frequency:
         """How often a root runs what it runs: a loop of a function, or the function itself."""
@@ -332,7 +365,7 @@ class Heat(Fact):
             ]
             if old is not None and old.frequency >= frequency:
                 if kinds <= old.kinds:
-                    if news and any(news):
+                    if (news and any(news)) or self._rises(edge, frequency):
                         yield target
                     continue
                 entries[target] = replace(old, kinds=kinds | old.kinds)
@@ -340,6 +373,14 @@ class Heat(Fact):
                 known = old.kinds if old is not None else frozenset()
                 entries[target] = Entry(frequency, edge, kinds=kinds | known, weak=weak)
             yield target
+
+    def _rises(self, edge: Edge, frequency: Frequency) -> bool:
+        """Whether an edge enters a function in which callers choose branches more often than was known."""
+        key = edge.node, edge.target
+        if edge.target not in self._choices or self._rates.get(key, Frequency.ONCE) >= frequency:
+            return False
+        self._rates[key] = frequency
+        return True
 
     def _is_weak(self, edge: Edge, scope: Scope) -> bool:
         """Whether nothing but the name of a method, here or on the way here, says that an edge is hot."""

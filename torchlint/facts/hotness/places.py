@@ -10,6 +10,7 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import COMPREHENSIONS, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import leaves
+from torchlint.facts.hotness.chosen import Choice, choices
 from torchlint.facts.hotness.conditions import goes_over_ends, is_debug_flag, is_none
 from torchlint.facts.hotness.emptiness import for_empty
 from torchlint.facts.hotness.flags import Flags
@@ -47,7 +48,8 @@ class Local:
     """Where a node stands in its function: guards on the way out, loops passed, and the root or function reached.
 
     ``item`` is the loop of a generator that yields once each time around; ``holds`` are what makes up ``cap``;
-    ``turns`` are loops around the node in one of whose rounds alone it runs, each with the condition that says so.
+    ``turns`` are loops around the node in one of whose rounds alone it runs, each with the condition that says so;
+    ``choices`` are tests of parameters that lead to it.
     """
 
     cap: Frequency | None = None
@@ -57,6 +59,7 @@ class Local:
     item: ast.AST | None = None
     holds: list[Hold] = field(default_factory=list)
     turns: dict[ast.AST, ast.AST] = field(default_factory=dict)
+    choices: list[Choice] = field(default_factory=list)
 
     def hold(self, found: Bound | None, node: ast.AST) -> None:
         """Take in one more guard, and the node that sets it."""
@@ -92,6 +95,7 @@ class Local:
             self.item = outer.item
             for loop in outer.loops:
                 self.passes(loop)
+        self.choices += outer.choices
         self.root = outer.root
         self.episode = self.episode or outer.episode
         return self.end()
@@ -100,10 +104,15 @@ class Local:
 class _Before:
     """What the statements of a block limit further down in it, found once for all of its statements."""
 
-    def __init__(self, block: Sequence[ast.stmt], facts: FileFacts) -> None:
+    def __init__(self, block: Sequence[ast.stmt], facts: FileFacts, project: Project) -> None:
         self.kept = kept_already(block, facts)
         self.exits = list(early_exits(block, facts))
         self.leaving = [(place, s) for place, s in enumerate(block) if isinstance(s, ast.If) and leaves(s.body)]
+        self.choices = [
+            (place, choice)
+            for place, stmt in self.leaving
+            for choice in choices(project, facts, stmt.test, truth=False)
+        ]
         self.turns = [
             (place, stmt, loop)
             for place, stmt in self.leaving
@@ -130,6 +139,9 @@ class _Before:
         for place, earlier in self.empty:
             if place < index:
                 local.hold(_EMPTY, earlier)
+        for place, choice in self.choices:
+            if place < index:
+                local.choices.append(choice)
 
 
 @dataclass(eq=False, slots=True)
@@ -143,12 +155,12 @@ class Places:
     _blocks: dict[ast.stmt, Local] = field(default_factory=dict)
     _before: dict[ast.stmt, _Before] = field(default_factory=dict)
     _yielding: dict[Scope, frozenset[ast.AST]] = field(default_factory=dict)
-    _flags: Flags = field(init=False)
+    flags: Flags = field(init=False)
     _open: int = 0
 
     def __post_init__(self) -> None:
         missing = Missing(self.project, self.graph, self._cap, self._rooted)
-        self._flags = Flags(self.project, self.graph, missing)
+        self.flags = Flags(self.project, self.graph, missing)
 
     def _rooted(self, loop: ast.AST) -> bool:
         """Whether a loop is a root, or stands around one."""
@@ -186,7 +198,7 @@ class Places:
         block, index = facts.places[stmt]
         before = self._before.get(block[0])
         if before is None:
-            before = self._before[block[0]] = _Before(block, facts)
+            before = self._before[block[0]] = _Before(block, facts, self.project)
             self._open += 1
             for place, leaving in before.leaving:
                 found = None if raises(leaving.body) else self._flagged(facts, leaving.test, False)
@@ -239,6 +251,7 @@ class Places:
                     truth = _is_body(current, child)
                     if not updating:
                         local.turn(one_round(current.test, facts, truth), current)
+                    local.choices += choices(self.project, facts, current.test, truth)
                     local.hold(self._flagged(facts, current.test, truth, updating), current)
                 elif isinstance(current, (ast.If, ast.IfExp)):
                     local.hold(self._constant(facts, current.test), current)
@@ -250,15 +263,15 @@ class Places:
     def _constant(self, facts: FileFacts, test: ast.expr) -> Bound | None:
         """The guard on a test that asks for no tensor and runs no other work: of a constant."""
         tested = test.operand if isinstance(test, ast.UnaryOp) else test
-        plain = isinstance(tested, ast.Name) and self._flags.constants(facts, tested) is not None
+        plain = isinstance(tested, ast.Name) and self.flags.constants(facts, tested) is not None
         return Bound(Frequency.ONCE, "test of a constant") if plain else None
 
     def _flagged(self, facts: FileFacts, test: ast.expr, truth: bool, updating: bool = False) -> Bound | None:
         """The guard on what runs when a test has a truth value, from how often its flags are set."""
-        if self._flags.never(facts, test, truth):
+        if self.flags.never(facts, test, truth):
             return Bound(Frequency.ONCE, "option that no call sets")
         asks = isinstance(test, ast.Compare) and is_none(test.comparators[0])
-        return self._flags.bound(facts, test, truth) if asks or not updating else None
+        return self.flags.bound(facts, test, truth) if asks or not updating else None
 
     def _yielding_loops(self, scope: Scope) -> frozenset[ast.AST]:
         """The loops of a generator that yield each time around."""
