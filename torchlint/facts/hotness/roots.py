@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -318,7 +318,7 @@ class _Shown:
 
 
 def _climb(
-    roots: Roots, receivers: Receivers, programs: Programs, found: Iterable[tuple[Scope, ast.Call, str]]
+    roots: Roots, receivers: Receivers, programs: Programs, found: Sequence[tuple[Scope, ast.Call, str]]
 ) -> None:
     """Mark the innermost loop around each step or update, in the callers when the function itself has none.
 
@@ -327,6 +327,7 @@ def _climb(
     updates.
     """
     todo: list[tuple[Scope, ast.AST, str, bool, str]] = []
+    looping = {scope for scope, call, kind in found if kind == "step" and enclosing_loop(scope.file, call, scope)}
     resets: dict[Scope, list[ast.Attribute]] = {}
     for scope, step, kind in found:
         if kind == "step" and scope not in resets:
@@ -342,6 +343,8 @@ def _climb(
         if loop is not None:
             roots.loops.setdefault(loop, set()).add(kind)
             continue
+        if kind == "step" and scope in looping:
+            continue  # what a function does before its loop of steps is set-up
         classes = seen.setdefault((scope, kind, fresh), set())
         cls = cls if len(classes) < MOST else ANY
         if scope.kind != "function" or is_reset(scope) or scope.name == "__init__" or classes & {cls, ANY}:
