@@ -1406,3 +1406,24 @@ class Stepper:
 
 def test_what_stands_before_a_loop_of_steps_is_set_up() -> None:
     assert frequencies(SET_UP) == {"A": O, "B": E, "C": S, "D": S, "F": S}
+
+
+CRITERIA = """
+class Net(nn.Module):
+    def forward(self, x, labels=None):
+        return f(x)  # A
+class TripletLoss(nn.Module):
+    def forward(self, x):
+        return f(x)  # B
+class Wing(nn.Module):
+    def forward(self, x, targets):
+        return f(x)  # C
+class Lossless(nn.Module):
+    def forward(self, x):
+        return f(x)  # D
+parts = nn.ModuleList([Net(), TripletLoss(), Wing(), Lossless()])
+"""
+
+
+def test_a_loss_without_a_caller_runs_once_per_update() -> None:
+    assert frequencies(CRITERIA) == {"A": S, "B": U, "C": U, "D": S}

@@ -17,7 +17,16 @@ from torchlint.facts.hotness.observed import LABEL, Observations
 from torchlint.facts.hotness.paths import Paths
 from torchlint.facts.hotness.places import Local, Places
 from torchlint.facts.hotness.receivers import ANY, Receivers
-from torchlint.facts.hotness.roots import SETS_UP, Roots, cold_file, cold_function, find_roots, forwards, is_reset
+from torchlint.facts.hotness.roots import (
+    SETS_UP,
+    Roots,
+    cold_file,
+    cold_function,
+    find_roots,
+    forwards,
+    is_criterion,
+    is_reset,
+)
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Frequency, Hotness
@@ -399,8 +408,10 @@ class Heat(Fact):
                 continue
             if self._called_elsewhere(scope):
                 continue
-            frequency = self.observed.held(scope, Frequency.STEP)
-            self._enter(scope, Entry(frequency, label="forward of a module", kinds=frozenset({"step", "update"})))
+            learns = is_criterion(scope)
+            frequency = self.observed.held(scope, Frequency.UPDATE if learns else Frequency.STEP)
+            kinds = frozenset({"update"} if learns else {"step", "update"})
+            self._enter(scope, Entry(frequency, label="forward of a module", kinds=kinds))
             work.append(scope)
         self._pass_on(work)
 

@@ -81,6 +81,8 @@ _WRITES = regex(r"save|dump|write|export|open$|makedirs|mkdir|(^|_)to_(csv|json|
 _SHOWS = regex(r"_*(save\w*|render\w*|plot\w*|visuali\w+|export\w*|test_\w+|\w+_test|print_\w+)$")
 # Names of functions that set something up, unless hot code is seen to call them.
 SETS_UP = regex(r"_*(setup\w*|init_\w+|initialize\w*|initialise\w*|build\w*)$")
+_CRITERION = regex(r"(Loss|Criterion)(?![a-z])")
+_TARGETS = regex(r"^(targets?|labels?|y_true|ground_truth)$")
 # Decorators that keep what a function gave: it runs once for each set of arguments.
 _CACHES = frozenset({"cache", "lru_cache", "cached_property"})
 # Methods of pipes and queues that give what was sent.
@@ -465,6 +467,16 @@ def forwards(project: Project, graph: CallGraph) -> Iterator[Scope]:
             for binding in cls.bindings.get("forward", ()):
                 if binding.scope is not None:
                     yield binding.scope
+
+
+def is_criterion(forward: Scope) -> bool:
+    """Whether a module computes a loss: by its class's name, or because its ``forward`` has to be given targets."""
+    if forward.method_of is not None and _CRITERION.search(forward.method_of.name):
+        return True
+    needed = (binding for name in forward.params for binding in forward.bindings.get(name, ()))
+    return any(
+        binding.how is Bind.PARAM and binding.value is None and _TARGETS.search(binding.target) for binding in needed
+    )
 
 
 def _drive(project: Project, graph: CallGraph, roots: Roots) -> None:
