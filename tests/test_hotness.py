@@ -1427,3 +1427,34 @@ parts = nn.ModuleList([Net(), TripletLoss(), Wing(), Lossless()])
 
 def test_a_loss_without_a_caller_runs_once_per_update() -> None:
     assert frequencies(CRITERIA) == {"A": S, "B": U, "C": U, "D": S}
+
+
+TYPED = """
+import numpy as np
+def predict(x):
+    if not isinstance(x, torch.Tensor):
+        x = f(1)  # A
+    return x
+def value(x):
+    if type(x) == torch.Tensor:
+        return f(2)  # B
+    return f(3)  # C
+def score(x):
+    if isinstance(x, np.ndarray):
+        f(4)  # D
+    if torch.is_tensor(x):
+        f(5)  # F
+for batch in batches:
+    obs = torch.zeros(3)
+    predict(obs).backward()
+    value(obs).backward()
+    score(batch)
+while True:
+    env.step(value(np.zeros(3)))
+    score(np.zeros(3))
+predict(torch.ones(2))
+"""
+
+
+def test_a_branch_for_a_type_runs_as_often_as_calls_give_that_type() -> None:
+    assert frequencies(TYPED) == {"A": O, "B": U, "C": S, "D": S, "F": U}

@@ -32,7 +32,7 @@ from torchlint.facts.state.uses import accumulated, mutated
 from torchlint.facts.values.accelerators import Accelerators
 from torchlint.facts.values.values import Values
 from torchlint.late import regex
-from torchlint.rule import EVERY_USE, Link, Use
+from torchlint.rule import EVERY_USE, Link, Purpose, Use
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -150,24 +150,19 @@ class PairedSite(Learning, Surroundings, Holdings, Compilation, Rework):
         bound = scope.bindings.get(value.id, [])
         return len(bound) == 1 and bound[0].how is Bind.PARAM and _is_false(bound[0].value)
 
-    def raises(self) -> bool:
-        """Of an ``if`` or its test, whether the body exists to raise; an assert does."""
+    def purpose(self) -> Purpose:
+        """What the branching is there for whose test the node is or stands in: raising, leaving a loop, blending."""
         branch = self._decided()
-        return isinstance(branch, ast.Assert) or (isinstance(branch, ast.If) and raises(branch.body))
+        if isinstance(branch, ast.Assert) or (isinstance(branch, ast.If) and raises(branch.body)):
+            return Purpose.RAISE
+        if isinstance(branch, ast.If) and not branch.orelse and reports(branch.body):
+            return Purpose.REPORT
+        if isinstance(branch, ast.While) or (isinstance(branch, ast.If) and isinstance(branch.body[-1], ast.Break)):
+            return Purpose.LEAVE
+        return Purpose.BLEND if self._blends(branch) else Purpose.OTHER
 
-    def reports(self) -> bool:
-        """Of an ``if`` or its test, whether the body only writes messages."""
-        branch = self._decided()
-        return isinstance(branch, ast.If) and not branch.orelse and reports(branch.body)
-
-    def ends_loop(self) -> bool:
-        """Of an ``if`` or its test, whether the body ends in ``break``; of the test of a ``while``, true."""
-        branch = self._decided()
-        return isinstance(branch, ast.While) or (isinstance(branch, ast.If) and isinstance(branch.body[-1], ast.Break))
-
-    def blends(self) -> bool:
-        """Of the test of an ``if`` or conditional expression: whether its branches give values and do nothing else."""
-        branch = self._decided()
+    def _blends(self, branch: ast.AST | None) -> bool:
+        """Whether the branches of an ``if``, or of a conditional expression around the node, only give values."""
         if branch is None:
             chosen = next((node for node in self.facts.ancestors(self.twin) if isinstance(node, ast.IfExp)), None)
             arms = [chosen.body, chosen.orelse] if chosen is not None else []

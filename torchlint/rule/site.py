@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from torchlint.rule.flow import Average, Network, Run, Use
     from torchlint.rule.frequency import CallSite, Frequency, Hotness
     from torchlint.rule.loop import Loop, Picked, Row
+    from torchlint.rule.purpose import Purpose
     from torchlint.rule.value import Kind, Value
 
 
@@ -87,17 +88,8 @@ class Site(Protocol):
     def debug_flag(self) -> str | None:
         """Source of a debug attribute or parameter in scope whose default is false (``self.debug``), if any."""
 
-    def raises(self) -> bool:
-        """Of an ``if`` or its test, or of an assert: whether it exists to raise."""
-
-    def reports(self) -> bool:
-        """Of an ``if`` or its test: whether the body only writes messages, and there is no ``else``."""
-
-    def ends_loop(self) -> bool:
-        """Of an ``if`` or its test, whether the body ends in ``break``; of the test of a ``while``, true."""
-
-    def blends(self) -> bool:
-        """Of the test of an ``if`` or conditional expression: whether its branches give values and do nothing else."""
+    def purpose(self) -> Purpose:
+        """What the branching is there for whose test the node is or stands in: raising, leaving a loop, blending."""
 
     def scripted(self) -> bool:
         """Whether the node stands in TorchScript code (``torch.jit.script``, ``ScriptModule``)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Purpose, Report, Rule, Site, Trigger
 
 _CHOICES = frozenset({"builtins.min", "builtins.max"})
 _MATH = frozenset(
@@ -142,24 +142,20 @@ class TensorCondition(Rule):
             better = "`torch.minimum`, `torch.maximum` or `clamp` work on the device" if what == _CHOSEN else _KEEP
             yield Report(node, _MESSAGE.format(what=what, better=better))
         elif _asked(site, node) and _reads(site, node) and _comes_first(site, node):
-            yield Report(node, _MESSAGE.format(what="which way to go", better=_instead(site)))
+            yield Report(node, _MESSAGE.format(what="which way to go", better=_INSTEAD[site.purpose()]))
 
 
 _CHOSEN = "which value to take"
 _KEEP = "keep the value in a tensor"
 _CHECK = "check the value where it is on the host, or not on every call"
-_ENDS = "ask once in several rounds of the loop, or count on the host"
-_BLEND = "`torch.where` needs no branch"
-_DECIDE = "decide by a number or flag that the host has already"
-
-
-def _instead(site: Site) -> str:
-    """What to do in place of a branch: a blend of two results does not raise, report, leave a loop or call anything."""
-    if site.raises() or site.reports():
-        return _CHECK
-    if site.ends_loop():
-        return _ENDS
-    return _BLEND if site.blends() else _DECIDE
+# What to do in place of a branch: a blend of two results does not raise, report, leave a loop or call anything.
+_INSTEAD = {
+    Purpose.RAISE: _CHECK,
+    Purpose.REPORT: _CHECK,
+    Purpose.LEAVE: "ask once in several rounds of the loop, or count on the host",
+    Purpose.BLEND: "`torch.where` needs no branch",
+    Purpose.OTHER: "decide by a number or flag that the host has already",
+}
 
 
 def _read_by(site: Site, call: cst.Call) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Purpose, Report, Rule, Site, Trigger
 from torchlint.rule.build import expression, module_for, source
 
 _PREDICATES = frozenset({"isnan", "isinf", "isfinite", "isposinf", "isneginf"})
@@ -170,7 +170,11 @@ class UnguardedNonfiniteCheck(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report an ``if`` or ``assert`` whose test validates a tensor and whose failure raises."""
         node = site.node
-        if not isinstance(node, (cst.If, cst.Assert)) or not site.raises() or not _validates(site, node.test):
+        if (
+            not isinstance(node, (cst.If, cst.Assert))
+            or site.purpose() is not Purpose.RAISE
+            or not _validates(site, node.test)
+        ):
             return
         what = "NaN or infinity check" if _finds_nonfinite(site, node.test) else "check of a tensor's values"
         message = f"{what} on every call, only to raise; put the test behind a debug flag"

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import field, replace
 
 from torchlint.facts.analyses import Analyses, Fact
-from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.graph import CallGraph, How
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project, exported
@@ -23,10 +22,9 @@ from torchlint.facts.hotness.roots import (
     cold_file,
     cold_function,
     find_roots,
-    forwards,
-    is_criterion,
     is_reset,
 )
+from torchlint.facts.hotness.unseen import forwards, is_criterion
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Frequency, Hotness
@@ -70,6 +68,7 @@ class Heat(Fact):
     project: Project
     graph: CallGraph
     roots: Roots
+    values: Values
     hot: frozenset[str] = frozenset()
     cold: frozenset[str] = frozenset()
     observed: Observations = field(default_factory=Observations)
@@ -90,10 +89,11 @@ class Heat(Fact):
     @classmethod
     def build(cls, analyses: Analyses) -> Heat:
         """Find the roots and spread hotness through the project."""
-        project, graph, settings = analyses[Project], analyses[CallGraph], analyses.settings
-        roots = find_roots(project, graph, analyses[Values])
+        project, graph, values = analyses[Project], analyses[CallGraph], analyses[Values]
+        settings = analyses.settings
+        roots = find_roots(project, graph, values)
         seen = Observations.of(settings.observed)
-        found = cls(project, graph, roots, frozenset(settings.hot), frozenset(settings.cold), seen)
+        found = cls(project, graph, roots, values, frozenset(settings.hot), frozenset(settings.cold), seen)
         found.spread()
         return found
 
@@ -182,27 +182,33 @@ class Heat(Fact):
         if scope in self._asked or (allowed := self.choosing(scope, local)) is None:
             return Frequency.INNER
         self._asked.add(scope)
-        found = max(self.frequency(caller.facts, caller.call) for caller in allowed)
+        found = max((self.frequency(facts, node) for facts, node in allowed), default=Frequency.ONCE)
         self._asked.discard(scope)
         return found
 
-    def choosing(self, scope: Scope, local: Local) -> list[Caller] | None:
-        """The calls of a function that may come to a node, ``None`` where all may or other places run the function.
+    def choosing(self, scope: Scope, local: Local) -> list[tuple[FileFacts, ast.AST]] | None:
+        """The places that run a function and may come to a node, ``None`` where all may.
 
-        Where none may, the constants that they give are settings, which people change.
+        Where none may, constants are settings, which people change, but types are not.
         """
         entry = self.entry(scope, local)
         if not local.choices or local.root is not None or local.item is not None:
             return None
         self._choices.add(scope)
-        if entry is None or entry.edge is None or scope in self.graph.runs:
+        if entry is None or entry.edge is None:
             return None
         callers = [c for c in self.graph.callers.get(scope, ()) if entry.weak or c.call not in self.graph.weak]
-        allowed = [c for c in callers if all(choice.allows(c) for choice in local.choices)]
+        allowed = [c for c in callers if all(choice.allows(c, self.values) for choice in local.choices)]
         given = (choice.parameter.target for choice in local.choices)
-        if len(allowed) in (0, len(callers)) or any(self.places.flags.maybe_given(scope, name) for name in given):
+        if len(allowed) == len(callers) or any(self.places.flags.maybe_given(scope, name) for name in given):
             return None
-        return allowed
+        typed = any(choice.kind is not None for choice in local.choices) and not self._is_exported(scope)
+        places: list[tuple[FileFacts, ast.AST]] = [(caller.facts, caller.call) for caller in allowed]
+        places += [(run.facts, run.node) for run in self.graph.runs.get(scope, ())]
+        return places if places or typed else None
+
+    def _is_exported(self, scope: Scope) -> bool:
+        return exported(self.project, scope.method_of if scope.method_of is not None else scope)
 
     def rooted(self, scope: Scope, root: ast.AST) -> Frequency:
         """How often a root runs what it runs: a loop of a function, or the function itself."""

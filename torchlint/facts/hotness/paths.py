@@ -76,10 +76,10 @@ class Paths:
     def _chosen(self, scope: Scope, local: Local, nearest: Edge | None) -> Edge | None:
         """The most frequent edge whose constants lead to a node, where those of the nearest one do not."""
         allowed = self.heat.choosing(scope, local)
-        calls = {caller.call for caller in allowed} if allowed is not None else set[ast.AST]()
+        calls = {node for _, node in allowed or ()}
         if not calls or (nearest is not None and nearest.node in calls):
             return None
-        homes = {caller.facts.scope_of(caller.call).function for caller in allowed or ()}
+        homes = {facts.scope_of(node).function for facts, node in allowed or ()}
         edges = [edge for home in homes for edge in self.heat.edges.get(home, ())]
         fitting = [edge for edge in edges if edge.node in calls and edge.target is scope]
         return max(fitting, key=lambda edge: (self.heat.delivered(edge), -weight(edge)), default=None)

@@ -10,10 +10,10 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import TypeGuard
 
-from torchlint.facts.code.graph import CallGraph, references
+from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.indirect import indirect
 from torchlint.facts.code.model import Bind, FileFacts, Scope
-from torchlint.facts.code.project import Project, exported
+from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.fitting import fitting
 from torchlint.facts.hotness.guards import bound
@@ -81,8 +81,6 @@ _WRITES = regex(r"save|dump|write|export|open$|makedirs|mkdir|(^|_)to_(csv|json|
 _SHOWS = regex(r"_*(save\w*|render\w*|plot\w*|visuali\w+|export\w*|test_\w+|\w+_test|print_\w+)$")
 # Names of functions that set something up, unless hot code is seen to call them.
 SETS_UP = regex(r"_*(setup\w*|init_\w+|initialize\w*|initialise\w*|build\w*)$")
-_CRITERION = regex(r"(Loss|Criterion)(?![a-z])")
-_TARGETS = regex(r"^(targets?|labels?|y_true|ground_truth)$")
 # Decorators that keep what a function gave: it runs once for each set of arguments.
 _CACHES = frozenset({"cache", "lru_cache", "cached_property"})
 # Methods of pipes and queues that give what was sent.
@@ -448,35 +446,6 @@ def _protocols(project: Project, roots: Roots) -> None:
                 for binding in cls.bindings.get(method, ()):
                     if binding.scope is not None:
                         roots.protocols.setdefault(binding.scope, entry)
-
-
-def forwards(project: Project, graph: CallGraph) -> Iterator[Scope]:
-    """``forward`` of modules that the project builds or mentions, or that a library exports."""
-    idle = project.unused()
-    mentioned = set(graph.built)
-    for facts in project.files.values():
-        if not cold_file(facts.path):
-            mentioned |= references(project, facts) & set(project.classes)
-    used = set(mentioned)
-    for name in mentioned:
-        used.update(project.ancestry(name))
-    for name, cls in project.classes.items():
-        if cold_file(cls.file.path) or not project.is_module(name):
-            continue
-        if (name in used and cls.file.path not in idle) or exported(project, cls):
-            for binding in cls.bindings.get("forward", ()):
-                if binding.scope is not None:
-                    yield binding.scope
-
-
-def is_criterion(forward: Scope) -> bool:
-    """Whether a module computes a loss: by its class's name, or because its ``forward`` has to be given targets."""
-    if forward.method_of is not None and _CRITERION.search(forward.method_of.name):
-        return True
-    needed = (binding for name in forward.params for binding in forward.bindings.get(name, ()))
-    return any(
-        binding.how is Bind.PARAM and binding.value is None and _TARGETS.search(binding.target) for binding in needed
-    )
 
 
 def _drive(project: Project, graph: CallGraph, roots: Roots) -> None:

@@ -65,8 +65,8 @@ def _ways(heat: Heat, facts: FileFacts, node: ast.AST) -> list[tuple[int, Way]]:
         if last.local.root is not None and last.local.root is not last.scope.node:
             continue
         seen = {link.scope for link in links}
-        callers = heat.choosing(last.scope, last.local)
-        allowed = {caller.call for caller in callers} if callers is not None else None
+        places = heat.choosing(last.scope, last.local)
+        allowed = {place for _, place in places} if places is not None else None
         for edge in into.get((last.scope, last.local.item is not None), ()):
             home = edge.facts.scope_of(edge.node).function
             if allowed is not None and edge.node not in allowed:
