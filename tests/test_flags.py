@@ -432,3 +432,19 @@ for step in range(9):
 )
 def test_an_early_return_on_a_flag_that_is_seldom_set(default: str, calls: str, expected: Frequency) -> None:
     assert Code(LEAVING.format(default=default, calls=calls)).frequency("# A") is expected
+
+
+def test_a_field_that_may_be_left_out_beside_another_limits_nothing() -> None:
+    text = """
+import torch
+
+def returns(trajectory, critic):
+    if trajectory.next_obs is not None and critic.net is not None:
+        return critic(trajectory)
+    else:
+        return f(trajectory)  # A
+
+for trajectory in trajectories:
+    returns(trajectory, critic).backward()
+"""
+    assert Code(text).frequency("# A") is U

@@ -77,7 +77,7 @@ class Flags:
                 return self.bound(facts, operand, not truth)
             case ast.BoolOp(op=op, values=parts) if isinstance(op, ast.And) is truth:
                 return least(*(self.bound(facts, part, truth) for part in parts))
-            case ast.BoolOp(values=parts):
+            case ast.BoolOp(op=ast.Or(), values=parts) if truth:
                 known = [found for part in parts if (found := self._part(facts, part, truth)) is not None]
                 return max(known) if len(known) == len(parts) else None
             case ast.IfExp(test=asked, body=ast.Constant(value=one), orelse=ast.Constant(value=other)):
