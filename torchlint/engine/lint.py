@@ -227,7 +227,8 @@ def finish(drafts: Sequence[Draft], facts: FileFacts) -> list[Finding]:
         finding = draft.finding
         count = sum(map(draft.runs_with, sharing.get((finding.code, draft.function), ())))
         if draft.shared and count > 1:
-            finding = replace(finding, message=finding.message + draft.shared.format(count=count))
+            where = "function" if draft.function else "file"
+            finding = replace(finding, message=finding.message + draft.shared.format(count=count, where=where))
         found.setdefault((*finding.order, finding.message), finding)
     return fingerprinted(sorted(found.values(), key=lambda finding: finding.order), facts.source)
 

@@ -21,20 +21,21 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.compiling.inside import Inside
 from torchlint.facts.flow.flow import Flow
 from torchlint.facts.hotness.covering import Covering
-from torchlint.facts.hotness.guards import raises
+from torchlint.facts.hotness.guards import raises, reports, values_of
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.hotness.switches import Switches
 from torchlint.facts.loops.batching import Batching
 from torchlint.facts.loops.growth import Growth
 from torchlint.facts.loops.loops import Loops
 from torchlint.facts.state.constant import Constants
+from torchlint.facts.state.effects import Sides
 from torchlint.facts.state.escape import Escapes
 from torchlint.facts.state.provenance import Provenance
 from torchlint.facts.state.sealed import Sealed
 from torchlint.facts.state.uses import mutated
 from torchlint.facts.values.accelerators import Accelerators
 from torchlint.facts.values.values import Values
-from torchlint.rule import EVERY_USE, UNKNOWN, Frequency, Hotness, Link, Loop, Network, Run, Use, Value
+from torchlint.rule import EVERY_USE, UNKNOWN, Frequency, Hotness, Link, Loop, Network, Purpose, Run, Use, Value
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -63,13 +64,16 @@ class SiteNames(_Questions):
         return self.site.analyses[Project].qualified(self.site.file, twin) if twin is not None else None
 
     def module(self, module: str) -> str | None:
-        """The name a module is bound to by an import of this file that the node sees."""
-        scope: Scope | None = self.site.file.scope_of(self.site.twin)
+        """The name a module is bound to by an import of this file that the node sees, also by a star import."""
+        file = self.site.file
+        starred = self.site.analyses[Project].starred_module(file, module) if file.star_imports else None
+        scope: Scope | None = file.scope_of(self.site.twin)
         while scope is not None:
             if scope.kind != "class" and module in scope.imported:
                 return scope.imported[module]
+            starred = None if starred in scope.bindings else starred
             scope = scope.parent
-        return None
+        return starred
 
     def texts(self, node: cst.CSTNode) -> frozenset[str]:
         """All texts that an expression may be."""
@@ -161,10 +165,27 @@ class SiteFlow(_Questions):
             return None
         return whole.value
 
-    def raises(self) -> bool:
-        """Of an ``if`` or its test, whether the body exists to raise; an assert does."""
+    def purpose(self) -> Purpose:
+        """What the branching is there for whose test the node is or stands in: raising, leaving a loop, blending."""
         branch = self.site.decided
-        return isinstance(branch, ast.Assert) or (isinstance(branch, ast.If) and raises(branch.body))
+        if isinstance(branch, ast.Assert) or (isinstance(branch, ast.If) and raises(branch.body)):
+            return Purpose.RAISE
+        if isinstance(branch, ast.If) and not branch.orelse and reports(branch.body):
+            return Purpose.REPORT
+        if isinstance(branch, ast.While) or (isinstance(branch, ast.If) and isinstance(branch.body[-1], ast.Break)):
+            return Purpose.LEAVE
+        return Purpose.BLEND if self._blends(branch) else Purpose.OTHER
+
+    def _blends(self, branch: ast.AST | None) -> bool:
+        """Whether the branches of an ``if``, or of a conditional expression around the node, only give values."""
+        file = self.site.file
+        if branch is None:
+            chosen = next((node for node in file.ancestors(self.site.twin) if isinstance(node, ast.IfExp)), None)
+            arms = [chosen.body, chosen.orelse] if chosen is not None else []
+        else:
+            arms = values_of([*branch.body, *branch.orelse]) if isinstance(branch, ast.If) else []
+        effects = self.site.analyses[Sides].of(file, arms)
+        return bool(arms) and effects.known and not effects.writes
 
     def handles_error(self) -> bool:
         """Whether the node stands in the ``except`` part of a ``try``."""

@@ -69,9 +69,10 @@ class Report:
     """What ``check`` yields: the node the finding is about, one line of message, and a fix where there is one.
 
     ``shared`` is appended to the message when the rule reports more than once in the function; ``{count}`` in it
-    becomes the number. ``figure`` names the example whose figure fits the case, or several that differ in size alone,
-    where the size of the code is not known; empty: the rule's first; ``none``: no figure fits. ``level`` overrides the
-    rule's own, and so does ``torch``, the oldest version that it holds for.
+    becomes the number, ``{where}`` the word ``function`` or, at module level, ``file``. ``figure`` names the example
+    whose figure fits the case, or several that differ in size alone, where the size of the code is not known; empty:
+    the rule's first; ``none``: no figure fits. ``level`` overrides the rule's own, and so does ``torch``, the oldest
+    version that it holds for.
     """
 
     node: cst.CSTNode

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from torchlint.rule.flow import Network, Run, Use
     from torchlint.rule.frequency import Frequency, Hotness
     from torchlint.rule.loop import Loop
+    from torchlint.rule.purpose import Purpose
     from torchlint.rule.value import Value
 
 
@@ -115,8 +116,8 @@ class Flow(Protocol):
     def stored(self) -> cst.BaseExpression | None:
         """Of a target of an assignment the expression that is stored there; ``None`` for unpacked tuples."""
 
-    def raises(self) -> bool:
-        """Of an ``if`` or its test, or of an assert: whether it exists to raise."""
+    def purpose(self) -> Purpose:
+        """What the branching is there for whose test the node is or stands in: raising, leaving a loop, blending."""
 
     def handles_error(self) -> bool:
         """Whether the node stands in the ``except`` part of a ``try``, which runs when something went wrong."""

@@ -28,6 +28,7 @@ _CONSTRUCTORS = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
 _MAKERS = _CONSTRUCTORS | {"torch.from_numpy"} | set(LEGACY_CONSTRUCTORS)
 _ARRAYS = frozenset({"numpy.array", "numpy.asarray", "numpy.ascontiguousarray", "numpy.float32", "numpy.float64"})
 _KEYWORDS = frozenset({"dtype", "device", "data"})
+_FILLED = frozenset(f"torch.{name}{like}" for name in ("zeros", "ones", "empty", "full") for like in ("", "_like"))
 _LARGEST_BYTE = 255
 _FLAGS = frozenset({"done", "dones", "end", "ends", "ended", "terminal", "terminals", "nonterminal", "mask", "masks"})
 _DEFAULT = "get_default_dtype()"
@@ -119,6 +120,7 @@ class UpcastBeforeTransfer(Rule):
     name = "upcast-before-transfer"
     summary = "narrow data is widened on the host and then moved to a device"
     trigger = Method("to", "cuda") | Call(*_CONSTRUCTORS)
+    yields_to = ("TL102",)
     fixable = True
     may_change = (Change.ROUNDING,)
     exceptions: ClassVar[Mapping[str, str]] = {
@@ -248,9 +250,20 @@ def _peeled(
             both = divisor is not None and found_.divisor is not None
             kept = found_.divisor if divisor is None else divisor
             return replace(found_, divisor=kept, views=tuple(views), whole=found_.whole and not both)
-    if tensor.widened and tensor.widened in WIDTHS:
+    if tensor.widened in WIDTHS and not _is_filled(site, receiver):
         return _Upcast(receiver, device, tensor.dtype or "", tensor.dtype or "", proven=True, whole=False)
     return None
+
+
+def _is_filled(site: Site, node: cst.BaseExpression) -> bool:
+    """Whether a tensor is filled with one number, below casts and views of it: there are no data to move."""
+    while isinstance(node, cst.Call):
+        if site.names.of(node.func) in _FILLED:
+            return True
+        if not isinstance(node.func, cst.Attribute):
+            return False
+        node = node.func.value
+    return False
 
 
 def _is_maker(site: Site, node: cst.BaseExpression) -> bool:

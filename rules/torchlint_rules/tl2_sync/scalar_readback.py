@@ -15,7 +15,7 @@ _ENOUGH = frozenset({Use.LOGGED, Use.REPORTED, Use.TENSOR})
 _ALLOWED = _ENOUGH | _ELSEWHERE
 
 _MESSAGE = "`{what}` waits for the device, {why} (on CUDA); {better}"
-_SHARED = "; {count} such reads in this function, `torch.stack([...]).tolist()` would be one"
+_SHARED = "; {count} such reads in this {where}, `torch.stack([...]).tolist()` would be one"
 
 _SOURCE = """\
 import torch

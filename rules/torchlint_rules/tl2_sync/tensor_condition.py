@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Call, Device, Example, Found, Frequency, Input, Kind, Level, Report, Rule, Site
-from torchlint_rules.tl2_sync._tensor_condition import Truths, ends_loop, only_reports
+from torchlint.rule import Call, Device, Example, Found, Frequency, Input, Kind, Level, Purpose, Report, Rule, Site
+from torchlint_rules.tl2_sync._tensor_condition import Truths
 
 _CHOICES = frozenset({"builtins.min", "builtins.max"})
 _MATH = frozenset(
@@ -91,8 +91,9 @@ class TensorCondition(Rule):
     hidden = hidden * (1.0 - first.float())[:, None]
     ```
 
-    Where both branches compute something, `torch.where`; instead of `min()` and `max()`, `torch.minimum`,
-    `torch.maximum` or `clamp`.
+    Where both branches compute a value and do nothing else, `torch.where`; instead of `min()` and `max()`,
+    `torch.minimum`, `torch.maximum` or `clamp`. A branch that does more, such as to copy a target network, can ask a
+    count that the host keeps.
 
     ## What the fix may change
     There is no automatic fix: what has to be computed without the branch depends on the branch.
@@ -142,21 +143,20 @@ class TensorCondition(Rule):
             better = "`torch.minimum`, `torch.maximum` or `clamp` work on the device" if what == _CHOSEN else _KEEP
             yield Report(node, _MESSAGE.format(what=what, better=better))
         elif _asked(site, node) and _reads(site, node) and _comes_first(site, node):
-            yield Report(node, _MESSAGE.format(what="which way to go", better=_instead(site)))
+            yield Report(node, _MESSAGE.format(what="which way to go", better=_INSTEAD[site.flow.purpose()]))
 
 
 _CHOSEN = "which value to take"
 _KEEP = "keep the value in a tensor"
 _CHECK = "check the value where it is on the host, or not on every call"
-_ENDS = "ask once in several rounds of the loop, or count on the host"
-_BLEND = "`torch.where` needs no branch"
-
-
-def _instead(site: Site) -> str:
-    """What to do in place of a branch: a blend of two results does not raise, report or leave a loop."""
-    if site.flow.raises() or only_reports(site):
-        return _CHECK
-    return _ENDS if ends_loop(site) else _BLEND
+# What to do in place of a branch: a blend of two results does not raise, report, leave a loop or call anything.
+_INSTEAD = {
+    Purpose.RAISE: _CHECK,
+    Purpose.REPORT: _CHECK,
+    Purpose.LEAVE: "ask once in several rounds of the loop, or count on the host",
+    Purpose.BLEND: "`torch.where` needs no branch",
+    Purpose.OTHER: "decide by a number or flag that the host has already",
+}
 
 
 def _read_by(site: Site, call: cst.Call) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Change, Example, Fix, Found, Frequency, Input, Kind, Report, Rule, Site
+from torchlint.rule import Change, Example, Fix, Found, Frequency, Input, Kind, Purpose, Report, Rule, Site
 from torchlint.rule.build import expression, module_for, source
 from torchlint_rules.tl2_sync._contracts import contract
 from torchlint_rules.tl2_sync._unguarded_nonfinite_check import Checks, debug_flag
@@ -15,7 +15,7 @@ _REDUCTIONS = frozenset({"torch.any", "torch.all", "torch.allclose", "torch.equa
 _BUILTINS = frozenset({"any", "all", "abs", "bool", "float", "int", "len", "max", "min"})
 
 _FLAG = "_DEBUG_CHECKS"
-_SHARED = " (one of {count} such checks in this function)"
+_SHARED = " (one of {count} such checks in this {where})"
 
 _PROGRAM = """\
 {imports}import torch
@@ -172,7 +172,11 @@ class UnguardedNonfiniteCheck(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report an ``if`` or ``assert`` whose test validates a tensor and whose failure raises."""
         node = site.node
-        if not isinstance(node, (cst.If, cst.Assert)) or not site.flow.raises() or not _validates(site, node.test):
+        if (
+            not isinstance(node, (cst.If, cst.Assert))
+            or site.flow.purpose() is not Purpose.RAISE
+            or not _validates(site, node.test)
+        ):
             return
         what = "NaN or infinity check" if _finds_nonfinite(site, node.test) else "check of a tensor's values"
         message = f"{what} on every call, only to raise; put the test behind a debug flag"

@@ -101,7 +101,7 @@ class ModeTogglePerStep(Rule):
                 if _is_switch(call, method) and _is_module(site, module) and not hands_mode_on(site):
                     text = f"`{method}()` walks through all submodules on every step; {_ADVICE}"
                     level = Level.NOTE if mode_matters(site, module) else Level.WARNING
-                    yield Report(call, text, shared=" ({count} such calls in this function)", level=level)
+                    yield Report(call, text, shared=" ({count} such calls in this {where})", level=level)
             case cst.With(items=items):
                 yield from _switching_contexts(site, [item.item for item in items])
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 from torchlint import cst
 from torchlint.rule import Call, Change, Example, Fix, Frequency, Input, Kind, Level, Method, Report, Rule, Site
 from torchlint.rule.build import call_of, expression
+from torchlint_rules.tl6_launches._one_hot_selection import handed_on
 
 _ONE_HOT = "torch.nn.functional.one_hot"
 _CASTS = frozenset({"float", "to", "type_as", "type", "double", "half", "bool", "detach"})
@@ -78,7 +79,8 @@ class OneHotSelection(Rule):
     each index.
 
     ## When to ignore it
-    Where the table has other uses. As one input of a network among others it is not reported.
+    Where the table has other uses. A table that is kept, returned or handed to a call besides is not reported, nor one
+    that is an input of a network among others.
 
     ## Measured
     The figures below pick one of six values in 256 rows.
@@ -121,7 +123,8 @@ class OneHotSelection(Rule):
         if product is None or dim is None:
             return
         for values, table in ((product.left, product.right), (product.right, product.left)):
-            if _is_table(site, table) and not _is_table(site, values) and _is_last(site, values, dim):
+            picks = _is_table(site, table) and not _is_table(site, values) and _is_last(site, values, dim)
+            if picks and not handed_on(site, _bare(table)):
                 fix = None if kept or site.compiling.scripted() else _fix(site, call, values, table, dim)
                 yield Report(call, _PICKED, fix)
                 return

@@ -164,3 +164,13 @@ def torch_before(site: Site) -> str | None:
     """Where torch was imported, as ``path:row``, whenever the node runs; ``None`` where it may not have been."""
     place = site.fact(Importing).torch_before(site.file, site.twin)
     return f"{place[0].path}:{place[1]}" if place is not None else None
+
+
+def threads_set_before(site: Site) -> bool:
+    """Whether the function of the node has called ``torch.set_num_threads`` above the node."""
+    calls = site.file.scope_of(site.twin).function.calls
+    row = getattr(site.twin, "lineno", 1)
+    project = site.fact(Project)
+    return any(
+        call.lineno < row and project.qualified(site.file, call.func) == "torch.set_num_threads" for call in calls
+    )
