@@ -19,13 +19,13 @@ test-all: .venv/made ## the same with all tests on all Pythons of this machine, 
 	@.venv/bin/python tests/run_all.py --all
 
 test-long: .venv/made ## the tests that take minutes
-	.venv/bin/python -m pytest -m long
+	.venv/bin/python -m pytest -m long --whole
 
 golden: .venv/made ## write what is found in known code into tests/golden, and print what changed: make golden ARGS=--packages
 	PYTHONPATH=.:rules:tests .venv/bin/python tests/golden.py $(ARGS)
 
 test-packages: .venv/made ## put smells into RL packages, fix them, run their tests and train with them
-	.venv/bin/python -m pytest tests/packages -n 2 -rP
+	.venv/bin/python -m pytest tests/packages --whole -n 2 -rP
 	.venv/bin/python benchmarks/packages.py
 
 fuzz: .venv/made ## a million random programs or an hour, 200 killed runs: make fuzz ARGS="--seconds 600 --seed 1"

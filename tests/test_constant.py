@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from projects import Code
 
+pytestmark = pytest.mark.versions
+
 HEAD = "import math\nimport random\nimport numpy as np\nimport torch\n"
 
 

@@ -10,6 +10,8 @@ from test_packages import download
 
 from torchlint.rule import Frequency
 
+pytestmark = pytest.mark.versions
+
 SMELL = """\
 import torch
 
