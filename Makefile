@@ -3,7 +3,7 @@ PYTHON ?= python3
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test test-all test-long golden test-packages fuzz fuzz-fixes demo docs bench-peers accuracy hotness oracle tutorial picture index format clean
+.PHONY: help test test-all test-long golden test-packages fuzz fuzz-fixes mutants demo docs bench-peers accuracy hotness oracle tutorial picture index format clean
 
 SOURCES := $(shell find torchlint rules -name '*.py' -o -name '*.json')
 CONSTRAINTS := requirements/constraints.txt
@@ -33,6 +33,9 @@ fuzz: .venv/made ## a million random programs or an hour, 200 killed runs: make 
 
 fuzz-fixes: .venv/made ## run 10,000 random programs before and after safe fixes: make fuzz-fixes ARGS="--seed 1"
 	PYTHONPATH=.:rules:tests .venv/bin/python -m fuzz.fixes $(ARGS)
+
+mutants: .venv/made ## put 70 small mistakes into torchlint, one at a time, and see which tests notice: make mutants ARGS="--seed 2"
+	PYTHONPATH=.:rules:tests .venv/bin/python tests/mutants.py $(ARGS)
 
 demo: .venv-demo/made ## lint and fix a copy of the agent in examples/
 	@sh examples/demo.sh .venv-demo/bin/python
