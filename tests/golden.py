@@ -15,7 +15,6 @@ import ast
 import hashlib
 import re
 import sys
-import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,15 +23,19 @@ from pathlib import Path
 
 from torchlint.bench.fixed import KNOWS_ALL
 from torchlint.engine.codec import to_row
+from torchlint.engine.result import Result
 from torchlint.engine.rules import load_rules
 from torchlint.engine.run import check
 from torchlint.rule import Applicability, Cost, Counted, Finding, PlainFix, Position
 from torchlint.settings.model import Settings
+from torchlint.sources.decode import decode
 from torchlint.testing.fixtures import fixtures, unmarked
 from torchlint.testing.linting import target_of
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "tests" / "golden"
+NOWHERE = Path("/nowhere")
+"""The folder of texts that are linted in memory."""
 WIDTH = 120
 """Characters in a line of what fixes write."""
 PACKAGES = (
@@ -76,34 +79,24 @@ def settings(folder: Path, torch: str | None = None) -> Settings:
     return Settings(root=folder, isolated=True, select=codes, target_torch=torch, line_length=WIDTH)
 
 
-def findings(given: Iterable[Text]) -> dict[str, list[Finding]]:
-    """What all rules find, by name of the file; every file is a project of its own."""
-    by_torch: dict[str | None, list[Text]] = defaultdict(list)
-    for text in given:
-        by_torch[text.torch].append(text)
-    found: dict[str, list[Finding]] = {}
-    for torch, group in by_torch.items():
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name).resolve()
-            for text in group:
-                _write(folder / text.name, text.text)
-            result = check([folder], replace(settings(folder, torch), jobs=1))
-        assert result.problems == []
-        assert result.unpaired == 0
-        found.update((text.name, []) for text in group)
-        for finding in result.findings:
-            found[finding.path].append(finding)
-    return found
+def findings(text: Text) -> list[Finding]:
+    """What all rules find in a file, which is a project of its own."""
+    return linted(text).findings
 
 
 def fixed(text: Text, *, unsafe: bool) -> str:
     """What all safe fixes, or all fixes, make of a file."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name).resolve()
-        _write(folder / text.name, text.text)
-        result = check([folder], replace(settings(folder, text.torch), diff=True, unsafe_fixes=unsafe))
-    assert result.problems == []
+    result = linted(text, fix=True, unsafe_fixes=unsafe)
     return result.fixed[text.name].after.text if text.name in result.fixed else text.text
+
+
+def linted(text: Text, **more: bool) -> Result:
+    """What the engine makes of a file, all of it in memory."""
+    asked = replace(settings(NOWHERE, text.torch), jobs=1, no_context=True, **more)
+    result = check([], asked, decode(text.text.encode(), NOWHERE / text.name, text.name))
+    assert result.problems == []
+    assert result.unpaired == 0
+    return result
 
 
 def _write(path: Path, text: str) -> None:
@@ -199,13 +192,12 @@ def _on_one_line(text: str) -> str:
 
 def own(given: Iterable[Text], *, with_fixed: bool = True) -> Golden:
     """The golden texts of our own code, by name; without digests of fixed texts they take half the time."""
-    given = list(given)
-    found = findings(given)
     blocks: dict[str, list[str]] = defaultdict(list)
     for text in given:
-        if lines := [Line(finding).full for finding in settled(found[text.name], text.text)]:
+        found = findings(text)
+        if lines := [Line(finding).full for finding in settled(found, text.text)]:
             head = text.name.rpartition("/")[2]
-            kinds = {finding.fix.applicability for finding in found[text.name] if finding.fix}
+            kinds = {finding.fix.applicability for finding in found if finding.fix}
             if with_fixed and Applicability.SAFE in kinds:
                 head += f" safe #{digest(fixed(text, unsafe=False))}"
             if with_fixed and Applicability.UNSAFE in kinds:

@@ -79,7 +79,7 @@ def test_a_finding_that_is_gone_is_named_with_its_rule_and_file() -> None:
 
 
 def test_a_colder_line_is_a_difference() -> None:
-    (finding,) = golden.findings([golden.Text("fixtures/TL101/hot.py", SMELL)])["fixtures/TL101/hot.py"]
+    (finding,) = golden.findings(golden.Text("fixtures/TL101/hot.py", SMELL))
     colder = replace(finding, hot=replace(finding.hot, frequency=Frequency.EPISODE))
     before, after = ({"fixtures/TL101.txt": f"== hot.py\n{golden.Line(each).full}"} for each in (finding, colder))
     report = golden.difference(before, after).splitlines()
@@ -94,7 +94,7 @@ def test_a_fix_that_writes_something_else_is_a_difference() -> None:
 
 def test_a_measured_time_is_none_but_which_one_fits_is_a_difference() -> None:
     """Figures that are measured again leave the golden files as they are."""
-    (finding,) = golden.findings([golden.Text("fixtures/TL101/hot.py", SMELL)])["fixtures/TL101/hot.py"]
+    (finding,) = golden.findings(golden.Text("fixtures/TL101/hot.py", SMELL))
     assert finding.cost is not None
     line = golden.Line(finding).full
     assert golden.Line(replace(finding, cost=replace(finding.cost, saves_us=1e6, ratio=9.0))).full == line
@@ -114,7 +114,7 @@ def test_the_code_of_others_is_not_in_their_golden_files() -> None:
 def test_the_place_of_a_finding_in_an_f_string_is_that_of_the_f_string() -> None:
     """Python 3.11 and older know no other, and the golden files are the same for all."""
     text = 'import torch\n\nx = f"ü {torch.FloatTensor([1])}"\n'
-    (finding,) = golden.findings([golden.Text("fixtures/TL101/hot.py", SMELL)])["fixtures/TL101/hot.py"]
+    (finding,) = golden.findings(golden.Text("fixtures/TL101/hot.py", SMELL))
     (settled,) = golden.settled([replace(finding, start=Position(3, 9), end=Position(3, 20))], text)
     assert (settled.start, settled.end) == (Position(3, 5), Position(3, 34))
     assert golden.settled([finding], SMELL) == [finding]
