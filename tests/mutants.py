@@ -215,7 +215,7 @@ def mutants(count: int, seed: int) -> list[Mutant]:
 
 
 def nearest_first(names: Sequence[str], path: str) -> list[str]:
-    """Names in a random order, those with codes of the rules in a file's folder first: they are the likeliest to tell."""
+    """Names in a random order, first those with codes of the family of rules that a file belongs to."""
     family = re.search(r"/(tl\d)", path)
     shuffled = random.Random(0).sample(names, len(names))
     return sorted(shuffled, key=lambda name: family is None or f"/{family[1].upper()}" not in name)
