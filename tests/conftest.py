@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib.util
 import os
@@ -50,7 +51,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         return None
     text = collection_path.read_text(encoding="utf-8")
     unwanted = config.option.markexpr.startswith("versions and ") and "mark.versions" not in text
-    return unwanted or (not HAS_TORCH and "\nimport torch\n" in text) or None
+    return unwanted or (not HAS_TORCH and imports_torch(text)) or None
+
+
+def imports_torch(text: str) -> bool:
+    """Whether a module imports torch at its top; a program in one of its strings may as well, which is no import."""
+    return "\nimport torch\n" in text and any(
+        isinstance(node, ast.Import) and any(alias.name == "torch" for alias in node.names)
+        for node in ast.parse(text).body
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

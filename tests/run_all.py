@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CONSTRAINTS = Path("requirements", "constraints.txt")
 MINORS = range(10, 15)
 HERE = "not long"
-ELSEWHERE = "versions and not long and not torch and not packages"
+ELSEWHERE = "versions and not long and not once and not torch and not packages"
 ALL_ELSEWHERE = "not long and not once and not torch and not packages"
 
 

@@ -18,6 +18,8 @@ from torchlint.rule import Frequency, Method, Report, Rule, Site
 from torchlint.settings.model import Settings
 from torchlint.sources.text import Source
 
+pytestmark = pytest.mark.versions
+
 
 class Failing(Rule):
     """Fails at every call of ``env.step``."""

@@ -170,6 +170,7 @@ def test_examples_have_variants() -> None:
     assert names == set(VARIANTS)
 
 
+@pytest.mark.third
 @pytest.mark.once
 @pytest.mark.parametrize(("rule", "example"), EACH)
 def test_variants_are_found_as_often(rule: type[Rule], example: Example, tmp_path: Path) -> None:
