@@ -17,6 +17,8 @@ from torchlint.sources.edits import apply_edits
 from torchlint.sources.lines import LineTable
 from torchlint.sources.text import Source
 
+pytestmark = pytest.mark.versions
+
 CASES = {
     "sorted among its like": (
         "import abc\n\nimport matplotlib\nimport torch\n\nx = 1\n",

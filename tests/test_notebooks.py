@@ -15,6 +15,8 @@ from test_cli_whole import AGENT, NEW, OLD
 from torchlint.sources.decode import UndecodableError, read_any
 from torchlint.sources.notebook import parse_notebook, place_in_cells, split_cells
 
+pytestmark = pytest.mark.versions
+
 HEAD, TRAIN = AGENT.split("def train")
 HEAD, TRAIN = HEAD.strip("\n"), f"def train{TRAIN}".strip("\n")
 

@@ -1,6 +1,6 @@
 """The floor that rules stand on: everything a rule module may import besides ``torchlint.cst``."""
 
-from torchlint.rule.base import Example, Fix, Input, Report, Rule, RuleSet, Trigger
+from torchlint.rule.base import Example, Fix, Input, Report, Rule, RuleSet
 from torchlint.rule.compiling import Break, Bypass, Changing, Splits, Taken, Way
 from torchlint.rule.finding import (
     Applicability,
@@ -21,6 +21,7 @@ from torchlint.rule.frequency import CallSite, Frequency, Hop, Hotness
 from torchlint.rule.loop import Loop, Picked, Row
 from torchlint.rule.purpose import Purpose
 from torchlint.rule.site import Link, Site
+from torchlint.rule.trigger import Call, Comment, Found, Import, Method, NetworkCall, Statement, Store, Trigger
 from torchlint.rule.value import UNKNOWN, Device, Kind, Value
 
 API_VERSION = 1
@@ -35,9 +36,11 @@ __all__ = [
     "Basis",
     "Break",
     "Bypass",
+    "Call",
     "CallSite",
     "Change",
     "Changing",
+    "Comment",
     "Cost",
     "Counted",
     "Counts",
@@ -46,16 +49,20 @@ __all__ = [
     "Example",
     "Finding",
     "Fix",
+    "Found",
     "Frequency",
     "Hop",
     "Hotness",
+    "Import",
     "Input",
     "Kind",
     "Level",
     "Link",
     "Loop",
     "Measured",
+    "Method",
     "Network",
+    "NetworkCall",
     "Picked",
     "PlainFix",
     "Position",
@@ -67,6 +74,8 @@ __all__ = [
     "Run",
     "Site",
     "Splits",
+    "Statement",
+    "Store",
     "Taken",
     "Trigger",
     "Use",
