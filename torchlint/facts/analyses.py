@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, is_dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from torchlint.settings.model import Settings
@@ -116,7 +116,7 @@ def _required(cls: type[Fact]) -> Iterator[tuple[str, type[Fact]]]:
     Raises:
         TypeError: one of them is no fact.
     """
-    for field in fields(cls):  # type: ignore[arg-type]  # that each fact is a dataclass is what is asked here
+    for field in fields(cls) if is_dataclass(cls) else ():
         if field.init and field.default is MISSING and field.default_factory is MISSING:
             home = next(base for base in cls.__mro__ if field.name in vars(base).get("__annotations__", ()))
             kind = vars(sys.modules[home.__module__]).get(str(field.type))
