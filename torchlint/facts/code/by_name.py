@@ -54,7 +54,10 @@ class _Linker:
         """Link each call to the few methods of its name in files connected by imports."""
         for facts, call in pending:
             func = call.func
-            if not isinstance(func, ast.Attribute) or func.attr in _COMMON or func.attr.startswith("__"):
+            if not isinstance(func, ast.Attribute):
+                continue
+            self.graph.unlinked.add(func.attr)
+            if func.attr in _COMMON or func.attr.startswith("__"):
                 continue
             if func.attr == "train" and self._switches(facts, call, func):
                 continue

@@ -294,14 +294,14 @@ class Project:
 
     def runs_on(self, cls: str, method: Scope) -> bool:
         """Whether a method may run on an object of a class, or of one that derives from it."""
-        return any(self._inherits(each, method) for each in (cls, *(scope.dotted for scope in self.descendants(cls))))
+        return any(self.inherits(each, method) for each in (cls, *(scope.dotted for scope in self.descendants(cls))))
 
     def related(self, cls: str, other: str) -> bool:
         """Whether an object may be an instance of both classes."""
         line = (each.dotted for each in self.descendants(cls))
         return other in self.ancestry(cls) or any(other in self.ancestry(each) for each in line)
 
-    def _inherits(self, cls: str, method: Scope) -> bool:
+    def inherits(self, cls: str, method: Scope) -> bool:
         """Whether a method may run on an object of exactly this class, whatever order its bases have."""
         found = self._inherited.get((method, cls))
         owner = method.method_of

@@ -10,11 +10,13 @@ from dataclasses import field, replace
 from torchlint.facts.code.graph import CallGraph, How
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project, exported
+from torchlint.facts.code.receiver import ANY, Receiver
+from torchlint.facts.hotness.arrivals import Arrivals
 from torchlint.facts.hotness.evaluation import evaluates
 from torchlint.facts.hotness.observed import LABEL, Observations
 from torchlint.facts.hotness.paths import Paths
 from torchlint.facts.hotness.places import Local, Places
-from torchlint.facts.hotness.receivers import ANY, Receivers
+from torchlint.facts.hotness.receivers import Rates, Receivers
 from torchlint.facts.hotness.roots import SETS_UP, Roots, cold_file, cold_function, find_roots, forwards, is_reset
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -68,6 +70,7 @@ class Heat:
     places: Places = field(init=False)
     paths: Paths = field(init=False)
     receivers: Receivers = field(init=False)
+    rates: Rates = field(init=False)
     _settled: dict[ast.AST, Frequency] | None = None
     _proven: bool = True
     _cold: dict[Scope, bool] = field(default_factory=dict)
@@ -77,6 +80,7 @@ class Heat:
         self.places = Places(self.project, self.graph, self.roots)
         self.paths = Paths(self)
         self.receivers = Receivers(self.project, self.graph)
+        self.rates = Rates(self.receivers, Arrivals(self.receivers, self._drives))
 
     def at(self, facts: FileFacts, node: ast.AST) -> Hotness:
         """How often a node runs, with the path."""
@@ -219,7 +223,7 @@ class Heat:
     def _start(self) -> None:
         for scope, classes in self.roots.receivers.items():
             for cls, kinds in classes.items():
-                self.receivers.note(scope, cls, Frequency.STEP if "step" in kinds else Frequency.UPDATE)
+                self.rates.note(scope, cls, Frequency.STEP if "step" in kinds else Frequency.UPDATE)
         for scope, entry in self.roots.protocols.items():
             frequency = self.observed.held(scope, entry.frequency)
             label = ", ".join(filter(None, (f"called by {entry.framework}", entry.when)))
@@ -238,25 +242,26 @@ class Heat:
     def _enter(self, scope: Scope, entry: Entry) -> None:
         """Record that a function is entered on objects of any class that has it."""
         self.entries[scope] = entry
-        self.receivers.note(scope, ANY, entry.frequency)
+        self.rates.note(scope, ANY, entry.frequency)
 
     def delivered(self, edge: Edge) -> Frequency:
         """How often an edge alone makes its function run."""
         return max((frequency for _, _, frequency in self.passed(edge)), default=Frequency.ONCE)
 
-    def passed(self, edge: Edge) -> list[tuple[str | None, str, Frequency]]:
-        """How often an edge makes its function run, by the classes of the objects that caller and function run on.
+    def _drives(self, scope: Scope) -> bool:
+        """Whether a function runs loops of a program, or is run by them."""
+        return scope in self.roots.drivers or scope in self.roots.functions
+
+    def passed(self, edge: Edge) -> list[tuple[Receiver | None, Receiver, Frequency]]:
+        """How often an edge makes its function run, by the objects that caller and function run on.
 
         The caller's is ``None`` where it makes no difference.
         """
         scope = edge.facts.scope_of(edge.node).function
         local = self.local(edge.facts, edge.node, scope)
-        if local.item is None and local.episode is None and local.root in (None, scope.node):
-            found = self.receivers.passed(edge.node, scope, edge.target)
-            return [(above, cls, self._delivered(edge, scope, rate)) for above, cls, rate in found]
-        names = self.receivers.named(edge.node) or (ANY,)
-        frequency = self._delivered(edge, scope)
-        return [(None, cls, frequency) for cls in names if self.receivers.fits(cls, edge.target)]
+        rated = local.item is None and local.episode is None and local.root in (None, scope.node)
+        found = self.rates.passed(edge.node, scope, edge.target, rated=rated)
+        return [(above, cls, self._delivered(edge, scope, rate)) for above, cls, rate in found]
 
     def _delivered(self, edge: Edge, scope: Scope, rate: Frequency = Frequency.INNER) -> Frequency:
         """How often an edge alone makes its function run, for calls of its caller of some rate."""
@@ -295,7 +300,7 @@ class Heat:
             if weak and (target in self.roots.programs or (old is not None and not old.weak)):
                 continue  # a proven loop of its own, or around it, is nearer
             news = edge.how is not How.ITEMS and [
-                self.receivers.note(target, cls, self.observed.held(target, each)) for _, cls, each in passed
+                self.rates.note(target, cls, self.observed.held(target, each)) for _, cls, each in passed
             ]
             if old is not None and old.frequency >= frequency:
                 if kinds <= old.kinds:
@@ -358,15 +363,15 @@ class Heat:
 
         What a base class calls in ``__call__`` is run by a call of the object.
         """
-        todo, seen = [(method, cls)], set[Scope]()
+        todo, seen = [(method, Receiver(cls))], set[Scope]()
         while todo:
-            scope, cls = todo.pop()
+            scope, receiver = todo.pop()
             seen.add(scope)
             for caller in self.graph.callers.get(scope, ()):
                 home = caller.facts.scope_of(caller.call).function
                 if caller.call in self.graph.weak or self.is_cold(home):
                     continue
-                above = self.receivers.above(caller.call, home, cls)
+                above = self.receivers.above(caller.call, home, receiver)
                 if above is None:
                     continue
                 if self.receivers.named(caller.call) is not None or "__call__" not in (home.name, scope.name):

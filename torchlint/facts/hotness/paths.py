@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts.code.graph import How
 from torchlint.facts.code.model import FileFacts, Scope
-from torchlint.facts.hotness.receivers import ANY
+from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.late import dataclass, regex
 from torchlint.rule import Frequency, Hop
 
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
 Key = tuple[Scope, bool]
 """A function, and whether this speaks of what it runs for each item that it yields."""
-State = tuple[Scope, bool, str]
-"""A key, and the class of the object that the function runs on."""
+State = tuple[Scope, bool, Receiver]
+"""A key, and the object that the function runs on."""
 
-# What an edge costs: a method that some relative of the class has, a method that is known by its name alone.
-_CALL, _OVERRIDE, _WEAK = 1, 4, 12
+# What an edge costs: a method that some relative of the class has, a method that is known by its name alone. Paths are
+# short, so one step down this scale outweighs any difference in length.
+_CALL, _OVERRIDE, _WEAK = 1, 20, 1000
 # A root in code for evaluation is a worse witness than one in training.
-_EVALUATION, _EPISODE = 3, 6
+_EVALUATION, _EPISODE = 20, 40
 _EVALUATING = regex(r"(^|[^a-z])(eval\w*|test\w*|infer\w*|example\w*|benchmark\w*)", re.IGNORECASE)
 
 
@@ -86,7 +87,7 @@ class Paths:
                 continue
             self._into[state] = edge, before
             scope, items, cls = state
-            if items or self.heat.receivers.fastest(scope, cls):
+            if items or self.heat.rates.fastest(scope, cls):
                 self._nearest.setdefault((scope, items), state)
             for out in self.heat.edges.get(scope, ()):
                 local = self.heat.local(out.facts, out.node, scope)
@@ -103,7 +104,7 @@ class Paths:
         for scope, classes in heat.roots.receivers.items():
             for cls in classes:
                 # A loop around a call of it tells more.
-                yield _EPISODE, (scope, False, heat.receivers.known(scope, cls)), None
+                yield _EPISODE, (scope, False, heat.rates.known(scope, cls)), None
         for scope, edges in heat.edges.items():
             doubt = _EVALUATION if _EVALUATING.search(f"{scope.file.path}:{scope.qualname}") else 0
             for edge in edges:
@@ -113,15 +114,15 @@ class Paths:
                     for state in self._onward(edge, None):
                         yield weight(edge) + doubt + (0 if inside else _EPISODE), state, edge
 
-    def _onward(self, edge: Edge, above: str | None) -> Iterator[State]:
+    def _onward(self, edge: Edge, above: Receiver | None) -> Iterator[State]:
         """What an edge enters as often as it is entered at all, from a function that runs on an object of a class."""
         heat, target = self.heat, edge.target
         entry = (heat.items if edge.how is How.ITEMS else heat.entries).get(target)
         for caller, cls, frequency in heat.passed(edge) if entry is not None else ():
             if entry is None or caller not in (None, above):
                 continue
-            known = heat.receivers.known(target, cls)
-            needed = entry.frequency if edge.how is How.ITEMS else heat.receivers.rate(target, known)
+            known = heat.rates.known(target, cls)
+            needed = entry.frequency if edge.how is How.ITEMS else heat.rates.rate(target, known)
             if heat.observed.held(target, frequency) >= needed:
                 yield (*key_of(edge), known)
 

@@ -1,0 +1,127 @@
+"""Which objects a loop holds: what a base class calls on its own object is what the classes of these objects have."""
+
+from __future__ import annotations
+
+import pytest
+from projects import Code
+
+from torchlint.rule import Frequency
+
+AGENTS = """
+import gymnasium as gym
+class Agent:
+    def rollout(self):
+        for _ in range(5):
+            action = self.explore(self.obs)
+            self.obs, reward, done, info = self.env.step(action)
+    def one(self):
+        action = self.explore(self.obs)
+        self.obs, reward, done, info = self.env.step(action)
+    def explore(self, obs):
+        pass
+class Critic(Agent):
+    def interact(self):
+        super().rollout()
+    def explore(self, obs):
+        return f(obs)  # critic
+    def train(self):
+        self.value(1)
+        loss.backward()
+    def value(self, obs):
+        pass
+class Clipped(Critic):
+    def value(self, obs):
+        g(1)  # clipped
+class Noisy(Agent):
+    def interact(self):
+        super().one()
+    def explore(self, obs):
+        return f(obs)  # noisy
+"""
+CRITIC = """
+from agents import Critic
+def main():
+    critic = Critic(gym.make("a"))
+    while critic.episodes < 9:
+        critic.interact()
+        critic.train()
+"""
+NOISY = CRITIC.replace("Critic", "Noisy").replace("critic.train()", "pass")
+
+
+def names(code: Code, mark: str) -> list[str]:
+    """The files and names of the hops to a marked line."""
+    return [f"{hop.path.removesuffix('.py')} {hop.name}" for hop in code.hot(f"  # {mark}").path]
+
+
+def test_the_loop_of_a_base_class_runs_what_its_objects_override() -> None:
+    code = Code({"agents.py": AGENTS, "critic.py": CRITIC, "noisy.py": NOISY})
+    assert names(code, "critic") == ["agents loop", "agents Critic.explore"]
+    assert names(code, "noisy") == ["noisy loop", "agents Noisy.interact", "agents Agent.one", "agents Noisy.explore"]
+
+
+def test_a_constructor_makes_an_object_of_no_derived_class() -> None:
+    clipped = CRITIC.replace("Critic", "Clipped").replace("critic.train()", "pass")
+    made = Code({"agents.py": AGENTS, "critic.py": CRITIC, "clipped.py": clipped})
+    assert made.frequency("# clipped") is Frequency.ONCE
+    promised = CRITIC.replace("main()", "main(critic: Critic)").replace('critic = Critic(gym.make("a"))', "pass")
+    promising = Code({"agents.py": AGENTS, "critic.py": promised, "clipped.py": clipped})
+    assert promising.frequency("# clipped") is Frequency.UPDATE
+
+
+@pytest.mark.parametrize(
+    "driver",
+    [
+        "",  # a library: the objects of a class that no code here drives may come to all of its methods
+        "from agents import Noisy\nagent = Noisy()\nagent.explore(1)\n",
+        "from agents import Noisy\ndef start(run):\n    run(Noisy().rollout)\n",
+        "from agents import Noisy\ndef run(agent):\n    agent.rollout()\nrun(agents.pop())\n",
+    ],
+)
+def test_objects_that_no_code_is_seen_to_drive_may_come_to_a_loop(driver: str) -> None:
+    code = Code({"agents.py": AGENTS, "critic.py": CRITIC, "driver.py": driver})
+    assert names(code, "noisy") == ["agents loop", "agents Noisy.explore"]
+
+
+def test_a_class_that_is_called_by_name_runs_its_own_method() -> None:
+    text = """
+        class Base:
+            def update(self):
+                f(1)  # base
+                loss.backward()
+        class Derived(Base):
+            def update(self):
+                g(1)  # derived
+                Base.update(self)
+        class Other(Base):
+            def update(self):
+                h(1)  # other
+        agent = Derived()
+        while True:
+            agent.update()
+        """
+    code = Code(text)
+    assert names(code, "base") == ["code loop", "code Derived.update", "code Base.update"]
+    assert code.frequency("# other") is Frequency.ONCE
+
+
+def test_a_second_constructor_makes_objects_of_derived_classes() -> None:
+    text = """
+        class Agent:
+            @classmethod
+            def load(cls, path):
+                return cls(path)
+            def train(self):
+                self.learn()
+            def learn(self):
+                loss.backward()
+        class Special(Agent):
+            def learn(self):
+                f(1)  # special
+                loss.backward()
+        def main(kind):
+            agent = Agent.load("a")
+            while True:
+                agent.train()
+        """
+    assert Code(text).frequency("# special") is Frequency.UPDATE
