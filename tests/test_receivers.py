@@ -125,3 +125,14 @@ def test_a_second_constructor_makes_objects_of_derived_classes() -> None:
                 agent.train()
         """
     assert Code(text).frequency("# special") is Frequency.UPDATE
+
+
+def test_a_path_brings_one_object_through_all_methods_of_a_base_class() -> None:
+    quiet = AGENTS.replace("class Noisy", "class Quiet").replace("# noisy", "# quiet").partition("class Quiet")[2]
+    agents = f"{AGENTS}class Quiet{quiet}"
+    driver = NOISY.replace("Noisy", "Quiet")
+    code = Code({"agents.py": agents, "noisy.py": NOISY, "quiet.py": driver})
+    for name in ("noisy", "quiet"):
+        kind = name.title()
+        links = [f"{name} loop", f"agents {kind}.interact", "agents Agent.one", f"agents {kind}.explore"]
+        assert names(code, name) == links

@@ -62,6 +62,8 @@ class Arrivals:
             scope = todo.pop()
             if scope in graph.runs or scope in graph.wrapped:
                 yield ANY
+            elif scope not in graph.callers and scope.method_of is not None:
+                yield Receiver(scope.method_of.dotted)  # code that is not seen calls it
             for caller in graph.callers.get(scope, ()):
                 names = self.receivers.named(caller.call) if not caller.starts else (ANY,)
                 home = caller.facts.scope_of(caller.call).function

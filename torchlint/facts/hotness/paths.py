@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 Key = tuple[Scope, bool]
 """A function, and whether this speaks of what it runs for each item that it yields."""
-State = tuple[Scope, bool, Receiver]
-"""A key, and the object that the function runs on."""
+State = tuple[Scope, bool, Receiver, Receiver]
+"""A key, the receiver under which the rate of the function is noted, and the object that a path brings to it."""
 
 # What an edge costs: a method that some relative of the class has, a method that is known by its name alone. Paths are
 # short, so one step down this scale outweighs any difference in length.
@@ -86,13 +86,13 @@ class Paths:
             if state in self._into:
                 continue
             self._into[state] = edge, before
-            scope, items, cls = state
-            if items or self.heat.rates.fastest(scope, cls):
+            scope, items, noted, brought = state
+            if items or self.heat.rates.fastest(scope, noted):
                 self._nearest.setdefault((scope, items), state)
             for out in self.heat.edges.get(scope, ()):
                 local = self.heat.local(out.facts, out.node, scope)
                 if _inner_root(local.root, scope) is None and (local.item is not None) == items:
-                    for onward in self._onward(out, cls):
+                    for onward in self._onward(out, noted, brought):
                         heappush(heap, (cost + weight(out), count := count + 1, onward, out, state))
 
     def _starts(self) -> Iterator[tuple[int, State, Edge | None]]:
@@ -100,31 +100,35 @@ class Paths:
         heat = self.heat
         for scope, entry in heat.entries.items():
             if entry.edge is None:
-                yield 0, (scope, False, ANY), None
-        for scope, classes in heat.roots.receivers.items():
-            for cls in classes:
+                yield 0, (scope, False, ANY, ANY), None
+        for scope, receivers in heat.roots.receivers.items():
+            for receiver in receivers:
                 # A loop around a call of it tells more.
-                yield _EPISODE, (scope, False, heat.rates.known(scope, cls)), None
+                yield _EPISODE, (scope, False, heat.rates.known(scope, receiver), receiver), None
         for scope, edges in heat.edges.items():
             doubt = _EVALUATION if _EVALUATING.search(f"{scope.file.path}:{scope.qualname}") else 0
             for edge in edges:
                 local = heat.local(edge.facts, edge.node, scope)
                 inside = _inner_root(local.root, scope) is not None
                 if inside or local.episode is not None:
-                    for state in self._onward(edge, None):
+                    for state in self._onward(edge, None, ANY):
                         yield weight(edge) + doubt + (0 if inside else _EPISODE), state, edge
 
-    def _onward(self, edge: Edge, above: Receiver | None) -> Iterator[State]:
-        """What an edge enters as often as it is entered at all, from a function that runs on an object of a class."""
+    def _onward(self, edge: Edge, noted: Receiver | None, brought: Receiver) -> Iterator[State]:
+        """What an edge enters as often as it is entered at all, from a function that runs on an object."""
         heat, target = self.heat, edge.target
         entry = (heat.items if edge.how is How.ITEMS else heat.entries).get(target)
-        for caller, cls, frequency in heat.passed(edge) if entry is not None else ():
-            if entry is None or caller not in (None, above):
+        own = heat.receivers.named(edge.node) is None
+        for caller, each, frequency in heat.passed(edge) if entry is not None else ():
+            if entry is None or caller not in (None, noted):
                 continue
-            known = heat.rates.known(target, cls)
+            onward = heat.receivers.both(brought, each) if own else each
+            if onward is None or not heat.receivers.fits(onward, target):
+                continue
+            known = heat.rates.known(target, each)
             needed = entry.frequency if edge.how is How.ITEMS else heat.rates.rate(target, known)
             if heat.observed.held(target, frequency) >= needed:
-                yield (*key_of(edge), known)
+                yield (*key_of(edge), known, onward)
 
 
 def _inner_root(root: ast.AST | None, scope: Scope) -> ast.AST | None:

@@ -61,6 +61,14 @@ class Receivers:
             return own if wider else None
         return own if wider else receiver
 
+    def both(self, one: Receiver, other: Receiver) -> Receiver | None:
+        """What is known of an object of which two things are known; ``None`` where they contradict each other."""
+        if not self.meets(one, other):
+            return None
+        if ANY in (one, other) or one.derived is not other.derived:
+            return other if one == ANY or (other != ANY and one.derived) else one
+        return one if other.name in self.project.ancestry(one.name) else other
+
     def meets(self, one: Receiver, other: Receiver) -> bool:
         """Whether an object may be both."""
         if not one.name or not other.name or one.name not in self.project.classes:
