@@ -46,11 +46,11 @@ class CallGraph:
 
     ``groups`` gives for each file those it is connected with by imports. ``callers`` maps a function to the calls that
     reach it; ``callees`` a call to what it reaches; ``weak`` holds calls that were linked by the method's name alone;
-    ``unlinked`` the names of methods of such calls and of those that stay without a link, ``open`` of those that too many
-    have to link their calls. ``via`` holds, for a call of a parameter and a
-    function that it reaches, the calls that pass this function. ``runs`` are the places that run a function
-    otherwise, by function; ``wrapped`` the calls in decorators of the project that run the function they decorate.
-    ``receivers`` gives the objects that a call may run a method on where their classes are known, or ``OWN``.
+    ``unlinked`` the names of methods of such calls and of those that stay without a link, ``open`` of those that too
+    many have to link their calls. ``via`` holds, for a call of a parameter and a function that it reaches, the calls
+    that pass this function. ``runs`` are the places that run a function otherwise, by function; ``wrapped`` the calls
+    in decorators of the project that run the function they decorate. ``receivers`` gives the objects that a call may
+    run a method on where their classes are known, or ``OWN``.
     """
 
     groups: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -335,7 +335,7 @@ def _method_around(facts: FileFacts, call: ast.Call) -> Scope | None:
 
 
 def _on_own_object(facts: FileFacts, call: ast.Call, receiver: Value) -> bool:
-    """Whether a method is called on the object whose method makes the call: by its name, or as ``Base.update(self)``."""
+    """Whether a method is called on the object whose method makes the call, also as ``Base.update(self)``."""
     if receiver.kind is Kind.CLASS and call.args and _own_object(facts, call.args[0]) is not None:
         return True
     return _method_around(facts, call) is not None
