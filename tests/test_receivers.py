@@ -136,3 +136,55 @@ def test_a_path_brings_one_object_through_all_methods_of_a_base_class() -> None:
         kind = name.title()
         links = [f"{name} loop", f"agents {kind}.interact", "agents Agent.one", f"agents {kind}.explore"]
         assert names(code, name) == links
+
+
+TWINS = """
+class Plain:
+    def choose(self, obs):
+        return f(obs)  # plain
+    def learn(self, batch, weights=None):
+        return self.net(batch)
+class Searching:
+    def __init__(self):
+        self.search = f(1)
+    def choose(self, obs):
+        return f(obs)  # searching
+    def learn(self, batch):
+        return self.net(batch)
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "reached"),
+    [
+        ("", {"plain", "searching"}),
+        ("    agent.search.size = 9\n", {"searching"}),
+        ("    agent.learn(batch, weights=1)\n", {"plain"}),
+        ("    agent.learn(batch, 1, 2)\n", set()),
+        ("    agent.missing\n", set()),
+        # What a branch asks for may be there for other objects.
+        ("    if deep:\n        agent.search.size = 9\n", {"plain", "searching"}),
+        ("    if hasattr(agent, 'search'):\n        agent.search\n", {"plain", "searching"}),
+        ("    size = agent.search.size if hasattr(agent, 'search') else 9\n", {"plain", "searching"}),
+    ],
+)
+def test_a_class_is_linked_by_name_where_it_has_all_that_is_asked_of_the_object(use: str, reached: set[str]) -> None:
+    code = Code(f"{TWINS}def run(agent, env):\n{use}    while True:\n        env.step(agent.choose(1))\n")
+    assert {name for name in ("plain", "searching") if code.frequency(f"# {name}")} == reached
+
+
+def test_a_module_may_have_what_torch_gives_to_modules() -> None:
+    text = """
+        from torch import nn
+        class Policy(nn.Module):
+            def choose(self, obs):
+                return f(obs)  # policy
+        def run(policy, env):
+            policy.to("cpu")
+            policy.training
+            {use}
+            while True:
+                env.step(policy.choose(1))
+        """
+    assert Code(text.format(use="policy.parameters()")).frequency("# policy") is Frequency.STEP
+    assert Code(text.format(use="policy.buffer.items")).frequency("# policy") is Frequency.ONCE

@@ -86,4 +86,6 @@ class Arrivals:
             if scope.name == "__init__" or not self.drives(scope):
                 continue
             for caller in callers:
+                if caller.call in graph.weak:
+                    continue
                 yield from (name for name in self.receivers.named(caller.call) or () if name != ANY)

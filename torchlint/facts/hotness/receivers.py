@@ -31,7 +31,7 @@ class Receivers:
         found = self.graph.receivers.get(node) if isinstance(node, ast.Call) else None
         if found == OWN:
             return None
-        return found if found and node not in self.graph.weak else (ANY,)
+        return found or (ANY,)
 
     def fits(self, receiver: Receiver, target: Scope) -> bool:
         """Whether a function may run on an object."""
