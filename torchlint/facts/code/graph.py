@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 
 from torchlint.facts.code.by_name import MANY, link_by_name, suiting
-from torchlint.facts.code.callers import Caller, passed
+from torchlint.facts.code.callers import Caller, passed, stores_of
 from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project, components, is_super
 from torchlint.facts.code.receiver import OWN, Receiver, receivers_of
@@ -205,16 +205,38 @@ class _Resolver:
         return receiver.known and receiver.kind is not Kind.ENV
 
     def _bound_each(self, facts: FileFacts, call: ast.Call, func: ast.Attribute) -> bool:
-        """A method of a parameter for which the callers pass objects of different kinds."""
+        """A method of a parameter, or an attribute, that is given objects of different kinds.
+
+        What is known of them wins: classes that only have a method of the name are not tried as well.
+        """
         targets: list[tuple[Scope, int]] = []
         values = [value for value, _ in self._given(facts, func.value)]
+        values = values or list(self._stored(facts, func.value))
         for value in values:
             if value.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and value.name:
                 targets += self._methods(facts, call, value, func.attr) or ()
         if targets:
             self._add(facts, call, targets)
             self._note(call, values)
-        return bool(targets)
+        return bool(targets) or bool(values and all(map(self._is_foreign, values)))
+
+    def _is_foreign(self, value: Value) -> bool:
+        """Whether a value is known to be no object of the project."""
+        if value.kind not in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS):
+            return value.known and value.kind is not Kind.ENV
+        return bool(value.name) and self.project.classes.keys().isdisjoint(value.name.split("|"))
+
+    def _stored(self, facts: FileFacts, node: ast.expr) -> Iterator[Value]:
+        """What is stored in an attribute of the object whose method reads it."""
+        if not self.linked or not isinstance(node, ast.Attribute) or _own_object(facts, node.value) is None:
+            return
+        owner = facts.scope_of(node).owner
+        for store in stores_of(self.project, owner.dotted, node.attr) if owner is not None else ():
+            value, file = store.binding.value, store.scope.file
+            if value is None or store.binding.path or store.binding.how is not Bind.ASSIGN:
+                continue
+            given = [each for each, _ in self._given(file, value)]
+            yield from given or [self.values.of(file, value)]
 
     def _bound(self, facts: FileFacts, call: ast.Call, receiver: Value, attr: str) -> bool:
         targets = self._methods(facts, call, receiver, attr)
