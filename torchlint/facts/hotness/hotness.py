@@ -263,6 +263,12 @@ class Heat:
         found = self.rates.passed(edge.node, scope, edge.target, rated=rated)
         return [(above, cls, self._delivered(edge, scope, rate)) for above, cls, rate in found]
 
+    def comes(self, edge: Edge, home: Scope, receiver: Receiver) -> bool:
+        """Whether an object on which a method calls another of its own may come to the method."""
+        if self.receivers.named(edge.node) is not None or home.method_of is None:
+            return True
+        return any(self.receivers.meets(each, receiver) for each in self.rates.arrivals.at(home))
+
     def _delivered(self, edge: Edge, scope: Scope, rate: Frequency = Frequency.INNER) -> Frequency:
         """How often an edge alone makes its function run, for calls of its caller of some rate."""
         passing = self.graph.via.get((edge.node, edge.target), ())

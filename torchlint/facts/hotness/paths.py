@@ -41,13 +41,17 @@ class Paths:
     _ranked: bool = False
 
     def of(self, facts: FileFacts, node: ast.AST, scope: Scope) -> tuple[tuple[Hop, ...], Entry | None]:
-        """The hops that lead to a node of a function, outermost first, and how the first is entered if it is called."""
+        """The hops that lead to a node of a function, outermost first, and how the first is entered if it is called.
+
+        No hops where even the best path has an edge that only a method's name gives: such a path is no proof.
+        """
         if not self._ranked:
             self._ranked = True
             self._rank()
         hops: list[Hop] = []
         seen: set[Scope] = set()
         entry: Entry | None = None
+        proven = True
         state: State | None = None
         while True:
             local = self.heat.local(facts, node, scope)
@@ -67,9 +71,10 @@ class Paths:
             if scope.kind != "function" or edge is None or scope in seen:
                 break
             seen.add(scope)
+            proven = proven and not edge.weak
             facts, node = edge.facts, edge.node
             scope = facts.scope_of(node).function
-        return tuple(reversed(hops)), entry
+        return tuple(reversed(hops)) if proven else (), entry
 
     def _rank(self) -> None:
         """Find for each function the edge by which the cheapest path enters it (Dijkstra's way).

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from torchlint.facts.code.graph import How
 from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.facts.hotness.evaluation import evaluates
 from torchlint.facts.hotness.hotness import Edge, Heat
 from torchlint.facts.hotness.paths import weight
@@ -24,12 +25,13 @@ _MOST_CALLERS = 5
 
 @dataclass(frozen=True, slots=True)
 class _Link:
-    """One step of a path, seen from below: where a node stands, and the edge that leaves from there."""
+    """One step of a path, seen from below: where a node stands, the edge that leaves from there, and the object."""
 
     facts: FileFacts
     scope: Scope
     local: Local
     edge: Edge | None
+    receiver: Receiver
 
 
 def explain(heat: Heat, facts: FileFacts, node: ast.AST) -> Why:
@@ -38,10 +40,15 @@ def explain(heat: Heat, facts: FileFacts, node: ast.AST) -> Why:
     found = heat.frequency(facts, node)
     ways = _ways(heat, facts, node) if found > Frequency.ONCE else []
     unique: dict[Hotness, Way] = {}
-    for _, way in sorted(ways, key=lambda each: (-each[1].hot.frequency, each[0], len(each[1].hot.path))):
+    for _, way in sorted(ways, key=_order):
         unique.setdefault(way.hot, way)
     reasons = () if found > Frequency.ONCE else tuple(_reasons(heat, facts, node, scope))
     return Why(found, tuple(unique.values()), reasons)
+
+
+def _order(each: tuple[int, Way]) -> tuple[bool, int, int, int]:
+    faith, way = each
+    return not way.proven, -way.hot.frequency, faith, len(way.hot.path)
 
 
 # paths ----------------------------------------------------------------------------------------------------------------
@@ -54,7 +61,8 @@ def _ways(heat: Heat, facts: FileFacts, node: ast.AST) -> list[tuple[int, Way]]:
         for edge in edges:
             into.setdefault((edge.target, edge.how is How.ITEMS), []).append(edge)
     scope = facts.scope_of(node).function
-    first = _Link(facts, scope, heat.local(facts, node, scope), None)
+    own = Receiver(scope.method_of.dotted) if scope.method_of is not None else ANY
+    first = _Link(facts, scope, heat.local(facts, node, scope), None, own)
     todo: deque[tuple[_Link, ...]] = deque([(first,)])
     found: list[tuple[int, Way]] = []
     for _ in range(_MOST_STEPS):
@@ -68,8 +76,11 @@ def _ways(heat: Heat, facts: FileFacts, node: ast.AST) -> list[tuple[int, Way]]:
         seen = {link.scope for link in links}
         for edge in into.get((last.scope, last.local.item is not None), ()):
             home = edge.facts.scope_of(edge.node).function
-            if home not in seen and heat.delivered(edge) > Frequency.ONCE:
-                todo.append((*links, _Link(edge.facts, home, heat.local(edge.facts, edge.node, home), edge)))
+            above = heat.receivers.above(edge.node, home, last.receiver)
+            if home in seen or above is None or heat.delivered(edge) is Frequency.ONCE:
+                continue
+            if heat.comes(edge, home, above):
+                todo.append((*links, _Link(edge.facts, home, heat.local(edge.facts, edge.node, home), edge, above)))
     return found
 
 
@@ -119,7 +130,8 @@ def _way(links: tuple[_Link, ...], frequency: Frequency, origin: str, loop: ast.
             if why:
                 frequency = Frequency.EPISODE
                 limits.append(Limit(Hop(link.facts.path, getattr(link.edge.node, "lineno", 1), why), frequency))
-    return Way(Hotness(frequency, tuple(hops)), origin, tuple(dict.fromkeys(limits)))
+    proven = not any(link.edge.weak for link in links if link.edge is not None)
+    return Way(Hotness(frequency, tuple(hops)), origin, tuple(dict.fromkeys(limits)), proven)
 
 
 def _inside(local: Local, frequency: Frequency) -> Frequency:
