@@ -78,10 +78,15 @@ class Hotness:
         """Whether a report says how often the line runs: it is hot."""
         return self.frequency is not Frequency.ONCE
 
+    @property
+    def proven(self) -> bool:
+        """Whether a path proves that the line is hot; of a line that is not hot nothing needs a proof."""
+        return bool(self.path) or not self.told
+
     def describe(self) -> str:
         """One line for a message: ``once per environment step (train.py:88 loop → Agent.act)``."""
         if not self.path:
-            return f"{self.phrase} ({NOT_PROVEN})" if self.told else self.phrase
+            return f"{self.phrase} ({NOT_PROVEN})" if not self.proven else self.phrase
         first, *rest = self.path
         links = [f"{first.path}:{first.row} {first.name}", *(hop.name for hop in rest)]
         return f"{self.phrase} ({' → '.join(links)})"
