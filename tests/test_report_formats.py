@@ -97,9 +97,8 @@ def test_json_formats_carry_names_and_messages_whole(hostile):
 def test_a_hot_line_without_a_path_says_that_its_callers_are_not_proven(name):
     finding = finding_of(TEXT, CODE, hot=Hotness(Frequency.STEP))
     text = " ".join(renderer(name)(context_of(TEXT, finding)).split())
-    proven = (
-        '"proven": false' if name.startswith("json") else "once per environment step (not proven which code calls it)"
-    )
+    doubt = "once per environment step (not proven which code calls it)"
+    told = '"proven": false' if name.startswith("json") else doubt
     assert told in text
     shown = " ".join(renderer(name)(context_of(TEXT, finding_of(TEXT, CODE, hot=STEP))).split())
     assert told not in shown
