@@ -12,6 +12,7 @@ from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project, exported
 from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.facts.hotness.arrivals import Arrivals
+from torchlint.facts.hotness.criteria import is_criterion
 from torchlint.facts.hotness.evaluation import evaluates
 from torchlint.facts.hotness.observed import LABEL, Observations
 from torchlint.facts.hotness.paths import Paths
@@ -43,7 +44,7 @@ class Entry:
     """How often a function is entered, and the edge (or the root) that makes it so.
 
     ``weak`` when the path to it has an edge that only the name of a method gives; ``when`` are words of the framework
-    that enters it.
+    that enters it; ``guessed``: no call of it is known.
     """
 
     frequency: Frequency
@@ -52,6 +53,7 @@ class Entry:
     kinds: frozenset[str] = frozenset()
     weak: bool = False
     when: str = ""
+    guessed: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -336,10 +338,16 @@ class Heat:
                 continue
             if self._called_elsewhere(scope):
                 continue
-            frequency = self.observed.held(scope, Frequency.STEP)
-            self._enter(scope, Entry(frequency, label="forward of a module", kinds=frozenset({"step", "update"})))
+            self._enter(scope, self._guess(scope))
             work.append(scope)
         self._pass_on(work)
+
+    def _guess(self, forward: Scope) -> Entry:
+        """How often ``forward`` of a module runs that no known call reaches: as often as its kind of module does."""
+        loss = is_criterion(self.project, forward)
+        frequency = self.observed.held(forward, Frequency.UPDATE if loss else Frequency.STEP)
+        label, kinds = ("criterion", {"update"}) if loss else ("module", {"step", "update"})
+        return Entry(frequency, label=f"forward of a {label}", kinds=frozenset(kinds), guessed=True)
 
     def _raise(self) -> None:
         """Functions that were seen to run often although nothing in the code says so."""

@@ -28,6 +28,8 @@ State = tuple[Scope, bool, Receiver, Receiver]
 _CALL, _OVERRIDE, _WEAK = 1, 20, 1000
 # A root in code for evaluation is a worse witness than one in training.
 _EVALUATION, _EPISODE = 20, 40
+# A module of which no call is known is a worse one than any loop.
+_GUESSED = 60
 _EVALUATING = regex(r"(^|[^a-z])(eval\w*|test\w*|infer\w*|example\w*|benchmark\w*)", re.IGNORECASE)
 
 
@@ -105,7 +107,7 @@ class Paths:
         heat = self.heat
         for scope, entry in heat.entries.items():
             if entry.edge is None:
-                yield 0, (scope, False, ANY, ANY), None
+                yield _GUESSED if entry.guessed else 0, (scope, False, ANY, ANY), None
         for scope, receivers in heat.roots.receivers.items():
             for receiver in receivers:
                 # A loop around a call of it tells more.
