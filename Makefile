@@ -3,7 +3,7 @@ PYTHON ?= python3
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test test-long test-packages fuzz fuzz-fixes demo docs bench-peers accuracy hotness oracle tutorial picture index format clean
+.PHONY: help test test-long golden test-packages fuzz fuzz-fixes demo docs bench-peers accuracy hotness oracle tutorial picture index format clean
 
 SOURCES := $(shell find torchlint rules -name '*.py' -o -name '*.json')
 CONSTRAINTS := requirements/constraints.txt
@@ -17,6 +17,9 @@ test: .venv/made ## style, types and tests, here and on the other Pythons of thi
 
 test-long: .venv/made ## the tests that take minutes
 	.venv/bin/python -m pytest -m long
+
+golden: .venv/made ## write what is found in known code into tests/golden, and print what changed: make golden ARGS=--packages
+	PYTHONPATH=.:rules:tests .venv/bin/python tests/golden.py $(ARGS)
 
 test-packages: .venv/made ## put smells into RL packages, fix them, run their tests and train with them
 	.venv/bin/python -m pytest tests/packages -n 2 -rP

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from projects import Code
 
+from torchlint.facts.values.accelerators import Accelerators
+from torchlint.facts.values.host_only import HostOnly
 from torchlint.rule import Device, Frequency, Kind
 
 O, E, U, S, I = Frequency  # noqa: E741  once, episode, update, step, inner
@@ -156,10 +158,10 @@ class Other:
 def test_a_class_on_the_cpu_and_what_only_it_calls() -> None:
     code = Code(HOST.format(device='"cpu"'))
     for name, expected in (("code.Agent.act", True), ("code.made", True), ("code.Other.act", False)):
-        assert code.analysis.host_only.is_host_only(code.function(name)) is expected
-        assert code.analysis.may_use_cuda(code.file(), code.function(name).returns[0]) is not expected
+        assert code.analyses[HostOnly].is_host_only(code.function(name)) is expected
+        assert code.analyses[Accelerators].may_run(code.file(), code.function(name).returns[0]) is not expected
     either = Code(HOST.format(device='"cuda" if torch.cuda.is_available() else "cpu"'))
-    assert not either.analysis.host_only.is_host_only(either.function("code.Agent.act"))
+    assert not either.analyses[HostOnly].is_host_only(either.function("code.Agent.act"))
 
 
 def test_a_folder_of_a_package_hides_no_library() -> None:

@@ -8,6 +8,7 @@ import pytest
 from projects import Code, source_of
 
 from torchlint.engine.analysis import parse
+from torchlint.facts.hotness.hotness import Heat
 from torchlint.rule import Frequency
 
 HEAD = "import torch\nimport gymnasium as gym\nfrom torch import nn\n"
@@ -415,7 +416,7 @@ def test_parts_of_expressions(text: str, expected: Frequency) -> None:
     code = Code(
         f"def act(x, debug, done, flag, y):\n    return {text}\nwhile True:\n    env.step(act(1, 2, 3, 4, 5))\n"
     )
-    assert code.analysis.heat.at(code.file(), code.node("f(x)")).frequency is expected
+    assert code.analyses[Heat].at(code.file(), code.node("f(x)")).frequency is expected
 
 
 FRAMEWORKS = {
@@ -700,7 +701,7 @@ def test_what_is_not_hot_has_no_path() -> None:
 
 def test_what_makes_a_line_hot() -> None:
     code = Code("while True:\n    env.step(f(1))\nfor b in y:\n    g(b).backward()\n")
-    heat = code.analysis.heat
+    heat = code.analyses[Heat]
     assert heat.kinds(code.file(), code.node("f(1)")) == {"step"}
     assert heat.kinds(code.file(), code.node("g(b)")) == {"update"}
 

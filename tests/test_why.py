@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import pytest
 from projects import Code
 
+from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.hotness.why import explain, shortened
 from torchlint.rule import Frequency
 from torchlint.rule.frequency import Why
@@ -30,7 +31,7 @@ def why(texts: str | Mapping[str, str], mark: str = "A", **settings: object) -> 
     rows = [row for row, line in enumerate(code.texts[facts.path].splitlines(), 1) if line.endswith(f"# {mark}")]
     assert len(rows) == 1
     stmts: list[ast.stmt] = [stmt for stmt in facts.places if stmt.lineno == rows[0]]
-    return explain(code.analysis.heat, facts, stmts[-1])
+    return explain(code.analyses[Heat], facts, stmts[-1])
 
 
 def lines(found: Why) -> list[str]:

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchlint.engine.place import Place
+from torchlint.facts.state.hoards import Hoards
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -19,14 +20,14 @@ class Holdings(Place):
     def hoarded(self, call: cst.Call) -> str:
         """The list that a call appends to, if it only ever grows."""
         twin = self._expr(call)
-        return self.analysis.hoards.grown(self.facts, twin) if isinstance(twin, ast.Call) else ""
+        return self.analyses[Hoards].grown(self.facts, twin) if isinstance(twin, ast.Call) else ""
 
     def drawn_from(self, call: cst.Call) -> bool:
         """Whether a call appends to what batches are drawn from."""
         twin = self._expr(call)
-        return isinstance(twin, ast.Call) and self.analysis.hoards.drawn(self.facts, twin)
+        return isinstance(twin, ast.Call) and self.analyses[Hoards].drawn(self.facts, twin)
 
     def in_memory(self, node: cst.CSTNode) -> bool:
         """Whether a dataset lies in memory."""
         twin = self._expr(node)
-        return twin is not None and self.analysis.hoards.in_memory(self.facts, twin)
+        return twin is not None and self.analyses[Hoards].in_memory(self.facts, twin)

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 from torchlint.cache.digest import fingerprint
 from torchlint.cst import load
-from torchlint.engine.analysis import Analysis
+from torchlint.engine.analysis import proven
 from torchlint.engine.figures import Figures
 from torchlint.engine.insertion import with_lines
 from torchlint.engine.mishap import kept_going, mishap
 from torchlint.engine.result import Problem
 from torchlint.engine.sites import Triggers
+from torchlint.engine.tables import Tables
+from torchlint.facts.analyses import Analyses
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.tree import children
 from torchlint.late import dataclass
@@ -51,20 +53,20 @@ class Linter:
         self._stronger = stronger_codes([*self.known, *(type(rule) for rule in self.rules)])
 
     def lint(
-        self, analysis: Analysis, facts: FileFacts, shown: Callable[[Finding], bool] = lambda _: True
+        self, analyses: Analyses, facts: FileFacts, shown: Callable[[Finding], bool] = lambda _: True
     ) -> list[Finding]:
         """The findings of one file that are to be shown, sorted by place; losers against other rules are left out.
 
         A finding that is not shown wins against none.
         """
-        wanted = list(self._triggers.sites(analysis, facts))
+        wanted = list(self._triggers.sites(analyses, facts))
         if not wanted:
             return []
-        drafts = [draft for draft in self._drafts(analysis, facts, wanted) if shown(draft.finding)]
+        drafts = [draft for draft in self._drafts(analyses, facts, wanted) if shown(draft.finding)]
         return finish(drafts, facts)
 
     def _drafts(
-        self, analysis: Analysis, facts: FileFacts, wanted: Iterable[tuple[ast.AST, list[Rule]]]
+        self, analyses: Analyses, facts: FileFacts, wanted: Iterable[tuple[ast.AST, list[Rule]]]
     ) -> Iterable[Draft]:
         load()
         from torchlint.engine.pair import PairingError, pair
@@ -76,7 +78,7 @@ class Linter:
             statement = facts.statement(node)
             if statement is not None:
                 by_statement.setdefault(statement, []).append((node, rules))
-        snippets = parse_statements(facts.source, analysis.table(facts), list(by_statement))
+        snippets = parse_statements(facts.source, analyses[Tables].of(facts), list(by_statement))
         for snippet, sites in zip(snippets, by_statement.values(), strict=True):
             if snippet is None:
                 self.unpaired += 1
@@ -91,7 +93,7 @@ class Linter:
                 if twin is None:
                     self.unpaired += 1
                     continue
-                site = PairedSite(analysis, facts, pairs, twin, node)
+                site = PairedSite(analyses, facts, pairs, twin, node)
                 for rule in rules:
                     yield from self.apply(rule, site)
 
@@ -107,10 +109,10 @@ class Linter:
         """The same drafts; a fix that the rule offers only because of a guess says that it rests on one."""
         from torchlint.engine.site import PairedSite
 
-        analysis = site.analysis.proven()
-        if analysis is site.analysis or not any(draft.claims_proof for draft in drafts):
+        analyses = proven(site.analyses)
+        if analyses is site.analyses or not any(draft.claims_proof for draft in drafts):
             return drafts
-        strict = PairedSite(analysis, site.facts, site.pairs, site.node, site.twin)
+        strict = PairedSite(analyses, site.facts, site.pairs, site.node, site.twin)
         reports = [r for r in rule.check(strict) if self.target.concerned_by(r.torch or rule.torch)]
         proofs = [self._fix(report.fix, strict, report.torch or rule.torch) for report in reports]
         return [draft if draft.finding.fix in proofs else draft.guessed() for draft in drafts]
@@ -126,7 +128,7 @@ class Linter:
     def _draft(self, rule: Rule, site: PairedSite, report: Report) -> Draft:
         from torchlint.engine.edits import span
 
-        table = site.analysis.table(site.facts)
+        table = site.analyses[Tables].of(site.facts)
         start, end = span(report.node, site.pairs, site.facts.source, table)
         figures = (report.figure,) if isinstance(report.figure, str) else report.figure
         finding = Finding(
@@ -277,7 +279,7 @@ def plain_fix(fix: Fix, site: PairedSite, width: int | None = None) -> PlainFix 
     from torchlint.engine.edits import edit_for, loses_comment
     from torchlint.engine.layout import fitted, width_in
 
-    source, table = site.facts.source, site.analysis.table(site.facts)
+    source, table = site.facts.source, site.analyses[Tables].of(site.facts)
     edits: list[Edit] = []
     loses = False
     for old, new in fix.replace:

@@ -5,24 +5,26 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from torchlint.facts.analyses import Analyses
 from torchlint.facts.code.model import FileFacts
+from torchlint.facts.hotness.hotness import Heat
+from torchlint.facts.values.values import Values
 from torchlint.rule import UNKNOWN, Frequency, Hotness, Value
 
 if TYPE_CHECKING:
     import libcst as cst
 
-    from torchlint.engine.analysis import Analysis
     from torchlint.engine.pair import Pairs
 
 
 class Place:
     """A node of a statement whose LibCST tree was paired with its ``ast`` twin."""
 
-    __slots__ = ("_hot", "analysis", "facts", "node", "pairs", "twin")
+    __slots__ = ("_hot", "analyses", "facts", "node", "pairs", "twin")
 
-    def __init__(self, analysis: Analysis, facts: FileFacts, pairs: Pairs, node: cst.CSTNode, twin: ast.AST) -> None:
+    def __init__(self, analyses: Analyses, facts: FileFacts, pairs: Pairs, node: cst.CSTNode, twin: ast.AST) -> None:
         """Stand at ``node``, whose twin is ``twin``."""
-        self.analysis = analysis
+        self.analyses = analyses
         self.facts = facts
         self.pairs = pairs
         self.node = node
@@ -47,22 +49,22 @@ class Place:
     def hot(self) -> Hotness:
         """How often the node runs; of a function, its body."""
         if self._hot is None:
-            self._hot = self.analysis.heat.at(self.facts, place_of(self.twin))
+            self._hot = self.analyses[Heat].at(self.facts, place_of(self.twin))
         return self._hot
 
     def value(self, node: cst.CSTNode) -> Value:
         """What is known of an expression."""
         twin = self._expr(node)
-        return self.analysis.values.of(self.facts, twin) if twin is not None else UNKNOWN
+        return self.analyses[Values].of(self.facts, twin) if twin is not None else UNKNOWN
 
     def acting(self) -> bool:
         """Whether something else than gradient updates makes the node hot."""
-        return self.analysis.heat.kinds(self.facts, place_of(self.twin)) != {"update"}
+        return self.analyses[Heat].kinds(self.facts, place_of(self.twin)) != {"update"}
 
     def frequency(self, node: cst.CSTNode) -> Frequency:
         """How often one node of the statement runs."""
         twin = self._ast(node)
-        return self.analysis.heat.frequency(self.facts, twin) if twin is not None else Frequency.ONCE
+        return self.analyses[Heat].frequency(self.facts, twin) if twin is not None else Frequency.ONCE
 
 
 def place_of(twin: ast.AST) -> ast.AST:

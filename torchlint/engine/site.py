@@ -12,11 +12,23 @@ from torchlint.engine.learning import Learning
 from torchlint.engine.place import place_of
 from torchlint.engine.rework import Rework
 from torchlint.engine.surroundings import Surroundings
+from torchlint.facts.autograd.members import Members
 from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.model import Bind, Scope, decorators
+from torchlint.facts.code.occurrences import Occurrences
+from torchlint.facts.code.project import Project
+from torchlint.facts.code.readers import Readers
 from torchlint.facts.code.tree import walk
+from torchlint.facts.compiling.inside import Inside
+from torchlint.facts.flow.flow import Flow
 from torchlint.facts.hotness.guards import raises, reports
+from torchlint.facts.state.constant import Constants
+from torchlint.facts.state.escape import Escapes
+from torchlint.facts.state.provenance import Provenance
+from torchlint.facts.state.sealed import Sealed
 from torchlint.facts.state.uses import accumulated, mutated
+from torchlint.facts.values.accelerators import Accelerators
+from torchlint.facts.values.values import Values
 from torchlint.late import regex
 from torchlint.rule import EVERY_USE, Link, Use
 
@@ -35,12 +47,12 @@ class PairedSite(Learning, Surroundings, Holdings, Compilation, Rework):
     def name(self, node: cst.CSTNode) -> str | None:
         """Qualified name through the imports."""
         twin = self._expr(node)
-        return self.analysis.project.qualified(self.facts, twin) if twin is not None else None
+        return self.analyses[Project].qualified(self.facts, twin) if twin is not None else None
 
     def constructor(self, call: cst.Call) -> str | None:
         """The class whose ``__init__`` a call runs."""
         twin = self._ast(call)
-        return self.analysis.project.constructor(self.facts, twin.func) if isinstance(twin, ast.Call) else None
+        return self.analyses[Project].constructor(self.facts, twin.func) if isinstance(twin, ast.Call) else None
 
     def module_name(self, module: str) -> str | None:
         """The name a module is bound to by an import of this file that the node sees."""
@@ -98,7 +110,7 @@ class PairedSite(Learning, Surroundings, Holdings, Compilation, Rework):
     def constant(self, node: cst.CSTNode) -> bool:
         """Whether an expression has the same value on every call."""
         twin = self._expr(node)
-        return twin is not None and self.analysis.constants.of(self.facts, twin)
+        return twin is not None and self.analyses[Constants].of(self.facts, twin)
 
     def debug_flag(self) -> str | None:
         """A debug attribute or parameter in scope whose default is false."""
@@ -116,7 +128,7 @@ class PairedSite(Learning, Surroundings, Holdings, Compilation, Rework):
         return None
 
     def _debug_attribute(self, owner: Scope) -> str | None:
-        project = self.analysis.project
+        project = self.analyses[Project]
         names = {name for cls in project.family(owner.dotted) for name in cls.stores if _FLAG.search(name)}
         for name in sorted(names):
             stores = list(stores_of(project, owner.dotted, name))
@@ -166,19 +178,19 @@ class PairedSite(Learning, Surroundings, Holdings, Compilation, Rework):
             if self._script_decorated(scope.node):
                 return True
             if scope.kind == "class" and any(
-                base.rpartition(".")[2] == "ScriptModule" for base in self.analysis.project.ancestry(scope.dotted)
+                base.rpartition(".")[2] == "ScriptModule" for base in self.analyses[Project].ancestry(scope.dotted)
             ):
                 return True
             scope = scope.parent
         return False
 
     def _script_decorated(self, node: ast.AST) -> bool:
-        names = [self.analysis.project.qualified(self.facts, part) or "" for part in decorators(node)]
+        names = [self.analyses[Project].qualified(self.facts, part) or "" for part in decorators(node)]
         return any(name.startswith("torch.jit.") for name in names)
 
     def compiled(self) -> bool:
         """Whether the node stands in a function or class that the project compiles, or calls one that is."""
-        compiled = self.analysis.compiling.inside.names()
+        compiled = self.analyses[Inside].names()
         if not compiled:
             return False
         scope: Scope | None = self.facts.scope_of(self.twin)
@@ -191,16 +203,16 @@ class PairedSite(Learning, Surroundings, Holdings, Compilation, Rework):
         return any(self._calls_compiled(call.func, compiled) for call in calls)
 
     def _calls_compiled(self, func: ast.expr, compiled: frozenset[str]) -> bool:
-        if self.analysis.values.of(self.facts, func).name in compiled:
+        if self.analyses[Values].of(self.facts, func).name in compiled:
             return True
         if not isinstance(func, ast.Attribute):
             return False
-        owner = self.analysis.values.of(self.facts, func.value).name
-        return any(f"{cls}.{func.attr}" in compiled for cls in self.analysis.project.ancestry(owner))
+        owner = self.analyses[Values].of(self.facts, func.value).name
+        return any(f"{cls}.{func.attr}" in compiled for cls in self.analyses[Project].ancestry(owner))
 
     def may_use_cuda(self) -> bool:
         """Whether the project may run on an accelerator."""
-        return self.analysis.may_use_cuda(self.facts, place_of(self.twin))
+        return self.analyses[Accelerators].may_run(self.facts, place_of(self.twin))
 
     def mutated(self, node: cst.CSTNode) -> bool:
         """Whether what an expression is assigned to is changed in place later."""
@@ -219,46 +231,45 @@ class PairedSite(Learning, Surroundings, Holdings, Compilation, Rework):
             twin = self.facts.scope_of(twin).function.node
         if not isinstance(twin, (ast.With, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef)):
             return False
-        answering = self.analysis.sealed if sealed else self.analysis.escapes
+        answering = self.analyses[Sealed] if sealed else self.analyses[Escapes]
         return answering.leaves_as_data(self.facts, twin)
 
     def uses(self, node: cst.CSTNode, within: frozenset[Use] = EVERY_USE) -> frozenset[Use]:
         """Where the value of an expression goes."""
         twin = self._expr(node)
-        return self.analysis.flow.uses(self.facts, twin, within) if twin is not None else frozenset({Use.PASSED})
+        return self.analyses[Flow].uses(self.facts, twin, within) if twin is not None else frozenset({Use.PASSED})
 
     def copies(self, node: cst.CSTNode) -> bool:
         """Whether a call is one of a project function that only copies its argument to the host."""
         twin = self._expr(node)
-        return isinstance(twin, ast.Call) and self.analysis.readers.called(twin)
+        return isinstance(twin, ast.Call) and self.analyses[Readers].called(twin)
 
     def copying(self) -> bool:
         """Whether the function that holds the node only copies its argument to the host."""
-        return self.analysis.readers.within(self.facts, place_of(self.twin))
+        return self.analyses[Readers].within(self.facts, place_of(self.twin))
 
     def shares_memory(self) -> bool:
         """Whether the files tied to this one share tensors with other processes."""
-        files = self.analysis.project.files
-        return any(b"share_memory" in files[path].source.utf8 for path in self.analysis.groups[self.facts.path])
+        return self.analyses[Occurrences].mentioned(self.facts, "share_memory")
 
     def free_attribute(self, name: str) -> str | None:
         """An attribute that the enclosing module could set at the end of its ``__init__``."""
-        return self.analysis.members.free_attribute(self.facts, self.twin, name)
+        return self.analyses[Members].free_attribute(self.facts, self.twin, name)
 
     def settled(self, node: cst.CSTNode) -> bool:
         """Whether an expression means the same at the end of ``__init__``."""
         twin = self._expr(node)
-        return twin is not None and self.analysis.members.settled(self.facts, twin)
+        return twin is not None and self.analyses[Members].settled(self.facts, twin)
 
     def made_before(self, node: cst.CSTNode) -> bool:
         """Whether what a name holds is made less often than the code at it runs."""
         twin = self._expr(node)
-        return twin is not None and self.analysis.provenance.made_before(self.facts, twin)
+        return twin is not None and self.analyses[Provenance].made_before(self.facts, twin)
 
     def read_back(self, node: cst.CSTNode) -> bool:
         """Whether an array is a tensor read back for nobody else."""
         twin = self._expr(node)
-        return twin is not None and self.analysis.provenance.read_back(self.facts, twin)
+        return twin is not None and self.analyses[Provenance].read_back(self.facts, twin)
 
 
 def _is_false(node: ast.expr | None) -> bool:

@@ -41,6 +41,11 @@ def fixtures(folder: Path) -> list[Path]:
     return own
 
 
+def unmarked(path: Path) -> str:
+    """Return the text of a fixture without its marks."""
+    return _read(path)[0]
+
+
 def check_marks(path: Path, plugins: Sequence[str] = ()) -> None:
     """The marked lines of a fixture are found, and no others.
 

@@ -46,6 +46,12 @@ def fixed(
     return result.fixed[_NAME].after.text if _NAME in result.fixed else text
 
 
+def target_of(text: str) -> str | None:
+    """Return the torch that a text says it is for, e.g. ``2.4``."""
+    stated = _TARGET.search(text)
+    return stated[1] if stated else None
+
+
 def _linted(
     text: str,
     codes: Sequence[str],
@@ -65,7 +71,7 @@ def _linted(
             plugins=tuple(plugins),
             fix=fix,
             unsafe_fixes=unsafe_fixes,
-            target_torch=stated[1] if (stated := _TARGET.search(text)) else torch,
+            target_torch=target_of(text) or torch,
             line_length=width,
         )
         result = check([folder], settings)

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Change, Device, Example, Fix, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
-from torchlint.rule.build import keyword_of, source, without_keyword
+from torchlint.rule.build import in_place_of, keyword_of, source, without_keyword
+from torchlint_rules.tl4_allocation.filling import COPIES, Filled, filled
 
-_COPIES = frozenset({"torch.tensor", "torch.as_tensor"})
 _RANGES = frozenset({"torch.linspace", "torch.logspace", "torch.arange", "torch.eye"})
 _OF_A_TABLE = {
     "torch.tril": frozenset({"torch.ones", "torch.full"}),
     "torch.triu": frozenset({"torch.ones", "torch.full"}),
-    "torch.nn.functional.one_hot": _COPIES | _RANGES,
+    "torch.nn.functional.one_hot": COPIES | _RANGES,
 }
 _PLACEMENT = frozenset({"dtype", "device", "layout", "pin_memory"})
 _NAMES = {
@@ -68,6 +68,28 @@ _BETTER = _SOURCE.replace("torch.linspace(-10.0, 10.0, 51, device=logits.device)
 )
 
 
+_FLOOR = """\
+import torch
+
+
+class Agent:
+    def __init__(self, device):
+        self.device = torch.device(device)
+
+    def bounded(self, values):
+        return torch.maximum(values, {floor})
+
+    def act(self, obs):
+        return self.bounded(obs.sum(dim=-1))
+
+
+def train(agent, env, steps):
+    obs, _ = env.reset()
+    for _ in range(steps):
+        obs, reward, terminated, truncated, _ = env.step(agent.act(obs))
+"""
+
+
 class ConstantRebuiltPerCall(Rule):
     """A tensor with the same values is built again on every call.
 
@@ -97,18 +119,21 @@ class ConstantRebuiltPerCall(Rule):
     ```
 
     ## What the fix may change
-    A tensor that is kept is shared by all calls: writing into it in place changes it for all of them (`aliasing`). The
-    fix makes it a buffer that is in no state dict. It is offered in a module whose own `__init__` calls
-    `super().__init__()`, for arguments that are there at its end. A buffer follows the module to its device. Where the
-    code asks for that of a tensor (`x.device`), the fix is offered only if both are proven the same: a layer of the
-    module made the tensor or takes it before, or nothing here leaves the CPU.
+    Equal literal numbers, as in `torch.tensor(0.0, device=d)`, become `torch.zeros`, `ones`, `full` or `empty` with the
+    same dtype and device: a new tensor on each call as before, and nothing changes.
+
+    Any other tensor that is kept is shared by all calls: writing into it in place changes it for all of them
+    (`aliasing`). The fix makes it a buffer that is in no state dict. It is offered in a module whose own `__init__`
+    calls `super().__init__()`, for arguments that are there at its end. A buffer follows the module to its device.
+    Where the code asks for that of a tensor (`x.device`), the fix is offered only if both are proven the same: a
+    layer of the module made the tensor or takes it before, or nothing here leaves the CPU.
 
     ## When to ignore it
-    Where the tensor is written into, or where a few microseconds do not matter. What a sum starts from is no constant
-    to keep: `torch.zeros((), dtype=..., device=...)` makes it without a copy.
+    Where the tensor is written into, or where a few microseconds do not matter.
 
     ## Measured
-    The figures below compare a network head that builds its constant with one that keeps it.
+    The figures below compare a network head that builds its constant with one that keeps it, and a bound that is copied
+    with one that is filled in.
 
     ## References
     - PyTorch documentation, `torch.nn.Module.register_buffer`.
@@ -118,7 +143,7 @@ class ConstantRebuiltPerCall(Rule):
     name = "constant-rebuilt-per-call"
     summary = "a tensor with the same values is built on every call"
     level = Level.NOTE
-    trigger = Trigger(calls=_COPIES | _RANGES | _OF_A_TABLE.keys())
+    trigger = Trigger(calls=COPIES | _RANGES | _OF_A_TABLE.keys())
     least = Frequency.UPDATE
     yields_to = ("TL209", "TL102")
     fixable = True
@@ -132,6 +157,14 @@ class ConstantRebuiltPerCall(Rule):
             workload="critic.expectation(logits)",
             inputs=(Input("logits", Kind.TENSOR, (1, 6, 51)),),
         ),
+        Example(
+            name="floor-64",
+            source=_FLOOR.format(floor="torch.tensor(-1.0, device=self.device)"),
+            fixed=_FLOOR.format(floor="torch.full((), -1.0, device=self.device)"),
+            setup="agent = Agent(device)\nvalues = values.to(device)",
+            workload="agent.bounded(values)",
+            inputs=(Input("values", Kind.TENSOR, (64,)),),
+        ),
     )
 
     def check(self, site: Site) -> Iterator[Report]:
@@ -143,21 +176,29 @@ class ConstantRebuiltPerCall(Rule):
             return
         name = site.name(node.func) or ""
         copied = name == "torch.tensor" and _goes_to_device(site, node)
-        fill = _fill(site, node)
-        changed, summed = site.mutated(node), site.accumulated(node)
-        if copied and fill:
-            message = f"the same number is copied to the device on every call, which waits for it; use `{fill}`"
-            yield Report(node, message, None if changed or summed else _fix(site, node), level=Level.WARNING)
-        elif changed or (summed and not fill):
+        fill = filled(site, node)
+        changed = site.mutated(node)
+        level = Level.WARNING if copied else None
+        waits = " and waits for the copy" if copied else ""
+        better = "fills it on the device" if copied else "needs no copy"
+        if fill is not None and (copied or not changed):
+            message = f"`{name}` copies the same number on every call{waits}; `{fill.text}` {better}"
+            yield Report(node, message, _fill(node, fill), level=level, figure="floor-64")
+        elif changed or site.accumulated(node):
             return
-        elif summed:
-            yield Report(node, f"`{name}` copies the number that a sum starts from on every call; use `{fill}`")
         elif copied:
             message = "the same constant is copied to the device on every call, which waits for it; keep it in a buffer"
-            yield Report(node, message, _fix(site, node), level=Level.WARNING)
+            yield Report(node, message, _fix(site, node), level=level, figure="51-atoms")
         else:
             message = f"`{name}` builds the same tensor on every call; build it once and keep it in a buffer"
-            yield Report(node, message, _fix(site, node))
+            yield Report(node, message, _fix(site, node), figure="51-atoms")
+
+
+def _fill(call: cst.Call, fill: Filled) -> Fix:
+    """The creator that fills the tensor where it is needed."""
+    return Fix(
+        f"use `{fill.text}`", ((call, in_place_of(call, fill.node)),), assumes=fill.assumes, imports=fill.imports
+    )
 
 
 def _fix(site: Site, call: cst.Call) -> Fix | None:
@@ -240,7 +281,7 @@ def _is_constant(site: Site, call: cst.Call) -> bool:
         if not isinstance(table, cst.Call) or site.name(table.func) not in _OF_A_TABLE[name]:
             return False
         return _has_constant_arguments(site, table) and _has_constant_arguments(site, call, besides=table)
-    return name in _COPIES | _RANGES and _has_constant_arguments(site, call)
+    return name in COPIES | _RANGES and _has_constant_arguments(site, call)
 
 
 def _has_constant_arguments(site: Site, call: cst.Call, besides: cst.BaseExpression | None = None) -> bool:
@@ -274,12 +315,3 @@ def _goes_to_device(site: Site, call: cst.Call) -> bool:
         return False
     value = site.value(device)
     return value.device is not Device.CPU and value.literal != "cpu"
-
-
-def _fill(site: Site, call: cst.Call) -> str:
-    """The creator that fills a 0-d tensor on the device; empty where the call does not copy a literal number."""
-    data = site.argument(call, 0, "data") if site.name(call.func) in _COPIES else None
-    start = site.value(data).literal if data is not None else None
-    if isinstance(start, (bool, str)) or start is None:
-        return ""
-    return f"torch.{'zeros(()' if start == 0 else f'full((), {start}'}, dtype=..., device=...)"

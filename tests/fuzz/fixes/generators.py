@@ -94,7 +94,7 @@ def _modules(code: str, choice: random.Random) -> Program:
 
 
 GENERATORS: Mapping[str, Callable[[str, random.Random], Program]] = {
-    **dict.fromkeys(("TL101", "TL102", "TL104", "TL105", "TL209", "TL409", "TL412", "TL611"), around),
+    **dict.fromkeys(("TL101", "TL102", "TL104", "TL105", "TL209", "TL401", "TL409", "TL412", "TL611"), around),
     "TL301": acting,
     "TL302": acting,
     "TL303": collecting,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
@@ -20,7 +21,7 @@ _DEPTH = 8
 
 
 @dataclass(eq=False, slots=True)
-class Attention:
+class Attention(Fact):
     """Answers whether a softmax belongs to attention that is written out."""
 
     project: Project

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.origins import Origin, Tracer
 from torchlint.facts.autograd.ties import Ties
 from torchlint.facts.code.model import Bind, Binding, FileFacts
@@ -24,7 +25,7 @@ _DEEPEST = 3
 
 
 @dataclass(eq=False, slots=True)
-class Averages:
+class Averages(Fact):
     """Answers whether something is the average of two networks' parameters, kept up by hand."""
 
     project: Project

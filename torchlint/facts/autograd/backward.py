@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.autograd.graphs import ENDING
 from torchlint.facts.code.callers import passed, stores_of
@@ -32,7 +33,7 @@ class _UnsureError(Exception):
 
 
 @dataclass(eq=False, slots=True)
-class Backwards:
+class Backwards(Fact):
     """Answers whether a graph is gone through again."""
 
     project: Project

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.parts import Parts
 from torchlint.facts.code.callers import passed
 from torchlint.facts.code.graph import CallGraph
@@ -27,7 +28,7 @@ _MOVING = frozenset({"to", "cpu", "cuda", "numpy", "item", "tolist", "new_tensor
 
 
 @dataclass(eq=False, slots=True)
-class Beside:
+class Beside(Fact):
     """Answers whether tensors live where the module lives whose method they are in, with a memory."""
 
     project: Project

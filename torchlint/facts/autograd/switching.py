@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.networks import Networks
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts, Scope
@@ -20,7 +21,7 @@ _RECURRENT = frozenset({"torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"})
 
 
 @dataclass(eq=False, slots=True)
-class Switching:
+class Switching(Fact):
     """Answers what switches modules between training and evaluation."""
 
     project: Project

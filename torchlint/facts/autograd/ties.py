@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
@@ -22,7 +23,7 @@ _ADOPTING = b"assign="
 
 
 @dataclass(eq=False, slots=True)
-class Ties:
+class Ties(Fact):
     """Answers what the code of a program, the files connected by imports, may do to modules after they were built."""
 
     project: Project

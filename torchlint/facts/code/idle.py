@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.tree import walk
@@ -12,7 +13,7 @@ from torchlint.late import dataclass
 
 
 @dataclass(eq=False, slots=True)
-class Idle:
+class Idle(Fact):
     """Looks at all places that may read what an expression is assigned to."""
 
     mentions: Mentions

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
@@ -18,7 +19,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 @dataclass(eq=False, slots=True)
-class Importing:
+class Importing(Fact):
     """Follows imports in the order in which modules run them."""
 
     project: Project

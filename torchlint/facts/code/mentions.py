@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
@@ -36,7 +37,7 @@ class _Fields:
 
 
 @dataclass(eq=False, slots=True)
-class Mentions:
+class Mentions(Fact):
     """Finds where a binding or an attribute is read; the target of ``x += 1`` reads ``x`` too."""
 
     project: Project

@@ -9,6 +9,7 @@ from dataclasses import field
 from functools import lru_cache
 from itertools import chain
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.linking import Modules, connected
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.code.reach import MOST_BINDINGS, Definitions, Loop, Reaching, Rounds
@@ -25,7 +26,7 @@ _QUOTED = regex(rb"""(["'])([\w\x80-\xff]+)(?=\1)""")
 
 
 @dataclass(eq=False, slots=True)
-class Project:
+class Project(Fact):
     """All files whose facts are known.
 
     ``classes`` and ``functions`` are keyed by qualified name; ``methods`` maps a method's name to all of that name, but

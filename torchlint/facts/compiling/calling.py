@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
@@ -19,7 +20,7 @@ _CALLING = frozenset({"torch.func.functional_call", "torch.nn.utils.stateless.fu
 
 
 @dataclass(eq=False, slots=True)
-class Calling:
+class Calling(Fact):
     """Finds the calls of compiled objects."""
 
     project: Project

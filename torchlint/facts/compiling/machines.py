@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts, Scope
@@ -27,7 +28,7 @@ _GENERATING = "inductor"
 
 
 @dataclass(eq=False, slots=True)
-class Machines:
+class Machines(Fact):
     """Climbs from a compilation through conditions and callers."""
 
     project: Project

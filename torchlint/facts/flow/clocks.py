@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import COMPREHENSIONS, NESTED, Bind, FileFacts, Scope, decorators
@@ -36,7 +37,7 @@ NOTHING = ""
 
 
 @dataclass(eq=False, slots=True)
-class Clocks:
+class Clocks(Fact):
     """Answers what is timed between two readings of a clock."""
 
     autograd: Autograd

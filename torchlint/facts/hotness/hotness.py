@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import field, replace
 
+from torchlint.facts.analyses import Analyses, Fact
 from torchlint.facts.code.graph import CallGraph, How
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project, exported
@@ -57,7 +58,7 @@ class Entry:
 
 
 @dataclass(eq=False, slots=True)
-class Heat:
+class Heat(Fact):
     """Answers how often code runs."""
 
     project: Project
@@ -77,6 +78,16 @@ class Heat:
     _proven: bool = True
     _cold: dict[Scope, bool] = field(default_factory=dict)
     _evaluating: dict[Scope, bool] = field(default_factory=dict)
+
+    @classmethod
+    def build(cls, analyses: Analyses) -> Heat:
+        """Find the roots and spread hotness through the project."""
+        project, graph, settings = analyses[Project], analyses[CallGraph], analyses.settings
+        roots = find_roots(project, graph, analyses[Values])
+        seen = Observations.of(settings.observed)
+        found = cls(project, graph, roots, frozenset(settings.hot), frozenset(settings.cold), seen)
+        found.spread()
+        return found
 
     def __post_init__(self) -> None:
         self.places = Places(self.project, self.graph, self.roots)
@@ -393,18 +404,3 @@ class Heat:
                 if home not in seen:
                     todo.append((home, above))
         return False
-
-
-def heat(
-    project: Project,
-    graph: CallGraph,
-    values: Values,
-    hot: frozenset[str] = frozenset(),
-    cold: frozenset[str] = frozenset(),
-    observed: Observations | None = None,
-) -> Heat:
-    """Find the roots and spread hotness through the project."""
-    seen = observed if observed is not None else Observations()
-    found = Heat(project, graph, find_roots(project, graph, values), hot, cold, seen)
-    found.spread()
-    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.state.effects import nodes_of
 from torchlint.facts.values.values import Values
@@ -15,7 +16,7 @@ _MADE = frozenset(f"torch.{name}" for name in ("zeros", "ones", "empty", "full")
 
 
 @dataclass(eq=False, slots=True)
-class Filling:
+class Filling(Fact):
     """Answers what a loop fills."""
 
     values: Values

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.tree import walk
 from torchlint.facts.state.effects import code_of
@@ -13,7 +14,7 @@ from torchlint.rule import Kind
 
 
 @dataclass(eq=False, slots=True)
-class Indexing:
+class Indexing(Fact):
     """Answers what the elements of an iterable in a ``for`` head are used for."""
 
     values: Values

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.graph import CallGraph
@@ -26,7 +27,7 @@ _DEPTH = 4
 
 
 @dataclass(eq=False, slots=True)
-class Pacing:
+class Pacing(Fact):
     """Answers what goes with each step of an environment."""
 
     project: Project

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import COMPREHENSIONS, FileFacts
 from torchlint.facts.code.nesting import LOOPS, around, head, inside, stored_before
 from torchlint.facts.code.tree import children, names_in, walk
@@ -21,7 +22,7 @@ _Loop = ast.For | ast.AsyncFor | ast.While
 
 
 @dataclass(eq=False, slots=True)
-class Regrowth:
+class Regrowth(Fact):
     """Finds assignments like ``x = torch.cat([x, y])`` whose ``x`` comes from the round before and is not read."""
 
     loops: Loops

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.nesting import LoopNode, around, head, inside
 from torchlint.facts.code.project import Project
@@ -32,7 +33,7 @@ _DEPTH = 12
 
 
 @dataclass(eq=False, slots=True)
-class Rows:
+class Rows(Fact):
     """Answers which element of what an expression is, made from nothing else."""
 
     project: Project

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.tree import names_in, walk
 from torchlint.facts.state.effects import Sides
@@ -21,7 +22,7 @@ _AT_ONCE = frozenset({"get_nowait", "recv_nowait"})
 
 
 @dataclass(eq=False, slots=True)
-class Waiting:
+class Waiting(Fact):
     """Answers whether a loop only waits."""
 
     values: Values

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import passed, stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
@@ -24,7 +25,7 @@ _CHANGING = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.DICT, Kind.SET, Kind.ENV,
 
 
 @dataclass(eq=False, slots=True)
-class Constants:
+class Constants(Fact):
     """Answers whether expressions are constant, with a memory."""
 
     project: Project

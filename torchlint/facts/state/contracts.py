@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import passed, stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
@@ -33,7 +34,7 @@ class _Origins:
 
 
 @dataclass(eq=False, slots=True)
-class Contracts:
+class Contracts(Fact):
     """Answers what a check that raises is about.
 
     Behind a debug flag a contract turns a clear error into silent nonsense: an environment's check of an action, one of

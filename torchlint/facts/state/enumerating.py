@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import methods
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, FileFacts, Scope
@@ -24,7 +25,7 @@ _DEEPEST = 6
 
 
 @dataclass(eq=False, slots=True)
-class Enumerating:
+class Enumerating(Fact):
     """Answers from what a random draw is made."""
 
     values: Values

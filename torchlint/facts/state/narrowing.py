@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import methods
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.tree import walk
@@ -19,7 +20,7 @@ _DEEPEST = 3
 
 
 @dataclass(eq=False, slots=True)
-class Narrowing:
+class Narrowing(Fact):
     """Answers where the rows of an array that an object keeps are cast to float32."""
 
     values: Values

@@ -1,0 +1,94 @@
+"""Findings, costs, hot paths and fixes in known code are those of the golden files, which ``make golden`` writes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import golden
+import pytest
+from test_packages import download
+
+from torchlint.rule import Frequency
+
+SMELL = """\
+import torch
+
+
+def act(policy, env, steps):
+    obs, _ = env.reset()
+    for _ in range(steps):
+        obs, *_ = env.step(policy(torch.FloatTensor(obs)))
+"""
+
+
+def assert_as_kept(made: golden.Golden, kept: golden.Golden) -> None:
+    """Fail with what differs, by rule and file."""
+    changes = golden.difference(kept, made)
+    assert not changes, f"not as in tests/golden; if it should be, run `make golden` and commit it:\n{changes}"
+
+
+@pytest.mark.parametrize("folder", ["fixtures", "examples"])
+def test_what_is_found_in_our_code_is_what_was_found(folder: str) -> None:
+    made = golden.own(text for text in golden.texts() if text.name.startswith(folder))
+    assert len(made) > 80
+    assert_as_kept(made, golden.kept(folder))
+
+
+@pytest.mark.long
+@pytest.mark.packages
+@pytest.mark.once
+@pytest.mark.parametrize("requirement", golden.PACKAGES)
+def test_what_is_found_in_a_package_is_what_was_found(requirement: str) -> None:
+    made = golden.package(requirement, download(requirement))
+    assert_as_kept(made, {name: text for name, text in golden.kept("packages").items() if name in made})
+
+
+def test_all_packages_have_a_golden_file_and_no_others() -> None:
+    assert set(golden.kept("packages")) == {f"packages/{requirement}.txt" for requirement in golden.PACKAGES}
+
+
+def made_of(text: str) -> golden.Golden:
+    return golden.own([golden.Text("fixtures/TL101/hot.py", text)])
+
+
+def test_equal_texts_have_no_difference() -> None:
+    assert golden.difference(made_of(SMELL), made_of(SMELL)) == ""
+
+
+def test_a_finding_that_is_gone_is_named_with_its_rule_and_file() -> None:
+    changes = golden.difference(made_of(SMELL), {})
+    assert changes.startswith("TL101: 1 lines gone, 0 new, in 1 files\n  fixtures/TL101/hot.py\n    - 7:35-7:57 TL101")
+    assert "step 6 loop" in changes
+
+
+def test_a_colder_line_is_a_difference() -> None:
+    (finding,) = golden.findings([golden.Text("fixtures/TL101/hot.py", SMELL)])["fixtures/TL101/hot.py"]
+    colder = replace(finding, hot=replace(finding.hot, frequency=Frequency.EPISODE))
+    before, after = ({"fixtures/TL101.txt": f"== hot.py\n{golden.Line(each).full}"} for each in (finding, colder))
+    report = golden.difference(before, after).splitlines()
+    assert report[:2] == ["TL101: 1 lines gone, 1 new, in 1 files", "  fixtures/TL101/hot.py"]
+    assert ["| step 6 loop |" in report[2], "| episode 6 loop |" in report[3]] == [True, True]
+
+
+def test_a_fix_that_writes_something_else_is_a_difference() -> None:
+    changes = golden.difference(made_of(SMELL), made_of(SMELL.replace("FloatTensor", "DoubleTensor")))
+    assert "fixed texts: 1 lines gone, 1 new" in changes
+
+
+def test_a_measured_time_is_none_but_which_one_fits_is_a_difference() -> None:
+    """Figures that are measured again leave the golden files as they are."""
+    (finding,) = golden.findings([golden.Text("fixtures/TL101/hot.py", SMELL)])["fixtures/TL101/hot.py"]
+    assert finding.cost is not None
+    line = golden.Line(finding).full
+    assert golden.Line(replace(finding, cost=replace(finding.cost, saves_us=1e6, ratio=9.0))).full == line
+    assert golden.Line(replace(finding, cost=replace(finding.cost, example="another"))).full != line
+
+
+def test_the_code_of_others_is_not_in_their_golden_files() -> None:
+    (line,) = (line for line in golden.kept("packages").popitem()[1].splitlines()[:2] if not line.startswith("== "))
+    place, code, frequency, fix, digest = line.split()
+    assert code.startswith("TL")
+    assert frequency in {"once", "episode", "update", "step", "inner"}
+    assert fix in {"-", "safe", "unsafe", "display"}
+    assert all(part.isdigit() for part in place.split(":"))
+    assert digest.startswith("#")
