@@ -12,7 +12,7 @@ LIMIT = Limit(Hop("agent.py", 11, "if self.steps % self.frequency_of_gradient_up
 GUESS = Hotness(Frequency.STEP, (Hop("train.py", 120, "loop"), Hop("agent.py", 9, "Agent.act")))
 GUESSED = """agent.py:12 runs once per environment step; it is not proven which code calls it.
 
-once per environment step, where a method is known by its name alone:
+once per environment step, where several classes have the method that is called:
     train.py:120 loop, steps an environment
   → agent.py:9 Agent.act
 """

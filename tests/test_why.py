@@ -172,17 +172,24 @@ BY_NAME = """
 class Agent:
     def choose(self, x):
         return f(x)  # A
+class Other:
+    def choose(self, x):
+        return g(x)
 def run(agent):
     while True:
         env.step(agent.choose(1))
 """
 
 
-def test_a_way_through_a_method_that_is_known_by_its_name_alone_is_not_proven() -> None:
+def test_a_way_through_a_method_that_several_classes_have_is_not_proven() -> None:
     code = Code(BY_NAME)
     hot = code.hot("# A")
     assert (hot.frequency, hot.path) == (Frequency.STEP, ())
     assert [(way.proven, len(way.hot.path)) for way in why(BY_NAME).ways] == [(False, 2)]
+    sole = BY_NAME.replace("    while", "    agent.size\n    while").replace(
+        "class Agent:", "class Agent:\n    size = 9"
+    )
+    assert [hop.name for hop in Code(sole).hot("# A").path] == ["loop", "Agent.choose"]
     proven = f"{BY_NAME}run(Agent())\n"
     assert [hop.name for hop in Code(proven).hot("# A").path] == ["loop", "Agent.choose"]
     assert [way.proven for way in why(proven).ways] == [True]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from torchlint.report.explain import Pen
 
 _HEADING = "bold"
-_BY_NAME = "where a method is known by its name alone"
+_BY_NAME = "where several classes have the method that is called"
 _Line = tuple[str, str]
 """A line of text and its style."""
 

@@ -59,8 +59,8 @@ class Hop:
 class Hotness:
     """The frequency of a line and the path that proves it, outermost hop first.
 
-    The path is empty when the line is not hot, and where each path needs a call that is linked by a method's name
-    alone: then the line is taken to be hot, and it is not proven which code calls it. ``when`` are the words of whoever
+    The path is empty when the line is not hot, and where each path needs a call that may as well be one of another
+    class: then the line is taken to be hot, and it is not proven which code calls it. ``when`` are the words of whoever
     calls the first hop, where they say more than the frequency does.
     """
 
@@ -131,7 +131,7 @@ class Limit:
 class Way:
     """One path that makes a line hot, what its first hop does or who calls it, and the limits on the way.
 
-    ``proven``: no call on the way is linked by a method's name alone.
+    ``proven``: no call on the way may as well be one of another class that has a method of its name.
     """
 
     hot: Hotness

@@ -81,6 +81,8 @@ class _Linker:
                 self.graph.weak.add(call)
                 self.graph.add(facts, call, suiting(facts, call, [(m, 1) for m in near.methods]))
                 self.graph.receivers[call] = near.receivers
+                if len(near.receivers) == 1 and near.receivers != (ANY,):
+                    self.graph.sole.add(call)
             elif near.methods:
                 self.graph.open.add(func.attr)
 

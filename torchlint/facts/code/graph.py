@@ -46,7 +46,8 @@ class CallGraph(Fact):
     """Edges between the project's functions.
 
     ``groups`` gives for each file those it is connected with by imports. ``callers`` maps a function to the calls that
-    reach it; ``callees`` a call to what it reaches; ``weak`` holds calls that were linked by the method's name alone;
+    reach it; ``callees`` a call to what it reaches; ``weak`` holds calls that were linked by the method's name alone,
+    ``sole`` those of them where one class has all that is asked of the object;
     ``unlinked`` the names of methods of such calls and of those that stay without a link, ``open`` of those that too
     many have to link their calls. ``via`` holds, for a call of a parameter and a function that it reaches, the calls
     that pass this function. ``runs`` are the places that run a function otherwise, by function; ``wrapped`` the calls
@@ -58,6 +59,7 @@ class CallGraph(Fact):
     callers: dict[Scope, list[Caller]] = field(default_factory=dict)
     callees: dict[ast.Call, tuple[Scope, ...]] = field(default_factory=dict)
     weak: set[ast.Call] = field(default_factory=set)
+    sole: set[ast.Call] = field(default_factory=set)
     built: set[str] = field(default_factory=set)
     unlinked: set[str] = field(default_factory=set)
     open: set[str] = field(default_factory=set)

@@ -29,7 +29,8 @@ from torchlint.rule import Frequency, Hotness
 class Edge:
     """A place that runs a function.
 
-    ``weak`` when only the method's name says so, ``override`` when the call names a relative of the function's class.
+    ``weak`` when only the method's name says so, ``doubtful`` when more than one class may be meant then; ``override``
+    when the call names a relative of the function's class.
     """
 
     facts: FileFacts
@@ -38,6 +39,7 @@ class Edge:
     how: How = How.CALL
     weak: bool = False
     override: bool = False
+    doubtful: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,10 +221,12 @@ class Heat(Fact):
 
     def _link(self) -> None:
         """Sort the edges of the graph by the function that they leave."""
+        weak = self.graph.weak
+        doubtful = weak - self.graph.sole
         for facts in self.project.files.values():
             for scope in facts.scopes:
                 found = [
-                    Edge(facts, call, target, weak=call in self.graph.weak, override=place > 0)
+                    Edge(facts, call, target, weak=call in weak, override=place > 0, doubtful=call in doubtful)
                     for call in scope.calls
                     for place, target in enumerate(self.graph.callees.get(call, ()))
                 ]

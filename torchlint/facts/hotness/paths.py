@@ -23,9 +23,9 @@ Key = tuple[Scope, bool]
 State = tuple[Scope, bool, Receiver, Receiver]
 """A key, the receiver under which the rate of the function is noted, and the object that a path brings to it."""
 
-# What an edge costs: a method that some relative of the class has, a method that is known by its name alone. Paths are
-# short, so one step down this scale outweighs any difference in length.
-_CALL, _OVERRIDE, _WEAK = 1, 20, 1000
+# What an edge costs: a method that some relative of the class has, one that a single class has with all that is asked
+# of the object, one that several classes have. Paths are short, so one step down this scale outweighs any length.
+_CALL, _OVERRIDE, _WEAK, _DOUBTFUL = 1, 20, 200, 1000
 # A root in code for evaluation is a worse witness than one in training.
 _EVALUATION, _EPISODE = 20, 40
 # A module of which no call is known is a worse one than any loop.
@@ -45,7 +45,7 @@ class Paths:
     def of(self, facts: FileFacts, node: ast.AST, scope: Scope) -> tuple[tuple[Hop, ...], Entry | None]:
         """The hops that lead to a node of a function, outermost first, and how the first is entered if it is called.
 
-        No hops where even the best path has an edge that only a method's name gives: such a path is no proof.
+        No hops where even the best path has an edge that may as well lead to another class: that is no proof.
         """
         if not self._ranked:
             self._ranked = True
@@ -73,7 +73,7 @@ class Paths:
             if scope.kind != "function" or edge is None or scope in seen:
                 break
             seen.add(scope)
-            proven = proven and not edge.weak
+            proven = proven and not edge.doubtful
             facts, node = edge.facts, edge.node
             scope = facts.scope_of(node).function
         return tuple(reversed(hops)) if proven else (), entry
@@ -144,7 +144,9 @@ def _inner_root(root: ast.AST | None, scope: Scope) -> ast.AST | None:
 
 def weight(edge: Edge) -> int:
     """How much faith an edge needs."""
-    return _WEAK if edge.weak else _OVERRIDE if edge.override else _CALL
+    if edge.weak:
+        return _DOUBTFUL if edge.doubtful else _WEAK
+    return _OVERRIDE if edge.override else _CALL
 
 
 def key_of(edge: Edge) -> Key:

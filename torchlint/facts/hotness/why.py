@@ -130,7 +130,7 @@ def _way(links: tuple[_Link, ...], frequency: Frequency, origin: str, loop: ast.
             if why:
                 frequency = Frequency.EPISODE
                 limits.append(Limit(Hop(link.facts.path, getattr(link.edge.node, "lineno", 1), why), frequency))
-    proven = not any(link.edge.weak for link in links if link.edge is not None)
+    proven = not any(link.edge.doubtful for link in links if link.edge is not None)
     return Way(Hotness(frequency, tuple(hops)), origin, tuple(dict.fromkeys(limits)), proven)
 
 
