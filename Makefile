@@ -3,7 +3,7 @@ PYTHON ?= python3
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test test-long golden test-packages fuzz fuzz-fixes demo docs bench-peers accuracy hotness oracle tutorial picture index format clean
+.PHONY: help test test-all test-long golden test-packages fuzz fuzz-fixes mutants demo docs bench-peers accuracy hotness oracle tutorial picture index format clean
 
 SOURCES := $(shell find torchlint rules -name '*.py' -o -name '*.json')
 CONSTRAINTS := requirements/constraints.txt
@@ -12,17 +12,20 @@ MIN_PYTHON := import sys; sys.exit("torchlint needs Python 3.10 or newer" if sys
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 
-test: .venv/made ## style, types and tests, here and on the other Pythons of this machine
+test: .venv/made ## style, types and tests, and on the other Pythons of this machine the tests that may differ there
 	@.venv/bin/python tests/run_all.py
 
+test-all: .venv/made ## the same with all tests on all Pythons of this machine, and all variants
+	@.venv/bin/python tests/run_all.py --all
+
 test-long: .venv/made ## the tests that take minutes
-	.venv/bin/python -m pytest -m long
+	.venv/bin/python -m pytest -m long --whole
 
 golden: .venv/made ## write what is found in known code into tests/golden, and print what changed: make golden ARGS=--packages
 	PYTHONPATH=.:rules:tests .venv/bin/python tests/golden.py $(ARGS)
 
 test-packages: .venv/made ## put smells into RL packages, fix them, run their tests and train with them
-	.venv/bin/python -m pytest tests/packages -n 2 -rP
+	.venv/bin/python -m pytest tests/packages --whole -n 2 -rP
 	.venv/bin/python benchmarks/packages.py
 
 fuzz: .venv/made ## a million random programs or an hour, 200 killed runs: make fuzz ARGS="--seconds 600 --seed 1"
@@ -30,6 +33,9 @@ fuzz: .venv/made ## a million random programs or an hour, 200 killed runs: make 
 
 fuzz-fixes: .venv/made ## run 10,000 random programs before and after safe fixes: make fuzz-fixes ARGS="--seed 1"
 	PYTHONPATH=.:rules:tests .venv/bin/python -m fuzz.fixes $(ARGS)
+
+mutants: .venv/made ## put 63 small mistakes into torchlint, one at a time, and see which tests notice: make mutants ARGS="--seed 2"
+	PYTHONPATH=.:rules:tests .venv/bin/python tests/mutants.py $(ARGS)
 
 demo: .venv-demo/made ## lint and fix a copy of the agent in examples/
 	@sh examples/demo.sh .venv-demo/bin/python

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import hashlib
 import importlib.util
 import os
 import signal
@@ -35,19 +37,58 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 
-def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """On a Python without torch, leave out the modules that import it at their top."""
-    if HAS_TORCH or collection_path.suffix != ".py":
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let ``--whole`` run all of the tests marked ``third``."""
+    parser.addoption("--whole", action="store_true", help="run all tests marked third, not one third of them")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out modules of which no test can run: on a Python without torch, those that import it at their top.
+
+    Where tests of versions alone are wanted, those that have none: to collect them would take longer than the tests.
+    """
+    if collection_path.suffix != ".py":
         return None
-    return "\nimport torch\n" in collection_path.read_text(encoding="utf-8") or None
+    text = collection_path.read_text(encoding="utf-8")
+    unwanted = config.option.markexpr.startswith("versions and ") and "mark.versions" not in text
+    return unwanted or (not HAS_TORCH and imports_torch(text)) or None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip tests marked ``torch`` on a Python that has none."""
+def imports_torch(text: str) -> bool:
+    """Whether a module imports torch at its top; a program in one of its strings may as well, which is no import."""
+    return "\nimport torch\n" in text and any(
+        isinstance(node, ast.Import) and any(alias.name == "torch" for alias in node.names)
+        for node in ast.parse(text).body
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip tests marked ``torch`` on a Python that has none, and deselect two thirds of those marked ``third``."""
     if not HAS_TORCH:
         for item in items:
             if item.get_closest_marker("torch"):
                 item.add_marker(pytest.mark.skip(reason="needs torch"))
+    state = state_of_the_code()
+    if config.option.whole or any("::" in argument for argument in config.args):
+        return  # a test that is named runs
+    left = [item for item in items if item.get_closest_marker("third") and third_of(item.nodeid, state) != 0]
+    config.hook.pytest_deselected(items=left)
+    unwanted = set(left)
+    items[:] = [item for item in items if item not in unwanted]
+
+
+def state_of_the_code() -> str:
+    """A digest of all that is tested: every change of it chooses another third of the tests marked ``third``."""
+    digest = hashlib.sha256()
+    for folder in ("torchlint", "rules"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def third_of(name: str, state: str) -> int:
+    """The third, 0 to 2, to which a test belongs while the code is in that state."""
+    return hashlib.sha256(f"{state} {name}".encode()).digest()[0] % 3
 
 
 @pytest.fixture(autouse=True)

@@ -11,27 +11,31 @@ have only place, rule, frequency, kind of fix and digest.
 from __future__ import annotations
 
 import argparse
+import ast
 import hashlib
 import re
 import sys
-import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from torchlint.bench.fixed import KNOWS_ALL
 from torchlint.engine.codec import to_row
+from torchlint.engine.result import Result
 from torchlint.engine.rules import load_rules
 from torchlint.engine.run import check
-from torchlint.rule import Applicability, Cost, Counted, Finding, PlainFix
+from torchlint.rule import Applicability, Cost, Counted, Finding, PlainFix, Position
 from torchlint.settings.model import Settings
+from torchlint.sources.decode import decode
 from torchlint.testing.fixtures import fixtures, unmarked
 from torchlint.testing.linting import target_of
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "tests" / "golden"
+NOWHERE = Path("/nowhere")
+"""The folder of texts that are linted in memory."""
 WIDTH = 120
 """Characters in a line of what fixes write."""
 PACKAGES = (
@@ -75,34 +79,24 @@ def settings(folder: Path, torch: str | None = None) -> Settings:
     return Settings(root=folder, isolated=True, select=codes, target_torch=torch, line_length=WIDTH)
 
 
-def findings(given: Iterable[Text]) -> dict[str, list[Finding]]:
-    """What all rules find, by name of the file; every file is a project of its own."""
-    by_torch: dict[str | None, list[Text]] = defaultdict(list)
-    for text in given:
-        by_torch[text.torch].append(text)
-    found: dict[str, list[Finding]] = {}
-    for torch, group in by_torch.items():
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name).resolve()
-            for text in group:
-                _write(folder / text.name, text.text)
-            result = check([folder], replace(settings(folder, torch), jobs=1))
-        assert result.problems == []
-        assert result.unpaired == 0
-        found.update((text.name, []) for text in group)
-        for finding in result.findings:
-            found[finding.path].append(finding)
-    return found
+def findings(text: Text) -> list[Finding]:
+    """What all rules find in a file, which is a project of its own."""
+    return linted(text).findings
 
 
 def fixed(text: Text, *, unsafe: bool) -> str:
     """What all safe fixes, or all fixes, make of a file."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name).resolve()
-        _write(folder / text.name, text.text)
-        result = check([folder], replace(settings(folder, text.torch), diff=True, unsafe_fixes=unsafe))
-    assert result.problems == []
+    result = linted(text, fix=True, unsafe_fixes=unsafe)
     return result.fixed[text.name].after.text if text.name in result.fixed else text.text
+
+
+def linted(text: Text, **more: bool) -> Result:
+    """What the engine makes of a file, all of it in memory."""
+    asked = replace(settings(NOWHERE, text.torch), jobs=1, no_context=True, **more)
+    result = check([], asked, decode(text.text.encode(), NOWHERE / text.name, text.name))
+    assert result.problems == []
+    assert result.unpaired == 0
+    return result
 
 
 def _write(path: Path, text: str) -> None:
@@ -196,21 +190,49 @@ def _on_one_line(text: str) -> str:
 # files ----------------------------------------------------------------------------------------------------------------
 
 
-def own(given: Iterable[Text]) -> Golden:
-    """The golden texts of our own code, by name."""
-    given = list(given)
-    found = findings(given)
+def own(given: Iterable[Text], *, with_fixed: bool = True) -> Golden:
+    """The golden texts of our own code, by name; without digests of fixed texts they take half the time."""
     blocks: dict[str, list[str]] = defaultdict(list)
     for text in given:
-        if lines := [Line(finding).full for finding in found[text.name]]:
+        found = findings(text)
+        if lines := [Line(finding).full for finding in settled(found, text.text)]:
             head = text.name.rpartition("/")[2]
-            kinds = {finding.fix.applicability for finding in found[text.name] if finding.fix}
-            if Applicability.SAFE in kinds:
+            kinds = {finding.fix.applicability for finding in found if finding.fix}
+            if with_fixed and Applicability.SAFE in kinds:
                 head += f" safe #{digest(fixed(text, unsafe=False))}"
-            if Applicability.UNSAFE in kinds:
+            if with_fixed and Applicability.UNSAFE in kinds:
                 head += f" all #{digest(fixed(text, unsafe=True))}"
             blocks[text.golden] += [f"== {head}", *sorted(lines, key=_order)]
     return {name: "\n".join([*lines, ""]) for name, lines in blocks.items()}
+
+
+def without_fixed(texts_: Golden) -> Golden:
+    """Golden texts without the digests of what fixes make."""
+    return {name: re.sub(r"(?m)^(== \S+) .*", r"\1", text) for name, text in texts_.items()}
+
+
+def settled(found: Sequence[Finding], text: str) -> list[Finding]:
+    """Findings that have the same places on all Pythons: one inside an f-string takes that of the f-string.
+
+    Python 3.11 and older do not say where in the f-string it is.
+    """
+    lines = text.encode().split(b"\n")
+    spans = [
+        (_position(node.lineno, node.col_offset, lines), _position(node.end_lineno, node.end_col_offset, lines))
+        for node in (ast.walk(ast.parse(text)) if found else ())
+        if isinstance(node, ast.JoinedStr)
+    ]
+    moved = []
+    for finding in found:
+        around = [span for span in spans if span[0] <= finding.start < span[1]]
+        start, end = around[0] if around else (finding.start, finding.end)
+        moved.append(replace(finding, start=start, end=end, fingerprint="") if around else finding)
+    return moved
+
+
+def _position(row: int | None, column: int | None, lines: Sequence[bytes]) -> Position:
+    assert row is not None
+    return Position(row, len(lines[row - 1][:column].decode()) + 1)
 
 
 def package(requirement: str, folder: Path) -> Golden:
@@ -219,9 +241,14 @@ def package(requirement: str, folder: Path) -> Golden:
     assert [problem for problem in result.problems if problem.internal] == []
     assert result.unpaired == 0
     blocks: dict[str, list[str]] = defaultdict(list)
-    for finding in result.findings:
-        blocks[finding.path].append(Line(finding).compact)
-    lines = [line for name in sorted(blocks) for line in (f"== {name}", *sorted(blocks[name], key=_order))]
+    for name, source in result.sources.items():
+        found = [finding for finding in result.findings if finding.path == name]
+        blocks[name] += [Line(finding).compact for finding in settled(found, source.text)]
+    lines = [
+        line
+        for name in sorted(filter(blocks.get, blocks))
+        for line in (f"== {name}", *sorted(blocks[name], key=_order))
+    ]
     return {f"packages/{requirement}.txt": "\n".join([*lines, ""])}
 
 

@@ -1,4 +1,7 @@
-"""All that ``make test`` checks: style, types, the tests here, and the torch-free tests on the machine's other Pythons.
+"""All that ``make test`` checks: style, types, the tests here, and what a Python may decide on the machine's others.
+
+On the other Pythons run the tests marked ``versions``, and of the tests marked ``third`` runs one third, another for
+each state of the code. With ``--all`` (``make test-all``) everything runs everywhere.
 
 Every part runs even when an earlier one failed. The last line sums up: ``N passed, N failed``; a failed style or type
 check counts as one failure.
@@ -6,6 +9,7 @@ check counts as one failure.
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import shutil
 import subprocess
@@ -13,7 +17,8 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +26,8 @@ ROOT = Path(__file__).resolve().parent.parent
 CONSTRAINTS = Path("requirements", "constraints.txt")
 MINORS = range(10, 15)
 HERE = "not long"
-ELSEWHERE = "not long and not once and not torch and not packages"
+ELSEWHERE = "versions and not long and not once and not torch and not packages"
+ALL_ELSEWHERE = "not long and not once and not torch and not packages"
 
 
 @dataclass
@@ -53,13 +59,13 @@ def check(title: str, *command: str) -> int:
     return int(run(sys.executable, "-m", *command) != 0)
 
 
-def pytest(python: Path | str, markers: str) -> tuple[int, int]:
+def pytest(python: Path | str, markers: str, *options: str) -> tuple[int, int]:
     """Run pytest with an interpreter; how many tests passed and failed (at least one when the run itself failed)."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
         # Slow tests stand together: whoever has none left takes some from the other.
         shared = ("-n", "2", "--dist", "worksteal")
-        status = run(python, "-m", "pytest", "-q", *shared, "-m", markers, f"--junitxml={report}")
+        status = run(python, "-m", "pytest", "-q", *shared, "-m", markers, f"--junitxml={report}", *options)
         suites = list(ElementTree.parse(report).getroot().iter("testsuite")) if report.exists() else []
     tests, skipped, failures, errors = (
         sum(int(suite.get(kind, 0)) for suite in suites) for kind in ("tests", "skipped", "failures", "errors")
@@ -110,34 +116,40 @@ def environment(python: str, minor: int) -> Path | None:
     return inside
 
 
-def others(score: Score) -> None:
-    """Run the torch-free tests on every other Python of the machine."""
-    for minor in MINORS:
-        if minor == sys.version_info.minor:
-            continue
-        python = interpreter(minor)
-        if python is None:
-            say(f"Python 3.{minor}: not on this machine")
-            continue
-        say(f"Python 3.{minor} ({python}): tests that need no torch")
-        inside = environment(python, minor)
-        score.add(*(pytest(inside, ELSEWHERE) if inside else (0, 1)))
+def environments() -> dict[int, Future[Path | None]]:
+    """Start to make the environments of the other Pythons of the machine, one after the other, while tests run."""
+    found = {minor: interpreter(minor) for minor in MINORS if minor != sys.version_info.minor}
+    with_python = {minor: python for minor, python in found.items() if python is not None}
+    for minor in found.keys() - with_python.keys():
+        say(f"Python 3.{minor}: not on this machine")
+    pool = ThreadPoolExecutor(max_workers=1)
+    made = {minor: pool.submit(environment, python, minor) for minor, python in with_python.items()}
+    pool.shutdown(wait=False)
+    return made
 
 
-def main() -> int:
+def main(arguments: Sequence[str]) -> int:
     """Run everything; 0 when all of it passed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--all", action="store_true", help="all tests on all Pythons")
+    everything = parser.parse_args(arguments).all
     start = time.monotonic()
     score = Score()
+    options, elsewhere = (("--whole",), ALL_ELSEWHERE) if everything else ((), ELSEWHERE)
+    made = environments()
     score.add(0, check("style: ruff check", "ruff", "check", "."))
     score.add(0, check("format: ruff format --check", "ruff", "format", "--check", "."))
     score.add(0, check("types: mypy", "mypy"))
     say(f"Python 3.{sys.version_info.minor}: all tests but the long ones")
-    score.add(*pytest(sys.executable, HERE))
-    others(score)
+    score.add(*pytest(sys.executable, HERE, *options))
+    for minor, environment_ in made.items():
+        inside = environment_.result()
+        say(f"Python 3.{minor}: {'all tests that need no torch' if everything else 'tests of what a Python decides'}")
+        score.add(*(pytest(inside, elsewhere, *options) if inside else (0, 1)))
     say(f"done in {time.monotonic() - start:.0f} s")
     print(f"{score.passed} passed, {score.failed} failed", flush=True)
     return int(score.failed > 0)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

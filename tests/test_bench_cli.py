@@ -52,6 +52,7 @@ def given(monkeypatch, data):
     return give
 
 
+@pytest.mark.third
 def test_json_of_a_real_rule(torchlint, tmp_path):
     found = torchlint("bench", "TL103", "--quick", "--json", "--html", tmp_path / "page.html", cwd=tmp_path)
     assert (found.returncode, found.stderr) == (0, "")
@@ -155,6 +156,7 @@ def test_a_page_that_cannot_be_written(given, tmp_path, capsys):
     assert "cannot write" in capsys.readouterr().err
 
 
+@pytest.mark.third
 def test_own_results_are_shown_to_people_and_never_to_programs(torchlint, tmp_path):
     from benching import FIGURE, MACHINE, results, row
 

@@ -9,6 +9,8 @@ from torchlint_rules.tl1_transfer.cpu_then_move import _holds
 from torchlint.rule.build import call_of, expression, in_place_of, keyword_of, on_top, source, with_keyword
 from torchlint.rule.site import Link
 
+pytestmark = pytest.mark.versions
+
 
 def call(text: str) -> cst.Call:
     node = expression(text)

@@ -11,6 +11,8 @@ from torchlint.rule import Change
 from torchlint.settings.check import SettingsError
 from torchlint.settings.model import Settings
 
+pytestmark = pytest.mark.versions
+
 
 @pytest.fixture
 def engine(monkeypatch, tmp_path):

@@ -18,6 +18,8 @@ from test_cli_whole import AGENT, NEW, OLD
 from torchlint.report.escape import defused
 from torchlint.settings.check import OUTPUT_FORMATS
 
+pytestmark = pytest.mark.versions
+
 NAMES = [
     "a\nb.py",
     "\x1b[31mred\x1b[0m.py",

@@ -4,7 +4,9 @@ import json
 import re
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, in_this_process
+
+pytestmark = pytest.mark.versions
 
 AGENT = """\
 import torch
@@ -32,6 +34,12 @@ NEW = "torch.zeros(1, 6, device=self.device)"
 
 
 @pytest.fixture
+def here(capsys, monkeypatch):
+    """The command line without a process of its own."""
+    return in_this_process(capsys, monkeypatch)
+
+
+@pytest.fixture
 def project(tmp_path):
     (tmp_path / "pyproject.toml").write_text("[tool.torchlint]\n")
     (tmp_path / "agent.py").write_text(AGENT)
@@ -49,31 +57,31 @@ def test_check_fix_and_check_again(torchlint, project):
     assert (clean.returncode, clean.stdout, clean.stderr) == (0, "", "Nothing slow found in 1 file\n")
 
 
-def test_a_diff_changes_nothing(torchlint, project):
-    done = torchlint("check", "--diff", cwd=project)
+def test_a_diff_changes_nothing(here, project):
+    done = here("check", "--diff", cwd=project)
     assert done.returncode == 1
     assert f"-        mask = {OLD}\n+        mask = {NEW}\n" in done.stdout
     assert (project / "agent.py").read_text() == AGENT
 
 
-def test_every_format_names_the_place(torchlint, project):
-    full = torchlint("check", "--output-format", "full", cwd=project)
+def test_every_format_names_the_place(here, project):
+    full = here("check", "--output-format", "full", cwd=project)
     assert full.stdout.startswith("warning TL102 cpu-then-move ─")
     assert "  12 │ mask = torch.zeros(1, 6).to(self.device)\n" in full.stdout.replace("│     ", "│ ")
-    github = torchlint("check", "--output-format", "github", cwd=project)
+    github = here("check", "--output-format", "github", cwd=project)
     assert github.stdout.startswith("::warning title=TL102,file=agent.py,line=12,col=16,endLine=12,endColumn=49::")
-    (read,) = json.loads(torchlint("check", "--output-format", "json", cwd=project).stdout)
+    (read,) = json.loads(here("check", "--output-format", "json", cwd=project).stdout)
     assert (read["location"], read["hot"]["frequency"]) == ({"row": 12, "column": 16}, "step")
     assert read["fix"]["edits"][0]["content"] == NEW
 
 
-def test_explain_hot_tells_the_path(torchlint, project):
-    done = torchlint("check", "--explain-hot", "agent.py:12", cwd=project)
+def test_explain_hot_tells_the_path(here, project):
+    done = here("check", "--explain-hot", "agent.py:12", cwd=project)
     assert done.stdout.startswith("agent.py:12 runs once per environment step.\n")
     assert "→ agent.py:11 Agent.act\n" in done.stdout
 
 
-def test_explain_hot_looks_where_the_linted_paths_are(torchlint, tmp_path):
+def test_explain_hot_looks_where_the_linted_paths_are(here, tmp_path):
     """What nothing marks as a project is what the paths span."""
     (tmp_path / "agents").mkdir()
     (tmp_path / "agents" / "__init__.py").touch()
@@ -86,28 +94,28 @@ def test_explain_hot_looks_where_the_linted_paths_are(torchlint, tmp_path):
     )
     told = "agents/agent.py:6 runs once per environment step.\n"
     for paths in (("agents", "train.py"), (".",), ()):
-        done = torchlint("check", *paths, "--explain-hot", "agents/agent.py:6", cwd=tmp_path)
+        done = here("check", *paths, "--explain-hot", "agents/agent.py:6", cwd=tmp_path)
         assert done.stdout.startswith(told)
 
 
-def test_bad_files_do_not_keep_others_from_being_linted(torchlint, project):
+def test_bad_files_do_not_keep_others_from_being_linted(here, project):
     (project / "broken.py").write_text("import torch\ndef f(:\n")
     (project / "latin.py").write_bytes(b"import torch\nx = '\xff'\n")
-    done = torchlint("check", ".", "gone.py", cwd=project)
+    done = here("check", ".", "gone.py", cwd=project)
     assert done.returncode == 2
     assert [line.split(" ")[1] for line in done.stdout.splitlines()] == ["TL102", "TL000", "TL000"]
     assert "torchlint: error: gone.py: no such file or folder\n" in done.stderr
 
 
-def test_a_wrong_selector_names_the_nearest(torchlint, project):
-    done = torchlint("check", "--select", "cpu-then-mve", cwd=project)
+def test_a_wrong_selector_names_the_nearest(here, project):
+    done = here("check", "--select", "cpu-then-mve", cwd=project)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1
     assert "cpu-then-move" in done.stderr
 
 
-def test_every_rule_is_explained(torchlint, project):
-    rules = json.loads(torchlint("rule", "--all", "--output-format", "json", cwd=project).stdout)
+def test_every_rule_is_explained(here, project):
+    rules = json.loads(here("rule", "--all", "--output-format", "json", cwd=project).stdout)
     headings = {
         "What it does",
         "Why is this slow",
@@ -119,17 +127,17 @@ def test_every_rule_is_explained(torchlint, project):
         "References",
     }
     assert [rule["code"] for rule in rules if set(rule["sections"]) != headings] == []
-    text = torchlint("rule", "--all", cwd=project).stdout
+    text = here("rule", "--all", cwd=project).stdout
     for rule in rules:
         assert f"{rule['code']} {rule['name']} ─" in text
 
 
 @pytest.mark.parametrize(("folder", "path"), [(".", "src/agent.py"), ("src", "agent.py")])
-def test_a_message_names_files_as_seen_from_the_working_folder(torchlint, tmp_path, folder, path):
+def test_a_message_names_files_as_seen_from_the_working_folder(here, tmp_path, folder, path):
     (tmp_path / "pyproject.toml").touch()
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "agent.py").write_text((ROOT / "tests" / "fixtures" / "TL501" / "hot.py").read_text())
-    found = torchlint("check", "--select", "TL501", "--output-format", "concise", cwd=tmp_path / folder)
+    found = here("check", "--select", "TL501", "--output-format", "concise", cwd=tmp_path / folder)
     named = re.findall(r"\S+?\.py(?=:\d)", found.stdout.replace("(", " "))
     assert len(named) >= 3
     assert set(named) == {path}

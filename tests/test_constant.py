@@ -7,6 +7,8 @@ from projects import Code
 
 from torchlint.facts.state.constant import Constants
 
+pytestmark = pytest.mark.versions
+
 HEAD = "import math\nimport random\nimport numpy as np\nimport torch\n"
 
 

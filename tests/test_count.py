@@ -144,6 +144,7 @@ def test_the_table_fits_a_terminal_and_the_results_are_those_of_the_cpu(root: Pa
     assert any("train.py:" in line for line in table)
 
 
+@pytest.mark.third
 def test_a_number_of_steps_is_a_limit(root: Path, project: Path) -> None:
     done = count(root, project, ["--json", "--steps", "12"], [sys.executable, "train.py", "100000"])
     told, lines = lines_of(done)
@@ -152,6 +153,7 @@ def test_a_number_of_steps_is_a_limit(root: Path, project: Path) -> None:
     assert lines[row_of("# needed")]["waits"] == 12
 
 
+@pytest.mark.third
 def test_seconds_are_a_limit(root: Path, project: Path) -> None:
     program = "import torch, time\nx = torch.ones(2, device='cuda').sum().item()\ntime.sleep(3600)\n"
     (project / "sleeps.py").write_text(program)
@@ -182,6 +184,7 @@ def interrupted(root: Path, project: Path, program: str) -> tuple[int, str, str]
 SLEEP = "import time\nopen('ready', 'w')\ntime.sleep(3600)\n"
 
 
+@pytest.mark.third
 def test_ctrl_c_still_reports(root: Path, project: Path) -> None:
     program = f"import torch\nx = torch.ones(2, device='cuda').sum().item()\n{SLEEP}"
     code, output, _ = interrupted(root, project, program)
@@ -189,6 +192,7 @@ def test_ctrl_c_still_reports(root: Path, project: Path) -> None:
     assert json.loads(output)["totals"]["waits"] == 1
 
 
+@pytest.mark.third
 @pytest.mark.parametrize(
     ("program", "words"),
     [
@@ -239,6 +243,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_that(name: str, root: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text, code, words = PROGRAMS[name]
@@ -276,6 +281,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("how", ["fork", "spawn", "forkserver"])
 def test_workers_are_counted(how: str, root: Path, project: Path) -> None:
     """Those of a pool, which ends them by a signal, and those that get tensors of the device."""
@@ -326,6 +332,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.third
 @pytest.mark.parametrize(("how", "limit"), [("fork", 5), ("forkserver", None)])
 def test_a_step_of_environments_in_workers_is_one_step(how: str, limit: int | None, root: Path, project: Path) -> None:
     """The limit ends the program, not a worker that the program waits for."""
@@ -338,6 +345,7 @@ def test_a_step_of_environments_in_workers_is_one_step(how: str, limit: int | No
     assert (told["steps"], told["totals"]["waits"]) == (limit or 20, limit or 20)
 
 
+@pytest.mark.third
 def test_a_limit_holds_for_workers_that_step_environments(root: Path, project: Path) -> None:
     program = (
         "import multiprocessing, torch\nfrom vector import Env\n"
@@ -355,6 +363,7 @@ def test_a_limit_holds_for_workers_that_step_environments(root: Path, project: P
     assert 0 <= told["totals"]["waits"] - told["steps"] <= 4
 
 
+@pytest.mark.third
 def test_a_loader_with_workers(root: Path, project: Path) -> None:
     program = (
         "import torch\nfrom torch.utils.data import DataLoader, TensorDataset\n"
@@ -449,6 +458,7 @@ def test_a_page_with_the_code_and_its_counts(root: Path, project: Path) -> None:
     assert "http" not in page.replace("http-equiv", "")
 
 
+@pytest.mark.third
 def test_the_page_shows_what_is_printed(root: Path, tmp_path: Path) -> None:
     """Counts have no noise: the example in the documentation is what a run prints."""
     agent = shutil.copytree(root / "examples" / "agent", tmp_path / "agent", ignore=shutil.ignore_patterns("__py*"))
@@ -479,6 +489,7 @@ def test_the_page_shows_what_counting_costs(root: Path, monkeypatch: pytest.Monk
     assert len(data["programs"]) == 3
 
 
+@pytest.mark.third
 def test_waits_that_no_rule_should_report_are_told_apart(root: Path, tmp_path: Path) -> None:
     """What an installed package waits for, and what waits less than once a step or update."""
     installed = tmp_path / "venv" / "site-packages"

@@ -5,6 +5,8 @@ import pytest
 
 from torchlint.sources.decode import UndecodableError, decode, read_source
 
+pytestmark = pytest.mark.versions
+
 PATH = Path("/project/agent.py")
 
 

@@ -19,6 +19,8 @@ from torchlint.facts.values.values import Values
 from torchlint.rule import Kind
 from torchlint.settings.model import Settings
 
+pytestmark = pytest.mark.versions
+
 LONG = 350
 SMELL = "TL101"
 
@@ -31,6 +33,7 @@ def lint(folder: Path, project: Project, count: int) -> Result:
     return check([folder], Settings(root=folder, isolated=True, jobs=1))
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("name", DEEP)
 def test_a_long_chain_is_followed_to_its_end(tmp_path: Path, name: str) -> None:
     result = lint(tmp_path / "long", DEEP[name], LONG)
@@ -38,6 +41,7 @@ def test_a_long_chain_is_followed_to_its_end(tmp_path: Path, name: str) -> None:
     assert SMELL in {finding.code for finding in result.findings}
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("name", DEEP)
 def test_a_long_chain_gives_what_a_short_one_gives(name: str) -> None:
     kinds = []

@@ -42,6 +42,7 @@ def test_the_fix_makes_the_better_version(rule: type[Rule], example: Example, tm
     assert text == (example.source if example.by_hand else example.fixed)
 
 
+@pytest.mark.third
 @pytest.mark.torch
 @pytest.mark.parametrize(("rule", "example"), EXAMPLES)
 def test_both_versions_compute_the_same(rule: type[Rule], example: Example) -> None:

@@ -7,6 +7,8 @@ from torchlint.rule import Change, Edit, Finding, Level, PlainFix
 from torchlint.sources.decode import decode
 from torchlint.sources.lines import LineTable
 
+pytestmark = pytest.mark.versions
+
 
 def source(text, name="a.py"):
     return decode(text.encode(), Path("/project") / name, name)

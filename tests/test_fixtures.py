@@ -17,16 +17,16 @@ CASES = [
 ]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("path", CASES)
-def test_the_marked_lines_are_found_and_no_others(path: Path) -> None:
+def test_the_marked_lines_are_found_and_fixes_make_the_twin(path: Path) -> None:
+    """One test for both: the findings that the marks are held against are those whose fixes are applied."""
     check_marks(path)
-
-
-@pytest.mark.parametrize("path", CASES)
-def test_fixes_make_the_twin_and_then_find_nothing_more(path: Path) -> None:
     check_twins(path)
 
 
+@pytest.mark.third
+@pytest.mark.once
 @pytest.mark.parametrize("path", CASES)
 def test_other_names_for_torch_and_for_locals_change_nothing(path: Path) -> None:
     check_names(path)

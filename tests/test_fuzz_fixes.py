@@ -27,6 +27,7 @@ def one_thread() -> Iterator[None]:
         yield
 
 
+@pytest.mark.third
 @pytest.mark.once
 def test_safe_fixes_change_nothing_in_random_programs() -> None:
     from fuzz.fixes.campaign import campaign, missing, tasks

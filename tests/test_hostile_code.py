@@ -13,6 +13,8 @@ from torchlint.engine.result import Result
 from torchlint.engine.run import check
 from torchlint.settings.model import Settings
 
+pytestmark = pytest.mark.versions
+
 SECONDS = 60
 """Of CPU time: whoever takes longer hangs. How long files take on a quiet machine is measured, not asserted here."""
 JUST_IN = 190
@@ -45,11 +47,13 @@ def fate(result: Result, path: Path, text: str) -> str:
     return "broken"
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("text", NESTED.values(), ids=NESTED)
 def test_deep_nesting(tmp_path: Path, text: Text) -> None:
     assert outcome(tmp_path, text(DEEP)) in ("fixed", "broken", "skipped")
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("name", NESTED)
 def test_nesting_that_is_just_not_too_deep(tmp_path: Path, name: str) -> None:
     expected = ("broken",) if name in BEYOND_PYTHON else ("fixed", "skipped") if name in CHAINS else ("fixed",)
@@ -64,11 +68,13 @@ CHAINS = frozenset(
 )
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("name", BLOCKS)
 def test_blocks_as_deep_as_python_allows(tmp_path: Path, name: str) -> None:
     assert outcome(tmp_path, NESTED[name](48)) == "fixed"
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("text", LONG.values(), ids=LONG)
 def test_long_code(tmp_path: Path, text: Text) -> None:
     assert outcome(tmp_path, text(200)) == "fixed"
@@ -87,6 +93,7 @@ def test_huge_files(tmp_path: Path, text: Callable[[], str]) -> None:
     assert outcome(tmp_path, text()) in ("fixed", "broken", "skipped")
 
 
+@pytest.mark.third
 @pytest.mark.parametrize(
     "name", ["60,000 calls", "60,000 comments", "a million elements in a row", "a million brackets"]
 )

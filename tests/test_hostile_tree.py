@@ -20,6 +20,8 @@ from torchlint.engine.run import check
 from torchlint.report.formats import FORMATS, IN_PLACE_OF_FINDINGS
 from torchlint.settings.model import Settings
 
+pytestmark = pytest.mark.versions
+
 ACCENT = AGENT.replace("        return", "        s = 'é'; return")
 FIXED, BROKEN, LEFT = "fixed", "broken", "left alone"
 

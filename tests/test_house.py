@@ -245,6 +245,7 @@ def losses(agent: Path) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.third
 @pytest.mark.torch
 def test_fixes_leave_the_training_as_it_was(agent: Path, torchlint: CommandLine) -> None:
     """The example trains to the same losses, digit for digit, before and after its fixes."""

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from linting import lint
 
+pytestmark = pytest.mark.versions
+
 SET = 'import os\n\nos.environ["OMP_NUM_THREADS"] = "1"\n'
 FUNCTION = 'import os\n\n\ndef one_thread():\n    os.environ["OMP_NUM_THREADS"] = "1"\n'
 

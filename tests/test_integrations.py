@@ -292,6 +292,7 @@ def test_the_action_runs_nothing_of_the_checkout(project, wheel, tmp_path):
     assert (codes, mark.exists()) == ([0, 0, 0, 1], False)
 
 
+@pytest.mark.third
 @pytest.mark.packages
 def test_the_action_installs_torchlint(project, tmp_path):
     temp = tmp_path / "temp"

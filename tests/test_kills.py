@@ -24,11 +24,13 @@ pytestmark = pytest.mark.skipif(not kills.supported(), reason="this system canno
 SEED = 8
 
 
+@pytest.mark.third
 @pytest.mark.once
 def test_ten_killed_runs(tmp_path: Path) -> None:
     assert kills.wrong(10, random.Random(SEED), kills.Fixing.measure(tmp_path / "fixed")) == []
 
 
+@pytest.mark.third
 @pytest.mark.once
 def test_ten_runs_killed_while_they_keep_results(tmp_path: Path) -> None:
     assert kills.wrong(10, random.Random(SEED), kills.Keeping.measure(tmp_path / "kept")) == []

@@ -15,6 +15,8 @@ import pytest
 
 from torchlint import late
 
+pytestmark = pytest.mark.versions
+
 OPTIONS = [{}, {"frozen": True}, {"eq": False}, {"slots": True}, {"frozen": True, "slots": True}, {"order": True}]
 LEFT_TO_THE_STANDARD_LIBRARY = [
     {"order": True, "unsafe_hash": True},

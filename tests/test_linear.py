@@ -96,6 +96,7 @@ CHAINS: dict[str, Project] = {
 }
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("name", CHAINS)
 def test_twice_the_code_is_twice_the_work(tmp_path: Path, name: str) -> None:
     project = CHAINS[name]

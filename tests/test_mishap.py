@@ -14,9 +14,11 @@ from torchlint.engine.lint import Linter
 from torchlint.engine.rules import listed_rules
 from torchlint.facts.analyses import Analyses
 from torchlint.facts.code.model import FileFacts
-from torchlint.rule import Frequency, Report, Rule, Site, Trigger
+from torchlint.rule import Frequency, Method, Report, Rule, Site
 from torchlint.settings.model import Settings
 from torchlint.sources.text import Source
+
+pytestmark = pytest.mark.versions
 
 
 class Failing(Rule):
@@ -26,7 +28,7 @@ class Failing(Rule):
     name = "failing"
     summary = "Fails."
     least = Frequency.ONCE
-    trigger = Trigger(methods=frozenset({"step"}))
+    trigger = Method("step")
 
     def check(self, site: Site) -> Iterator[Report]:
         raise RecursionError("too deep")

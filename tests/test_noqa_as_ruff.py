@@ -11,6 +11,8 @@ from torchlint.rule import Finding, Level, Position
 from torchlint.sources.decode import decode
 from torchlint.sources.suppress import suppressions
 
+pytestmark = pytest.mark.versions
+
 # CODE stands for the code of the finding, ``code`` for the same in lower case, F4 and F for prefixes of it.
 SPELLINGS = (
     "# noqa",

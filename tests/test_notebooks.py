@@ -15,6 +15,8 @@ from test_cli_whole import AGENT, NEW, OLD
 from torchlint.sources.decode import UndecodableError, read_any
 from torchlint.sources.notebook import parse_notebook, place_in_cells, split_cells
 
+pytestmark = pytest.mark.versions
+
 HEAD, TRAIN = AGENT.split("def train")
 HEAD, TRAIN = HEAD.strip("\n"), f"def train{TRAIN}".strip("\n")
 
@@ -368,7 +370,7 @@ def test_explain_hot_of_a_cold_line_in_a_cell(torchlint, project, notebook):
     notebook(*CELLS[:3], GUARDED)
     done = torchlint("check", "--explain-hot", "nb.ipynb:cell 3:12", cwd=project)
     assert done.stdout.startswith("nb.ipynb:cell 3:12 is not hot.\n")
-    assert "- nb.ipynb:cell 4:2 runs Agent.act, but guarded at nb.ipynb:cell 4:1: if debug:" in " ".join(
+    assert "- nb.ipynb:cell 4:2 runs Agent.act, but guarded (debug flag) at nb.ipynb:cell 4:1: if debug:" in " ".join(
         done.stdout.split()
     )
 

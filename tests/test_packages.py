@@ -21,7 +21,7 @@ from pairing import read_source, unpaired
 
 from torchlint.engine.reference import whole_file
 
-pytestmark = pytest.mark.packages
+pytestmark = [pytest.mark.packages, pytest.mark.third]
 
 CACHE = ROOT / ".cache" / "packages"
 PINNED = ("stable-baselines3==2.9.2", "pfrl==0.4.0", "cleanrl==0.4.8")

@@ -10,6 +10,8 @@ from pairing import parse, read_source, source_of, stdlib_files, unpaired, wrong
 from torchlint.engine.pair import PairingError, Pairs, pair
 from torchlint.engine.reference import whole_file
 
+pytestmark = pytest.mark.versions
+
 STATEMENTS = [
     "x",
     "None",

@@ -1,6 +1,5 @@
 """The reader of command lines without click reads what click reads, and leaves to click what it cannot."""
 
-import itertools
 import os
 
 import click
@@ -77,15 +76,16 @@ def test_both_read_every_option_alike(option):
             assert read(["check", name, value]) is None
 
 
-@pytest.mark.parametrize(("one", "other"), list(itertools.combinations(PLAIN, 2)), ids=lambda option: option.name)
-def test_both_read_options_together_and_repeated_alike(one, other):
-    parts = []
-    for option in (one, other, one):
-        good, _ = good_and_bad(option)
-        parts += [option.opts[-1], *([] if option.is_flag else [good[len(parts) % len(good)]])]
-    expected = by_click(["x", *parts, "-"])
-    assert expected is not None
-    assert read(["check", "x", *parts, "-"]) == expected
+@pytest.mark.parametrize("one", PLAIN, ids=lambda option: option.name)
+def test_both_read_options_together_and_repeated_alike(one):
+    for other in PLAIN[PLAIN.index(one) + 1 :]:
+        parts = []
+        for option in (one, other, one):
+            good, _ = good_and_bad(option)
+            parts += [option.opts[-1], *([] if option.is_flag else [good[len(parts) % len(good)]])]
+        expected = by_click(["x", *parts, "-"])
+        assert expected is not None
+        assert read(["check", "x", *parts, "-"]) == expected, parts
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,8 @@ from torchlint.engine import packages
 from torchlint.engine.packages import RulePackageError
 from torchlint.engine.rules import home_of, load_rules
 
+pytestmark = pytest.mark.versions
+
 PACKAGE = "torchlint_stranger"
 SMELL = """\
 import torch

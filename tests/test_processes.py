@@ -16,7 +16,10 @@ from torchlint.engine.run import check
 from torchlint.engine.units import Unit
 from torchlint.settings.model import Settings
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
+pytestmark = [
+    pytest.mark.versions,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked"),
+]
 
 
 @pytest.fixture

@@ -119,6 +119,7 @@ def test_exit_zero(cprofiled, capsys):
 # how it looks ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("columns", [60, 80, 120])
 @pytest.mark.parametrize("trace", ["cprofiled", "stackless"])
 def test_no_line_is_wider_than_the_terminal(trace, columns, request, capsys, monkeypatch):

@@ -19,6 +19,8 @@ from torchlint.profile.marshalled import MarshalError, loads
 from torchlint.profile.model import Effect, Profile, Source
 from torchlint.profile.read import read
 
+pytestmark = pytest.mark.versions
+
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(st.characters(codec="utf-8"))
 KEYS = st.recursive(PLAIN, lambda one: st.lists(one, max_size=4).map(tuple), max_leaves=8)
 VALUES = st.recursive(KEYS, lambda one: st.dictionaries(KEYS, one, max_size=4), max_leaves=20)

@@ -95,6 +95,7 @@ def changed(given: Input, annotation: str, body: str, folder: Path, **settings: 
     return judge(rule, example, Fixed(after, frozenset(), assumes=False)).wrong
 
 
+@pytest.mark.third
 @pytest.mark.parametrize(("given", "annotation", "body"), LINES + OTHERS)
 def test_a_safe_fix_changes_nothing(given: Input, annotation: str, body: str, tmp_path: Path) -> None:
     assert changed(given, annotation, body, tmp_path) == ()

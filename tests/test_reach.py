@@ -9,6 +9,8 @@ from projects import Code
 
 from torchlint.facts.code.reach import leaves
 
+pytestmark = pytest.mark.versions
+
 # Each program shows a name; "# <-" marks the bindings of it that may reach the use, and no others may.
 PROGRAMS = {
     "the last assignment wins": """

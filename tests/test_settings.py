@@ -10,6 +10,8 @@ from torchlint.settings.load import load_settings
 from torchlint.settings.model import DEFAULT_EXCLUDE, Settings
 from torchlint.settings.toml import line_of
 
+pytestmark = pytest.mark.versions
+
 
 def load(start, config=None, isolated=False, **overrides):
     config = () if config is None else (config,)

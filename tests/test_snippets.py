@@ -14,6 +14,8 @@ from torchlint.engine.snippets import Snippet, cut_of, newline_of, parse_stateme
 from torchlint.sources.lines import LineTable
 from torchlint.sources.text import Source
 
+pytestmark = pytest.mark.versions
+
 
 def statements_of(tree: ast.Module) -> list[ast.stmt]:
     return [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]

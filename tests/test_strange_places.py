@@ -67,6 +67,7 @@ LOOKED_FOR = (
 )
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", LOOKED_FOR)
 def test_what_is_looked_for_may_be_anything(project: Path, name: str, kind: str) -> None:
@@ -76,6 +77,7 @@ def test_what_is_looked_for_may_be_anything(project: Path, name: str, kind: str)
     assert run(project, "check", "agent.py").returncode == 0
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_of_it_at_once(project: Path, kind: str) -> None:
     for name in LOOKED_FOR:
@@ -91,6 +93,7 @@ def test_devices_and_pipes_that_are_given_are_told(project: Path, name: str) -> 
     assert done.stderr.startswith(f"torchlint: error: {name}: neither a file nor a folder\n")
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("key", ["baseline", "extend"])
 def test_settings_may_name_anything(project: Path, key: str, kind: str) -> None:
@@ -119,6 +122,7 @@ def test_what_is_no_baseline_is_told(project: Path, raw: str) -> None:
     assert (project / "known.jsonl").read_text() == raw
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_cache_may_be_anything(project: Path, kind: str) -> None:
     said = run(project, "check").stdout
@@ -278,6 +282,7 @@ def test_a_folder_that_is_gone(project: Path, words: str) -> None:
     assert done.stderr == "torchlint: error: the current folder is gone, or may not be looked into\n"
 
 
+@pytest.mark.third
 @pytest.mark.parametrize(
     "env",
     [

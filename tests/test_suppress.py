@@ -8,6 +8,8 @@ from torchlint.sources import suppress
 from torchlint.sources.decode import decode
 from torchlint.sources.suppress import marks, silencing, suppressions
 
+pytestmark = pytest.mark.versions
+
 
 def finding(row, code="TL101", name="legacy-tensor-constructor", rows=None):
     place = Position(row, 1)

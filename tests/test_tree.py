@@ -10,6 +10,8 @@ import pytest
 
 from torchlint.facts.code.tree import children, walk
 
+pytestmark = pytest.mark.versions
+
 ROOT = Path(__file__).resolve().parent.parent
 SYNTAX = """
 global a, b

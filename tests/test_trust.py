@@ -248,6 +248,7 @@ def same_bytes(printed: tuple[Path, Callable[[str], bytes]], way: Way, formats: 
     assert (folder / ".torchlint_cache").is_dir()
 
 
+@pytest.mark.third
 @pytest.mark.once
 @pytest.mark.parametrize("way", SOME, ids=str)
 def test_the_same_findings_whatever_the_way(printed: tuple[Path, Callable[[str], bytes]], way: Way) -> None:
@@ -279,6 +280,7 @@ def after(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tuple[bytes, 
     return folder, fixed(folder, PLAIN)
 
 
+@pytest.mark.third
 @pytest.mark.once
 @pytest.mark.parametrize("way", SOME_FIXING, ids=str)
 def test_the_same_fixes_whatever_the_way(

@@ -6,6 +6,8 @@ import sys
 import pytest
 from conftest import in_this_process
 
+pytestmark = pytest.mark.versions
+
 TORCH = "import torch\n"
 NOTEBOOK = json.dumps(
     {

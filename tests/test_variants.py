@@ -147,44 +147,55 @@ def first_value(example: Example) -> object:
     return run({MAIN: example.source}, example)
 
 
-def cases() -> Iterator[object]:
-    for rule, example in EXAMPLES:
-        program = plain(example)
-        for name, variant in VARIANTS.items():
-            made = variant(program, found_in(rule, program.text))
-            if made is not None and name not in NOT_FOUND.get(rule.code, {}):
-                yield pytest.param(rule, example, name, made, id=f"{rule.code}-{example.name}-{name}")
+def variants(rule: type[Rule], example: Example) -> dict[str, Program]:
+    """An example written otherwise, by name of the variant, where the rule finds as much in it."""
+    program = plain(example)
+    found = found_in(rule, program.text)
+    made = {name: variant(program, found) for name, variant in VARIANTS.items()}
+    unfit = NOT_FOUND.get(rule.code, {})
+    return {name: written for name, written in made.items() if written is not None and name not in unfit}
 
 
-CASES = list(cases())
-FIXABLE = [case for case in CASES if case.values[0].fixable]
+def named(rule: type[Rule], example: Example) -> str:
+    return f"{rule.code}-{example.name}"
 
 
-@pytest.mark.parametrize(("rule", "example", "name", "program"), CASES)
-def test_a_variant_is_found_as_often(
-    rule: type[Rule], example: Example, name: str, program: Program, tmp_path: Path
-) -> None:
+EACH = [pytest.param(*case, id=named(*case)) for case in EXAMPLES]
+FIXABLE = [pytest.param(*case, id=named(*case)) for case in EXAMPLES if case[0].fixable]
+
+
+def test_examples_have_variants() -> None:
+    """Every variant is one of some example, so the tests below do not pass for want of programs."""
+    names = {name for rule, example in EXAMPLES for name in variants(rule, example)}
+    assert names == set(VARIANTS)
+
+
+@pytest.mark.third
+@pytest.mark.once
+@pytest.mark.parametrize(("rule", "example"), EACH)
+def test_variants_are_found_as_often(rule: type[Rule], example: Example, tmp_path: Path) -> None:
     expected = found_in(rule, plain(example).text)
-    found = lint(tmp_path, program.texts, select=(rule.code,)).findings
-    assert codes(found) == codes(expected)
-    with_fix = [finding.fix is not None for finding in expected]
-    assert [finding.fix is not None for finding in found] == (
-        [False] * len(found) if name in NOT_FIXED.get(rule.code, {}) else with_fix
-    )
+    for name, program in variants(rule, example).items():
+        found = lint(tmp_path / name, program.texts, select=(rule.code,)).findings
+        assert codes(found) == codes(expected), name
+        with_fix = [finding.fix is not None for finding in expected]
+        assert [finding.fix is not None for finding in found] == (
+            [False] * len(found) if name in NOT_FIXED.get(rule.code, {}) else with_fix
+        ), name
 
 
+@pytest.mark.third
 @pytest.mark.torch
-@pytest.mark.parametrize(("rule", "example", "name", "program"), FIXABLE)
-def test_the_fixed_variant_settles_and_computes_the_same(
-    rule: type[Rule], example: Example, name: str, program: Program, tmp_path: Path
-) -> None:
-    before = value(program, example)
-    assert_same(before, first_value(example), exact=True)
-    texts, left = fixed(tmp_path / "once", program.texts, rule)
-    if not example.by_hand and name not in NOT_FIXED.get(rule.code, {}):
-        assert codes(left) == []
-    assert fixed(tmp_path / "again", texts, rule) == (texts, left)
-    assert_same(value(program, example, texts), before, exact=Change.ROUNDING not in rule.may_change)
+@pytest.mark.parametrize(("rule", "example"), FIXABLE)
+def test_fixed_variants_settle_and_compute_the_same(rule: type[Rule], example: Example, tmp_path: Path) -> None:
+    for name, program in variants(rule, example).items():
+        before = value(program, example)
+        assert_same(before, first_value(example), exact=True)
+        texts, left = fixed(tmp_path / name / "once", program.texts, rule)
+        if not example.by_hand and name not in NOT_FIXED.get(rule.code, {}):
+            assert codes(left) == [], name
+        assert fixed(tmp_path / name / "again", texts, rule) == (texts, left), name
+        assert_same(value(program, example, texts), before, exact=Change.ROUNDING not in rule.may_change)
 
 
 def pairs(step: int) -> Iterator[tuple[tuple[type[Rule], Example], tuple[type[Rule], Example]]]:
@@ -204,10 +215,10 @@ def beside_cases() -> Iterator[object]:
             alone = not WHOLE_PROJECT.intersection((one[0].code, other[0].code))
             if one[0] is not other[0] and step <= usual and alone:
                 marks = () if step == usual else (pytest.mark.long,)
-                names = [f"{rule.code}-{example.name}" for rule, example in (one, other)]
-                yield pytest.param(one, other, id="-".join(names), marks=marks)
+                yield pytest.param(one, other, id="-".join((named(*one), named(*other))), marks=marks)
 
 
+@pytest.mark.third
 @pytest.mark.torch
 @pytest.mark.parametrize(("one", "other"), beside_cases())
 def test_two_examples_in_one_file(

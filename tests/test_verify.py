@@ -849,6 +849,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.third
 def test_a_fix_is_kept_if_the_count_falls(
     torchlint: CommandLine, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

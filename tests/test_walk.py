@@ -16,6 +16,8 @@ from torchlint.sources.gitignore import ignores_in
 from torchlint.sources.globs import Globs
 from torchlint.sources.walk import Walk, python_files, walk
 
+pytestmark = pytest.mark.versions
+
 NOBODY = 65534
 
 

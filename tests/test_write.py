@@ -11,6 +11,8 @@ from torchlint.sources.decode import read_source
 from torchlint.sources.edits import apply_edits
 from torchlint.sources.write import ChangedMeanwhileError, UnencodableError, replace_file
 
+pytestmark = pytest.mark.versions
+
 NOBODY = 65534
 
 

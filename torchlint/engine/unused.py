@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from torchlint.engine.lint import Linter, fingerprinted
 from torchlint.facts.analyses import Analyses
 from torchlint.facts.code.model import FileFacts
-from torchlint.rule import Finding, PlainFix, Rule
+from torchlint.rule import Comment, Finding, PlainFix, Rule
 from torchlint.settings.select import is_selector
 from torchlint.sources.lines import LineTable
 from torchlint.sources.suppress import Suppressions, suppressions
@@ -28,7 +28,7 @@ def unused(
         facts: facts of the file; ``None``, as in tests and in files far from torch: no rule finds anything there.
         heed: whether these findings can be silenced by comments in turn.
     """
-    rules = [rule for rule in linter.rules if rule.trigger.suppressions]
+    rules = [rule for rule in linter.rules if any(isinstance(part, Comment) for part in rule.trigger.parts)]
     marks = suppressions(source) if rules else Suppressions()
     if not marks.marks:
         return []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from torchlint.engine.result import Result
@@ -17,13 +18,18 @@ _NAME = "fixture.py"
 _TARGET = regex(r"^# target-torch: (\d+\.\d+)$", re.MULTILINE)
 
 
-def found(text: str, codes: Sequence[str], plugins: Sequence[str]) -> list[Finding]:
-    """What these rules find in a text.
+def found(text: str, codes: Sequence[str], plugins: Sequence[str]) -> tuple[Finding, ...]:
+    """What these rules find in a text, which is linted once however many checks ask.
 
     Raises:
         AssertionError: a rule failed, or a statement could not be read.
     """
-    return _linted(text, codes, plugins).findings
+    return _found(text, tuple(codes), tuple(plugins))
+
+
+@lru_cache(maxsize=1024)
+def _found(text: str, codes: tuple[str, ...], plugins: tuple[str, ...]) -> tuple[Finding, ...]:
+    return tuple(_linted(text, codes, plugins).findings)
 
 
 def fixed(

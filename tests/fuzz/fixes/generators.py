@@ -89,7 +89,10 @@ def _modules(code: str, choice: random.Random) -> Program:
     if choice.random() < 0.3:
         first = writer.random.choice(writer.leaves["T"])
         data = ", ".join([first] * twin.inputs)
-    rows = writer.body(f"nn.{short}({settings})({data})")
+    if choice.random() < 0.4:
+        rows = [f"module = nn.{short}({settings})", *writer.body(f"module({data})", before=1)]
+    else:
+        rows = writer.body(f"nn.{short}({settings})({data})")
     return writer.program(code, rows, writer.result(rows))
 
 

@@ -187,6 +187,16 @@ class Project(Fact):
                 return full
         return None
 
+    def starred_module(self, facts: FileFacts, module: str) -> str | None:
+        """The name under which a star import of a file of the project gives a module: ``np`` for ``numpy``."""
+        for base in facts.star_imports:
+            file = self.module(facts, base)
+            if file is not None and "__all__" not in file.top.bindings:
+                name = file.top.imported.get(module)
+                if name is not None and not name.startswith("_") and self._starred(facts, name) == module:
+                    return name
+        return None
+
     # classes --------------------------------------------------------------------------------------------------------
 
     def bases(self, cls: Scope) -> Iterator[str]:

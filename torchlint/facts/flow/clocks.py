@@ -11,7 +11,7 @@ from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import COMPREHENSIONS, NESTED, Bind, FileFacts, Scope, decorators
 from torchlint.facts.code.tree import children, walk
-from torchlint.facts.hotness.guards import is_debug_flag
+from torchlint.facts.hotness.conditions import is_debug_flag
 from torchlint.facts.hotness.switches import Switches
 from torchlint.late import dataclass
 from torchlint.rule import Device, Frequency, Kind

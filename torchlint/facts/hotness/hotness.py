@@ -19,7 +19,15 @@ from torchlint.facts.hotness.observed import LABEL, Observations
 from torchlint.facts.hotness.paths import Paths
 from torchlint.facts.hotness.places import Local, Places
 from torchlint.facts.hotness.receivers import Rates, Receivers
-from torchlint.facts.hotness.roots import SETS_UP, Roots, cold_file, cold_function, find_roots, forwards, is_reset
+from torchlint.facts.hotness.roots import (
+    SETS_UP,
+    Roots,
+    cold_file,
+    cold_function,
+    find_roots,
+    is_reset,
+)
+from torchlint.facts.hotness.unseen import forwards
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Frequency, Hotness
@@ -66,6 +74,7 @@ class Heat(Fact):
     project: Project
     graph: CallGraph
     roots: Roots
+    values: Values
     hot: frozenset[str] = frozenset()
     cold: frozenset[str] = frozenset()
     observed: Observations = field(default_factory=Observations)
@@ -78,16 +87,20 @@ class Heat(Fact):
     rates: Rates = field(init=False)
     _settled: dict[ast.AST, Frequency] | None = None
     _proven: bool = True
+    _rates: dict[tuple[ast.AST, Scope], Frequency] = field(default_factory=dict)
+    _choices: set[Scope] = field(default_factory=set)
+    _asked: set[Scope] = field(default_factory=set)
     _cold: dict[Scope, bool] = field(default_factory=dict)
     _evaluating: dict[Scope, bool] = field(default_factory=dict)
 
     @classmethod
     def build(cls, analyses: Analyses) -> Heat:
         """Find the roots and spread hotness through the project."""
-        project, graph, settings = analyses[Project], analyses[CallGraph], analyses.settings
-        roots = find_roots(project, graph, analyses[Values])
+        project, graph, values = analyses[Project], analyses[CallGraph], analyses[Values]
+        settings = analyses.settings
+        roots = find_roots(project, graph, values)
         seen = Observations.of(settings.observed)
-        found = cls(project, graph, roots, frozenset(settings.hot), frozenset(settings.cold), seen)
+        found = cls(project, graph, roots, values, frozenset(settings.hot), frozenset(settings.cold), seen)
         found.spread()
         return found
 
@@ -151,6 +164,8 @@ class Heat(Fact):
             return Frequency.ONCE
         local = self.local(facts, node, scope)
         found = self._base(scope, local)
+        if local.choices and found > Frequency.ONCE:
+            found = min(found, self._chosen(scope, local))
         if local.root is None and local.item is None:
             found = min(found, entered)
         if local.item is None and local.root in (None, scope.node):
@@ -167,9 +182,50 @@ class Heat(Fact):
         entered = entry.frequency if entry is not None else Frequency.ONCE
         if local.root is None:
             return entered
-        kinds = self.roots.loops.get(local.root) or self.roots.functions.get(scope) or {"step"}
-        found = Frequency.STEP if "step" in kinds else Frequency.UPDATE
+        found = self.rooted(scope, local.root)
         return self.observed.held(scope, max(found, entered)) if local.root is scope.node else found
+
+    def _chosen(self, scope: Scope, local: Local) -> Frequency:
+        """How often a function is entered by calls that do not pass by a node with the constants that they give."""
+        if scope in self._asked or (allowed := self.choosing(scope, local)) is None:
+            return Frequency.INNER
+        self._asked.add(scope)
+        found = max((self.frequency(facts, node) for facts, node in allowed), default=Frequency.ONCE)
+        self._asked.discard(scope)
+        return found
+
+    def choosing(self, scope: Scope, local: Local) -> list[tuple[FileFacts, ast.AST]] | None:
+        """The places that run a function and may come to a node, ``None`` where all may.
+
+        Where none may, constants are settings, which people change, but types are not.
+        """
+        entry = self.entry(scope, local)
+        if not local.choices or local.root is not None or local.item is not None:
+            return None
+        self._choices.add(scope)
+        if entry is None or entry.edge is None:
+            return None
+        callers = [c for c in self.graph.callers.get(scope, ()) if entry.weak or c.call not in self.graph.weak]
+        allowed = [c for c in callers if all(choice.allows(c, self.values) for choice in local.choices)]
+        given = (choice.parameter.target for choice in local.choices)
+        if len(allowed) == len(callers) or any(self.places.flags.maybe_given(scope, name) for name in given):
+            return None
+        typed = any(choice.kind is not None for choice in local.choices) and not self._is_exported(scope)
+        places: list[tuple[FileFacts, ast.AST]] = [(caller.facts, caller.call) for caller in allowed]
+        places += [(run.facts, run.node) for run in self.graph.runs.get(scope, ())]
+        return places if places or typed else None
+
+    def _is_exported(self, scope: Scope) -> bool:
+        return exported(self.project, scope.method_of if scope.method_of is not None else scope)
+
+    def rooted(self, scope: Scope, root: ast.AST) -> Frequency:
+        """How often a root runs what it runs: a loop of a function, or the function itself."""
+        kinds = self.roots.loops.get(root) or self.roots.functions.get(scope) or {"step"}
+        return Frequency.STEP if "step" in kinds else self._per_update(scope, root)
+
+    def _per_update(self, scope: Scope, root: ast.AST) -> Frequency:
+        fits = root is scope.node and scope in self.roots.fitting
+        return Frequency.EPISODE if fits else Frequency.UPDATE
 
     def local(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Local:
         """Where a node stands in the function that it belongs to."""
@@ -240,7 +296,8 @@ class Heat(Fact):
     def _start(self) -> None:
         for scope, classes in self.roots.receivers.items():
             for cls, kinds in classes.items():
-                self.rates.note(scope, cls, Frequency.STEP if "step" in kinds else Frequency.UPDATE)
+                rate = Frequency.STEP if "step" in kinds else self._per_update(scope, scope.node)
+                self.rates.note(scope, cls, rate)
         for scope, entry in self.roots.protocols.items():
             frequency = self.observed.held(scope, entry.frequency)
             label = ", ".join(filter(None, (f"called by {entry.framework}", entry.when)))
@@ -295,8 +352,20 @@ class Heat(Fact):
             found = self.items[scope].frequency
         if edge.how is How.EACH and found >= Frequency.UPDATE:
             found = Frequency.INNER
-        seldom = is_reset(edge.target) or self._evaluates(edge.target)
-        return min(found, Frequency.EPISODE) if seldom else found
+        return min(found, Frequency.EPISODE) if self.seldom_called(edge) else found
+
+    def seldom_called(self, edge: Edge) -> str:
+        """Why a function runs less often than the place that calls it, empty if it does not.
+
+        A function that holds a loop of updates is no part of one update.
+        """
+        target = edge.target
+        if is_reset(target):
+            return "a reset"
+        if self._evaluates(target):
+            return "an evaluation"
+        fits = target in self.roots.fitting and self.kinds(edge.facts, edge.node) == {"update"}
+        return "a loop of updates of its own" if fits else ""
 
     def _evaluates(self, scope: Scope) -> bool:
         if scope not in self._evaluating:
@@ -327,7 +396,7 @@ class Heat(Fact):
             ]
             if old is not None and old.frequency >= frequency:
                 if kinds <= old.kinds:
-                    if news and any(news):
+                    if (news and any(news)) or self._rises(edge, frequency):
                         yield target
                     continue
                 entries[target] = replace(old, kinds=kinds | old.kinds)
@@ -335,6 +404,14 @@ class Heat(Fact):
                 known = old.kinds if old is not None else frozenset()
                 entries[target] = Entry(frequency, edge, kinds=kinds | known, weak=weak)
             yield target
+
+    def _rises(self, edge: Edge, frequency: Frequency) -> bool:
+        """Whether an edge enters a function in which callers choose branches more often than was known."""
+        key = edge.node, edge.target
+        if edge.target not in self._choices or self._rates.get(key, Frequency.ONCE) >= frequency:
+            return False
+        self._rates[key] = frequency
+        return True
 
     def _is_weak(self, edge: Edge, scope: Scope) -> bool:
         """Whether nothing but the name of a method, here or on the way here, says that an edge is hot."""

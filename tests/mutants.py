@@ -1,0 +1,370 @@
+"""Small mistakes put into torchlint one at a time, to see which tests notice: ``make mutants``.
+
+A mutant changes one operator or constant in one function below ``torchlint/facts``, ``torchlint/engine`` or ``rules``.
+It is put into the loaded modules of a forked process, so no file changes. Three kinds of tests are tried on it: the
+golden findings, the marks and twins of fixtures, and the tests of parts that take seconds (``PARTS``). What a kind of
+test said of a mutant is kept in ``.cache/mutants.json`` for as long as no source changes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import contextlib
+import copy
+import gc
+import importlib
+import io
+import json
+import os
+import random
+import re
+import resource
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import CodeType, FunctionType
+
+import golden
+import pytest
+from conftest import state_of_the_code
+
+from torchlint.testing import check_marks, check_twins, fixtures
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = {"torchlint/facts": 3, "torchlint/engine": 2, "rules": 2}
+"""Where mutants are made, and how many shares of them."""
+NOT_LINTING = (
+    "reference",
+    "memory",
+    "recall",
+    "codec",
+    "processes",
+    "packages",
+    "ahead",
+    "learning",
+    "survey",
+    "holdings",
+)
+"""Modules of the engine that a run over known code in one process does not need."""
+LIMIT = 120
+"""Seconds of CPU time after which a mutant counts as killed: it runs in circles."""
+PARTS = (
+    *("hotness", "flags", "why", "protocols", "flow", "values", "loops", "networks", "members", "indirect", "reach"),
+    *("autograd", "escape", "constant", "compiling", "devices", "project", "solver", "insertion", "edits", "edit_for"),
+    *("fixing", "snippets", "layout", "neighbours", "lineage", "gate", "select", "suppress", "needed", "run", "unused"),
+)
+"""The tests of parts, which linting alone decides."""
+KILLED, SURVIVED, CIRCLES = "killed", "survived", "killed (time)"
+
+
+# mutants --------------------------------------------------------------------------------------------------------------
+
+_SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+}
+
+
+def changed(node: ast.AST) -> ast.AST | None:
+    """A copy of a node with its operator or constant changed; ``None``: it has none."""
+    new = copy.deepcopy(node)
+    if isinstance(new, ast.Compare) and len(new.ops) == 1:
+        new.ops = [_SWAPPED[type(new.ops[0])]()]  # type: ignore[list-item]
+    elif isinstance(new, (ast.BoolOp, ast.BinOp)) and type(new.op) in _SWAPPED:
+        new.op = _SWAPPED[type(new.op)]()  # type: ignore[assignment]
+    elif isinstance(new, ast.UnaryOp) and isinstance(new.op, ast.Not):
+        return new.operand
+    elif isinstance(new, ast.Constant) and isinstance(new.value, bool):
+        new.value = not new.value
+    elif isinstance(new, ast.Constant) and isinstance(new.value, int):
+        new.value += 1
+    else:
+        return None
+    return new
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One changed place: the file, the outermost function around it, and which of its changeable nodes it is."""
+
+    path: str
+    function: int
+    number: int
+
+    def _found(self) -> tuple[ast.Module, ast.AST, ast.AST]:
+        """The tree of the file, the function, and the node."""
+        tree = ast.parse((ROOT / self.path).read_text(encoding="utf-8"))
+        function = next(each for each in functions(tree) if first_row(each) == self.function)
+        return tree, function, list(changeable(function))[self.number]
+
+    @property
+    def name(self) -> str:
+        """Where it is, and what becomes of what."""
+        _, _, node = self._found()
+        new = changed(node)
+        assert new is not None
+        row = getattr(node, "lineno", 0)
+        return f"{self.path}:{row} {_short(node)} → {_short(new)}"
+
+    def apply(self) -> None:
+        """Put it into the loaded module.
+
+        Raises:
+            LookupError: no loaded function has that code.
+        """
+        tree, function, node = self._found()
+        new = changed(node)
+        assert new is not None
+        _Replacing(node, new).visit(tree)
+        file = str(ROOT / self.path)
+        code = next(
+            found
+            for found in _codes(compile(ast.fix_missing_locations(tree), file, "exec", dont_inherit=True))
+            if found.co_firstlineno == self.function and found.co_name == getattr(function, "name", "")
+        )
+        put = 0
+        for each in gc.get_objects():
+            if isinstance(each, FunctionType) and each.__code__.co_filename == file:
+                if (each.__code__.co_firstlineno, each.__code__.co_name) == (self.function, code.co_name):
+                    each.__code__ = code
+                    put += 1
+        if not put:
+            raise LookupError(self.name)
+
+
+class _Replacing(ast.NodeTransformer):
+    """Puts one node in the place of another."""
+
+    def __init__(self, old: ast.AST, new: ast.AST) -> None:
+        self.old, self.new = old, new
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        """The other node in its place, all others as they are."""
+        return self.new if node is self.old else self.generic_visit(node)
+
+
+def functions(tree: ast.AST) -> Iterator[ast.FunctionDef]:
+    """The outermost functions of a module and the methods of its classes."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef):
+            yield node
+        elif isinstance(node, (ast.ClassDef, ast.If)):
+            yield from functions(node)
+
+
+def first_row(function: ast.FunctionDef) -> int:
+    """The row with which its code begins: that of its first decorator."""
+    return min([function.lineno, *(decorator.lineno for decorator in function.decorator_list)])
+
+
+def changeable(function: ast.AST) -> Iterator[ast.AST]:
+    """The nodes in the body of a function that ``changed`` changes."""
+    for statement in getattr(function, "body", []):
+        for node in ast.walk(statement):
+            if changed(node) is not None:
+                yield node
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _short(node: ast.AST) -> str:
+    text = " ".join(ast.unparse(node).split())
+    return f"`{text if len(text) <= 60 else f'{text[:57]}...'}`"
+
+
+def mutants(count: int, seed: int) -> list[Mutant]:
+    """Mutants of all folders in a random order, the same for the same seed and sources: of a function one at most."""
+    chosen: list[Mutant] = []
+    for folder, share in FOLDERS.items():
+        choice = random.Random(f"{seed} {folder}")
+        found: list[list[Mutant]] = []
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            if path.parent.name == "engine" and path.stem in NOT_LINTING:
+                continue
+            name = path.relative_to(ROOT).as_posix()
+            for function in functions(ast.parse(path.read_text(encoding="utf-8"))):
+                if places := sum(1 for _ in changeable(function)):
+                    found.append([Mutant(name, first_row(function), number) for number in range(places)])
+        wanted = round(count * share / sum(FOLDERS.values()))
+        chosen += [choice.choice(places) for places in choice.sample(found, wanted)]
+    return random.Random(seed).sample(chosen, len(chosen))
+
+
+# tests ----------------------------------------------------------------------------------------------------------------
+
+
+def nearest_first(names: Sequence[str], path: str) -> list[str]:
+    """Names in a random order, first those with codes of the family of rules that a file belongs to."""
+    family = re.search(r"/(tl\d)", path)
+    shuffled = random.Random(0).sample(names, len(names))
+    return sorted(shuffled, key=lambda name: family is None or f"/{family[1].upper()}" not in name)
+
+
+@cache
+def known_findings() -> dict[str, tuple[list[golden.Text], str]]:
+    """By name of the golden file, the texts that it tells of and what it says; read once, before any mutant."""
+    texts: dict[str, list[golden.Text]] = defaultdict(list)
+    for text in golden.texts():
+        texts[text.golden].append(text)
+    kept = golden.without_fixed(golden.kept("fixtures") | golden.kept("examples"))
+    return {name: (texts[name], said) for name, said in kept.items()}
+
+
+def golden_findings(path: str) -> None:
+    """Fail where a finding is another than in the golden files."""
+    known = known_findings()
+    for name in nearest_first(sorted(known), path):
+        texts, said = known[name]
+        assert golden.own(texts, with_fixed=False) == {name: said}
+
+
+def marks_and_twins(path: str) -> None:
+    """Fail where a fixture's marks or twins are not what is found and fixed."""
+    for name in nearest_first([str(fixture) for fixture in fixtures(ROOT / "tests" / "fixtures")], path):
+        check_marks(Path(name))
+        check_twins(Path(name))
+
+
+def twins(_: str) -> None:
+    """Fail where a fix makes another twin."""
+    for path in fixtures(ROOT / "tests" / "fixtures"):
+        if any(path.with_suffix(f".{kind}.py").exists() for kind in ("fixed", "accepted")):
+            check_twins(path)
+
+
+def parts(_: str) -> None:
+    """Fail where a test of a part does."""
+    files = [str(ROOT / "tests" / f"test_{name}.py") for name in PARTS]
+    options = ["-q", "-x", "-p", "no:cacheprovider", "-m", "not long and not torch", "--whole"]
+    assert pytest.main([*options, "--rootdir", str(ROOT), *files]) == 0
+
+
+TESTS: dict[str, Callable[[str], None]] = {"golden": golden_findings, "parts": parts, "fixtures": marks_and_twins}
+
+
+def outcome(mutant: Mutant | None, test: Callable[[str], None]) -> str:
+    """What a test says of a mutant, in a process of its own."""
+    child = os.fork()
+    if child == 0:
+        resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT))
+        status = 1
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            try:
+                if mutant is not None:
+                    mutant.apply()
+                test(mutant.path if mutant is not None else "")
+                status = 0
+            except LookupError as error:
+                status = 2 if mutant is not None and str(error) == mutant.name else 1
+            except BaseException:  # noqa: BLE001  whatever a mutant raises kills it
+                pass
+            os._exit(status)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        return CIRCLES
+    code = os.waitstatus_to_exitcode(status)
+    assert code != 2, f"not loaded: {mutant}"
+    return KILLED if code else SURVIVED
+
+
+# results --------------------------------------------------------------------------------------------------------------
+
+
+def tried(chosen: Sequence[Mutant], end: float) -> dict[str, dict[str, str]]:
+    """What each kind of test says of each mutant, by its name; the cheapest kinds first, until the time is used up."""
+    place = ROOT / ".cache" / "mutants.json"
+    known = json.loads(place.read_text(encoding="utf-8")) if place.exists() else {}
+    results: dict[str, dict[str, str]] = known.get(state_of_the_code(), {})
+    place.parent.mkdir(exist_ok=True)
+    for kind, test in TESTS.items():
+        plain = results.setdefault("no mutant", {})
+        if kind not in plain and time.monotonic() < end:
+            plain[kind] = outcome(None, test)
+        assert plain.get(kind, SURVIVED) == SURVIVED, f"{kind}: fails without a mutant"
+        for mutant in chosen:
+            said = results.setdefault(mutant.name, {})
+            if kind in said or time.monotonic() > end:
+                continue
+            # Marks are findings: what changes no golden finding changes none of them.
+            unmarked = kind == "fixtures" and said.get("golden") == SURVIVED
+            said[kind] = outcome(mutant, twins if unmarked else test)
+            print(f"{kind:<9} {said[kind]:<14} {mutant.name}", flush=True)
+            place.write_text(json.dumps({state_of_the_code(): results}), encoding="utf-8")
+    return {mutant.name: results[mutant.name] for mutant in chosen}
+
+
+def table(results: dict[str, dict[str, str]]) -> str:
+    """The results in Markdown: how many each kind of test kills, and the mutants that none kills."""
+    whole = {name: said for name, said in results.items() if said.keys() == TESTS.keys()}
+    dead = {kind: {name for name, said in whole.items() if said[kind] != SURVIVED} for kind in TESTS}
+    lines = ["| place of the mutants | mutants | golden | fixtures | parts | all three | without golden |"]
+    lines += ["|---|---|---|---|---|---|---|"]
+    places = Counter(_place(name) for name in whole)
+    for place, number in [*sorted(places.items()), ("all", len(whole))]:
+        here = {name for name in whole if place in ("all", _place(name))}
+        numbers = [len(here & dead[kind]) for kind in ("golden", "fixtures", "parts")]
+        old = len(here & (dead["fixtures"] | dead["parts"]))
+        every = len(here & set.union(*dead.values()))
+        lines.append(f"| {place} | {number} | {' | '.join(map(str, numbers))} | {every} | {old} |")
+    lines += ["", "Mutants that all of these tests leave alive:", ""]
+    lines += [f"- {name}" for name in sorted(whole.keys() - set.union(*dead.values()))] or ["- none"]
+    return "\n".join([*lines, ""])
+
+
+def _place(name: str) -> str:
+    return next(f"`{folder}`" for folder in FOLDERS if name.startswith(folder))
+
+
+def load() -> None:
+    """Import all modules that have mutants, so that every child finds them loaded."""
+    for folder, top in (("torchlint/facts", ROOT), ("torchlint/engine", ROOT), ("rules", ROOT / "rules")):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            name = ".".join(path.relative_to(top).with_suffix("").parts)
+            importlib.import_module(name.removesuffix(".__init__"))
+    known_findings()
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Try mutants and print the table."""
+    parser = argparse.ArgumentParser(prog="make mutants ARGS=...", description=__doc__)
+    parser.add_argument("--count", type=int, default=63, help="how many mutants (default: 63)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=3600, help="for how long at most (default: an hour)")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="write the table into a page")
+    options = parser.parse_args(arguments)
+    end = time.monotonic() + options.seconds
+    load()
+    results = tried(mutants(options.count, options.seed), end)
+    made = table(results)
+    print(made)
+    if options.write:
+        from fuzz.pages import between
+
+        between(options.write, "<!-- mutants -->\n\n", "\n<!-- end of mutants -->", made)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
