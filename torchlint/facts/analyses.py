@@ -116,7 +116,9 @@ def _required(cls: type[Fact]) -> Iterator[tuple[str, type[Fact]]]:
     Raises:
         TypeError: one of them is no fact.
     """
-    for field in fields(cls) if is_dataclass(cls) else ():
+    if not is_dataclass(cls):
+        return
+    for field in fields(cls):
         if field.init and field.default is MISSING and field.default_factory is MISSING:
             home = next(base for base in cls.__mro__ if field.name in vars(base).get("__annotations__", ()))
             kind = vars(sys.modules[home.__module__]).get(str(field.type))
