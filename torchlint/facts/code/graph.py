@@ -10,8 +10,8 @@ from dataclasses import field
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.by_name import MANY, link_by_name, suiting
 from torchlint.facts.code.callers import Caller, passed, stores_of
-from torchlint.facts.code.model import Bind, FileFacts, Scope
-from torchlint.facts.code.project import Project, components, is_super
+from torchlint.facts.code.model import Bind, FileFacts, Scope, is_super
+from torchlint.facts.code.project import Project, components
 from torchlint.facts.code.receiver import OWN, Receiver, receivers_of
 from torchlint.facts.values.calls import PARTIAL
 from torchlint.facts.values.values import Values

@@ -264,3 +264,8 @@ class FileFacts:
         while current is not None and not isinstance(current, ast.stmt):
             current = self.parent.get(current)
         return current
+
+
+def is_super(node: ast.expr) -> bool:
+    """Whether an expression is a call of ``super``."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"

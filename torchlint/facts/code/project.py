@@ -11,7 +11,7 @@ from itertools import chain
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.linking import Modules, connected
-from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, Store
+from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, Store, is_super
 from torchlint.facts.code.reach import MOST_BINDINGS, Definitions, Loop, Reaching, Rounds
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
@@ -431,11 +431,6 @@ def is_external_module(name: str) -> bool:
 
 _BUILTINS = frozenset(dir(builtins))
 _PLAIN_BASES = ("builtins.", "typing.", "abc.")
-
-
-def is_super(node: ast.expr) -> bool:
-    """Whether an expression is a call of ``super``."""
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
 
 
 def _is_none(binding: Binding) -> bool:

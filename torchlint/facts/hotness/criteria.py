@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts.code.model import Bind, Scope
-from torchlint.facts.code.project import Project, is_super
+from torchlint.facts.code.model import Bind, Scope, is_super
+from torchlint.facts.code.project import Project
 from torchlint.late import regex
 
 # A word of a name: "TripletLoss", "actor_loss", "WassersteinCriterion".

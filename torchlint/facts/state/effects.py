@@ -14,8 +14,8 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import NESTED, Bind, FileFacts, Scope
-from torchlint.facts.code.project import Project, is_super
+from torchlint.facts.code.model import NESTED, Bind, FileFacts, Scope, is_super
+from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import children
 from torchlint.facts.values.values import Values

@@ -10,8 +10,7 @@ import ast
 from dataclasses import field
 
 from torchlint.facts.autograd.parts import Parts
-from torchlint.facts.code.model import Bind, FileFacts, Scope, decorators
-from torchlint.facts.code.project import is_super
+from torchlint.facts.code.model import Bind, FileFacts, Scope, decorators, is_super
 from torchlint.facts.state.escape import Escapes, is_in_place, nodes_of
 from torchlint.facts.values.spaces import is_space
 from torchlint.late import dataclass, regex

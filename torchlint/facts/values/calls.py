@@ -10,8 +10,8 @@ from dataclasses import replace
 from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.decorating import keeps_result
 from torchlint.facts.code.dynamic import looked_up
-from torchlint.facts.code.model import FileFacts, Scope
-from torchlint.facts.code.project import is_external_module, is_super
+from torchlint.facts.code.model import FileFacts, Scope, is_super
+from torchlint.facts.code.project import is_external_module
 from torchlint.facts.values import operators, spaces, tensordicts
 from torchlint.facts.values.arrays import mapped, ndarray_method
 from torchlint.facts.values.asking import Ask
