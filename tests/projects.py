@@ -7,8 +7,12 @@ import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
-from torchlint.engine.analysis import Analysis, analyse, parse
+from torchlint.engine.analysis import analyse, parse
+from torchlint.facts.analyses import Analyses
 from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.project import Project
+from torchlint.facts.hotness.hotness import Heat
+from torchlint.facts.values.values import Values
 from torchlint.rule import Frequency, Hotness, Value
 from torchlint.settings.model import Settings
 from torchlint.sources.text import Source
@@ -30,8 +34,8 @@ class Code:
         self.texts = {name: textwrap.dedent(text).lstrip("\n") for name, text in named.items()}
         files, broken = parse({name: source_of(name, text) for name, text in self.texts.items()})
         assert broken == {}
-        self.analysis: Analysis = analyse(files, Settings(root=ROOT, isolated=True, **settings))
-        self.project = self.analysis.project
+        self.analyses: Analyses = analyse(files, Settings(root=ROOT, isolated=True, **settings))
+        self.project = self.analyses[Project]
 
     def file(self, name: str = "") -> FileFacts:
         """The facts of a file; without a name of the first."""
@@ -59,7 +63,7 @@ class Code:
 
     def value(self, name: str = "") -> Value:
         """What is known of the expression that is shown."""
-        return self.analysis.values.of(self.file(name), self.shown(name))
+        return self.analyses[Values].of(self.file(name), self.shown(name))
 
     def function(self, dotted: str) -> Scope:
         """A function by its dotted name, with the module."""
@@ -70,7 +74,7 @@ class Code:
         rows = [row for row, line in enumerate(self.texts[self.file(name).path].splitlines(), 1) if mark in line]
         assert len(rows) == 1, f"{mark} stands on rows {rows}"
         stmts = [stmt for stmt in self.file(name).places if stmt.lineno == rows[0]]
-        return self.analysis.heat.at(self.file(name), stmts[-1])
+        return self.analyses[Heat].at(self.file(name), stmts[-1])
 
     def frequency(self, mark: str, name: str = "") -> Frequency:
         """How often the statement runs whose row holds a text."""

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 
 from torchlint.engine.rules import BUILT_IN, load_rules
-from torchlint.rule import Rule, Trigger
+from torchlint.rule import Rule
 
 FILE = Path(__file__).resolve().parent.parent / "rules" / BUILT_IN / "index.json"
-
-
-def trigger_row(trigger: Trigger) -> dict[str, object]:
-    """The fields of a trigger that are not as they are by default."""
-    fields = {each.name: (getattr(trigger, each.name), each.default) for each in dataclasses.fields(trigger)}
-    changed = {name: value for name, (value, default) in fields.items() if value != default}
-    return {name: sorted(value) if isinstance(value, (frozenset, set)) else value for name, value in changed.items()}
 
 
 def row(rule: type[Rule]) -> dict[str, object]:
@@ -33,7 +25,7 @@ def row(rule: type[Rule]) -> dict[str, object]:
         "cuda_only": rule.cuda_only,
         "gate": rule.gate,
         "torch": rule.torch,
-        "trigger": trigger_row(rule.trigger),
+        "trigger": rule.trigger.rows(),
     }
 
 

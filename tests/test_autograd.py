@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from projects import Code
 
+from torchlint.facts.autograd.autograd import Autograd
+
 HEAD = """\
 import contextlib
 import torch
@@ -27,7 +29,7 @@ def records(text: str, mark: str = "# here") -> bool | None:
     name = next(name for name, source in code.texts.items() if mark in source)
     row = next(row for row, line in enumerate(code.texts[name].splitlines(), 1) if mark in line)
     stmts = [stmt for stmt in code.file(name).places if stmt.lineno == row]
-    return code.analysis.autograd.records(code.file(name), stmts[-1])
+    return code.analyses[Autograd].records(code.file(name), stmts[-1])
 
 
 LOCAL = {
@@ -214,7 +216,7 @@ def quiet(x):
 
 show({expression})
 """)
-    assert code.analysis.autograd.has_graph(code.file(), code.shown()) is GRAPHS[expression]
+    assert code.analyses[Autograd].has_graph(code.file(), code.shown()) is GRAPHS[expression]
 
 
 GATHERED = {
@@ -264,7 +266,7 @@ for _ in range(8):
 states, values = zip(*rows)
 show({expression})
 """)
-    assert code.analysis.autograd.has_graph(code.file(), code.shown()) is GATHERED[expression]
+    assert code.analyses[Autograd].has_graph(code.file(), code.shown()) is GATHERED[expression]
 
 
 def test_graphs_of_target_networks_alone_can_be_told_apart() -> None:
@@ -272,8 +274,8 @@ def test_graphs_of_target_networks_alone_can_be_told_apart() -> None:
     head += "optimizer = torch.optim.Adam(net.parameters())\n"
     for shown, trained in (("target(obs)", False), ("target(net(obs))", True), ("net(obs) + target(obs)", True)):
         code = Code(f"{head}show({shown})\n")
-        assert code.analysis.autograd.has_graph(code.file(), code.shown()) is True
-        assert code.analysis.autograd.has_graph(code.file(), code.shown(), trained=True) is trained
+        assert code.analyses[Autograd].has_graph(code.file(), code.shown()) is True
+        assert code.analyses[Autograd].has_graph(code.file(), code.shown(), trained=True) is trained
 
 
 def test_what_a_function_reaches_through_its_callees() -> None:
@@ -292,7 +294,7 @@ def test_what_a_function_reaches_through_its_callees() -> None:
         def other(x):
             x.loss.backward()
     """)
-    reaches = code.analysis.autograd.reaches
+    reaches = code.analyses[Autograd].reaches
     assert reaches(code.function("code.first"), frozenset({"torch.autograd.grad"}))
     assert not reaches(code.function("code.first"), frozenset({"backward"}))
     assert reaches(code.function("code.other"), frozenset({"backward"}))
@@ -331,7 +333,7 @@ def features(obs):
 show({expression})
 """)
     call = code.node(expression)
-    assert code.analysis.autograd.runs(code.file(), call) is RUNS[expression]
+    assert code.analyses[Autograd].runs(code.file(), call) is RUNS[expression]
 
 
 def test_runs_say_what_is_returned_and_what_differentiates() -> None:
@@ -352,7 +354,7 @@ def energy(obs):
 def outer(obs):
     return energy(obs + 2)
 """)
-    run = code.analysis.autograd.run
+    run = code.analyses[Autograd].run
     assert run(code.file(), code.node("net(obs)"), keeps=False).returned is True
     assert run(code.file(), code.node("net(obs - 1)"), keeps=False).returned is True
     assert run(code.file(), code.node("net(obs + 1)"), keeps=True).returned is False

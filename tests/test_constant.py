@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from projects import Code
 
+from torchlint.facts.state.constant import Constants
+
 pytestmark = pytest.mark.versions
 
 HEAD = "import math\nimport random\nimport numpy as np\nimport torch\n"
@@ -12,7 +14,7 @@ HEAD = "import math\nimport random\nimport numpy as np\nimport torch\n"
 
 def constant(text: str) -> bool:
     code = Code(HEAD + text)
-    return code.analysis.constants.of(code.file(), code.shown())
+    return code.analyses[Constants].of(code.file(), code.shown())
 
 
 CONSTANT = {
@@ -112,6 +114,6 @@ def test_not_constant(text: str) -> None:
 def test_a_constant_of_another_file() -> None:
     texts = {"a.py": "from config import SIZE\nshow(SIZE)", "config.py": "SIZE = 3"}
     code = Code(texts)
-    assert code.analysis.constants.of(code.file(), code.shown())
+    assert code.analyses[Constants].of(code.file(), code.shown())
     code = Code({**texts, "config.py": "SIZE = 3\nSIZE = 4"})
-    assert not code.analysis.constants.of(code.file(), code.shown())
+    assert not code.analyses[Constants].of(code.file(), code.shown())

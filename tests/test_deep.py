@@ -15,6 +15,7 @@ from torchlint.engine.run import check
 from torchlint.facts.code import room
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.solver import Solver
+from torchlint.facts.values.values import Values
 from torchlint.rule import Kind
 from torchlint.settings.model import Settings
 
@@ -46,7 +47,7 @@ def test_a_long_chain_gives_what_a_short_one_gives(name: str) -> None:
     kinds = []
     for count in (20, LONG):
         code = Code(DEEP[name](count))
-        kinds.append(code.analysis.values.of(code.file("agent.py"), code.node("value", "agent.py")).kind)
+        kinds.append(code.analyses[Values].of(code.file("agent.py"), code.node("value", "agent.py")).kind)
     assert kinds[0] is kinds[1]
 
 

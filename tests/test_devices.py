@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from projects import Code
 
+from torchlint.facts.values.accelerators import Accelerators
+
 HEAD = """\
 import json
 import torch
@@ -94,7 +96,7 @@ SOME = {
 def may_use_cuda(text: str) -> bool:
     """Whether the method of the agent in a text may use an accelerator."""
     code = Code(text)
-    return code.analysis.may_use_cuda(code.file(), code.function("code.Agent.act").returns[0])
+    return code.analyses[Accelerators].may_run(code.file(), code.function("code.Agent.act").returns[0])
 
 
 @pytest.mark.parametrize("extra", NONE.values(), ids=NONE)
@@ -111,9 +113,9 @@ def test_a_module_of_the_project_is_no_framework_of_the_same_name() -> None:
     texts = {"code.py": f"{HEAD}{MAIN}\nfrom deepspeed import log\n", "deepspeed.py": "def log(x):\n    print(x)\n"}
     code = Code(texts)
     place = code.function("code.Agent.act").returns[0]
-    assert not code.analysis.may_use_cuda(code.file("code.py"), place)
+    assert not code.analyses[Accelerators].may_run(code.file("code.py"), place)
     alone = Code({"code.py": texts["code.py"]})
-    assert alone.analysis.may_use_cuda(alone.file(), alone.function("code.Agent.act").returns[0])
+    assert alone.analyses[Accelerators].may_run(alone.file(), alone.function("code.Agent.act").returns[0])
 
 
 LIBRARY = {

@@ -7,6 +7,8 @@ import ast
 import pytest
 from projects import Code
 
+from torchlint.facts.state.escape import Escapes
+
 HEAD = "import torch\nimport numpy as np\nnet = torch.nn.Linear(3, 4)\n"
 
 
@@ -15,7 +17,7 @@ def leaves_as_data(text: str) -> bool:
     nodes = list(ast.walk(code.file().tree))
     places = [node for node in nodes if isinstance(node, (ast.With, ast.AsyncWith))]
     places = places or [node for node in nodes if isinstance(node, ast.FunctionDef) and node.name == "f"]
-    return code.analysis.escapes.leaves_as_data(code.file(), places[0])
+    return code.analyses[Escapes].leaves_as_data(code.file(), places[0])
 
 
 def block(inside: str, after: str = "pass", more: str = "") -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from projects import Code
 
+from torchlint.facts.values.accelerators import Accelerators
+from torchlint.facts.values.host_only import HostOnly
 from torchlint.rule import Device, Frequency, Kind
 
 O, E, U, S, I = Frequency  # noqa: E741  once, episode, update, step, inner
@@ -100,8 +102,15 @@ def test_the_mode_of_a_module_is_no_method_of_the_project() -> None:
 
 INTERVALS = {
     "step % 9 == 0 or step == n - 1": O,
-    "step % 9 == 0 or step == n": U,
-    "step == n - 1": U,
+    "step % 9 == 0 or step == n": E,
+    "step == n - 1": E,
+    "step >= n - 1": E,
+    "n - 1 == step": E,
+    "step == 0": E,
+    "x and step == 4": E,
+    "step > 0": U,
+    "step < n - 1": U,
+    "step == act(step)": U,
     "cfg.get('check_for_nan', True)": O,
     "cfg.get('adaptive', True)": U,
     "should_record_summaries": O,
@@ -113,6 +122,45 @@ def test_intervals(test: str, expected: Frequency) -> None:
     body = f"    if {test}:\n        f()  # A"
     found = Code(LOOP.format(before="", body=body)).frequency("# A")
     assert (found if found < U else U) == expected
+
+
+ROUNDS = """
+import torch
+
+def fit(batches, last):
+    for i, batch in enumerate(tqdm(batches)):
+        for epoch in range(9):
+            loss = batch.mean()
+            loss.backward()
+            if i == last - 1:
+                f(1)  # A
+            for k in range(3):
+                f(2)  # B
+                if k == 2:
+                    f(3)  # C
+                k2 = k
+                if k2 == 2:
+                    f(6)  # G
+                if k < n - 1:
+                    continue
+                f(4)  # D
+                if k == epoch:
+                    f(5)  # F
+        for epoch in range(9):
+            loss.backward()
+            least = i
+            if i == least - 1:
+                f(7)  # H
+            for at, other in zip(batch, batch):
+                if at == 0:
+                    f(8)  # J
+"""
+
+
+def test_a_condition_on_the_number_of_the_round_holds_in_one_round() -> None:
+    code = Code(ROUNDS)
+    found = {mark: code.frequency(f"# {mark}") for mark in "ABCDFGHJ"}
+    assert found == {"A": E, "B": I, "C": U, "D": U, "F": U, "G": I, "H": U, "J": I}
 
 
 def test_the_flag_of_the_loop_around_counts() -> None:
@@ -156,10 +204,10 @@ class Other:
 def test_a_class_on_the_cpu_and_what_only_it_calls() -> None:
     code = Code(HOST.format(device='"cpu"'))
     for name, expected in (("code.Agent.act", True), ("code.made", True), ("code.Other.act", False)):
-        assert code.analysis.host_only.is_host_only(code.function(name)) is expected
-        assert code.analysis.may_use_cuda(code.file(), code.function(name).returns[0]) is not expected
+        assert code.analyses[HostOnly].is_host_only(code.function(name)) is expected
+        assert code.analyses[Accelerators].may_run(code.file(), code.function(name).returns[0]) is not expected
     either = Code(HOST.format(device='"cuda" if torch.cuda.is_available() else "cpu"'))
-    assert not either.analysis.host_only.is_host_only(either.function("code.Agent.act"))
+    assert not either.analyses[HostOnly].is_host_only(either.function("code.Agent.act"))
 
 
 def test_a_folder_of_a_package_hides_no_library() -> None:
@@ -273,3 +321,130 @@ def test_what_only_looks_like_a_branch_for_empty_data(body: str, expected: Frequ
     before, body = (body, "h(x)") if body.startswith("def") else ("", body)
     lines = "\n".join(f"    {line}" for line in body.splitlines())
     assert min(Code(LOOP.format(before=before, body=lines)).frequency("# A"), U) is expected
+
+
+KEPT = """
+import torch
+
+def act(obs, plan):
+    fresh = True if plan is None else False
+    if fresh:
+        plan = search(1)  # A
+    if not fresh:
+        return plan, 1
+    search(2)  # B
+    return plan, 2
+
+def run(env, every, horizon):
+    plan = None
+    for step in range(9):
+        if step > 3:
+            action, plan = act(obs, plan)
+            if plan is None:
+                search(3)  # C
+        obs, reward, done, _, info = env.step(action)
+        due = step % every == 0
+        first = step == horizon
+        if {dropped}:
+            plan = None
+"""
+STILL_NONE = """
+import torch
+
+def run(env, wanted):
+    plan = None
+    if wanted:
+        plan = search(1)
+    while True:
+        if plan is None:
+            action = search(2)  # A
+        obs, reward, done, _, info = env.step(action)
+        if info:
+            plan = search(3)
+"""
+
+
+def test_a_value_that_a_loop_keeps_is_seldom_missing() -> None:
+    code = Code(KEPT.format(dropped="(wanted and done) or due or first"))
+    assert [code.frequency(f"# {mark}") for mark in "ABC"] == [E, E, S]
+
+
+def test_a_value_that_is_dropped_in_each_round_is_missing_in_each() -> None:
+    code = Code(KEPT.format(dropped="(wanted and done) or due or other"))
+    assert [code.frequency(f"# {mark}") for mark in "AB"] == [S, S]
+    assert Code(STILL_NONE).frequency("# A") is S
+
+
+COUNTED = """
+import torch
+
+class Agent:
+    def store(self, item):
+        self.count += 1
+        if self.count {condition}:
+            return
+        learn(item)  # A
+        {after}
+
+def main(agent: Agent, env):
+    while True:
+        obs, reward, done, _, info = env.step(1)
+        agent.store(obs)
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "after", "expected"),
+    [
+        ("< self.most", "self.count = 0", E),
+        ("!= self.most", "self.count = 0", E),
+        ("< self.most", "self.other = 0", S),
+        ("== self.most", "self.count = 0", S),
+        ("< 2", "self.count = 0", S),
+    ],
+)
+def test_an_early_return_on_a_counter_that_starts_again(condition: str, after: str, expected: Frequency) -> None:
+    assert Code(COUNTED.format(condition=condition, after=after)).frequency("# A") is expected
+
+
+LEAVING = """
+import torch
+
+def look(x, deep{default}):
+    if not deep:
+        return
+    g(x)  # A
+
+for step in range(9):
+    {calls}
+    loss.backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("default", "calls", "expected"),
+    [
+        ("", "look(step, step % 9 == 0)", O),
+        ("=False", "look(step)", O),
+        ("=False", "look(step)\n    if step % 9 == 0:\n        look(step, True)", O),
+        ("", "look(step, step % 9 == 0)\n    look(step, True)", U),
+    ],
+)
+def test_an_early_return_on_a_flag_that_is_seldom_set(default: str, calls: str, expected: Frequency) -> None:
+    assert Code(LEAVING.format(default=default, calls=calls)).frequency("# A") is expected
+
+
+def test_a_field_that_may_be_left_out_beside_another_limits_nothing() -> None:
+    text = """
+import torch
+
+def returns(trajectory, critic):
+    if trajectory.next_obs is not None and critic.net is not None:
+        return critic(trajectory)
+    else:
+        return f(trajectory)  # A
+
+for trajectory in trajectories:
+    returns(trajectory, critic).backward()
+"""
+    assert Code(text).frequency("# A") is U

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from projects import Code
 
+from torchlint.facts.flow.flow import Flow
 from torchlint.rule import Use
 
 HEAD = """\
@@ -25,12 +26,12 @@ x = torch.ones(())
 
 def ends(text: str, expression: str = "x.item()") -> set[str]:
     code = Code(HEAD + text)
-    return {use.name for use in code.analysis.flow.uses(code.file(), code.node(expression))}
+    return {use.name for use in code.analyses[Flow].uses(code.file(), code.node(expression))}
 
 
 def graph_ends(text: str, expression: str = "net(x)") -> set[str]:
     code = Code(HEAD + text)
-    return {use.name for use in code.analysis.flow.graph_uses(code.file(), code.node(expression))}
+    return {use.name for use in code.analyses[Flow].graph_uses(code.file(), code.node(expression))}
 
 
 ONE_EXPRESSION = {
@@ -253,7 +254,7 @@ def test_across_files() -> None:
             "for key, value in agent.update(1).items():\n    print(key, value)\n",
         }
     )
-    assert code.analysis.flow.uses(code.file("agent.py"), code.node("x.item()", "agent.py")) == {Use.LOGGED}
+    assert code.analyses[Flow].uses(code.file("agent.py"), code.node("x.item()", "agent.py")) == {Use.LOGGED}
 
 
 TENSORS = {
@@ -354,12 +355,12 @@ DIFFERENTIATED = {
 @pytest.mark.parametrize("text", DIFFERENTIATED.values(), ids=DIFFERENTIATED)
 def test_backward_runs_through_a_name(text: str) -> None:
     code = Code(HEAD + text)
-    assert code.analysis.flow.differentiated(code.file(), code.shown())
+    assert code.analyses[Flow].differentiated(code.file(), code.shown())
 
 
 def test_backward_through_another_name_says_nothing() -> None:
     code = Code(HEAD + "def f(a, b):\n    b.backward()\n    show(a)\n    a = b\nf(1, 2)")
-    assert not code.analysis.flow.differentiated(code.file(), code.shown())
+    assert not code.analyses[Flow].differentiated(code.file(), code.shown())
 
 
 def test_the_way_of_a_value_that_grows_for_ever_ends() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
+from itertools import product
 from typing import Any
 
 import pytest
@@ -92,6 +93,32 @@ def test_the_module_holds_no_tensors_unless_a_listed_parameter_makes_it(name: st
     assert list(module.parameters()) == []
     assert {key for key, value in module.named_buffers() if value is not None} == set()
     assert set(module._buffers) <= set(row.get("buffers", ()))
+
+
+def accepts(name: str, given: dict[str, Any]) -> bool:
+    """Whether a constructor takes these settings."""
+    try:
+        resolve(name)(**given)
+    except (AssertionError, TypeError, ValueError):
+        return False
+    return True
+
+
+@pytest.mark.parametrize("name", TABLE["modules"])
+def test_the_constructor_takes_what_is_within_the_bounds_and_every_number_without(name: str) -> None:
+    row, short = TABLE["modules"][name], name.rpartition(".")[2]
+    needed, bounds = NEEDED.get(short, {}), row.get("bounds", {})
+    corners = [
+        [edge if edge is not None else wide for edge, wide in zip(pair, (-9, 9), strict=True)]
+        for pair in bounds.values()
+    ]
+    for corner in product(*corners):
+        assert accepts(name, {**needed, **dict(zip(bounds, corner, strict=True))}), corner
+    numbers = [
+        word for word, each in settings_of(name).items() if type(each.default) in (int, float) and word not in bounds
+    ]
+    refused = [word for word in numbers for number in (-2, 0, 0.5, 3) if not accepts(name, {**needed, word: number})]
+    assert refused == []
 
 
 def test_the_table_says_for_which_torch_it_holds() -> None:

@@ -8,6 +8,7 @@ import pytest
 from projects import Code, source_of
 
 from torchlint.engine.analysis import parse
+from torchlint.facts.hotness.hotness import Heat
 from torchlint.rule import Frequency
 
 HEAD = "import torch\nimport gymnasium as gym\nfrom torch import nn\n"
@@ -415,7 +416,7 @@ def test_parts_of_expressions(text: str, expected: Frequency) -> None:
     code = Code(
         f"def act(x, debug, done, flag, y):\n    return {text}\nwhile True:\n    env.step(act(1, 2, 3, 4, 5))\n"
     )
-    assert code.analysis.heat.at(code.file(), code.node("f(x)")).frequency is expected
+    assert code.analyses[Heat].at(code.file(), code.node("f(x)")).frequency is expected
 
 
 FRAMEWORKS = {
@@ -700,7 +701,7 @@ def test_what_is_not_hot_has_no_path() -> None:
 
 def test_what_makes_a_line_hot() -> None:
     code = Code("while True:\n    env.step(f(1))\nfor b in y:\n    g(b).backward()\n")
-    heat = code.analysis.heat
+    heat = code.analyses[Heat]
     assert heat.kinds(code.file(), code.node("f(1)")) == {"step"}
     assert heat.kinds(code.file(), code.node("g(b)")) == {"update"}
 
@@ -946,10 +947,10 @@ def main():
     [
         ("run(agent, env)", 'if __name__ == "__main__":\n    main()\n', {"A": O, "B": S, "C": O}),
         ("run(agent, env)", "@click.command()\ndef command():\n    main()\ncommand()\n", {"A": O, "B": S, "C": O}),
-        # Somebody else's loop may run what a program is not seen to run once.
-        ("run(agent, env)", "", {"A": S, "B": S, "C": S}),
-        ("every(run)", "run(1, env)\nmain()\n", {"A": S, "B": S}),
-        ("[run(agent, env) for _ in range(9)]", "main()\n", {"A": S, "B": S}),
+        # Somebody else's loop may run it, but then once for a loop of steps.
+        ("run(agent, env)", "", {"A": O, "B": S, "C": O}),
+        ("every(run)", "run(1, env)\nmain()\n", {"A": O, "B": S}),
+        ("[run(agent, env) for _ in range(9)]", "main()\n", {"A": O, "B": S}),
     ],
 )
 def test_what_a_program_runs_once_is_set_up_outside_of_its_loop(
@@ -1246,3 +1247,214 @@ def test_a_module_that_is_passed_is_what_a_parameter_calls(given: str, decoding:
     code = Code(ANNOTATED.format(given=given))
     assert code.frequency("# A") is (I if given == "self.actor" else decoding)
     assert code.frequency("# B") is decoding
+
+
+FITTING = """
+class Plain:
+    def learn(self, batch):
+        loss = batch.mean()  # A
+        loss.backward()
+
+class Epochs:
+    def learn(self, batch):
+        old = batch.mean()  # B
+        for epoch in range(9):
+            self.optimizer.step()  # C
+        self.log(old)
+    def log(self, old):
+        print(old)  # D
+
+class Nested:
+    def learn(self, batch):
+        batch.prepare()  # F
+        self.fit(batch)
+    def fit(self, batch):
+        batch.look()  # G
+        while True:
+            self.optimizer.step()
+
+class Twins:
+    def learn(self, batch):
+        batch.mean()  # H
+        for critic in self.critics:
+            critic.loss(batch).backward()
+
+class Both:
+    def learn(self, batch):
+        batch.mean()  # J
+        self.optimizer.step()
+        for _ in range(self.extra):
+            self.optimizer.step()
+
+class Deep:
+    def learn(self, batch):
+        batch.mean()  # K
+        self.optimizer.step()
+        for epoch in range(9):
+            for part in batch:
+                self.optimizer.step()
+
+def make(name):
+    if name == "plain":
+        return Plain()
+    if name == "epochs":
+        return Epochs()
+    if name == "nested":
+        return Nested()
+    if name == "twins":
+        return Twins()
+    return Both() if name == "both" else Deep()
+
+agent = make(name)
+for round in range(9):
+    batch = rollout()
+    agent.learn(batch)
+"""
+
+
+def test_a_function_with_its_own_loop_of_updates_runs_once_per_iteration() -> None:
+    found = frequencies(FITTING)
+    assert found == {"A": U, "B": E, "C": U, "D": E, "F": U, "G": E, "H": U, "J": U, "K": E}
+
+
+CHOSEN = """
+def sample(obs, explore, noise=False, mode="mean"):
+    if explore:
+        f(1)  # A
+    else:
+        f(2)  # B
+    if not noise:
+        f(3)  # C
+    x = f(4) if noise else 0  # D
+    if mode == "mean":
+        f(5)  # F
+    if obs is None:
+        return 0
+    if mode != "full":
+        return 1
+    f(6)  # G
+    obs = f(obs)
+    if explore and obs:
+        f(7)  # H
+    return deep(obs, explore)
+
+def deep(obs, explore):
+    if explore:
+        f(8)  # J
+    return f(9)  # K
+
+while True:
+    env.step(sample(env, True))
+for batch in batches:
+    sample(batch, False, mode="full").backward()
+    sample(batch, batch > 1, mode=batch).backward()
+"""
+
+
+def test_a_branch_runs_as_often_as_the_calls_that_choose_it() -> None:
+    found = frequencies(CHOSEN)
+    assert found == {"A": S, "B": U, "C": S, "D": S, "F": S, "G": U, "H": U, "J": U, "K": U}
+
+
+def test_the_path_leads_through_a_call_that_chooses_the_branch() -> None:
+    code = Code(HEAD + CHOSEN)
+    rows = code.texts["code.py"].splitlines()
+    assert [rows[hop.row - 1] for hop in code.hot("# B").path] == ["for batch in batches:", rows[4]]
+    assert rows[4].startswith("def sample")
+
+
+def test_a_branch_that_a_later_caller_chooses_becomes_hot() -> None:
+    text = """
+def sample(obs, explore):
+    if explore:
+        look(obs)
+def look(obs):
+    f(1)  # A
+def third(env):
+    sample(env, True)
+def second(env):
+    third(env)
+def first(env):
+    second(env)
+while True:
+    env.step(sample(env, False))
+    first(env)
+"""
+    assert frequencies(text) == {"A": S}
+
+
+SET_UP = """
+class Runner:
+    def run(self):
+        model = make(1)  # A
+        obs, *rest = self.env.step(0)
+        self.wait()
+        for generation in range(9):
+            found = make(2)  # B
+            while True:
+                obs, *rest = self.env.step(model(obs))  # C
+    def wait(self):
+        make(3)  # D
+        self.env.step(1)
+
+class Stepper:
+    def once(self):
+        make(4)  # F
+        obs, *rest = self.env.step(0)
+"""
+
+
+def test_what_stands_before_a_loop_of_steps_is_set_up() -> None:
+    assert frequencies(SET_UP) == {"A": O, "B": E, "C": S, "D": S, "F": S}
+
+
+CRITERIA = """
+class Net(nn.Module):
+    def forward(self, x, labels=None):
+        return f(x)  # A
+class TripletLoss(nn.Module):
+    def forward(self, x):
+        return f(x)  # B
+class Wing(nn.Module):
+    def forward(self, x, targets):
+        return f(x)  # C
+class Lossless(nn.Module):
+    def forward(self, x):
+        return f(x)  # D
+parts = nn.ModuleList([Net(), TripletLoss(), Wing(), Lossless()])
+"""
+
+
+def test_a_loss_without_a_caller_runs_once_per_update() -> None:
+    assert frequencies(CRITERIA) == {"A": S, "B": U, "C": U, "D": S}
+
+
+TYPED = """
+import numpy as np
+def predict(x):
+    if not isinstance(x, torch.Tensor):
+        x = f(1)  # A
+    return x
+def value(x):
+    if type(x) == torch.Tensor:
+        return f(2)  # B
+    return f(3)  # C
+def score(x):
+    if isinstance(x, np.ndarray):
+        f(4)  # D
+    if torch.is_tensor(x):
+        f(5)  # F
+for batch in batches:
+    obs = torch.zeros(3)
+    predict(obs).backward()
+    value(obs).backward()
+    score(batch)
+while True:
+    env.step(value(np.zeros(3)))
+    score(np.zeros(3))
+predict(torch.ones(2))
+"""
+
+
+def test_a_branch_for_a_type_runs_as_often_as_calls_give_that_type() -> None:
+    assert frequencies(TYPED) == {"A": O, "B": U, "C": S, "D": S, "F": U}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 
 import pytest
+from linting import lint
 from projects import source_of
 
 from torchlint.engine.analysis import parse
@@ -299,3 +301,34 @@ def test_what_starts_at_one_place_is_one_insertion() -> None:
         "class A:\n    def __init__(self):\n        pass\n        self.b = 1\n    @property\n    def f(self, x):\n"
         "        with self.b:\n            net(x)\n"
     )
+
+
+LOOP = """
+def act(env, policy, obs):
+    while True:
+        obs, reward, terminated, truncated, info = env.step(policy({torch}.FloatTensor([0.5, 2.0])))
+"""
+BINDINGS = {
+    "another name": ("import torch as th\n", "th"),
+    "a star import": ("from base import *\n", "th"),
+    "an import that may fail": ("try:\n    import torch as th\nexcept ImportError:\n    th = None\n", "th"),
+    "an import in the function": ("", "th"),
+}
+
+
+@pytest.mark.parametrize(("head", "name"), BINDINGS.values(), ids=BINDINGS)
+def test_torch_is_imported_only_where_no_name_is_bound_to_it(tmp_path: Path, head: str, name: str) -> None:
+    text = head + LOOP.format(torch=name)
+    text = text if head else text.replace("    while", "    import torch as th\n    while")
+    texts = {"act.py": text, "base.py": "import torch as th\n"}
+    fixed = lint(tmp_path, texts, fix=True, select=("TL101",)).fixed["act.py"].after.text
+    assert f"{name}.as_tensor([0.5, 2.0], dtype={name}.float32" in fixed
+    assert fixed.count("import") == text.count("import")
+
+
+def test_torch_is_imported_where_a_star_import_keeps_it_back(tmp_path: Path) -> None:
+    text = "from base import *\nfrom torch import FloatTensor\n" + LOOP.format(torch="x").replace("x.F", "F")
+    texts = {"act.py": text, "base.py": "import torch as th\n__all__ = ['run']\n"}
+    fixed = lint(tmp_path, texts, fix=True, select=("TL101",)).fixed["act.py"].after.text
+    assert "import torch\n" in fixed
+    assert "torch.as_tensor([0.5, 2.0], dtype=torch.float32" in fixed

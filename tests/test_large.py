@@ -7,6 +7,7 @@ import ast
 from projects import Code
 
 from torchlint.facts.code.solver import Solver
+from torchlint.facts.loops.loops import Loops
 from torchlint.facts.state.effects import EVERYTHING
 
 
@@ -29,7 +30,7 @@ def effects(count: int):
     code = Code(f"class Thing:\n    def reset(self):\n{sets}\nthing = Thing()\nfor i in range(9):\n    thing.reset()\n")
     facts = code.file()
     call = next(c for c in facts.top.calls if isinstance(c.func, ast.Attribute) and c.func.attr == "reset")
-    sides = code.analysis.loops.sides
+    sides = code.analyses[Loops].sides
     return sides, sides.call(facts, call)
 
 

@@ -9,6 +9,8 @@ import pytest
 from projects import Code
 
 from torchlint.facts.loops.ends import MOST_BINDINGS
+from torchlint.facts.loops.growth import Growth
+from torchlint.facts.loops.loops import Loops
 from torchlint.rule import Loop
 
 HEAD = """
@@ -31,7 +33,7 @@ def loops(program: str) -> tuple[Loop, ...]:
     column = marked.index("\u00ab")
     nodes = [n for n in code.expressions() if (n.lineno, n.col_offset) == (row, column)]
     node = next(n for n in nodes if ast.unparse(n) == ast.unparse(ast.parse(shown, mode="eval")))
-    return code.analysis.loops.of(code.file(), node)
+    return code.analyses[Loops].of(code.file(), node)
 
 
 def part(program: str) -> set[str]:
@@ -431,7 +433,7 @@ def test_what_an_expression_is_added_to(line: str, expected: str) -> None:
             return total, losses, stats, tracker
         """
     )
-    growth, facts = code.analysis.growth, code.file()
+    growth, facts = code.analyses[Growth], code.file()
     grown = {growth.of(facts, node) for node in code.expressions() if ast.unparse(node) == "loss"}
     assert grown - {""} == ({expected} if expected else set())
     added = [node for node in growth.added(facts, lambda _: True) if ast.unparse(node) == "loss"]
@@ -450,4 +452,4 @@ def test_what_an_expression_is_added_to(line: str, expected: str) -> None:
 )
 def test_a_function_without_a_loop_adds_to_its_object(body: str, expected: str) -> None:
     code = Code(f"class A:\n    def update(self, batch):\n        loss = self.net(batch); {body}\n")
-    assert {code.analysis.growth.of(code.file(), node) for node in code.expressions()} == {expected} | {""}
+    assert {code.analyses[Growth].of(code.file(), node) for node in code.expressions()} == {expected} | {""}

@@ -10,11 +10,11 @@ from conftest import in_this_process
 from hostile import AGENT, NEIGHBOUR, SMELL
 
 from torchlint.engine import fixing, linking, run
-from torchlint.engine.analysis import Analysis
 from torchlint.engine.lint import Linter
 from torchlint.engine.rules import listed_rules
+from torchlint.facts.analyses import Analyses
 from torchlint.facts.code.model import FileFacts
-from torchlint.rule import Frequency, Report, Rule, Site, Trigger
+from torchlint.rule import Frequency, Method, Report, Rule, Site
 from torchlint.settings.model import Settings
 from torchlint.sources.text import Source
 
@@ -28,7 +28,7 @@ class Failing(Rule):
     name = "failing"
     summary = "Fails."
     least = Frequency.ONCE
-    trigger = Trigger(methods=frozenset({"step"}))
+    trigger = Method("step")
 
     def check(self, site: Site) -> Iterator[Report]:
         raise RecursionError("too deep")
@@ -68,11 +68,11 @@ def fixed(folder: Path) -> run.Result:
 def test_a_file_whose_linting_crashes(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lint = Linter.lint
 
-    def crashing(self: Linter, analysis: Analysis, facts: FileFacts, *rest: object) -> object:
+    def crashing(self: Linter, analyses: Analyses, facts: FileFacts, *rest: object) -> object:
         if facts.path == "bad.py":
             node = facts.tree.body[0]
             raise KeyError(node.lineno)
-        return lint(self, analysis, facts, *rest)
+        return lint(self, analyses, facts, *rest)
 
     monkeypatch.setattr(Linter, "lint", crashing)
     result = fixed(project)
@@ -85,7 +85,7 @@ def test_a_file_whose_linting_crashes(project: Path, monkeypatch: pytest.MonkeyP
 def test_a_file_that_cannot_be_linked(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     analyse = linking.analyse
 
-    def crashing(files: Sequence[FileFacts], settings: Settings) -> Analysis:
+    def crashing(files: Sequence[FileFacts], settings: Settings) -> Analyses:
         if any(facts.path == "bad.py" for facts in files):
             raise MemoryError
         return analyse(files, settings)
@@ -103,7 +103,7 @@ def test_files_that_cannot_be_linked_together(project: Path, monkeypatch: pytest
     (project / "good.py").write_text("import bad\n" + NEIGHBOUR)
     analyse = linking.analyse
 
-    def crashing(files: Sequence[FileFacts], settings: Settings) -> Analysis:
+    def crashing(files: Sequence[FileFacts], settings: Settings) -> Analyses:
         if len(list(files)) > 1:
             raise ValueError("two")
         return analyse(files, settings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from projects import Code
 
+from torchlint.facts.autograd.networks import Networks
 from torchlint.rule import Network
 
 HEAD = """\
@@ -20,7 +21,7 @@ other = nn.Linear(4, 2)
 def network(text: str, shown: str = "net") -> Network:
     """What is known of a module after these statements."""
     code = Code(f"{HEAD}{text}\nshow({shown})\n")
-    return code.analysis.networks.of(code.file(), code.shown())
+    return code.analyses[Networks].of(code.file(), code.shown())
 
 
 TRAINED = {
@@ -181,7 +182,7 @@ optim.Adam(third.parameters())
 show([net, other, third, fourth])
 """)
     shown = {part.id: part for part in code.shown().elts}
-    together = code.analysis.networks.moved_together
+    together = code.analyses[Networks].moved_together
     assert together(code.file(), shown["net"], shown["other"]) is True
     assert together(code.file(), shown["net"], shown["third"]) is False
     assert together(code.file(), shown["net"], shown["fourth"]) is None

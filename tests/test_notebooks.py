@@ -370,7 +370,7 @@ def test_explain_hot_of_a_cold_line_in_a_cell(torchlint, project, notebook):
     notebook(*CELLS[:3], GUARDED)
     done = torchlint("check", "--explain-hot", "nb.ipynb:cell 3:12", cwd=project)
     assert done.stdout.startswith("nb.ipynb:cell 3:12 is not hot.\n")
-    assert "- nb.ipynb:cell 4:2 runs Agent.act, but guarded at nb.ipynb:cell 4:1: if debug:" in " ".join(
+    assert "- nb.ipynb:cell 4:2 runs Agent.act, but guarded (debug flag) at nb.ipynb:cell 4:1: if debug:" in " ".join(
         done.stdout.split()
     )
 

@@ -12,6 +12,7 @@ from torchlint.engine import run as run_module
 from torchlint.engine.memory import Memory
 from torchlint.engine.run import Run, check
 from torchlint.engine.units import in_parts
+from torchlint.facts.code.project import Project
 from torchlint.settings.model import Settings
 
 
@@ -77,10 +78,10 @@ def test_facts_of_a_part_are_gone_before_those_of_the_next_are_there(project, mo
     assert list(broken) == ["wrong.py"]
     gc.disable()
     try:
-        facts = [weakref.ref(each.tree) for each in found[0].analysis().project.files.values()]
+        facts = [weakref.ref(each.tree) for each in found[0].analyses()[Project].files.values()]
         assert all(ref() is not None for ref in facts)
         found[0].forget()
-        found[1].analysis()
+        found[1].analyses()
         assert all(ref() is None for ref in facts)
     finally:
         gc.enable()

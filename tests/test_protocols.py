@@ -10,6 +10,7 @@ from test_hotness import frequencies
 
 from torchlint.facts.code.project import is_external_module
 from torchlint.facts.hotness import protocols
+from torchlint.facts.hotness.hotness import Heat
 from torchlint.rule import Frequency
 
 FREQUENCIES = {"O": Frequency.ONCE, "E": Frequency.EPISODE, "U": Frequency.UPDATE, "S": Frequency.STEP}
@@ -119,7 +120,7 @@ def test_what_runs_for_each_micro_batch_says_so() -> None:
     text = f"from transformers import Trainer\nclass Mine(Trainer):\n{bodies}"
     code = Code(text)
     place = code.function("code.Mine.compute_loss").returns[0]
-    hot = code.analysis.heat.at(code.file(), place)
+    hot = code.analyses[Heat].at(code.file(), place)
     assert hot.describe() == "once per micro-batch (code.py:3 Mine.compute_loss)"
     assert code.frequency("# A") is Frequency.UPDATE
     assert code.frequency("# B") is Frequency.EPISODE

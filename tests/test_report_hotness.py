@@ -8,7 +8,9 @@ from torchlint.rule.frequency import Limit, Way, Why
 LONG = "some/rather/deep/folder/of/a/project"
 STEP = Hotness(Frequency.STEP, (Hop(f"{LONG}/train.py", 88, "loop"), Hop(f"{LONG}/agent.py", 9, "Agent.act")))
 UPDATE = Hotness(Frequency.UPDATE, (Hop("train.py", 120, "loop"), Hop("agent.py", 9, "Agent.act")))
-LIMIT = Limit(Hop("agent.py", 11, "if self.steps % self.frequency_of_gradient_updates == 0:"), Frequency.UPDATE)
+LIMIT = Limit(
+    Hop("agent.py", 11, "if self.steps % self.frequency_of_gradient_updates == 0:"), Frequency.UPDATE, "interval"
+)
 WHY = Why(
     Frequency.STEP,
     (
@@ -28,8 +30,8 @@ once per environment step:
 once per gradient update:
     train.py:120 loop, runs gradient updates
   → agent.py:9 Agent.act
-      held to once per gradient update by agent.py:11 if self.steps %
-        self.frequency_of_gradient_updates == 0:
+      held to once per gradient update by interval at agent.py:11: if self.steps
+        % self.frequency_of_gradient_updates == 0:
 
     train.py:120 loop, called by a framework
   → agent.py:9 Agent.act

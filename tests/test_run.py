@@ -15,7 +15,7 @@ from torchlint.engine import run as engine
 from torchlint.engine.needed import reasons
 from torchlint.engine.result import NoCodeError, Result
 from torchlint.engine.run import Run, check, explain_hot
-from torchlint.rule import Fix, Frequency, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Fix, Frequency, Report, Rule, Site
 from torchlint.rule.frequency import Why
 from torchlint.settings.model import Settings
 from torchlint.sources.decode import decode
@@ -256,7 +256,7 @@ class Calls(Rule):
     name = "calls"
     summary = "Calls."
     least = Frequency.ONCE
-    trigger = Trigger(calls=frozenset({"torch.zeros"}))
+    trigger = Call("torch.zeros")
 
     def check(self, site: Site) -> Iterator[Report]:
         if isinstance(site.node, cst.Call):
@@ -284,7 +284,7 @@ class Wide(Calls):
 
     code = "TL807"
     name = "wide"
-    trigger = Trigger(calls=frozenset({"builtins.len"}))
+    trigger = Call("builtins.len")
     yields_to = ("TL801",)
 
 
@@ -293,7 +293,7 @@ class Inner(Calls):
 
     code = "TL808"
     name = "inner"
-    trigger = Trigger(calls=frozenset({"torch.ones"}))
+    trigger = Call("torch.ones")
     yields_to = ("TL807",)
 
 
@@ -315,7 +315,7 @@ class Built(Calls):
     name = "built"
 
     def check(self, site: Site) -> Iterator[Report]:
-        site.value(cst.Name("x"))
+        site.values.of(cst.Name("x"))
         yield Report(site.node, "never")
 
 

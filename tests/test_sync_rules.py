@@ -119,7 +119,12 @@ BRANCHES = {
     "assert limit or x.max() <= limit": "on the host",
     "if (x < 0).any():\n            x = x.clamp(min=0)": "`torch.where`",
     "if (x < 0).any():\n            print(limit)": "on the host",
-    "if (x < 0).any():\n            print(limit)\n        else:\n            x = x + 1": "`torch.where`",
+    "if (x < 0).any():\n            print(limit)\n        else:\n            x = x + 1": "the host has already",
+    "if (x < 0).any():\n            x = x.abs()\n        else:\n            x = x + 1": "`torch.where`",
+    "x = x.abs() if (x < 0).any() else x + 1": "`torch.where`",
+    "if (x < 0).any():\n            x = []": "the host has already",
+    "if (x < 0).any():\n            limit.sync()": "the host has already",
+    "if (x < 0).any():\n            return x.sum()": "`torch.where`",
     "for _ in range(8):\n            if (x < 0).any():\n                break\n            x = x - 1": "several rounds",
     "while (x < 0).any():\n            x = x + 1": "several rounds",
 }
@@ -238,3 +243,23 @@ def update(net: nn.Module, optimizer, obs: torch.Tensor, mask: torch.Tensor):
 def test_the_remedy_for_indices_fits_where_they_go(tmp_path: Path, line: str, better: str) -> None:
     [found] = lint(tmp_path, {"train.py": SELECTING.format(line=line)}, select=("TL202",)).findings
     assert found.message == f"the host waits to learn how many elements `nonzero` selects (on CUDA); {better}"
+
+
+SHARED = """
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(4, 2), nn.Dropout())
+{head}
+    while True:
+        net.eval()
+        obs, reward, terminated, truncated, info = env.step(net(obs))
+        net.train()
+"""
+
+
+@pytest.mark.parametrize(("head", "word"), [("def run(env, obs):", "function"), ("if True:", "file")])
+def test_calls_that_share_a_function_or_the_top_of_a_file_say_so(tmp_path: Path, head: str, word: str) -> None:
+    found = lint(tmp_path, {"train.py": SHARED.format(head=head)}, select=("TL305",)).findings
+    assert len(found) == 2
+    assert all(f"(2 such calls in this {word})" in each.message for each in found)

@@ -12,7 +12,7 @@ from conftest import in_this_process
 from test_cli_whole import AGENT
 
 from torchlint.engine.rules import load_rules
-from torchlint.rule import Fix, Report, Rule, Site, Trigger
+from torchlint.rule import Fix, Method, Report, Rule, Site
 from torchlint.settings.target import python_of, torch_of
 
 TORCH = [
@@ -293,7 +293,7 @@ class NewPython(Rule):
     code = "TL102"
     name = "cpu-then-move"
     summary = "a sample"
-    trigger = Trigger(methods=frozenset({"to"}))
+    trigger = Method("to")
     fixable = True
 
     def check(self, site: Site) -> Iterator[Report]:

@@ -8,6 +8,7 @@ import random
 import pytest
 from projects import Code
 
+from torchlint.facts.values.values import Values
 from torchlint.rule import Device, Kind, Value
 
 HEAD = "import torch\nimport numpy as np\nimport gymnasium as gym\nfrom torch import nn\n"
@@ -690,7 +691,7 @@ def test_answers_do_not_depend_on_the_order_of_questions(seed: int) -> None:
         nodes = [node for node in code.expressions() if not hasattr(node, "elts")]
         if shuffled:
             random.Random(seed).shuffle(nodes)
-        found = {node: code.analysis.values.of(code.file(), node) for node in nodes}
+        found = {node: code.analyses[Values].of(code.file(), node) for node in nodes}
         return {(node.lineno, node.col_offset, ast.unparse(node)): value for node, value in found.items()}
 
     assert answers(shuffled=True) == answers(shuffled=False)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import pytest
 from projects import Code
 
+from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.hotness.why import explain, shortened
 from torchlint.rule import Frequency
 from torchlint.rule.frequency import Why
@@ -30,7 +31,7 @@ def why(texts: str | Mapping[str, str], mark: str = "A", **settings: object) -> 
     rows = [row for row, line in enumerate(code.texts[facts.path].splitlines(), 1) if line.endswith(f"# {mark}")]
     assert len(rows) == 1
     stmts: list[ast.stmt] = [stmt for stmt in facts.places if stmt.lineno == rows[0]]
-    return explain(code.analysis.heat, facts, stmts[-1])
+    return explain(code.analyses[Heat], facts, stmts[-1])
 
 
 def lines(found: Why) -> list[str]:
@@ -74,6 +75,51 @@ def test_limits_are_told_with_their_lines() -> None:
     [limit] = way.limits
     assert found.frequency is limit.frequency is Frequency.EPISODE
     assert (limit.place.path, limit.place.row, limit.place.name) == ("code.py", 3, "if done:")
+    assert limit.guard == "end of an episode"
+
+
+# Conditions around, or exits before, a line of an update loop: the name of the guard.
+GUARDED = {
+    "if self.debug:\n            {}": "debug flag",
+    "if self.t % self.k == 0:\n            {}": "interval",
+    "if 0 == self.t % self.k:\n            {}": "interval",
+    "if self.t % self.k != 0:\n            return\n        {}": "interval",
+    "if not self.t % self.k:\n            {}": "interval",
+    "if self.table is None:\n            {}": "first call",
+    "if self.table is not None:\n            return\n        {}": "first call",
+    "if not hasattr(self, 'table'):\n            {}": "first call",
+    "if torch.isnan(x).any():\n            {}": "broken number",
+    "if not torch.isfinite(x).all():\n            {}": "broken number",
+    "if self.i < 0 or self.i >= n:\n            {}": "value out of range",
+    "if done:\n            {}": "end of an episode",
+    "if not done:\n            return\n        {}": "end of an episode",
+    "if (x == 0).all():\n            {}": "batch of equal numbers",
+    "if self.i >= len(self.plan):\n            {}": "end of a plan",
+    "if x:\n            {}\n            raise ValueError(x)": "branch that raises",
+    "if x:\n            {}\n            log.warning(x)": "branch that warns",
+    "if len(self.kept) == n:\n            {}\n            self.kept.clear()": "full list",
+    "if self.count == n:\n            {}\n            self.count = 0": "counter that starts again",
+    "for item in x:\n            return item\n        {}": "first item",
+    "if x.size(0) == 0:\n            {}\n        x.mean()": "branch for empty data",
+    "if k not in self.made:\n            self.made[k] = {}": "first call",
+    "try:\n            pass\n        except KeyError:\n            {}": "branch for an error",
+    "if self.seldom(x, False):\n            pass\n        {}": "",
+}
+
+
+@pytest.mark.parametrize(("text", "guard"), GUARDED.items())
+def test_a_limit_has_the_name_of_its_guard(text: str, guard: str) -> None:
+    method = f"class Agent:\n    def update(self, x, k, done, n):\n        {text.format('g(x)  # A')}\n"
+    code = Code(
+        f"import torch\n{method}\nagent = Agent()\nfor x in y:\n    agent.update(x, x, x, x)\n    x.backward()\n"
+    )
+    facts = code.file()
+    [row] = [row for row, line in enumerate(code.texts[facts.path].splitlines(), 1) if line.endswith("# A")]
+    stmt = [stmt for stmt in facts.places if stmt.lineno == row][-1]
+    found = explain(code.analyses[Heat], facts, stmt)
+    named = {limit.guard for way in found.ways for limit in way.limits}
+    reasons = [reason for reason in found.reasons if f"guarded ({guard})" in reason]
+    assert guard in named or reasons if guard else not named and not found.reasons
 
 
 def test_recursion_comes_to_an_end() -> None:
@@ -104,15 +150,15 @@ COLD: dict[str, tuple[str | Mapping[str, str], list[str]]] = {
     ),
     "a guard": (
         f"def act(x):\n    if debug:\n        return g(x)  # A\n{LOOP}",
-        ["it is guarded at code.py:2: if debug:"],
+        ["it is guarded (debug flag) at code.py:2: if debug:"],
     ),
     "an early exit": (
         f"def act(x):\n    if not debug:\n        return x\n    return g(x)  # A\n{LOOP}",
-        ["it is guarded at code.py:2: if not debug:"],
+        ["it is guarded (debug flag) at code.py:2: if not debug:"],
     ),
     "a guard of the call": (
         "def act(x):\n    return g(x)  # A\nwhile True:\n    env.step(1)\n    if debug:\n        act(1)\n",
-        ["code.py:6 runs act, but guarded at code.py:5: if debug:"],
+        ["code.py:6 runs act, but guarded (debug flag) at code.py:5: if debug:"],
     ),
     "a name": (
         "def save(x):\n    return g(x)  # A\n" + LOOP.replace("act", "save"),

@@ -17,8 +17,10 @@ import libcst as cst
 from conftest import ROOT
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
-from torchlint.engine.analysis import Analysis, analyse, parse
+from torchlint.engine.analysis import analyse, parse
+from torchlint.facts.analyses import Analyses
 from torchlint.facts.code.model import FileFacts
+from torchlint.facts.values.values import Values
 from torchlint.rule import Kind
 from torchlint.settings.model import Settings
 from torchlint.sources.decode import decode
@@ -57,7 +59,7 @@ class File:
     names: Mapping[str, str]
     positions: dict[cst.CSTNode, CodeRange]
     facts: FileFacts
-    analysis: Analysis
+    analyses: Analyses
     expressions: Mapping[tuple[int, int, int, int], ast.expr]
     twins: Mapping[str, Twin]
 
@@ -83,7 +85,7 @@ class File:
         if place is None:
             return Kind.UNKNOWN
         found = self.expressions.get((place.start.line, place.start.column, place.end.line, place.end.column))
-        return Kind.UNKNOWN if found is None else self.analysis.values.of(self.facts, found).kind
+        return Kind.UNKNOWN if found is None else self.analyses[Values].of(self.facts, found).kind
 
 
 def arguments(call: cst.Call) -> dict[str, cst.BaseExpression] | None:
@@ -275,7 +277,7 @@ def invert(root: Path, package: str) -> Counter[str]:
         if b"torch" in path.read_bytes() and (name := path.relative_to(root).as_posix())
     }
     files, _ = parse(sources)
-    analysis = analyse(files, Settings(root=root, isolated=True))
+    analyses = analyse(files, Settings(root=root, isolated=True))
     twins, done = _twins(), Counter[str]()
     for facts in files:
         tree = cst.parse_module(facts.source.text)
@@ -285,7 +287,7 @@ def invert(root: Path, package: str) -> Counter[str]:
             for node in ast.walk(facts.tree)
             if isinstance(node, ast.expr)
         }
-        inversion = Inversion(File(dict(_imported(facts.tree)), positions, facts, analysis, expressions, twins))
+        inversion = Inversion(File(dict(_imported(facts.tree)), positions, facts, analyses, expressions, twins))
         new = tree.visit(inversion)
         if inversion.counts:
             (root / facts.path).write_text(new.code, encoding="utf-8")

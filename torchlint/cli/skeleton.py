@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Fix, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Call, Example, Fix, Input, Kind, Level, Report, Rule, RuleSet, Site
 
 _AGENT = """\\
 import torch
@@ -75,7 +75,7 @@ class $class_name(Rule):
     set = RuleSet.$set
     # Nothing is claimed on the CPU before it was measured there.
     cuda_only = True
-    trigger = Trigger(calls=frozenset({"torch.neg"}))
+    trigger = Call("torch.neg")
     fixable = True
     examples = (
         Example(
@@ -92,7 +92,7 @@ class $class_name(Rule):
         """Report a call of ``torch.neg`` with one plain argument."""
         match site.node:
             case cst.Call(func=cst.Name() | cst.Attribute() as function, args=[cst.Arg(keyword=None, star="")]):
-                if site.name(function) != "torch.neg":
+                if site.names.of(function) != "torch.neg":
                     return
             case _:
                 return

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torchlint.engine.analysis import Analysis, analyse
+from torchlint.engine.analysis import analyse
 from torchlint.engine.mishap import kept_going, mishaps
 from torchlint.engine.result import Problem
+from torchlint.facts.analyses import Analyses
 from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.project import Project
 from torchlint.settings.model import Settings
 
 
-def linked(files: Sequence[FileFacts], settings: Settings) -> tuple[Analysis, list[Problem]]:
+def linked(files: Sequence[FileFacts], settings: Settings) -> tuple[Analyses, list[Problem]]:
     """The facts of files, linked; where that fails, those of as many as can be, and what is wrong with the others."""
     errors: list[Exception] = []
     with kept_going(errors.append):
@@ -20,7 +22,7 @@ def linked(files: Sequence[FileFacts], settings: Settings) -> tuple[Analysis, li
         return analyse((), settings), _problems(files, errors)
     middle = len(files) // 2
     (one, wrong), (other, too) = linked(files[:middle], settings), linked(files[middle:], settings)
-    halves = [list(analysis.project.files.values()) for analysis in (one, other)]
+    halves = [list(analyses[Project].files.values()) for analyses in (one, other)]
     if wrong or too:
         both, more = linked([*halves[0], *halves[1]], settings)
         return both, [*wrong, *too, *more]

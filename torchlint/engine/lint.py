@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 from torchlint.cache.digest import fingerprint
 from torchlint.cst import load
-from torchlint.engine.analysis import Analysis
+from torchlint.engine.analysis import proven
 from torchlint.engine.figures import Figures
 from torchlint.engine.insertion import with_lines
 from torchlint.engine.mishap import kept_going, mishap
 from torchlint.engine.result import Problem
 from torchlint.engine.sites import Triggers
+from torchlint.engine.tables import Tables
+from torchlint.facts.analyses import Analyses
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.tree import children
 from torchlint.late import dataclass
@@ -51,20 +53,20 @@ class Linter:
         self._stronger = stronger_codes([*self.known, *(type(rule) for rule in self.rules)])
 
     def lint(
-        self, analysis: Analysis, facts: FileFacts, shown: Callable[[Finding], bool] = lambda _: True
+        self, analyses: Analyses, facts: FileFacts, shown: Callable[[Finding], bool] = lambda _: True
     ) -> list[Finding]:
         """The findings of one file that are to be shown, sorted by place; losers against other rules are left out.
 
         A finding that is not shown wins against none.
         """
-        wanted = list(self._triggers.sites(analysis, facts))
+        wanted = list(self._triggers.sites(analyses, facts))
         if not wanted:
             return []
-        drafts = [draft for draft in self._drafts(analysis, facts, wanted) if shown(draft.finding)]
+        drafts = [draft for draft in self._drafts(analyses, facts, wanted) if shown(draft.finding)]
         return finish(drafts, facts)
 
     def _drafts(
-        self, analysis: Analysis, facts: FileFacts, wanted: Iterable[tuple[ast.AST, list[Rule]]]
+        self, analyses: Analyses, facts: FileFacts, wanted: Iterable[tuple[ast.AST, list[Rule]]]
     ) -> Iterable[Draft]:
         load()
         from torchlint.engine.pair import PairingError, pair
@@ -76,7 +78,7 @@ class Linter:
             statement = facts.statement(node)
             if statement is not None:
                 by_statement.setdefault(statement, []).append((node, rules))
-        snippets = parse_statements(facts.source, analysis.table(facts), list(by_statement))
+        snippets = parse_statements(facts.source, analyses[Tables].of(facts), list(by_statement))
         for snippet, sites in zip(snippets, by_statement.values(), strict=True):
             if snippet is None:
                 self.unpaired += 1
@@ -91,7 +93,7 @@ class Linter:
                 if twin is None:
                     self.unpaired += 1
                     continue
-                site = PairedSite(analysis, facts, pairs, twin, node)
+                site = PairedSite(analyses, facts, pairs, twin, node)
                 for rule in rules:
                     yield from self.apply(rule, site)
 
@@ -107,17 +109,17 @@ class Linter:
         """The same drafts; a fix that the rule offers only because of a guess says that it rests on one."""
         from torchlint.engine.site import PairedSite
 
-        analysis = site.analysis.proven()
-        if analysis is site.analysis or not any(draft.claims_proof for draft in drafts):
+        analyses = proven(site.analyses)
+        if analyses is site.analyses or not any(draft.claims_proof for draft in drafts):
             return drafts
-        strict = PairedSite(analysis, site.facts, site.pairs, site.node, site.twin)
+        strict = PairedSite(analyses, site.file, site.pairs, site.node, site.twin)
         reports = [r for r in rule.check(strict) if self.target.concerned_by(r.torch or rule.torch)]
         proofs = [self._fix(report.fix, strict, report.torch or rule.torch) for report in reports]
         return [draft if draft.finding.fix in proofs else draft.guessed() for draft in drafts]
 
     def _tell(self, rule: Rule, site: PairedSite, error: Exception) -> None:
         problem = replace(
-            mishap(site.facts.path, f"rule {rule.code}", error, rule.code),
+            mishap(site.file.path, f"rule {rule.code}", error, rule.code),
             message=f"rule {rule.code} failed at {site!r}: {type(error).__name__}: {error}",
         )
         if not any(known.message == problem.message for known in self.problems):
@@ -126,26 +128,26 @@ class Linter:
     def _draft(self, rule: Rule, site: PairedSite, report: Report) -> Draft:
         from torchlint.engine.edits import span
 
-        table = site.analysis.table(site.facts)
-        start, end = span(report.node, site.pairs, site.facts.source, table)
+        table = site.analyses[Tables].of(site.file)
+        start, end = span(report.node, site.pairs, site.file.source, table)
         figures = (report.figure,) if isinstance(report.figure, str) else report.figure
         finding = Finding(
             code=rule.code,
             name=rule.name,
             message=report.message,
             level=report.level or rule.level,
-            path=site.facts.path,
+            path=site.file.path,
             start=table.position(start),
             end=table.position(end),
             rows=_rows(site),
-            hot=site.hot,
+            hot=site.hot.here,
             cost=self.figures.cost(rule.code, figures),
-            events=self.figures.events(rule.code, figures) if site.may_use_cuda() else None,
+            events=self.figures.events(rule.code, figures) if site.device.may_be_cuda() else None,
             figures=figures,
             fix=self._fix(report.fix, site, report.torch or rule.torch),
             cuda_only=rule.cuda_only,
         )
-        function = site.facts.scope_of(site.twin).function.qualname
+        function = site.file.scope_of(site.twin).function.qualname
         arms = _arms(site) if report.shared else {}
         return Draft(finding, start, end, report.shared, function, self._stronger[rule.code], arms)
 
@@ -188,7 +190,7 @@ def _arms(site: PairedSite) -> dict[ast.AST, bool]:
     """The conditions around a site, each with whether the site stands where it is true."""
     found: dict[ast.AST, bool] = {}
     child: ast.AST = site.twin
-    for node in site.facts.ancestors(site.twin):
+    for node in site.file.ancestors(site.twin):
         if isinstance(node, ast.If) and child is not node.test:
             found[node] = child in node.body
         elif isinstance(node, ast.IfExp) and child is not node.test:
@@ -225,7 +227,8 @@ def finish(drafts: Sequence[Draft], facts: FileFacts) -> list[Finding]:
         finding = draft.finding
         count = sum(map(draft.runs_with, sharing.get((finding.code, draft.function), ())))
         if draft.shared and count > 1:
-            finding = replace(finding, message=finding.message + draft.shared.format(count=count))
+            where = "function" if draft.function else "file"
+            finding = replace(finding, message=finding.message + draft.shared.format(count=count, where=where))
         found.setdefault((*finding.order, finding.message), finding)
     return fingerprinted(sorted(found.values(), key=lambda finding: finding.order), facts.source)
 
@@ -259,7 +262,7 @@ def fingerprinted(findings: Sequence[Finding], source: Source) -> list[Finding]:
 
 def _rows(site: PairedSite) -> tuple[int, int]:
     """First and last row of the statement; of a compound statement of its header."""
-    statement = site.facts.statement(site.twin)
+    statement = site.file.statement(site.twin)
     if statement is None:
         return 1, 1
     first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", []))])
@@ -277,7 +280,7 @@ def plain_fix(fix: Fix, site: PairedSite, width: int | None = None) -> PlainFix 
     from torchlint.engine.edits import edit_for, loses_comment
     from torchlint.engine.layout import fitted, width_in
 
-    source, table = site.facts.source, site.analysis.table(site.facts)
+    source, table = site.file.source, site.analyses[Tables].of(site.file)
     edits: list[Edit] = []
     loses = False
     for old, new in fix.replace:
@@ -286,12 +289,12 @@ def plain_fix(fix: Fix, site: PairedSite, width: int | None = None) -> PlainFix 
             return None
         loses = loses or loses_comment(source, edit)
         edits.append(edit)
-    whole = with_lines(site.facts, table, site.twin, fix, edits)
+    whole = with_lines(site.file, table, site.twin, fix, edits)
     if not whole:
         return None
     return PlainFix(
         message=fix.message,
-        edits=tuple(fitted(source, table, whole, width_in(source, width), site.facts.statement(site.twin))),
+        edits=tuple(fitted(source, table, whole, width_in(source, width), site.file.statement(site.twin))),
         may_change=fix.may_change,
         assumes=fix.assumes,
         loses_comment=loses,

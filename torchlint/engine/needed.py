@@ -5,10 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from torchlint.engine.analysis import Analysis
 from torchlint.engine.run import Run
+from torchlint.facts.analyses import Analyses
+from torchlint.facts.autograd.makers import Makers
 from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
+from torchlint.facts.flow.flow import Flow
+from torchlint.facts.state.constant import Constants
+from torchlint.facts.values.values import Values
 from torchlint.rule import Kind, Use
 
 # Methods and functions that hand the host what lies on a device.
@@ -45,11 +50,11 @@ def reasons(run: Run, rows: Mapping[str, Mapping[int, bool]]) -> Mapping[tuple[s
         wanted = [name for name in unit.targets if name in rows]
         if not wanted:
             continue
-        analysis = unit.analysis()
+        analyses = unit.analyses()
         for name in wanted:
-            facts = analysis.project.files.get(name)
+            facts = analyses[Project].files.get(name)
             for row, call in _calls(facts, frozenset(rows[name])) if facts is not None else ():
-                if facts is not None and (why := _why(analysis, facts, call, sends=rows[name][row])):
+                if facts is not None and (why := _why(analyses, facts, call, sends=rows[name][row])):
                     found.setdefault((name, row), why)
     return found
 
@@ -63,26 +68,26 @@ def _calls(facts: FileFacts, rows: frozenset[int]) -> Iterator[tuple[int, ast.Ca
                     yield row, node
 
 
-def _why(analysis: Analysis, facts: FileFacts, call: ast.Call, *, sends: bool) -> str:
+def _why(analyses: Analyses, facts: FileFacts, call: ast.Call, *, sends: bool) -> str:
     func = call.func
     name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
     if name in _SENDING and call.args:
-        alone = not analysis.constants.of(facts, call.args[0]) and not _is_one_of_many(facts, call)
+        alone = not analyses[Constants].of(facts, call.args[0]) and not _is_one_of_many(facts, call)
         return _SENT if alone else ""
     if name in _MOVING and sends and isinstance(func, ast.Attribute):
-        return _SENT if _is_data(analysis, facts, func.value) and not _is_one_of_many(facts, call) else ""
+        return _SENT if _is_data(analyses, facts, func.value) and not _is_one_of_many(facts, call) else ""
     if (name in _READING and isinstance(func, ast.Attribute)) or (name in _NUMBERS and len(call.args) == 1):
-        uses = analysis.flow.uses(facts, call)
+        uses = analyses[Flow].uses(facts, call)
         return next((words for use, words in _NEEDED.items() if use in uses), "")
     return ""
 
 
-def _is_data(analysis: Analysis, facts: FileFacts, value: ast.expr) -> bool:
+def _is_data(analyses: Analyses, facts: FileFacts, value: ast.expr) -> bool:
     """Whether a tensor may hold what only the host has: no network, no constant, nothing that a device can make."""
     return (
-        analysis.values.of(facts, value).kind is not Kind.MODULE
-        and analysis.makers.of(facts, value) not in _MAKING
-        and not analysis.constants.of(facts, value)
+        analyses[Values].of(facts, value).kind is not Kind.MODULE
+        and analyses[Makers].of(facts, value) not in _MAKING
+        and not analyses[Constants].of(facts, value)
     )
 
 

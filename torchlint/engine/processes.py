@@ -97,7 +97,7 @@ class _Crew:
         total = sum(unit.size for unit in self.units)
         for unit in self.units:
             if unit.size * len(self.shares) > total:
-                unit.analysis()  # of a large unit everyone has a part, so it is linked once, before they part
+                unit.analyses()  # of a large unit everyone has a part, so it is linked once, before they part
         own, *others = self.shares
         children: list[_Child] = []
         try:

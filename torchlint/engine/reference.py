@@ -10,12 +10,13 @@ from collections.abc import Iterator, Mapping
 
 import libcst as cst
 
-from torchlint.engine.analysis import Analysis, analyse, parse
+from torchlint.engine.analysis import analyse, parse
 from torchlint.engine.lint import Draft, Linter, finish
 from torchlint.engine.pair import Pairs, pair
 from torchlint.engine.site import PairedSite
 from torchlint.engine.sites import hot_enough
 from torchlint.engine.unused import unused
+from torchlint.facts.analyses import Analyses
 from torchlint.facts.code.linking import connected
 from torchlint.facts.code.model import FileFacts
 from torchlint.rule import Finding
@@ -45,19 +46,19 @@ def slow_findings(sources: Mapping[str, Source], settings: Settings, linter: Lin
     found: list[Finding] = []
     for group in connected({facts.path: facts.links for facts in files}):
         unit = [facts for facts in files if facts.path in group]
-        analysis = analyse(unit, settings)
+        analyses = analyse(unit, settings)
         for facts in unit:
             silenced = suppressions(facts.source)
-            drafts = [draft for draft in _drafts(analysis, facts, linter) if not silenced.covers(draft.finding)]
+            drafts = [draft for draft in _drafts(analyses, facts, linter) if not silenced.covers(draft.finding)]
             found.extend(finish(drafts, facts))
-            found.extend(unused(facts.source, linter, linter, analysis, facts))
+            found.extend(unused(facts.source, linter, linter, analyses, facts))
     return sorted(found, key=lambda finding: finding.order)
 
 
-def _drafts(analysis: Analysis, facts: FileFacts, linter: Linter) -> Iterator[Draft]:
+def _drafts(analyses: Analyses, facts: FileFacts, linter: Linter) -> Iterator[Draft]:
     pairs = whole_file(facts.source, facts.tree)
     for node, twin in pairs:
         if isinstance(twin, (ast.expr, ast.stmt)):
             for rule in linter.rules:
-                if hot_enough(analysis, facts, twin, [rule]):
-                    yield from linter.apply(rule, PairedSite(analysis, facts, pairs, node, twin))
+                if hot_enough(analyses, facts, twin, [rule]):
+                    yield from linter.apply(rule, PairedSite(analyses, facts, pairs, node, twin))

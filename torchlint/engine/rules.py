@@ -128,7 +128,7 @@ def _index() -> tuple[type[Rule], ...]:
     folder = folder_of(BUILT_IN)
     rows = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
     modules = {
-        f"{BUILT_IN}.{path.parent.name}.{path.stem}" for path in folder.glob("*/*.py") if path.stem != "__init__"
+        f"{BUILT_IN}.{path.parent.name}.{path.stem}" for path in folder.glob("*/*.py") if not path.stem.startswith("_")
     }
     if modules != {row["module"] for row in rows}:
         return _rules_of(BUILT_IN)
@@ -142,16 +142,13 @@ def _listed(row: Mapping[str, Any]) -> type[Rule]:
         real: type[Rule] = getattr(import_below(BUILT_IN, row["module"]), row["class"])
         return real().check(site)
 
-    trigger: dict[str, Any] = {
-        name: frozenset(value) if isinstance(value, list) else value for name, value in row["trigger"].items()
-    }
     fields = {
         "code": row["code"],
         "name": row["name"],
         "level": Level(row["level"]),
         "set": RuleSet(row["set"]),
         "least": Frequency(row["least"]),
-        "trigger": Trigger(**trigger),
+        "trigger": Trigger.of_rows(row["trigger"]),
         "yields_to": tuple(row["yields_to"]),
         "cuda_only": row["cuda_only"],
         "gate": tuple(row["gate"]),

@@ -27,6 +27,8 @@ from torchlint.engine.rules import listed_rules
 from torchlint.engine.scope import Scope, Scopes, SettingsOf
 from torchlint.engine.units import MOST_BYTES, Leftovers, Target, Unit, in_parts, together
 from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.project import Project
+from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.hotness.roots import is_test
 from torchlint.late import dataclass
 from torchlint.rule import Finding, PlainFix
@@ -127,9 +129,9 @@ def explain_hot(
     units, broken = run.units(run.sources)
     if name in broken:
         raise NoCodeError(f"{name}:{broken[name].row}: {broken[name].message}")
-    analysis = next((unit.analysis() for unit in units if name in unit.targets), None)
-    facts = analysis.project.files.get(inner_name(name)) if analysis is not None else None
-    if analysis is None or facts is None:
+    analyses = next((unit.analyses() for unit in units if name in unit.targets), None)
+    facts = analyses[Project].files.get(inner_name(name)) if analyses is not None else None
+    if analyses is None or facts is None:
         return Why(reasons=(_unread(name),))
     if cell is not None:
         row = row_of_cell(facts.source, name, cell, row)
@@ -143,8 +145,8 @@ def explain_hot(
             f"there is no statement on {f'that line of cell {cell}' if cell else f'line {row}'} of {name}"
         )
     innermost = max(own, key=lambda stmt: (stmt.lineno, -(stmt.end_lineno or 0)))
-    why = shortened(explain(analysis.heat, facts, innermost), most)
-    return by_cells(why, {name: facts.source for name, facts in analysis.project.files.items()})
+    why = shortened(explain(analyses[Heat], facts, innermost), most)
+    return by_cells(why, {name: facts.source for name, facts in analyses[Project].files.items()})
 
 
 def _readable(run: Run, path: Path, name: str) -> None:

@@ -3,263 +3,119 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from torchlint.engine.compilation import Compilation
-from torchlint.engine.holdings import Holdings
-from torchlint.engine.learning import Learning
+from torchlint.engine import questions
 from torchlint.engine.place import place_of
-from torchlint.engine.rework import Rework
-from torchlint.engine.surroundings import Surroundings
-from torchlint.facts.code.callers import stores_of
-from torchlint.facts.code.model import Bind, Scope, decorators
-from torchlint.facts.code.tree import walk
-from torchlint.facts.hotness.guards import raises, reports
-from torchlint.facts.state.uses import accumulated, mutated
-from torchlint.late import regex
-from torchlint.rule import EVERY_USE, Link, Use
+from torchlint.facts.analyses import Analyses, Fact
+from torchlint.facts.code.model import FileFacts
+from torchlint.rule import Hotness
 
 if TYPE_CHECKING:
     import libcst as cst
 
+    from torchlint.engine.pair import Pairs
 
-_FLAG = regex(r"(^|_)(debug\w*|sanity\w*|check_nans?|check_finite|check_numerics|validate|validation)($|_)")
+_Asked = TypeVar("_Asked", bound=Fact)
 
 
-class PairedSite(Learning, Surroundings, Holdings, Compilation, Rework):
-    """All that a rule may ask about a node."""
+class PairedSite:
+    """A node of a statement whose LibCST tree was paired with its ``ast`` twin."""
 
-    __slots__ = ()
+    __slots__ = ("analyses", "file", "hotness", "node", "pairs", "twin")
 
-    def name(self, node: cst.CSTNode) -> str | None:
-        """Qualified name through the imports."""
-        twin = self._expr(node)
-        return self.analysis.project.qualified(self.facts, twin) if twin is not None else None
+    def __init__(self, analyses: Analyses, file: FileFacts, pairs: Pairs, node: cst.CSTNode, twin: ast.AST) -> None:
+        """Stand at ``node``, whose twin is ``twin``."""
+        self.analyses = analyses
+        self.file = file
+        self.pairs = pairs
+        self.node = node
+        self.twin = twin
+        self.hotness: Hotness | None = None
 
-    def constructor(self, call: cst.Call) -> str | None:
-        """The class whose ``__init__`` a call runs."""
-        twin = self._ast(call)
-        return self.analysis.project.constructor(self.facts, twin.func) if isinstance(twin, ast.Call) else None
+    def __repr__(self) -> str:
+        """Where the site stands, for messages about rules that fail."""
+        return f"{self.file.path}:{getattr(self.twin, 'lineno', 1)}"
 
-    def module_name(self, module: str) -> str | None:
-        """The name a module is bound to by an import of this file that the node sees."""
-        scope: Scope | None = self.facts.scope_of(self.twin)
-        while scope is not None:
-            if scope.kind != "class" and module in scope.imported:
-                return scope.imported[module]
-            scope = scope.parent
-        return None
+    @property
+    def place(self) -> ast.AST:
+        """The code whose frequency counts."""
+        return place_of(self.twin)
 
-    def chain(self, node: cst.CSTNode) -> Sequence[Link]:
-        """Method calls and subscripts on top of an expression."""
-        import libcst as cst
+    @property
+    def decided(self) -> ast.AST | None:
+        """The statement that the node is, or whose test it is or stands in."""
+        branch: ast.AST | None = self.twin
+        child: ast.AST | None = None
+        while isinstance(branch, ast.expr):
+            branch, child = self.file.parent.get(branch), branch
+        return branch if child in (None, getattr(branch, "test", None)) else None
 
-        links: list[Link] = []
-        current = node
-        while True:
-            above = self.pairs.parent(current)
-            if isinstance(above, cst.Attribute) and above.value is current:
-                call = self.pairs.parent(above)
-                if not isinstance(call, cst.Call) or call.func is not above:
-                    break
-                links.append(Link(above.attr.value, call))
-                current = call
-            elif isinstance(above, cst.Subscript) and above.value is current:
-                links.append(Link("[]", above))
-                current = above
-            else:
-                break
-        return links
+    def twin_of(self, node: cst.CSTNode) -> ast.AST | None:
+        """A node of the statement as facts know it.
+
+        Raises:
+            TypeError: it is no node of the statement.
+        """
+        found = self.pairs.ast_of(node)
+        if found is None and node not in self.pairs:
+            raise TypeError(f"{type(node).__name__} was built by the rule and has no facts")
+        return found
+
+    def expression(self, node: cst.CSTNode) -> ast.expr | None:
+        """An expression as facts know it."""
+        found = self.twin_of(node)
+        return found if isinstance(found, ast.expr) else None
+
+    def fact(self, kind: type[_Asked]) -> _Asked:
+        """The fact of a type."""
+        return self.analyses[kind]
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The node that holds another one."""
         return self.pairs.parent(node)
 
-    def argument(self, call: cst.Call, position: int, keyword: str) -> cst.BaseExpression | None:
-        """An argument by position or keyword."""
-        index = 0
-        for arg in call.args:
-            if arg.star:
-                return None
-            if arg.keyword is not None:
-                if arg.keyword.value == keyword:
-                    return arg.value
-            else:
-                if index == position:
-                    return arg.value
-                index += 1
-        return None
+    @property
+    def names(self) -> questions.SiteNames:
+        """What names mean, and where words stand."""
+        return questions.SiteNames(self)
 
-    def plain(self, call: cst.Call) -> bool:
-        """Whether a call has no star arguments."""
-        return not any(arg.star for arg in call.args)
+    @property
+    def values(self) -> questions.SiteValues:
+        """What values are."""
+        return questions.SiteValues(self)
 
-    def constant(self, node: cst.CSTNode) -> bool:
-        """Whether an expression has the same value on every call."""
-        twin = self._expr(node)
-        return twin is not None and self.analysis.constants.of(self.facts, twin)
+    @property
+    def flow(self) -> questions.SiteFlow:
+        """Where values and control go."""
+        return questions.SiteFlow(self)
 
-    def debug_flag(self) -> str | None:
-        """A debug attribute or parameter in scope whose default is false."""
-        scope: Scope | None = self.facts.scope_of(self.twin).function
-        while scope is not None and scope.kind == "function":
-            for name in scope.params:
-                default = scope.bindings[name][0].value
-                if _FLAG.search(name) and len(scope.bindings[name]) == 1 and _is_false(default):
-                    return name
-            owner = scope.method_of
-            if owner is not None and scope.self_name:
-                attribute = self._debug_attribute(owner)
-                return f"{scope.self_name}.{attribute}" if attribute else None
-            scope = scope.parent
-        return None
+    @property
+    def calls(self) -> questions.SiteCalls:
+        """Calls, their arguments, and what they reach."""
+        return questions.SiteCalls(self)
 
-    def _debug_attribute(self, owner: Scope) -> str | None:
-        project = self.analysis.project
-        names = {name for cls in project.family(owner.dotted) for name in cls.stores if _FLAG.search(name)}
-        for name in sorted(names):
-            stores = list(stores_of(project, owner.dotted, name))
-            if all(store.scope.kind == "class" or store.scope.name == "__init__" for store in stores) and all(
-                self._false_by_default(store.scope, store.binding.value) for store in stores
-            ):
-                return name
-        return None
+    @property
+    def loops(self) -> questions.SiteLoops:
+        """The loops around code."""
+        return questions.SiteLoops(self)
 
-    def _false_by_default(self, scope: Scope, value: ast.expr | None) -> bool:
-        if _is_false(value):
-            return True
-        if not isinstance(value, ast.Name):
-            return False
-        bound = scope.bindings.get(value.id, [])
-        return len(bound) == 1 and bound[0].how is Bind.PARAM and _is_false(bound[0].value)
+    @property
+    def hot(self) -> questions.SiteHot:
+        """How often code runs, and whether it runs at all."""
+        return questions.SiteHot(self)
 
-    def raises(self) -> bool:
-        """Of an ``if`` or its test, whether the body exists to raise; an assert does."""
-        branch = self._decided()
-        return isinstance(branch, ast.Assert) or (isinstance(branch, ast.If) and raises(branch.body))
+    @property
+    def autograd(self) -> questions.SiteAutograd:
+        """Networks, and what autograd records."""
+        return questions.SiteAutograd(self)
 
-    def reports(self) -> bool:
-        """Of an ``if`` or its test, whether the body only writes messages."""
-        branch = self._decided()
-        return isinstance(branch, ast.If) and not branch.orelse and reports(branch.body)
+    @property
+    def device(self) -> questions.SiteDevice:
+        """Where code may run."""
+        return questions.SiteDevice(self)
 
-    def ends_loop(self) -> bool:
-        """Of an ``if`` or its test, whether the body ends in ``break``; of the test of a ``while``, true."""
-        branch = self._decided()
-        return isinstance(branch, ast.While) or (isinstance(branch, ast.If) and isinstance(branch.body[-1], ast.Break))
-
-    def _decided(self) -> ast.AST | None:
-        """The statement that the node is, or whose test it is or stands in."""
-        branch: ast.AST | None = self.twin
-        child: ast.AST | None = None
-        while isinstance(branch, ast.expr):
-            branch, child = self.facts.parent.get(branch), branch
-        return branch if child in (None, getattr(branch, "test", None)) else None
-
-    def scripted(self) -> bool:
-        """Whether the node stands in TorchScript code."""
-        if self._script_decorated(self.twin):
-            return True
-        scope: Scope | None = self.facts.scope_of(self.twin)
-        while scope is not None:
-            if self._script_decorated(scope.node):
-                return True
-            if scope.kind == "class" and any(
-                base.rpartition(".")[2] == "ScriptModule" for base in self.analysis.project.ancestry(scope.dotted)
-            ):
-                return True
-            scope = scope.parent
-        return False
-
-    def _script_decorated(self, node: ast.AST) -> bool:
-        names = [self.analysis.project.qualified(self.facts, part) or "" for part in decorators(node)]
-        return any(name.startswith("torch.jit.") for name in names)
-
-    def compiled(self) -> bool:
-        """Whether the node stands in a function or class that the project compiles, or calls one that is."""
-        compiled = self.analysis.compiling.inside.names()
-        if not compiled:
-            return False
-        scope: Scope | None = self.facts.scope_of(self.twin)
-        while scope is not None:
-            if scope.dotted in compiled:
-                return True
-            scope = scope.parent
-        body = self.twin if isinstance(self.twin, (ast.With, ast.FunctionDef, ast.AsyncFunctionDef)) else None
-        calls = [part for part in walk(body) if isinstance(part, ast.Call)] if body is not None else []
-        return any(self._calls_compiled(call.func, compiled) for call in calls)
-
-    def _calls_compiled(self, func: ast.expr, compiled: frozenset[str]) -> bool:
-        if self.analysis.values.of(self.facts, func).name in compiled:
-            return True
-        if not isinstance(func, ast.Attribute):
-            return False
-        owner = self.analysis.values.of(self.facts, func.value).name
-        return any(f"{cls}.{func.attr}" in compiled for cls in self.analysis.project.ancestry(owner))
-
-    def may_use_cuda(self) -> bool:
-        """Whether the project may run on an accelerator."""
-        return self.analysis.may_use_cuda(self.facts, place_of(self.twin))
-
-    def mutated(self, node: cst.CSTNode) -> bool:
-        """Whether what an expression is assigned to is changed in place later."""
-        twin = self._expr(node)
-        return twin is not None and mutated(self.facts, twin)
-
-    def accumulated(self, node: cst.CSTNode) -> bool:
-        """Whether what an expression is assigned to is added up later."""
-        twin = self._expr(node)
-        return twin is not None and accumulated(self.facts, twin)
-
-    def leaves_as_data(self, *, sealed: bool = False) -> bool:
-        """Whether nothing that leaves a ``with`` block or function can be a tensor."""
-        twin = self.twin
-        if not isinstance(twin, (ast.With, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef)):
-            twin = self.facts.scope_of(twin).function.node
-        if not isinstance(twin, (ast.With, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef)):
-            return False
-        answering = self.analysis.sealed if sealed else self.analysis.escapes
-        return answering.leaves_as_data(self.facts, twin)
-
-    def uses(self, node: cst.CSTNode, within: frozenset[Use] = EVERY_USE) -> frozenset[Use]:
-        """Where the value of an expression goes."""
-        twin = self._expr(node)
-        return self.analysis.flow.uses(self.facts, twin, within) if twin is not None else frozenset({Use.PASSED})
-
-    def copies(self, node: cst.CSTNode) -> bool:
-        """Whether a call is one of a project function that only copies its argument to the host."""
-        twin = self._expr(node)
-        return isinstance(twin, ast.Call) and self.analysis.readers.called(twin)
-
-    def copying(self) -> bool:
-        """Whether the function that holds the node only copies its argument to the host."""
-        return self.analysis.readers.within(self.facts, place_of(self.twin))
-
-    def shares_memory(self) -> bool:
-        """Whether the files tied to this one share tensors with other processes."""
-        files = self.analysis.project.files
-        return any(b"share_memory" in files[path].source.utf8 for path in self.analysis.groups[self.facts.path])
-
-    def free_attribute(self, name: str) -> str | None:
-        """An attribute that the enclosing module could set at the end of its ``__init__``."""
-        return self.analysis.members.free_attribute(self.facts, self.twin, name)
-
-    def settled(self, node: cst.CSTNode) -> bool:
-        """Whether an expression means the same at the end of ``__init__``."""
-        twin = self._expr(node)
-        return twin is not None and self.analysis.members.settled(self.facts, twin)
-
-    def made_before(self, node: cst.CSTNode) -> bool:
-        """Whether what a name holds is made less often than the code at it runs."""
-        twin = self._expr(node)
-        return twin is not None and self.analysis.provenance.made_before(self.facts, twin)
-
-    def read_back(self, node: cst.CSTNode) -> bool:
-        """Whether an array is a tensor read back for nobody else."""
-        twin = self._expr(node)
-        return twin is not None and self.analysis.provenance.read_back(self.facts, twin)
-
-
-def _is_false(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is False
+    @property
+    def compiling(self) -> questions.SiteCompiling:
+        """What torch compiles."""
+        return questions.SiteCompiling(self)

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import field
-from functools import partial
+from importlib import import_module
 
-from torchlint.engine.analysis import Analysis
 from torchlint.engine.place import place_of
+from torchlint.facts.analyses import Analyses
+from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.nesting import around
+from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import children, walk
-from torchlint.facts.hotness.guards import raises
+from torchlint.facts.finders import Finder
+from torchlint.facts.hotness.hotness import Heat
 from torchlint.late import dataclass
-from torchlint.rule import Frequency, Kind, Rule, Value
+from torchlint.rule import Call, Comment, Found, Frequency, Import, Method, NetworkCall, Rule, Statement, Store
 
-Match = Callable[[Analysis, FileFacts, ast.Subscript], bool]
+Sites = Iterator[tuple[ast.AST, list[Rule]]]
 
 
 @dataclass(eq=False, slots=True)
@@ -26,173 +30,131 @@ class Triggers:
     rules: Sequence[Rule]
     calls: dict[str, list[Rule]] = field(default_factory=dict)
     methods: dict[str, list[Rule]] = field(default_factory=dict)
-    statements: dict[str, list[Rule]] = field(default_factory=dict)
-    subscripts: list[tuple[Rule, Match]] = field(default_factory=list)
-    copies: list[Rule] = field(default_factory=list)
-    tests: list[Rule] = field(default_factory=list)
-    networks: list[Rule] = field(default_factory=list)
-    grown: list[Rule] = field(default_factory=list)
-    imports: list[Rule] = field(default_factory=list)
-    imported: frozenset[str] = frozenset()
-    stored: list[Rule] = field(default_factory=list)
-    roots: tuple[str, ...] = ()
-    words: frozenset[bytes] = frozenset()
-    ensembles: list[Rule] = field(default_factory=list)
-    assigned: dict[str, list[Rule]] = field(default_factory=dict)
-    takers: list[Rule] = field(default_factory=list)
-    breaks: list[Rule] = field(default_factory=list)
-    integers: list[Rule] = field(default_factory=list)
+    statements: dict[str, list[tuple[Rule, Statement]]] = field(default_factory=dict)
+    networks: list[tuple[Rule, NetworkCall]] = field(default_factory=list)
+    imports: list[tuple[Rule, Import]] = field(default_factory=list)
+    stores: list[tuple[Rule, Store]] = field(default_factory=list)
+    finders: dict[str, list[Rule]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for rule in self.rules:
-            for name in sorted(rule.trigger.calls):
-                self.calls.setdefault(name, []).append(rule)
-            for name in sorted(rule.trigger.methods):
-                self.methods.setdefault(name, []).append(rule)
-            for name in sorted(rule.trigger.statements):
-                self.statements.setdefault(name, []).append(rule)
-            if rule.trigger.bool_subscripts:
-                self.subscripts.append((rule, masked))
-            if rule.trigger.scalar_subscripts:
-                self.subscripts.append((rule, by_scalar))
-            if rule.trigger.copies:
-                self.copies.append(rule)
-            if rule.trigger.tests:
-                self.tests.append(rule)
-            if rule.trigger.networks:
-                self.networks.append(rule)
-            for name in sorted(rule.trigger.assigned):
-                self.assigned.setdefault(name, []).append(rule)
-            if rule.trigger.ensembles:
-                self.ensembles.append(rule)
-            if rule.trigger.grown:
-                self.grown.append(rule)
-            if rule.trigger.takers:
-                self.takers.append(rule)
-            if rule.trigger.breaks:
-                self.breaks.append(rule)
-            if rule.trigger.integers:
-                self.integers.append(rule)
-            if rule.trigger.imports:
-                self.imports.append(rule)
-            if rule.trigger.stored:
-                self.stored.append(rule)
-        self.imported = frozenset(name for rule in self.imports for name in rule.trigger.imports)
-        self.roots = tuple(sorted({name for rule in self.stored for name in rule.trigger.stored}))
-        self.words = frozenset(root.rpartition(".")[2].encode() for root in self.roots)
+            for part in rule.trigger.parts:
+                if isinstance(part, (Call, Method)):
+                    table = self.calls if isinstance(part, Call) else self.methods
+                    for name in sorted(part.names):
+                        table.setdefault(name, []).append(rule)
+                elif isinstance(part, Statement):
+                    for name in sorted(part.kinds):
+                        self.statements.setdefault(name, []).append((rule, part))
+                elif isinstance(part, NetworkCall):
+                    self.networks.append((rule, part))
+                elif isinstance(part, Import):
+                    self.imports.append((rule, part))
+                elif isinstance(part, Store):
+                    self.stores.append((rule, part))
+                elif isinstance(part, Found):
+                    self.finders.setdefault(part.finder, []).append(rule)
+                elif not isinstance(part, Comment):
+                    raise TypeError(f"{rule.code}: no site is found for {part!r}")
 
-    def sites(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
+    def sites(self, analyses: Analyses, facts: FileFacts) -> list[tuple[ast.AST, list[Rule]]]:
         """The nodes of a file that match a trigger and are hot enough, each with the rules that want it."""
+        found: dict[ast.AST, list[Rule]] = {}
+        for kind in (self._called, self._stated, self._found, self._imported, self._stored):
+            for node, rules in kind(analyses, facts):
+                known = found.setdefault(node, [])
+                known.extend(rule for rule in rules if rule not in known)
+        return [(node, rules) for node, rules in found.items() if rules]
+
+    def _called(self, analyses: Analyses, facts: FileFacts) -> Sites:
+        project = analyses[Project]
         for scope in facts.scopes:
             for call in scope.calls:
-                rules = self._of_call(analysis, facts, call)
-                if rules:
-                    yield call, rules
-        for stmt in facts.compounds:
-            rules = [rule for rule in self.statements.get(type(stmt).__name__, ()) if fits(analysis, facts, stmt, rule)]
-            rules = [
-                rule for rule in hot_enough(analysis, facts, stmt, rules) if worthwhile(analysis, facts, stmt, rule)
-            ]
-            if rules:
-                yield stmt, rules
-        yield from self._subscripts(analysis, facts)
-        yield from self._tests(analysis, facts)
-        yield from self._grown(analysis, facts)
-        yield from self._compiled(analysis, facts)
-        yield from self._imports(facts)
-        yield from self._stored(analysis, facts)
-        yield from self._assigned(analysis, facts)
+                rules: list[Rule] = []
+                if isinstance(call.func, ast.Attribute):
+                    rules.extend(self.methods.get(call.func.attr, ()))
+                name = project.qualified(facts, call.func)
+                built = project.constructor(facts, call.func)
+                for called in dict.fromkeys((name, built)):
+                    if called is not None:
+                        rules.extend(rule for rule in self.calls.get(called, ()) if rule not in rules)
+                yield call, [*hot_enough(analyses, facts, call, rules), *self._runners(analyses, facts, call, rules)]
 
-    def _grown(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
-        wanted = partial(hot_enough, analysis, facts, rules=self.grown)
-        for node in analysis.growth.added(facts, wanted) if self.grown else ():
-            if analysis.autograd.has_graph(facts, node) is not False:
-                yield node, wanted(node)
-
-    def _compiled(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
-        compiling = analysis.compiling
-        wanted: list[tuple[list[Rule], Iterable[ast.expr]]] = [
-            (self.takers, compiling.bypasses.takers(facts) if self.takers else ()),
-            (self.breaks, compiling.breaks.of(facts) if self.breaks else ()),
-            (self.integers, compiling.integers.of(facts) if self.integers else ()),
-        ]
-        for rules, nodes in wanted:
-            for node in nodes:
-                hot = hot_enough(analysis, facts, node, rules)
-                if hot:
-                    yield node, hot
-
-    def _assigned(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
-        for name, wanted in self.assigned.items():
-            for _, store in facts.outside.get(name, ()):
-                node = store.binding.value
-                rules = hot_enough(analysis, facts, node, wanted) if node is not None else []
-                if node is not None and rules:
-                    yield node, rules
-
-    def _of_call(self, analysis: Analysis, facts: FileFacts, call: ast.Call) -> list[Rule]:
-        rules: list[Rule] = []
-        if isinstance(call.func, ast.Attribute):
-            rules.extend(self.methods.get(call.func.attr, ()))
-        name = analysis.project.qualified(facts, call.func)
-        built = analysis.project.constructor(facts, call.func)
-        for called in dict.fromkeys((name, built)):
-            if called is not None:
-                rules.extend(rule for rule in self.calls.get(called, ()) if rule not in rules)
-        if self.copies and analysis.readers.called(call):
-            rules.extend(rule for rule in self.copies if rule not in rules)
-        hot = hot_enough(analysis, facts, call, rules)
-        if isinstance(call.func, (ast.Name, ast.Subscript)):
-            wanted = [rule for rule in hot_enough(analysis, facts, call, self.ensembles) if rule not in rules]
-            hot.extend(wanted if wanted and analysis.batching.ensemble(facts, call) else ())
-        return [*hot, *self._runners(analysis, facts, call, rules)]
-
-    def _runners(self, analysis: Analysis, facts: FileFacts, call: ast.Call, known: Sequence[Rule]) -> list[Rule]:
+    def _runners(self, analyses: Analyses, facts: FileFacts, call: ast.Call, known: Sequence[Rule]) -> list[Rule]:
         """The rules besides those known that look at runs of networks, if a call is one; what is told soonest first."""
-        rules = [rule for rule in hot_enough(analysis, facts, call, self.networks) if rule not in known]
-        if rules and next(around(facts, call), None) is None:
-            rules = [rule for rule in rules if not rule.trigger.looped]
-        if not rules or not analysis.autograd.runs(facts, call):
+        hot = hot_enough(analyses, facts, call, [rule for rule, _ in self.networks])
+        wanted = [(rule, part) for rule, part in self.networks if rule in hot and rule not in known]
+        if wanted and next(around(facts, call), None) is None:
+            wanted = [(rule, part) for rule, part in wanted if not part.looped]
+        if not wanted or not analyses[Autograd].runs(facts, call):
             return []
-        recorded = any(rule.trigger.recorded for rule in rules) and analysis.autograd.records(facts, call) is True
-        return [rule for rule in rules if recorded or not rule.trigger.recorded]
+        recorded = any(part.recorded for _, part in wanted) and analyses[Autograd].records(facts, call) is True
+        return [rule for rule, part in wanted if recorded or not part.recorded]
 
-    def _imports(self, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
-        if self.imported.isdisjoint(facts.imports):
+    def _stated(self, analyses: Analyses, facts: FileFacts) -> Sites:
+        for stmt in facts.compounds:
+            wanted = self.statements.get(type(stmt).__name__, ())
+            rules = [rule for rule, part in wanted if _mentions(analyses, facts, stmt, part.mentioning)]
+            if rules:
+                yield stmt, hot_enough(analyses, facts, stmt, rules)
+
+    def _found(self, analyses: Analyses, facts: FileFacts) -> Sites:
+        for name, rules in self.finders.items():
+            wanted = _Wanted(analyses, facts, rules)
+            for node in analyses[_finder(name)].sites(facts, wanted):
+                yield node, wanted.rules(node)
+
+    def _imported(self, _: Analyses, facts: FileFacts) -> Sites:
+        names = frozenset(name for _, part in self.imports for name in part.names)
+        if names.isdisjoint(facts.imports):
             return
-        bound: dict[ast.AST, set[str]] = {}
         for scope in facts.scopes:
             for bindings in scope.bindings.values():
                 for binding in bindings:
-                    if binding.how is Bind.IMPORT and binding.target in self.imported:
-                        bound.setdefault(binding.stmt, set()).add(binding.target)
-        for stmt, names in bound.items():
-            yield stmt, [rule for rule in self.imports if names & rule.trigger.imports]
+                    if binding.how is Bind.IMPORT and binding.target in names:
+                        yield binding.stmt, [rule for rule, part in self.imports if binding.target in part.names]
 
-    def _stored(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
-        if not any(word in facts.source.utf8 for word in self.words):
+    def _stored(self, analyses: Analyses, facts: FileFacts) -> Sites:
+        roots = tuple({name for _, part in self.stores for name in part.names})
+        if not any(root.rpartition(".")[2].encode() in facts.source.utf8 for root in roots):
             return
         for stmt in facts.places:
             for target in _targets(stmt):
-                name = analysis.project.qualified(facts, target.value)
-                if name is not None and name.startswith(self.roots):
-                    rules = [rule for rule in self.stored if _within(name, rule.trigger.stored)]
-                    rules = hot_enough(analysis, facts, stmt, rules)
-                    if rules:
-                        yield target, rules
+                name = analyses[Project].qualified(facts, target.value)
+                if name is not None and name.startswith(roots):
+                    rules = [rule for rule, part in self.stores if _within(name, part.names)]
+                    yield target, hot_enough(analyses, facts, stmt, rules)
 
-    def _subscripts(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
-        for node in facts.subscripts if self.subscripts else ():
-            hot = hot_enough(analysis, facts, node, [rule for rule, _ in self.subscripts])
-            rules = [rule for rule, matches in self.subscripts if rule in hot and matches(analysis, facts, node)]
-            if rules:
-                yield node, rules
 
-    def _tests(self, analysis: Analysis, facts: FileFacts) -> Iterator[tuple[ast.AST, list[Rule]]]:
-        for node in facts.tests if self.tests else ():
-            rules = hot_enough(analysis, facts, node, self.tests)
-            if rules and reads_tensor(analysis, facts, node):
-                yield node, rules
+@dataclass(eq=False, slots=True)
+class _Wanted:
+    """Tells whether a node runs often enough for one of some rules."""
+
+    analyses: Analyses
+    facts: FileFacts
+    all: Sequence[Rule]
+
+    def rules(self, node: ast.AST) -> list[Rule]:
+        """The rules for which it does."""
+        return hot_enough(self.analyses, self.facts, node, self.all)
+
+    def __call__(self, node: ast.AST) -> bool:
+        return bool(self.rules(node))
+
+
+def _finder(name: str) -> type[Finder]:
+    """The class of a finder, whose module is imported where no rule did it yet.
+
+    Raises:
+        TypeError: the trigger names another class.
+    """
+    module, _, place = name.partition(":")
+    found: object = sys.modules.get(module) or import_module(module)
+    for part in place.split("."):
+        found = getattr(found, part)
+    if not (isinstance(found, type) and issubclass(found, Finder)):
+        raise TypeError(f"{name} is no finder of sites")
+    return found
 
 
 def _targets(stmt: ast.stmt) -> Iterator[ast.Attribute | ast.Subscript]:
@@ -208,72 +170,25 @@ def _within(name: str, roots: frozenset[str]) -> bool:
     return any(name == root or name.startswith(f"{root}.") for root in roots)
 
 
-def fits(analysis: Analysis, facts: FileFacts, stmt: ast.stmt, rule: Rule) -> bool:
-    """Whether a statement has what the trigger of a rule asks of statements."""
-    if rule.trigger.raising and not (isinstance(stmt, ast.Assert) or (isinstance(stmt, ast.If) and raises(stmt.body))):
-        return False
-    if not rule.trigger.mentions:
+def _mentions(analyses: Analyses, facts: FileFacts, stmt: ast.stmt, names: frozenset[str]) -> bool:
+    """Whether the header of a statement has one of these qualified names, where there are any."""
+    if not names:
         return True
-    names = (part for expression in header(stmt) for part in walk(expression))
-    return any(
-        analysis.project.qualified(facts, part) in rule.trigger.mentions
-        for part in names
-        if isinstance(part, (ast.Name, ast.Attribute))
-    )
+    parts = (part for expression in _header(stmt) for part in walk(expression))
+    named = (part for part in parts if isinstance(part, (ast.Name, ast.Attribute)))
+    return any(analyses[Project].qualified(facts, part) in names for part in named)
 
 
-def worthwhile(analysis: Analysis, facts: FileFacts, stmt: ast.stmt, rule: Rule) -> bool:
-    """Whether a statement that is hot enough has what a trigger asks of the values in it."""
-    if rule.trigger.raising and isinstance(stmt, (ast.Assert, ast.If)) and not may_read(analysis, facts, stmt.test):
-        return False
-    return not rule.trigger.picking or (isinstance(stmt, ast.For) and analysis.elements.picked(facts, stmt) is not None)
-
-
-def may_read(analysis: Analysis, facts: FileFacts, test: ast.expr) -> bool:
-    """Whether a test may read values of a tensor: there is one in it, or a function of torch is called."""
-    for part in walk(test):
-        if isinstance(part, ast.Call) and (analysis.project.qualified(facts, part.func) or "").startswith("torch."):
-            return True
-        if isinstance(part, ast.expr) and analysis.values.of(facts, part).kind is Kind.TENSOR:
-            return True
-    return False
-
-
-def header(stmt: ast.stmt) -> list[ast.AST]:
+def _header(stmt: ast.stmt) -> list[ast.AST]:
     """The expressions in the header of a statement."""
     if isinstance(stmt, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return [*stmt.decorator_list]
     return [part for part in children(stmt) if not isinstance(part, ast.stmt)]
 
 
-def hot_enough(analysis: Analysis, facts: FileFacts, node: ast.AST, rules: Sequence[Rule]) -> list[Rule]:
+def hot_enough(analyses: Analyses, facts: FileFacts, node: ast.AST, rules: Sequence[Rule]) -> list[Rule]:
     """Those of some rules for which a node runs often enough."""
     if all(rule.least is Frequency.ONCE for rule in rules):
         return [*rules]
-    found = analysis.heat.frequency(facts, place_of(node))
+    found = analyses[Heat].frequency(facts, place_of(node))
     return [rule for rule in rules if rule.least <= found]
-
-
-def masked(analysis: Analysis, facts: FileFacts, node: ast.Subscript) -> bool:
-    """Whether an index, or one part of it, is proven a boolean tensor."""
-    return any(value.dtype == "bool" for value in _tensor_indices(analysis, facts, node))
-
-
-def by_scalar(analysis: Analysis, facts: FileFacts, node: ast.Subscript) -> bool:
-    """Whether an index, or one part of it, is proven a 0-d tensor."""
-    return any(value.rank == 0 for value in _tensor_indices(analysis, facts, node))
-
-
-def reads_tensor(analysis: Analysis, facts: FileFacts, test: ast.expr) -> bool:
-    """Whether a tensor has to be read for the truth of an expression: its own, or a search in it."""
-    if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.In, ast.NotIn)):
-        test = test.comparators[0]
-    return analysis.values.of(facts, test).kind is Kind.TENSOR
-
-
-def _tensor_indices(analysis: Analysis, facts: FileFacts, node: ast.Subscript) -> Iterator[Value]:
-    for part in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
-        if not isinstance(part, (ast.Slice, ast.Constant)):
-            value = analysis.values.of(facts, part)
-            if value.kind is Kind.TENSOR:
-                yield value

@@ -10,6 +10,8 @@ from pathlib import Path
 from torchlint.engine.run import Run
 from torchlint.engine.scope import SettingsOf
 from torchlint.engine.units import Unit
+from torchlint.facts.code.project import Project
+from torchlint.facts.hotness.hotness import Heat
 from torchlint.late import dataclass
 from torchlint.rule import Frequency
 from torchlint.settings.model import Settings
@@ -39,11 +41,11 @@ def survey(paths: Sequence[Path], settings: Settings, own: SettingsOf | None = N
 
 
 def _functions(unit: Unit) -> Iterator[Predicted]:
-    analysis = unit.analysis()
-    for path, facts in analysis.project.files.items():
+    analyses = unit.analyses()
+    for path, facts in analyses[Project].files.items():
         for scope in facts.scopes if path in unit.targets else ():
             node = scope.node
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                frequency = analysis.heat.frequency(facts, node.body[0])
+                frequency = analyses[Heat].frequency(facts, node.body[0])
                 yield Predicted(path, scope.qualname, scope.row, node.end_lineno or scope.row, frequency)
     unit.forget()

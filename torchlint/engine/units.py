@@ -12,7 +12,7 @@ import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
-from torchlint.engine.analysis import Analysis, Unparsed
+from torchlint.engine.analysis import Unparsed
 from torchlint.engine.broken import syntax_error
 from torchlint.engine.linking import linked
 from torchlint.engine.mishap import kept_going, mishap
@@ -20,8 +20,10 @@ from torchlint.engine.notebooks import inner_name, outer_name, outside
 from torchlint.engine.result import Problem
 from torchlint.engine.scope import Scope
 from torchlint.engine.unused import unused
+from torchlint.facts.analyses import Analyses
 from torchlint.facts.code.linking import connected
 from torchlint.facts.code.model import EVERYWHERE, FileFacts
+from torchlint.facts.code.project import Project
 from torchlint.late import dataclass
 from torchlint.rule import Finding
 from torchlint.settings.model import Settings
@@ -101,16 +103,16 @@ class Unit:
     settings: Settings
     leftovers: Leftovers | None = None
     problems: list[Problem] = field(default_factory=list)
-    _analysis: Analysis | None = field(default=None, repr=False)
+    _analyses: Analyses | None = field(default=None, repr=False)
 
-    def analysis(self) -> Analysis:
+    def analyses(self) -> Analyses:
         """The files linked; made once."""
-        if self._analysis is None:
+        if self._analyses is None:
             if self.leftovers is not None:
                 self.leftovers.make_room(self.size)
-            self._analysis, problems = linked(self.read(), self.settings)
+            self._analyses, problems = linked(self.read(), self.settings)
             self.problems += (replace(problem, path=outer_name(problem.path)) for problem in problems)
-        return self._analysis
+        return self._analyses
 
     def lint(self, name: str) -> list[Finding]:
         """The findings of one file to report on, without the suppressed ones; a crash is one of the problems."""
@@ -122,12 +124,12 @@ class Unit:
     def _findings(self, name: str) -> Iterator[Finding]:
         """What the rules say of a file, and which of its comments silence nothing."""
         target = self.targets[name]
-        analysis = self.analysis()
-        facts = analysis.project.files.get(inner_name(name))
+        analyses = self.analyses()
+        facts = analyses[Project].files.get(inner_name(name))
         if facts is not None:
-            yield from map(outside, target.scope.linter.lint(analysis, facts, target.shown))
+            yield from map(outside, target.scope.linter.lint(analyses, facts, target.shown))
         source, scope = target.source, target.scope
-        idle = unused(source, scope.linter, scope.every, analysis, facts, heed=target.heed)
+        idle = unused(source, scope.linter, scope.every, analyses, facts, heed=target.heed)
         yield from (finding for finding in idle if finding.code not in scope.ignored(source.path))
         for cell, fault in source.notebook.faults() if source.notebook else ():
             found = syntax_error(name, Unparsed(fault.message, fault.row, fault.column), scope.linter.target)
@@ -135,6 +137,6 @@ class Unit:
 
     def forget(self) -> None:
         """Let the facts go; who asks again has them made again."""
-        if self._analysis is not None and self.leftovers is not None:
+        if self._analyses is not None and self.leftovers is not None:
             self.leftovers.add(self.size)
-        self._analysis = None
+        self._analyses = None

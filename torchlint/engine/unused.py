@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from torchlint.engine.analysis import Analysis
 from torchlint.engine.lint import Linter, fingerprinted
+from torchlint.facts.analyses import Analyses
 from torchlint.facts.code.model import FileFacts
-from torchlint.rule import Finding, PlainFix, Rule
+from torchlint.rule import Comment, Finding, PlainFix, Rule
 from torchlint.settings.select import is_selector
 from torchlint.sources.lines import LineTable
 from torchlint.sources.suppress import Suppressions, suppressions
@@ -16,7 +16,7 @@ from torchlint.sources.unused import Unused, removal, unused_marks
 
 
 def unused(
-    source: Source, linter: Linter, every: Linter, analysis: Analysis, facts: FileFacts | None, *, heed: bool = True
+    source: Source, linter: Linter, every: Linter, analyses: Analyses, facts: FileFacts | None, *, heed: bool = True
 ) -> list[Finding]:
     """The findings about suppression comments in a file, where a rule of ``linter`` looks at them.
 
@@ -24,11 +24,11 @@ def unused(
         source: the file.
         linter: the selected rules.
         every: all rules, selected or not: a comment for a rule that does not run today is not idle.
-        analysis: facts of the project.
+        analyses: facts of the project.
         facts: facts of the file; ``None``, as in tests and in files far from torch: no rule finds anything there.
         heed: whether these findings can be silenced by comments in turn.
     """
-    rules = [rule for rule in linter.rules if rule.trigger.suppressions]
+    rules = [rule for rule in linter.rules if any(isinstance(part, Comment) for part in rule.trigger.parts)]
     marks = suppressions(source) if rules else Suppressions()
     if not marks.marks:
         return []
@@ -39,7 +39,7 @@ def unused(
         return False
 
     if facts is not None:
-        every.lint(analysis, facts, seen)
+        every.lint(analyses, facts, seen)
     silencing = marks if heed else Suppressions()
     known = [type(rule) for rule in every.rules]
     return [found for rule in rules for found in _of_rule(source, marks, all_found, rule, known, silencing)]

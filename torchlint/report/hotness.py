@@ -63,8 +63,9 @@ def _way(way: Way, arrow: str, width: int) -> Iterator[_Line]:
         origin = f", {way.origin}" if way.origin and not index else ""
         yield from _wrapped(f"  {sign} ", f"{visible(hop.path)}:{hop.row} {visible(hop.name)}{origin}", "", width)
     for limit in way.limits:
-        held = f"held to {limit.frequency.phrase} by {visible(limit.place.path)}:{limit.place.row} "
-        yield from _wrapped("      ", f"{held}{visible(limit.place.name)}", QUIET, width)
+        held = f"held to {limit.frequency.phrase} by {limit.guard} at {visible(limit.place.path)}:{limit.place.row}"
+        text = f"{held}: {visible(limit.place.name)}" if limit.place.name else held
+        yield from _wrapped("      ", text, QUIET, width)
 
 
 def _more(why: Why) -> Iterator[_Line]:

@@ -1,6 +1,6 @@
 """The floor that rules stand on: everything a rule module may import besides ``torchlint.cst``."""
 
-from torchlint.rule.base import Example, Fix, Input, Report, Rule, RuleSet, Trigger
+from torchlint.rule.base import Example, Fix, Input, Report, Rule, RuleSet
 from torchlint.rule.compiling import Break, Bypass, Changing, Splits, Taken, Way
 from torchlint.rule.finding import (
     Applicability,
@@ -19,7 +19,9 @@ from torchlint.rule.finding import (
 from torchlint.rule.flow import EVERY_USE, Average, Network, Run, Use
 from torchlint.rule.frequency import CallSite, Frequency, Hop, Hotness
 from torchlint.rule.loop import Loop, Picked, Row
+from torchlint.rule.purpose import Purpose
 from torchlint.rule.site import Link, Site
+from torchlint.rule.trigger import Call, Comment, Found, Import, Method, NetworkCall, Statement, Store, Trigger
 from torchlint.rule.value import UNKNOWN, Device, Kind, Value
 
 API_VERSION = 1
@@ -34,9 +36,11 @@ __all__ = [
     "Basis",
     "Break",
     "Bypass",
+    "Call",
     "CallSite",
     "Change",
     "Changing",
+    "Comment",
     "Cost",
     "Counted",
     "Counts",
@@ -45,19 +49,24 @@ __all__ = [
     "Example",
     "Finding",
     "Fix",
+    "Found",
     "Frequency",
     "Hop",
     "Hotness",
+    "Import",
     "Input",
     "Kind",
     "Level",
     "Link",
     "Loop",
     "Measured",
+    "Method",
     "Network",
+    "NetworkCall",
     "Picked",
     "PlainFix",
     "Position",
+    "Purpose",
     "Report",
     "Row",
     "Rule",
@@ -65,6 +74,8 @@ __all__ = [
     "Run",
     "Site",
     "Splits",
+    "Statement",
+    "Store",
     "Taken",
     "Trigger",
     "Use",

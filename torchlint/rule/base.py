@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from torchlint.late import dataclass
 from torchlint.rule.finding import Change, Level
 from torchlint.rule.frequency import Frequency
+from torchlint.rule.trigger import Trigger
 from torchlint.rule.value import Kind
 from torchlint.rule.versions import ANY, Version
 
@@ -24,71 +25,6 @@ class RuleSet(enum.Enum):
     DEFAULT = "default"
     PREVIEW = "preview"
     OPT_IN = "opt-in"
-
-
-@dataclass(frozen=True, slots=True)
-class Trigger:
-    """Where a rule wants to look; the union of its parts.
-
-    It only saves time: without it, ``check`` called on every node must find the same.
-
-    Attributes:
-        calls: qualified names of functions and classes; the site's node is the call. A class is also called by
-            ``super().__init__()``, and by the name of a project class that inherits its constructor.
-        methods: method names; the site's node is the call ``x.name(...)``, whatever ``x`` is.
-        statements: names of statement node types (``If``, ``Assert``, ``With``, ``FunctionDef``, ``While``).
-        mentions: of these statements only those whose header (test, items, decorators) has one of these
-            qualified names.
-        raising: of these statements only asserts and those whose body exists to raise, where the test may read a
-            tensor.
-        picking: of ``for`` statements only those that compute with elements of tensors (see ``Site.picked``).
-        bool_subscripts: subscripts whose index is proven a boolean tensor; the site's node is the subscript.
-        scalar_subscripts: subscripts with an index that is proven a 0-d tensor; the site's node is the subscript.
-        networks: calls that run a module with parameters (``self.net(x)``), also through a method or function of the
-            project that gives tensors of its graph (``model.policy(x)``); the site's node is the call.
-        recorded: of these only calls where autograd is known to record. looped: only those in a loop of their function.
-        copies: calls of project functions that do nothing but copy their argument to the host (``to_np(x)``); the
-            site's node is the call.
-        tests: expressions that Python asks for their truth and that are proven tensors: of ``if``, ``while``,
-            ``assert``, conditional expressions and comprehensions, operands of ``and``, ``or`` and ``not``; and
-            comparisons ``x in t`` with a ``t`` that is proven a tensor. The site's node is the expression.
-        grown: expressions that are added to something again and again (see ``Site.grows``) and may hang on a graph; the
-            site's node is the added expression.
-        imports: qualified names that an import statement binds; the site's node is the statement.
-        stored: qualified names of objects that an assignment stores into, itself or a part of it: ``os.environ`` of
-            ``os.environ["KEY"] = x``, ``torch.backends`` of ``torch.backends.cudnn.benchmark = x``; the site's node is
-            the target.
-        ensembles: calls in loops that run one of several networks built alike (see ``Site.ensemble``).
-        takers: calls that keep a module which the same function compiles later.
-        breaks: calls and tests that break the graph of compiled code (see ``Site.breaks_graph``).
-        integers: attributes that compiled code reads and hot code changes (see ``Site.recompiles``).
-        assigned: attributes; the site's node is the value that is assigned to one of an object other than ``self``.
-        suppressions: comments that silence findings but silence none. They are no nodes: what there is to say is said
-            under the rule's name without a call of ``check``.
-    """
-
-    calls: frozenset[str] = frozenset()
-    methods: frozenset[str] = frozenset()
-    statements: frozenset[str] = frozenset()
-    mentions: frozenset[str] = frozenset()
-    raising: bool = False
-    picking: bool = False
-    bool_subscripts: bool = False
-    scalar_subscripts: bool = False
-    networks: bool = False
-    recorded: bool = False
-    looped: bool = False
-    tests: bool = False
-    copies: bool = False
-    grown: bool = False
-    imports: frozenset[str] = frozenset()
-    stored: frozenset[str] = frozenset()
-    ensembles: bool = False
-    assigned: frozenset[str] = frozenset()
-    suppressions: bool = False
-    takers: bool = False
-    breaks: bool = False
-    integers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +69,10 @@ class Report:
     """What ``check`` yields: the node the finding is about, one line of message, and a fix where there is one.
 
     ``shared`` is appended to the message when the rule reports more than once in the function; ``{count}`` in it
-    becomes the number. ``figure`` names the example whose figure fits the case, or several that differ in size alone,
-    where the size of the code is not known; empty: the rule's first; ``none``: no figure fits. ``level`` overrides the
-    rule's own, and so does ``torch``, the oldest version that it holds for.
+    becomes the number, ``{where}`` the word ``function`` or, at module level, ``file``. ``figure`` names the example
+    whose figure fits the case, or several that differ in size alone, where the size of the code is not known; empty:
+    the rule's first; ``none``: no figure fits. ``level`` overrides the rule's own, and so does ``torch``, the oldest
+    version that it holds for.
     """
 
     node: cst.CSTNode

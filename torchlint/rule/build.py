@@ -25,7 +25,7 @@ def source(node: cst.CSTNode) -> str:
 
 def module_for(site: Site, module: str, usual: str) -> tuple[str, tuple[str, ...]]:
     """The name to write for a module, and the import that the file still needs (``("numpy as np",)`` or none)."""
-    bound = site.module_name(module)
+    bound = site.names.module(module)
     if bound is not None:
         return bound, ()
     return usual, (module if usual == module else f"{module} as {usual}",)
@@ -50,7 +50,11 @@ def only_reads(site: Site, node: cst.CSTNode) -> bool:
             return only_reads(site, inner)
         case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value="parameters" | "get_device")), args=[]):
             return only_reads(site, inner)
-        case cst.Call(func=func, args=args) if site.name(func) in ("torch.device", "builtins.next", "builtins.iter"):
+        case cst.Call(func=func, args=args) if site.names.of(func) in (
+            "torch.device",
+            "builtins.next",
+            "builtins.iter",
+        ):
             return all(only_reads(site, arg.value) for arg in args)
     return False
 

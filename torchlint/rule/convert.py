@@ -106,7 +106,7 @@ def conversion(site: Site, link: Link, torch: str) -> Conversion | None:
 
 def _to(site: Site, call: cst.Call) -> Conversion:
     """The conversion of ``.to(...)`` from its arguments."""
-    if not site.plain(call) or not call.args:
+    if not site.calls.is_plain(call) or not call.args:
         return _UNPROVEN
     device, dtype, asynchronous = None, None, False
     for argument in call.args:
@@ -119,13 +119,13 @@ def _to(site: Site, call: cst.Call) -> Conversion:
             asynchronous = True
         else:
             return _UNPROVEN
-    name = site.value(dtype).dtype if dtype is not None else None
+    name = site.values.of(dtype).dtype if dtype is not None else None
     return Conversion(device, dtype, name, proven=True, asynchronous=asynchronous)
 
 
 def _meaning(site: Site, node: cst.BaseExpression) -> str:
     """Which parameter of ``.to`` a positional argument is for, empty when its kind is not known."""
-    value = site.value(node)
+    value = site.values.of(node)
     if value.kind is Kind.DTYPE:
         return "dtype"
     return "device" if _names_device(site, node) else ""
@@ -145,7 +145,7 @@ def _cuda(site: Site, call: cst.Call) -> Conversion:
 
 def is_int(site: Site, node: cst.BaseExpression) -> bool:
     """Whether an expression is proven an int: a literal, ``len(x)``, or a length: ``x.shape[0]``, ``x.size(0)``."""
-    value = site.value(node)
+    value = site.values.of(node)
     if value.known:
         return value.kind is Kind.NUMBER and value.dtype == "int"
     match node:
@@ -160,7 +160,7 @@ def is_int(site: Site, node: cst.BaseExpression) -> bool:
 
 def _names_device(site: Site, node: cst.BaseExpression) -> bool:
     """Whether an expression is proven a device: a device object, a string, or an index."""
-    value = site.value(node)
+    value = site.values.of(node)
     return value.kind in (Kind.DEVICE, Kind.STRING) or (value.kind is Kind.NUMBER and value.dtype == "int")
 
 
@@ -178,7 +178,7 @@ def is_view(site: Site, link: Link) -> bool:
     """Whether a link only reshapes all of a tensor, so that a conversion may as well come before it."""
     if isinstance(link.node, cst.Subscript):
         return all(keeps_everything(site, element.slice) for element in link.node.slice)
-    return link.name in _VIEWS and site.plain(link.node)
+    return link.name in _VIEWS and site.calls.is_plain(link.node)
 
 
 def keeps_everything(site: Site, index: cst.BaseSlice) -> bool:
@@ -188,7 +188,7 @@ def keeps_everything(site: Site, index: cst.BaseSlice) -> bool:
             return True
         case cst.Index(star=None, value=value):
             new_axis = isinstance(value, cst.Name) and value.value == "None"
-            return new_axis or site.name(value) == "numpy.newaxis"
+            return new_axis or site.names.of(value) == "numpy.newaxis"
     return False
 
 
@@ -227,4 +227,4 @@ def device_named(site: Site, node: cst.BaseExpression) -> Device:
             return Device.CUDA
         case cst.SimpleString(value='"cpu"'):
             return Device.CPU
-    return site.value(node).device
+    return site.values.of(node).device

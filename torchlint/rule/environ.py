@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from torchlint import cst
 from torchlint.late import dataclass
-from torchlint.rule.base import Trigger
+from torchlint.rule.trigger import Call, Store
 
 if TYPE_CHECKING:
     from torchlint.rule.site import Site
 
 _SETTERS = frozenset({"os.environ.setdefault", "os.putenv", "os.environ.__setitem__"})
 _UPDATE = "os.environ.update"
-SETTING = Trigger(calls=_SETTERS | {_UPDATE}, stored=frozenset({"os.environ"}))
+SETTING = Call(*_SETTERS, _UPDATE) | Store("os.environ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +30,14 @@ def settings_at(site: Site) -> Iterator[Setting]:
     """The variables that a call or a target of an assignment sets; ``SETTING`` finds such sites."""
     match site.node:
         case cst.Subscript(value=base, slice=[cst.SubscriptElement(slice=cst.Index(value=key))]):
-            value = site.stored_value()
-            if value is not None and site.name(base) == "os.environ":
-                yield Setting(site.strings(key), value, site.node)
-        case cst.Call(func=func) as call if site.name(func) in _SETTERS:
-            key_, given = site.argument(call, 0, "key"), site.argument(call, 1, "value")
+            value = site.flow.stored()
+            if value is not None and site.names.of(base) == "os.environ":
+                yield Setting(site.names.texts(key), value, site.node)
+        case cst.Call(func=func) as call if site.names.of(func) in _SETTERS:
+            key_, given = site.calls.argument(call, 0, "key"), site.calls.argument(call, 1, "value")
             if key_ is not None and given is not None:
-                yield Setting(site.strings(key_), given, call)
-        case cst.Call(func=func) as call if site.name(func) == _UPDATE:
+                yield Setting(site.names.texts(key_), given, call)
+        case cst.Call(func=func) as call if site.names.of(func) == _UPDATE:
             yield from _updated(site, call)
 
 
@@ -49,4 +49,4 @@ def _updated(site: Site, call: cst.Call) -> Iterator[Setting]:
         elif isinstance(argument.value, cst.Dict):
             for element in argument.value.elements:
                 if isinstance(element, cst.DictElement):
-                    yield Setting(site.strings(element.key), element.value, element.value)
+                    yield Setting(site.names.texts(element.key), element.value, element.value)

@@ -47,7 +47,7 @@ def formatted(site: Site, node: cst.BaseExpression) -> Iterator[cst.BaseExpressi
             yield from _elements(right)
         case cst.Call(func=cst.Attribute(value=text, attr=cst.Name(value="format"))) if _is_text(text):
             yield from (argument.value for argument in node.args)
-        case cst.Call() if site.name(node.func) in ("builtins.str", "builtins.repr"):
+        case cst.Call() if site.names.of(node.func) in ("builtins.str", "builtins.repr"):
             yield from (argument.value for argument in node.args[:1])
 
 
@@ -76,7 +76,7 @@ def _split(site: Site, node: cst.BinaryOperation) -> Lazy | None:
     """``text % (a, b)`` taken apart; a single value only where it is proven to be no tuple and no mapping."""
     values = _elements(node.right)
     single = not isinstance(node.right, cst.Tuple)
-    if single and site.value(node.right).kind not in (Kind.TENSOR, Kind.NUMBER, Kind.STRING):
+    if single and site.values.of(node.right).kind not in (Kind.TENSOR, Kind.NUMBER, Kind.STRING):
         return None
     starred = any(isinstance(e, cst.StarredElement) for e in getattr(node.right, "elements", ()))
     return Lazy(node.left, tuple(values)) if values and not starred and "%(" not in _source(node.left) else None
@@ -124,7 +124,7 @@ def _part(
     placeholder, assumed = _placeholder(site, part)
     if placeholder is None:
         return None
-    numeric = bool(part.format_spec) and site.value(value).kind is Kind.TENSOR
+    numeric = bool(part.format_spec) and site.values.of(value).kind is Kind.TENSOR
     values.append(_detached(site, value) if numeric else bare_star_safe(value))
     if assumed:
         assumes.append(assumed)
@@ -133,7 +133,7 @@ def _part(
 
 def _detached(site: Site, value: cst.BaseExpression) -> cst.BaseExpression:
     """A tensor without its graph: as a number in ``%`` formats, unlike in f-strings, torch warns of one."""
-    if site.has_graph(value) is False:
+    if site.autograd.has_graph(value) is False:
         return bare_star_safe(value)
     if not isinstance(value, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) and not value.lpar:
         value = value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
@@ -142,7 +142,7 @@ def _detached(site: Site, value: cst.BaseExpression) -> cst.BaseExpression:
 
 def _placeholder(site: Site, part: cst.FormattedStringExpression) -> tuple[str | None, str]:
     """The placeholder for one expression of an f-string, ``None`` when no one says the same, and what it assumes."""
-    known = site.value(part.expression)
+    known = site.values.of(part.expression)
     if part.format_spec:
         spec = part.format_spec[0]
         numeric = len(part.format_spec) == 1 and isinstance(spec, cst.FormattedStringText)

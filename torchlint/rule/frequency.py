@@ -102,13 +102,14 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Something that keeps code from running more often: a line of the source, and the most often it allows.
+    """A guard that keeps code from running more often: a line of the source, and the most often it allows.
 
-    The name of ``place`` is the text of that line.
+    The name of ``place`` is the text of that line; ``guard`` is the name of the guard.
     """
 
     place: Hop
     frequency: Frequency
+    guard: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchlint import cst
-from torchlint.rule import Device, Example, Fix, Input, Kind, Level, Report, Rule, Trigger
+from torchlint.rule import Device, Example, Fix, Input, Kind, Level, Method, Report, Rule
 from torchlint.rule.build import call_of, in_place_of, module_for, on_top, with_keyword
 from torchlint.rule.convert import (
     CAST_DTYPES,
@@ -108,7 +108,7 @@ class ChainedConversion(Rule):
     summary = "a cast and a move in two calls, where one .to(device=, dtype=) does both"
     level = Level.NOTE
     kept = "the one call takes as long as the two, so this is a note"
-    trigger = Trigger(methods=CONVERSIONS)
+    trigger = Method(*CONVERSIONS)
     yields_to = ("TL102", "TL108")
     fixable = True
     examples = (
@@ -125,14 +125,14 @@ class ChainedConversion(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report the outer one of a cast and a move."""
         call = site.node
-        if not isinstance(call, cst.Call) or not site.may_use_cuda():
+        if not isinstance(call, cst.Call) or not site.device.may_be_cuda():
             return
         torch, imports = module_for(site, "torch", "torch")
         pair = _pair(site, call, torch)
-        if pair is None or not _copies_no_more(site, site.value(pair.source), pair):
+        if pair is None or not _copies_no_more(site, site.values.of(pair.source), pair):
             return
         fix = None
-        if not site.scripted() and not _rounds_elsewhere(site.value(pair.source), pair):
+        if not site.compiling.scripted() and not _rounds_elsewhere(site.values.of(pair.source), pair):
             new = in_place_of(call, _merged(pair))
             needed = imports if pair.inner.name in CAST_DTYPES or _method(call) in CAST_DTYPES else ()
             fix = Fix("Cast and move in one call", ((call, new),), imports=needed)
@@ -141,7 +141,7 @@ class ChainedConversion(Rule):
 
 def _pair(site: Site, call: cst.Call, torch: str) -> _Pair | None:
     """The cast and the move that end in a call, if there are exactly these two."""
-    if any(conversion(site, link, torch) is not None for link in _converting(site, site.chain(call))):
+    if any(conversion(site, link, torch) is not None for link in _converting(site, site.calls.chain(call))):
         return None
     _, links = beneath(call)
     steps = [(link, conversion(site, link, torch)) for link in reversed(links)]

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchlint import cst
-from torchlint.rule import Change, Example, Fix, Input, Kind, Level, Report, Rule, RuleSet, Trigger
+from torchlint.rule import Call, Change, Example, Fix, Input, Kind, Level, Report, Rule, RuleSet
 from torchlint.rule.build import expression, in_place_of, keyword_of, module_for
+from torchlint_rules.tl1_transfer._copying_construction import gathered
 
 if TYPE_CHECKING:
     from torchlint.rule import Site, Value
@@ -78,7 +79,7 @@ class CopyingConstruction(Rule):
     summary = "torch.tensor copies a large array whose dtype stays as it is"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(calls=frozenset({"torch.tensor"}))
+    trigger = Call("torch.tensor")
     yields_to = ("TL104", "TL108")
     fixable = True
     may_change = (Change.ALIASING,)
@@ -100,11 +101,11 @@ class CopyingConstruction(Rule):
                 pass
             case _:
                 return
-        if site.name(call.func) != "torch.tensor" or not site.plain(call):
+        if site.names.of(call.func) != "torch.tensor" or not site.calls.is_plain(call):
             return
-        array = site.value(data)
+        array = site.values.of(data)
         dtype = keyword_of(call, "dtype")
-        told = site.value(dtype).dtype if dtype is not None else array.dtype
+        told = site.values.of(dtype).dtype if dtype is not None else array.dtype
         if (
             array.kind is not Kind.NDARRAY
             or told is None
@@ -113,7 +114,7 @@ class CopyingConstruction(Rule):
         ):
             return
         fix = None
-        if not site.scripted() and all(keyword_of(call, word) is None for word in _NO_TWIN):
+        if not site.compiling.scripted() and all(keyword_of(call, word) is None for word in _NO_TWIN):
             torch, imports = module_for(site, "torch", "torch")
             new = in_place_of(call, call.with_changes(func=expression(f"{torch}.as_tensor")))
             fix = Fix(f"Use {torch}.as_tensor", ((call, new),), (Change.ALIASING,), imports=imports)
@@ -129,4 +130,4 @@ def _is_large(site: Site, data: cst.BaseExpression, array: Value, dtype: str) ->
     """Whether an array is a batch picked out of another array, or frames of bytes."""
     if dtype == "uint8" and array.rank not in (0, 1):
         return True
-    return site.gathered(data)
+    return gathered(site, data)

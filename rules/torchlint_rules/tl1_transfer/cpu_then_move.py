@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchlint import cst
-from torchlint.rule import Change, Device, Example, Fix, Report, Rule, Trigger
+from torchlint.rule import Call, Change, Device, Example, Fix, Report, Rule
 from torchlint.rule.build import in_place_of, keyword_of, module_for, on_top, only_reads, with_keyword
 from torchlint.rule.convert import CAST_DTYPES, CONVERSIONS, WIDTHS, conversion, is_int, is_view
+from torchlint_rules.tl1_transfer._cpu_then_move import moved_later
 
 if TYPE_CHECKING:
     from torchlint.rule import Link, Site
@@ -111,7 +112,7 @@ class CpuThenMove(Rule):
     code = "TL102"
     name = "cpu-then-move"
     summary = "a constant tensor is made on the CPU or in the default dtype and converted right after"
-    trigger = Trigger(calls=frozenset(f"torch.{name}" for name in _CREATORS))
+    trigger = Call(*(f"torch.{name}" for name in _CREATORS))
     fixable = True
     may_change = (Change.ROUNDING,)
     examples = (
@@ -136,25 +137,26 @@ class CpuThenMove(Rule):
         call = site.node
         if not isinstance(call, cst.Call):
             return
-        creator = (site.name(call.func) or "").removeprefix("torch.")
+        creator = (site.names.of(call.func) or "").removeprefix("torch.")
         if creator not in _CREATORS or not _spelled_out(call, creator):
             return
         torch, missing = module_for(site, "torch", "torch")
         links, steps = _converted(site, call, torch)
         if not steps:
-            if site.moved_later(call):
-                yield Report(call, _later(creator, site.moved_later(call)), figure="labels-256")
+            move = moved_later(site, call)
+            if move is not None:
+                yield Report(call, _later(creator, move), figure="labels-256")
             return
         old = links[-1].node
         fix = None
-        if not site.scripted() and _foldable(site, call, creator, steps):
+        if not site.compiling.scripted() and _foldable(site, call, creator, steps):
             views = [link for link in links if conversion(site, link, torch) is None]
             new = in_place_of(old, on_top(_folded(call, steps), views))
             imports = missing if any(link.name in CAST_DTYPES for link in links) else ()
             message = f"Give {_keywords(steps)} to torch.{creator}"
             change = (Change.ROUNDING,) if creator == "arange" and _arange_rounds(site, call, steps) else ()
             fix = Fix(message, ((old, new),), change, _doubt(site, call, creator, steps), imports)
-        dtype = site.value(call).dtype
+        dtype = site.values.of(call).dtype
         idle = all(step.device is None and dtype is not None and step.dtype_name == dtype for step in steps)
         cast = creator != "arange" and any(step.dtype is not None for step in steps)
         figure = "mask-256x64" if cast and not idle else "labels-256"
@@ -166,7 +168,7 @@ class CpuThenMove(Rule):
 
 def _may_be_idle(site: Site, call: cst.Call, creator: str, steps: Sequence[Conversion]) -> bool:
     """Whether the conversions may give back what was made: a tensor like one of an unknown dtype or device."""
-    value = site.value(call)
+    value = site.values.of(call)
     cast = any(step.dtype is not None for step in steps)
     moved = any(step.device is not None for step in steps)
     if creator.endswith("_like"):
@@ -184,7 +186,7 @@ def _converted(site: Site, call: cst.Call, torch: str) -> tuple[list[Link], list
     links: list[Link] = []
     steps: list[Conversion] = []
     end = 0
-    for link in site.chain(call):
+    for link in site.calls.chain(call):
         step = conversion(site, link, torch)
         if step is None and not is_view(site, link):
             break
@@ -210,8 +212,8 @@ def _foldable(site: Site, call: cst.Call, creator: str, steps: Sequence[Conversi
         return False
     if creator == "arange":
         return casts[0] in _ARANGE_DTYPES and _over_integers(site, call) and _counts_alike(site, call, casts[0])
-    value = site.argument(call, 1, "fill_value")
-    literal = None if value is None else site.value(value).literal
+    value = site.calls.argument(call, 1, "fill_value")
+    literal = None if value is None else site.values.of(value).literal
     if creator == "full_like":
         return literal in (0, 1)
     return isinstance(literal, (int, float)) and _holds(casts[0], literal)
@@ -220,7 +222,7 @@ def _foldable(site: Site, call: cst.Call, creator: str, steps: Sequence[Conversi
 def _is_there(site: Site, call: cst.Call) -> bool:
     """Whether reading ``dtype=x.dtype`` raises nothing, where the creator has one: ``x`` is known, or torch itself."""
     node = keyword_of(call, "dtype")
-    return not isinstance(node, cst.Attribute) or site.name(node) is not None or site.value(node.value).known
+    return not isinstance(node, cst.Attribute) or site.names.of(node) is not None or site.values.of(node.value).known
 
 
 def _left_out(call: cst.Call, steps: Sequence[Conversion]) -> Iterator[cst.BaseExpression]:
@@ -268,7 +270,7 @@ def _limits(site: Site, call: cst.Call) -> tuple[int | None, int | None, int | N
 
 
 def _integer(site: Site, node: cst.BaseExpression | None, otherwise: int | None) -> int | None:
-    literal = site.value(node).literal if node is not None else otherwise
+    literal = site.values.of(node).literal if node is not None else otherwise
     return literal if isinstance(literal, int) else None
 
 

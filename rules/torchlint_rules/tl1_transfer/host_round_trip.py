@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Device, Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Device, Example, Fix, Frequency, Input, Kind, Method, Report, Rule, Site
 from torchlint.rule.build import source
 from torchlint.rule.convert import LEGACY_CONSTRUCTORS
+from torchlint_rules.tl1_transfer._host_round_trip import read_back
 
 _COPY = "torch.tensor"
 _WRAPPERS = frozenset({_COPY, "torch.as_tensor", "torch.from_numpy", "torch.asarray", *LEGACY_CONSTRUCTORS})
@@ -84,7 +85,7 @@ class HostRoundTrip(Rule):
     code = "TL110"
     name = "host-round-trip"
     summary = "a tensor goes to NumPy and comes back"
-    trigger = Trigger(calls=_WRAPPERS, methods=frozenset({"numpy"}))
+    trigger = Call(*_WRAPPERS) | Method("numpy")
     least = Frequency.UPDATE
     yields_to = ("TL101", "TL104")
     fixable = True
@@ -104,9 +105,9 @@ class HostRoundTrip(Rule):
         node = site.node
         if not isinstance(node, cst.Call):
             return
-        if site.name(node.func) in _WRAPPERS:
-            data = node.args[0].value if node.args and site.plain(node) else None
-            if data is not None and site.read_back(data):
+        if site.names.of(node.func) in _WRAPPERS:
+            data = node.args[0].value if node.args and site.calls.is_plain(node) else None
+            if data is not None and read_back(site, data):
                 better = "`t.detach().clone()`" if _is_copy(site, node) else "torch has these functions too"
                 if isinstance(data, cst.Call) and _read(data) is not None and not _is_copy(site, node):
                     better = "`t.detach()`"
@@ -125,7 +126,7 @@ def _read(node: cst.CSTNode) -> cst.BaseExpression | None:
 
 def _is_copy(site: Site, call: cst.Call) -> bool:
     """``torch.tensor(t.numpy())`` and nothing else."""
-    if site.name(call.func) != _COPY:
+    if site.names.of(call.func) != _COPY:
         return False
     match call.args:
         case [cst.Arg(keyword=None, star="", value=data)]:
@@ -135,9 +136,9 @@ def _is_copy(site: Site, call: cst.Call) -> bool:
 
 def _fix(site: Site, call: cst.Call) -> Fix | None:
     """The copy on the host, where the tensor is proven to be there and no default device takes it elsewhere."""
-    if not _is_copy(site, call) or site.scripted():
+    if not _is_copy(site, call) or site.compiling.scripted():
         return None
-    if site.project_calls("torch.set_default_device") or site.project_calls("torch.set_default_tensor_type"):
+    if site.calls.arguments("torch.set_default_device") or site.calls.arguments("torch.set_default_tensor_type"):
         return None
     tensor = _read(call.args[0].value)
     on_host, detached_before = True, False
@@ -149,11 +150,11 @@ def _fix(site: Site, call: cst.Call) -> Fix | None:
                 tensor = inner
                 continue
         break
-    if tensor is None or not (on_host or site.value(tensor).device is Device.CPU or not site.may_use_cuda()):
+    if tensor is None or not (on_host or site.values.of(tensor).device is Device.CPU or not site.device.may_be_cuda()):
         return None
-    if site.value(tensor).kind is not Kind.TENSOR or "\n" in source(tensor):
+    if site.values.of(tensor).kind is not Kind.TENSOR or "\n" in source(tensor):
         return None
-    if not detached_before and site.has_graph(tensor) is not False:
+    if not detached_before and site.autograd.has_graph(tensor) is not False:
         return None
     detached = cst.Call(func=cst.Attribute(value=tensor, attr=cst.Name("detach")))
     copied = cst.Call(func=cst.Attribute(value=detached, attr=cst.Name("clone")))
@@ -166,10 +167,12 @@ def _made_of_array(site: Site, read: cst.Call) -> bool:
     while True:
         match node:
             case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value=method))) if (
-                method in _STEPS and site.name(node.func) is None
+                method in _STEPS and site.names.of(node.func) is None
             ):
                 node = inner
-            case cst.Call(func=function, args=[cst.Arg(value=data, star=""), *_]) if site.name(function) in _WRAPPERS:
-                return site.value(data).kind is Kind.NDARRAY
+            case cst.Call(func=function, args=[cst.Arg(value=data, star=""), *_]) if (
+                site.names.of(function) in _WRAPPERS
+            ):
+                return site.values.of(data).kind is Kind.NDARRAY
             case _:
                 return False

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchlint import cst
-from torchlint.rule import Example, Fix, Input, Kind, Report, Rule, Trigger
+from torchlint.rule import Call, Example, Fix, Input, Kind, Report, Rule
 from torchlint.rule.build import expression, in_place_of, module_for, on_top, with_keyword
 from torchlint.rule.convert import (
     FLOATING,
@@ -110,7 +110,7 @@ class LegacyTensorConstructor(Rule):
     code = "TL101"
     name = "legacy-tensor-constructor"
     summary = "a legacy constructor such as torch.FloatTensor turns data into a tensor in hot code"
-    trigger = Trigger(calls=frozenset(LEGACY_CONSTRUCTORS))
+    trigger = Call(*LEGACY_CONSTRUCTORS)
     yields_to = ("TL104", "TL108")
     fixable = True
     examples = (
@@ -140,27 +140,27 @@ class LegacyTensorConstructor(Rule):
         """Report a legacy constructor that is given data, not sizes."""
         match site.node:
             case cst.Call(args=[cst.Arg(keyword=None, star="", value=data)]) as call:
-                name = site.name(call.func) or ""
+                name = site.names.of(call.func) or ""
             case _:
                 return
-        links = site.chain(call)
+        links = site.calls.chain(call)
         if name not in LEGACY_CONSTRUCTORS or not _may_be_data(site, data, links):
             return
         torch, imports = module_for(site, "torch", "torch")
         move = move_after(site, links, torch)
         old = move.end if move else call
         fix = None
-        if not site.scripted():
+        if not site.compiling.scripted():
             new = in_place_of(old, _rewritten(call, name, torch, move))
             doubt = _doubt(site, name, data, move)
             fix = Fix(f"Use {torch}.as_tensor", ((old, new),), assumes=doubt, imports=imports)
-        figure = "masks-of-8-environments" if site.value(data).kind is Kind.LIST else "observation-17"
+        figure = "masks-of-8-environments" if site.values.of(data).kind is Kind.LIST else "observation-17"
         yield Report(old, _message(name, move), fix, figure=figure)
 
 
 def _may_be_data(site: Site, data: cst.BaseExpression, links: Sequence[Link]) -> bool:
     """Whether the argument is data; where nothing is known, whether at least nothing speaks for a size."""
-    value = site.value(data)
+    value = site.values.of(data)
     if value.known and value.kind is not Kind.ITEM:
         return value.kind in _DATA
     filled_in_place = bool(links) and links[0].name.endswith("_")
@@ -186,7 +186,7 @@ def _doubt(site: Site, name: str, data: cst.BaseExpression, move: Move | None) -
     dimension too, but none of floats or of truths. A tensor, and no array, keeps the dtype that it has in
     ``torch.Tensor``, and loses a class of its own.
     """
-    value = site.value(data)
+    value = site.values.of(data)
     if value.kind not in (*_DATA, Kind.ITEM):
         return "the argument is an array or a list, not a number of elements or a tensor"
     if value.kind in (Kind.NDARRAY, Kind.ITEM) and not (value.has_axes or value.dtype in _NO_SIZE):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, Method, Report, Rule, Site
+from torchlint_rules.tl1_transfer._module_moved_per_call import made_before
 
 _SOURCE = """\
 import torch
@@ -73,7 +74,7 @@ class ModuleMovedPerCall(Rule):
     code = "TL109"
     name = "module-moved-per-call"
     summary = "a module is moved to a device on every step"
-    trigger = Trigger(methods=frozenset({"to", "cuda", "cpu"}))
+    trigger = Method("to", "cuda", "cpu")
     least = Frequency.STEP
     examples = (
         Example(
@@ -94,9 +95,9 @@ class ModuleMovedPerCall(Rule):
         match site.node:
             case cst.Call(func=cst.Attribute(value=cst.Name() | cst.Attribute() as module, attr=method)) as call:
                 if (
-                    method.value in self.trigger.methods
-                    and site.value(module).kind is Kind.MODULE
-                    and site.made_before(module)
+                    method.value in self.trigger.names
+                    and site.values.of(module).kind is Kind.MODULE
+                    and made_before(site, module)
                 ):
                     yield Report(
                         call,

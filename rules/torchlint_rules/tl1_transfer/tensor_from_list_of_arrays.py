@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from torchlint import cst
-from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Report, Rule, Trigger
+from torchlint.rule import Call, Change, Example, Fix, Frequency, Input, Kind, Report, Rule
 from torchlint.rule.build import call_of, expression, in_place_of, keyword_of, module_for, on_top, source, with_keyword
 from torchlint.rule.convert import FLOATING, LEGACY_CONSTRUCTORS, legacy_device, legacy_dtype, move_after
 
@@ -133,7 +133,7 @@ class TensorFromListOfArrays(Rule):
     code = "TL104"
     name = "tensor-from-list-of-arrays"
     summary = "a tensor is built from a Python list of arrays, element by element"
-    trigger = Trigger(calls=_CONSTRUCTORS | {"torch.stack"})
+    trigger = Call(*_CONSTRUCTORS, "torch.stack")
     least = Frequency.EPISODE  # one batch of a rollout costs as much as many steps of a policy
     fixable = True
     may_change = (Change.VALIDATION,)
@@ -170,18 +170,18 @@ class TensorFromListOfArrays(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a constructor on a list of arrays, and a stack of tensors made from arrays."""
         call = site.node
-        if not isinstance(call, cst.Call) or not call.args or not site.plain(call):
+        if not isinstance(call, cst.Call) or not call.args or not site.calls.is_plain(call):
             return
-        name = site.name(call.func) or ""
+        name = site.names.of(call.func) or ""
         case = _stack(site, call) if name == "torch.stack" else _sequence(site, call, name)
         if case is None:
             return
         torch, missing_torch = module_for(site, "torch", "torch")
         placed = keyword_of(case.constructor, "device") is not None
-        move = None if placed else move_after(site, site.chain(call), torch)
+        move = None if placed else move_after(site, site.calls.chain(call), torch)
         old = move.end if move else call
         fix = None
-        if case.fixable and not site.scripted():
+        if case.fixable and not site.compiling.scripted():
             numpy, missing_numpy = module_for(site, "numpy", "np")
             new = in_place_of(old, _rewritten(case, torch, numpy, move))
             change, doubt = _risk(site, case, move)
@@ -200,31 +200,31 @@ def _figure(case: _Case) -> str | tuple[str, ...]:
 
 def _sequence(site: Site, call: cst.Call, name: str) -> _Case | None:
     """``torch.tensor(arrays)`` and the like."""
-    data = site.argument(call, 0, "data")
+    data = site.calls.argument(call, 0, "data")
     if name not in _CONSTRUCTORS or data is None or (name in LEGACY_CONSTRUCTORS and len(call.args) > 1):
         return None
-    value = site.value(data)
+    value = site.values.of(data)
     arrays = _arrays_in(value) if value.kind in _SEQUENCES else None
     return None if arrays is None else _Case(call, call, name, data, arrays, fixable=_has_only(call, _KEYWORDS))
 
 
 def _stack(site: Site, call: cst.Call) -> _Case | None:
     """``torch.stack([torch.tensor(a) for a in arrays])``."""
-    match site.argument(call, 0, "tensors"):
-        case cst.ListComp(elt=cst.Call() as item) as comprehension if site.plain(item):
-            name, array = site.name(item.func) or "", site.argument(item, 0, "data")
+    match site.calls.argument(call, 0, "tensors"):
+        case cst.ListComp(elt=cst.Call() as item) as comprehension if site.calls.is_plain(item):
+            name, array = site.names.of(item.func) or "", site.calls.argument(item, 0, "data")
         case _:
             return None
-    if array is None or name not in _ITEM_CONSTRUCTORS or site.value(array).kind is not Kind.NDARRAY:
+    if array is None or name not in _ITEM_CONSTRUCTORS or site.values.of(array).kind is not Kind.NDARRAY:
         return None
-    dim = site.argument(call, 1, "dim")
-    along_first = dim is None or site.value(dim).literal == 0
+    dim = site.calls.argument(call, 1, "dim")
+    along_first = dim is None or site.values.of(dim).literal == 0
     told = " ".join(source(arg.value) for arg in item.args[1:])
     targets = source(comprehension.for_in.target)
     independent = set(re.findall(r"\w+", told)).isdisjoint(re.findall(r"\w+", targets))
     fixable = along_first and independent and _has_only(call, {"tensors", "dim"}) and _has_only(item, _KEYWORDS)
     data = _list_of(site, comprehension, array)
-    return _Case(call, item, name, data, _Arrays(site.value(array).dtype, rows=True), fixable)
+    return _Case(call, item, name, data, _Arrays(site.values.of(array).dtype, rows=True), fixable)
 
 
 def _has_only(call: cst.Call, words: Set[str]) -> bool:
@@ -250,7 +250,7 @@ def _list_of(site: Site, comprehension: cst.ListComp, array: cst.BaseExpression)
     match comprehension.for_in:
         case cst.CompFor(target=target, iter=arrays, ifs=[], inner_for_in=None, asynchronous=None):
             if array.deep_equals(target):
-                walks_list = site.value(arrays).kind in (*_SEQUENCES, Kind.NDARRAY)
+                walks_list = site.values.of(arrays).kind in (*_SEQUENCES, Kind.NDARRAY)
                 return arrays if walks_list else call_of("list", arrays)
     return comprehension.with_changes(elt=array)
 
@@ -285,7 +285,7 @@ def _risk(site: Site, case: _Case, move: Move | None) -> tuple[tuple[Change, ...
     if dtype is None and not case.legacy:
         known = case.arrays.dtype is not None and case.arrays.rows
         return change, "" if known else "the arrays have one dtype, and there is at least one"
-    target = LEGACY_CONSTRUCTORS[case.name] if case.legacy else dtype and site.value(dtype).dtype
+    target = LEGACY_CONSTRUCTORS[case.name] if case.legacy else dtype and site.values.of(dtype).dtype
     if target not in FLOATING and (target is None or target != case.arrays.dtype):
         change = (Change.VALIDATION,)
     return change, ""

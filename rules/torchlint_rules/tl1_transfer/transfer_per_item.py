@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Loop, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Device, Example, Frequency, Input, Kind, Level, Loop, Method, Report, Rule, Site
 from torchlint.rule.build import keyword_of
 
 _METHODS = frozenset({"to", "cuda", "cpu"})
@@ -92,7 +92,7 @@ class TransferPerItem(Rule):
     name = "transfer-per-item"
     summary = "tensors are moved between host and device one by one"
     level = Level.NOTE
-    trigger = Trigger(calls=_CREATORS, methods=_METHODS)
+    trigger = Call(*_CREATORS) | Method(*_METHODS)
     least = Frequency.UPDATE
     yields_to = ("TL104",)
     cuda_only = True
@@ -111,15 +111,17 @@ class TransferPerItem(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a move of one item of many, if it could be one move of all."""
         call = site.node
-        if not isinstance(call, cst.Call) or not site.may_use_cuda() or not site.plain(call):
+        if not isinstance(call, cst.Call) or not site.device.may_be_cuda() or not site.calls.is_plain(call):
             return
         source = _moved(site, call)
         if source is None:
             return
-        place, loop = next(((place, each) for place, each in enumerate(site.loops(source)) if not each.few), (0, None))
+        place, loop = next(
+            ((place, each) for place, each in enumerate(site.loops.around(source)) if not each.few), (0, None)
+        )
         if loop is None or loop.strided:
             return
-        known = site.value(source).kind
+        known = site.values.of(source).kind
         together = loop.joined and known in (Kind.TENSOR, Kind.UNKNOWN) and _is_element(site, call)
         if not (together or _to_host(call)) or not _goes_through(loop):
             return
@@ -132,20 +134,20 @@ class TransferPerItem(Rule):
 def _moved(site: Site, call: cst.Call) -> cst.BaseExpression | None:
     """What a call moves to another device; ``None`` where it may move nothing."""
     func = call.func
-    if site.name(func) in _CREATORS:
-        device, source = keyword_of(call, "device"), site.argument(call, 0, "data")
-        return source if device is not None and site.value(device).device is not Device.CPU else None
+    if site.names.of(func) in _CREATORS:
+        device, source = keyword_of(call, "device"), site.calls.argument(call, 0, "data")
+        return source if device is not None and site.values.of(device).device is not Device.CPU else None
     if not isinstance(func, cst.Attribute) or func.attr.value not in _METHODS:
         return None
-    known = site.value(func.value)
+    known = site.values.of(func.value)
     if known.kind not in (Kind.TENSOR, Kind.UNKNOWN):
         return None
     if _to_host(call):
         return func.value if known.device is not Device.CPU else None
     if func.attr.value == "cuda":
         return None if _is_computed(site, func.value) else func.value
-    target = site.argument(call, 0, "device")
-    value = site.value(target) if target is not None else None
+    target = site.calls.argument(call, 0, "device")
+    value = site.values.of(target) if target is not None else None
     if value is None or value.kind not in (Kind.DEVICE, Kind.STRING) or value.device is Device.CPU:
         return None
     return None if known.device is Device.CUDA or _is_computed(site, func.value) else func.value
@@ -155,8 +157,8 @@ def _is_computed(site: Site, source: cst.BaseExpression) -> bool:
     """Whether a tensor comes of a distribution that may be on the device already, as one of a network's outputs is."""
     match source:
         case cst.Call(func=cst.Attribute(value=inner)):
-            computed = site.value(inner).kind is Kind.DISTRIBUTION
-            return computed and site.value(source).device is not Device.CPU
+            computed = site.values.of(inner).kind is Kind.DISTRIBUTION
+            return computed and site.values.of(source).device is not Device.CPU
     return False
 
 
@@ -177,14 +179,14 @@ def _goes_through(loop: Loop) -> bool:
 
 def _is_element(site: Site, call: cst.Call) -> bool:
     """Whether what is moved is, as it is or converted further, an element of a comprehension or appended to a list."""
-    links = site.chain(call)
+    links = site.calls.chain(call)
     node: cst.CSTNode = links[-1].node if links else call
     parent = site.parent(node)
-    while isinstance(parent, cst.Call) and site.name(parent.func) in _WRAPPERS:
+    while isinstance(parent, cst.Call) and site.names.of(parent.func) in _WRAPPERS:
         node, parent = parent, site.parent(parent)
     if isinstance(parent, (cst.ListComp, cst.GeneratorExp)):
         return parent.elt is node
-    return bool(site.grows(node))
+    return bool(site.loops.grown(node))
 
 
 def _is_row(site: Site, source: cst.BaseExpression, place: int) -> bool:
@@ -196,12 +198,12 @@ def _is_row(site: Site, source: cst.BaseExpression, place: int) -> bool:
     if not isinstance(source, cst.Subscript):
         return False
     match source.slice[0].slice:
-        case cst.Index(value=index) if site.value(index).kind is Kind.NUMBER:
+        case cst.Index(value=index) if site.values.of(index).kind is Kind.NUMBER:
             pass
         case _:
             return False
     base = source.value
-    if not (surely or site.value(base).kind is Kind.TENSOR):
+    if not (surely or site.values.of(base).kind is Kind.TENSOR):
         return False
-    same, turns = site.loops(base)[place], site.loops(index)[place]
+    same, turns = site.loops.around(base)[place], site.loops.around(index)[place]
     return turns.item and not same.item and not same.carried

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchlint import cst
-from torchlint.rule import Device, Example, Input, Kind, Level, Report, Rule, RuleSet, Trigger
+from torchlint.rule import Device, Example, Input, Kind, Level, Method, Report, Rule, RuleSet
 from torchlint.rule.build import keyword_of
 from torchlint.rule.convert import beneath, conversion, device_named
 
@@ -83,7 +83,7 @@ class UnpinnedAsyncCopy(Rule):
     summary = "non_blocking=True on memory that is not pinned"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(methods=frozenset({"to", "cuda"}))
+    trigger = Method("to", "cuda")
     cuda_only = True
     examples = (
         Example(
@@ -103,16 +103,16 @@ class UnpinnedAsyncCopy(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report an asynchronous move of pageable memory."""
         call = site.node
-        if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute) or not site.may_use_cuda():
+        if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute) or not site.device.may_be_cuda():
             return
         asked = keyword_of(call, "non_blocking")
-        if asked is None or site.value(asked).literal is not True:
+        if asked is None or site.values.of(asked).literal is not True:
             return
         _, links = beneath(call)
         step = conversion(site, links[-1], "torch")
         if step is None or not step.proven or step.device is None or device_named(site, step.device) is Device.CPU:
             return
-        tensor = site.value(call.func.value)
+        tensor = site.values.of(call.func.value)
         if tensor.kind is Kind.TENSOR and tensor.device is Device.CPU and tensor.pinned is False:
             yield Report(call, _message(call.func.value))
 

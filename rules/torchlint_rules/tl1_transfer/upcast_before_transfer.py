@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from torchlint import cst
-from torchlint.rule import Change, Device, Example, Fix, Input, Kind, Report, Rule, Trigger
+from torchlint.rule import Call, Change, Device, Example, Fix, Input, Kind, Method, Report, Rule
 from torchlint.rule.build import call_of, expression, in_place_of, keyword_of, module_for, on_top, source, with_keyword
 from torchlint.rule.convert import (
     CAST_DTYPES,
@@ -19,6 +19,7 @@ from torchlint.rule.convert import (
     device_named,
     is_view,
 )
+from torchlint_rules.tl1_transfer._upcast_before_transfer import scaled
 
 if TYPE_CHECKING:
     from torchlint.rule import Link, Site, Value
@@ -27,6 +28,7 @@ _CONSTRUCTORS = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
 _MAKERS = _CONSTRUCTORS | {"torch.from_numpy"} | set(LEGACY_CONSTRUCTORS)
 _ARRAYS = frozenset({"numpy.array", "numpy.asarray", "numpy.ascontiguousarray", "numpy.float32", "numpy.float64"})
 _KEYWORDS = frozenset({"dtype", "device", "data"})
+_FILLED = frozenset(f"torch.{name}{like}" for name in ("zeros", "ones", "empty", "full") for like in ("", "_like"))
 _LARGEST_BYTE = 255
 _FLAGS = frozenset({"done", "dones", "end", "ends", "ended", "terminal", "terminals", "nonterminal", "mask", "masks"})
 _DEFAULT = "get_default_dtype()"
@@ -117,7 +119,8 @@ class UpcastBeforeTransfer(Rule):
     code = "TL108"
     name = "upcast-before-transfer"
     summary = "narrow data is widened on the host and then moved to a device"
-    trigger = Trigger(methods=frozenset({"to", "cuda"}), calls=_CONSTRUCTORS)
+    trigger = Method("to", "cuda") | Call(*_CONSTRUCTORS)
+    yields_to = ("TL102",)
     fixable = True
     may_change = (Change.ROUNDING,)
     exceptions: ClassVar[Mapping[str, str]] = {
@@ -146,14 +149,14 @@ class UpcastBeforeTransfer(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report the call that moves what was widened."""
         call = site.node
-        if not isinstance(call, cst.Call) or not site.may_use_cuda():
+        if not isinstance(call, cst.Call) or not site.device.may_be_cuda():
             return
         torch, imports = module_for(site, "torch", "torch")
         found = _made_there(site, call) if _is_constructor(site, call) else _moved(site, call, torch)
         if found is None:
             return
         fix = None
-        if found.whole and not site.scripted():
+        if found.whole and not site.compiling.scripted():
             doubt = "" if found.proven else "the data are bytes"
             new = _enclosed(site, call, in_place_of(call, _moved_first(site, found, torch)))
             fix = Fix("Move first, cast there", ((call, new),), (Change.ROUNDING,), assumes=doubt, imports=imports)
@@ -162,7 +165,7 @@ class UpcastBeforeTransfer(Rule):
 
 
 def _is_constructor(site: Site, call: cst.Call) -> bool:
-    return site.name(call.func) in _CONSTRUCTORS
+    return site.names.of(call.func) in _CONSTRUCTORS
 
 
 def _made_there(site: Site, call: cst.Call) -> _Upcast | None:
@@ -174,7 +177,7 @@ def _made_there(site: Site, call: cst.Call) -> _Upcast | None:
             return None
     if device is None or device_named(site, device) is Device.CPU:
         return None
-    target = site.value(dtype).dtype if dtype is not None else site.value(data).dtype
+    target = site.values.of(dtype).dtype if dtype is not None else site.values.of(data).dtype
     whole = all(arg.keyword is None or arg.keyword.value in _KEYWORDS for arg in call.args)
     return _from_host(site, data, device, target or "", _divided_later(site, call), whole)
 
@@ -189,7 +192,7 @@ def _moved(site: Site, call: cst.Call, torch: str) -> _Upcast | None:
     receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
     if there is Device.CPU or receiver is None:
         return None
-    tensor = site.value(receiver)
+    tensor = site.values.of(receiver)
     if tensor.kind is not Kind.TENSOR or tensor.device is not Device.CPU:
         return None
     if step.dtype is not None:
@@ -224,7 +227,7 @@ def _peeled(
         if (step := conversion(site, last, torch)) is not None:
             if step.device is not None or step.dtype_name not in FLOATING:
                 break
-            if _is_narrower(site.value(below).dtype, step.dtype_name):
+            if _is_narrower(site.values.of(below).dtype, step.dtype_name):
                 if divisor is None and _is_short(site, below):
                     return None
                 found = _Upcast(
@@ -239,7 +242,7 @@ def _peeled(
     if isinstance(node, cst.Call) and _is_maker(site, node) and len(node.args) >= 1 and not node.args[0].star:
         if divisor is None and _is_short(site, node.args[0].value):
             return None
-        name = site.name(node.func) or ""
+        name = site.names.of(node.func) or ""
         dtype = tensor.dtype or LEGACY_CONSTRUCTORS.get(name, "") or (_DEFAULT if name == "torch.Tensor" else "")
         bytes_ = bytes_ or (divisor is not None and _is_255(site, divisor))
         found_ = _from_host(site, node.args[0].value, device, dtype, bytes_, not asynchronous)
@@ -247,13 +250,24 @@ def _peeled(
             both = divisor is not None and found_.divisor is not None
             kept = found_.divisor if divisor is None else divisor
             return replace(found_, divisor=kept, views=tuple(views), whole=found_.whole and not both)
-    if tensor.widened and tensor.widened in WIDTHS:
+    if tensor.widened in WIDTHS and not _is_filled(site, receiver):
         return _Upcast(receiver, device, tensor.dtype or "", tensor.dtype or "", proven=True, whole=False)
     return None
 
 
+def _is_filled(site: Site, node: cst.BaseExpression) -> bool:
+    """Whether a tensor is filled with one number, below casts and views of it: there are no data to move."""
+    while isinstance(node, cst.Call):
+        if site.names.of(node.func) in _FILLED:
+            return True
+        if not isinstance(node.func, cst.Attribute):
+            return False
+        node = node.func.value
+    return False
+
+
 def _is_maker(site: Site, node: cst.BaseExpression) -> bool:
-    return isinstance(node, cst.Call) and site.name(node.func) in _MAKERS
+    return isinstance(node, cst.Call) and site.names.of(node.func) in _MAKERS
 
 
 def _below(link: Link) -> cst.BaseExpression | None:
@@ -272,14 +286,14 @@ def _from_host(
         quotient = _quotient(node)
         if quotient is not None and divisor is None:
             node, divisor = quotient
-            wide = site.value(data).dtype or "float64"
+            wide = site.values.of(data).dtype or "float64"
             continue
         inner = _array_below(site, node)
         if inner is None:
             break
-        wide = site.value(node).dtype or wide
+        wide = site.values.of(node).dtype or wide
         node = inner
-    value = site.value(node)
+    value = site.values.of(node)
     if value.kind in (Kind.LIST, Kind.TUPLE, Kind.NUMBER, Kind.SCALAR, Kind.TENSOR, Kind.STRING):
         return None
     if target not in FLOATING and target != _DEFAULT:
@@ -289,7 +303,7 @@ def _from_host(
     if divisor is None and _is_short(site, node):
         return None
     if not proven and not (in_bytes and value.dtype is None and _may_be_frames(node, value)):
-        widened = site.value(data).widened
+        widened = site.values.of(data).widened
         if divisor is None and node is data and widened:
             return _Upcast(data, device, target, target, proven=True, whole=False)
         return None
@@ -298,7 +312,7 @@ def _from_host(
 
 def _is_short(site: Site, node: cst.BaseExpression) -> bool:
     """Whether an array has one number for each of a batch: a handful of bytes."""
-    rank = site.value(node).rank
+    rank = site.values.of(node).rank
     return rank in (0, 1) or ((rank is None or isinstance(node, cst.Call)) and _sounds_like_flags(site, node))
 
 
@@ -314,7 +328,9 @@ def _sounds_like_flags(site: Site, node: cst.BaseExpression) -> bool:
             return _sounds_like_flags(site, inner)
         case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value="astype"))):
             return _sounds_like_flags(site, inner)
-        case cst.Call(args=[cst.Arg(value=inner), *_]) if (site.name(node.func) or "").startswith(("numpy.", "torch.")):
+        case cst.Call(args=[cst.Arg(value=inner), *_]) if (site.names.of(node.func) or "").startswith(
+            ("numpy.", "torch.")
+        ):
             return _sounds_like_flags(site, inner)
     return False
 
@@ -331,9 +347,9 @@ def _array_below(site: Site, node: cst.BaseExpression) -> cst.BaseExpression | N
     match node:
         case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value="astype")), args=[cst.Arg(star="")]):
             return inner
-        case cst.Call(args=[cst.Arg(keyword=None, star="", value=inner), *rest]) if site.name(node.func) in _ARRAYS:
+        case cst.Call(args=[cst.Arg(keyword=None, star="", value=inner), *rest]) if site.names.of(node.func) in _ARRAYS:
             plain = all(arg.keyword is not None and arg.keyword.value == "dtype" for arg in rest)
-            return inner if plain and site.value(inner).kind in (Kind.NDARRAY, Kind.UNKNOWN) else None
+            return inner if plain and site.values.of(inner).kind in (Kind.NDARRAY, Kind.UNKNOWN) else None
     return None
 
 
@@ -346,12 +362,12 @@ def _quotient(node: cst.BaseExpression) -> tuple[cst.BaseExpression, cst.BaseExp
 
 
 def _is_255(site: Site, node: cst.BaseExpression) -> bool:
-    return site.value(node).literal == _LARGEST_BYTE
+    return site.values.of(node).literal == _LARGEST_BYTE
 
 
 def _divided_later(site: Site, call: cst.Call) -> bool:
     """Whether the moved tensor is divided by 255, in the same expression or further on."""
-    links = list(site.chain(call))
+    links = list(site.calls.chain(call))
     top: cst.CSTNode = call
     for link in links:
         if link.name in ("div", "div_", "true_divide") and isinstance(link.node, cst.Call) and link.node.args:
@@ -362,7 +378,7 @@ def _divided_later(site: Site, call: cst.Call) -> bool:
     match site.parent(top):
         case cst.BinaryOperation(left=left, operator=cst.Divide(), right=right) if left is top:
             return _is_255(site, right)
-    return site.scaled(top)
+    return scaled(site, top)
 
 
 def _is_narrower(old: str | None, new: str | None) -> bool:
@@ -372,7 +388,7 @@ def _is_narrower(old: str | None, new: str | None) -> bool:
 
 def _moved_first(site: Site, found: _Upcast, torch: str) -> cst.BaseExpression:
     """The narrow data on the device, cast and divided there, with the views that stood before the move."""
-    if site.value(found.narrow).kind is Kind.TENSOR:
+    if site.values.of(found.narrow).kind is Kind.TENSOR:
         method = cst.Attribute(value=found.narrow, attr=cst.Name("to"))
         new = call_of("to", found.device).with_changes(func=method)
     else:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Device, Example, Found, Frequency, Input, Kind, Level, Method, Report, Rule, Site
+from torchlint_rules.tl2_sync._data_dependent_shape import Masks
 
 _METHODS = frozenset({"nonzero", "argwhere", "unique", "unique_consecutive", "masked_select"})
 _FUNCTIONS = frozenset({"torch.where", *(f"torch.{method}" for method in _METHODS)})
@@ -100,7 +101,7 @@ class DataDependentShape(Rule):
     name = "data-dependent-shape"
     summary = "the size of a result depends on the values of a tensor, so the host waits for the device"
     level = Level.NOTE
-    trigger = Trigger(calls=_FUNCTIONS, methods=_METHODS, bool_subscripts=True)
+    trigger = Call(*_FUNCTIONS) | Method(*_METHODS) | Found(Masks)
     least = Frequency.UPDATE
     cuda_only = True
     examples = (
@@ -117,7 +118,7 @@ class DataDependentShape(Rule):
 
     def check(self, site: Site) -> Iterator[Report]:
         """Report a call or a boolean subscript with a result of unknown size, off the CPU."""
-        if not site.may_use_cuda() or _is_on_host(site):
+        if not site.device.may_be_cuda() or _is_on_host(site):
             return
         node = site.node
         if isinstance(node, cst.Call) and (what := _call(site, node)):
@@ -128,7 +129,7 @@ class DataDependentShape(Rule):
 
 def _is_on_host(site: Site) -> bool:
     """Whether what is selected becomes an array at once, which only a tensor on the host can."""
-    for link in site.chain(site.node):
+    for link in site.calls.chain(site.node):
         if link.name in ("cpu", "to"):
             return False
         if link.name == "numpy":
@@ -138,21 +139,21 @@ def _is_on_host(site: Site) -> bool:
 
 def _is_copied(site: Site, call: cst.Call) -> bool:
     """Whether what is selected goes to the host in the same expression: ``mask.nonzero().squeeze(1).tolist()``."""
-    return any(link.name in ("cpu", "tolist", "item") for link in site.chain(call))
+    return any(link.name in ("cpu", "tolist", "item") for link in site.calls.chain(call))
 
 
 def _call(site: Site, call: cst.Call) -> str:
     """The name of the operation that a call is, where its size depends on a tensor that may be on a device."""
-    name = site.name(call.func) or ""
+    name = site.names.of(call.func) or ""
     if name in _FUNCTIONS:
-        source = site.argument(call, 0, "condition" if name == "torch.where" else "input")
+        source = site.calls.argument(call, 0, "condition" if name == "torch.where" else "input")
         if source is None or (name == "torch.where" and len(call.args) != 1):
             return ""
-        return "" if site.value(source).device is Device.CPU else f"`{name}`"
+        return "" if site.values.of(source).device is Device.CPU else f"`{name}`"
     func = call.func
     if not isinstance(func, cst.Attribute) or func.attr.value not in _METHODS:
         return ""
-    value = site.value(func.value)
+    value = site.values.of(func.value)
     return f"`{func.attr.value}`" if value.kind is Kind.TENSOR and value.device is not Device.CPU else ""
 
 
@@ -160,12 +161,12 @@ def _is_masked(site: Site, node: cst.CSTNode) -> bool:
     """Whether a node is a subscript by a boolean tensor, of something not proven to be on the host."""
     if not isinstance(node, cst.Subscript):
         return False
-    held = site.value(node.value)
+    held = site.values.of(node.value)
     if held.kind not in (Kind.TENSOR, Kind.UNKNOWN) and held.name != "tensordict.TensorDict":
         return False
     indices = [element.slice.value for element in node.slice if isinstance(element.slice, cst.Index)]
-    masks = [value for value in map(site.value, indices) if value.kind is Kind.TENSOR and value.dtype == "bool"]
-    return bool(masks) and all(value.device is not Device.CPU for value in (site.value(node.value), *masks))
+    masks = [value for value in map(site.values.of, indices) if value.kind is Kind.TENSOR and value.dtype == "bool"]
+    return bool(masks) and all(value.device is not Device.CPU for value in (site.values.of(node.value), *masks))
 
 
 def _better(site: Site, node: cst.Subscript) -> str:
@@ -186,7 +187,7 @@ def _better(site: Site, node: cst.Subscript) -> str:
 
 def _holds_tensor(site: Site, value: cst.BaseExpression) -> bool:
     """Whether an assigned value is a tensor that cannot become ``masked_fill_``: proven, or made of masked parts."""
-    known = site.value(value)
+    known = site.values.of(value)
     if known.kind is Kind.TENSOR:
         return not (known.rank == 0 and known.device is Device.CPU)
     return known.kind is Kind.UNKNOWN and _reads_masked(site, value)

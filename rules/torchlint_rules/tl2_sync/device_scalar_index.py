@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Device, Example, Found, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site
+from torchlint_rules.tl2_sync._device_scalar_index import ScalarIndices
 
 _MESSAGE = "the host waits for the number in a 0-d index (on CUDA); `index_select` takes a tensor there"
 
@@ -72,7 +73,7 @@ class DeviceScalarIndex(Rule):
     summary = "a tensor is indexed with a single number that lives on a device, so the host waits for it"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(scalar_subscripts=True)
+    trigger = Found(ScalarIndices)
     least = Frequency.UPDATE
     cuda_only = True
     examples = (
@@ -90,9 +91,9 @@ class DeviceScalarIndex(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a subscript with a 0-d index that may be on a device."""
         node = site.node
-        if not isinstance(node, cst.Subscript) or not site.may_use_cuda():
+        if not isinstance(node, cst.Subscript) or not site.device.may_be_cuda():
             return
-        value = site.value(node.value)
+        value = site.values.of(node.value)
         if value.kind is not Kind.TENSOR or value.device is Device.CPU:
             return
         indices = [element.slice.value for element in node.slice if isinstance(element.slice, cst.Index)]
@@ -102,5 +103,5 @@ class DeviceScalarIndex(Rule):
 
 def _is_device_scalar(site: Site, index: cst.BaseExpression) -> bool:
     """Whether an index is proven a 0-d tensor of numbers, off the host. A 0-d bool is a mask and not a number."""
-    value = site.value(index)
+    value = site.values.of(index)
     return value.kind is Kind.TENSOR and value.rank == 0 and value.dtype != "bool" and value.device is not Device.CPU

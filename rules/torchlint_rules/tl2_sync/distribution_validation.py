@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Change, Example, Fix, Frequency, Input, Kind, Report, Rule, Site
 from torchlint.rule.build import expression, keyword_of, with_keyword
+from torchlint_rules.tl2_sync._distribution_validation import constructor
 
 # Classes of torch.distributions that constrain their arguments: module, name, and how many positional arguments come
 # before ``validate_args``. Those that wrap another distribution have nothing to validate themselves.
@@ -142,7 +143,7 @@ class DistributionValidation(Rule):
     code = "TL205"
     name = "distribution-validation"
     summary = "a distribution is built in hot code with its validation left on"
-    trigger = Trigger(calls=frozenset(_BEFORE))
+    trigger = Call(*_BEFORE)
     least = Frequency.UPDATE
     fixable = True
     may_change = (Change.VALIDATION,)
@@ -155,18 +156,18 @@ class DistributionValidation(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a call that builds a distribution with the default validation, where the default is on."""
         call = site.node
-        if not isinstance(call, cst.Call) or not site.plain(call):
+        if not isinstance(call, cst.Call) or not site.calls.is_plain(call):
             return
-        built = site.constructor(call) or ""
+        built = constructor(site, call) or ""
         if built not in _BEFORE or _says(site, call, _BEFORE[built]) or _off_by_default(site):
             return
         figure = ("categorical-act", "categorical-act-of-256") if "ategorical" in built else ("normal-act",)
-        yield Report(call, _MESSAGE, None if site.scripted() else _fix(call), figure=figure)
+        yield Report(call, _MESSAGE, None if site.compiling.scripted() else _fix(call), figure=figure)
 
 
 def _says(site: Site, call: cst.Call, before: int) -> bool:
     """Whether a call gives ``validate_args``, by name or after the ``before`` arguments that precede it."""
-    if (site.name(call.func) or "").endswith(".__init__"):
+    if (site.names.of(call.func) or "").endswith(".__init__"):
         before += 1  # Normal.__init__(self, ...)
     positional = sum(argument.keyword is None for argument in call.args)
     return keyword_of(call, "validate_args") is not None or positional > before
@@ -174,7 +175,7 @@ def _says(site: Site, call: cst.Call, before: int) -> bool:
 
 def _off_by_default(site: Site) -> bool:
     """Whether the project sets the default to anything but a plain ``True``."""
-    settings = (given for owner in _OWNERS for given in site.project_calls(f"{owner}.set_default_validate_args"))
+    settings = (given for owner in _OWNERS for given in site.calls.arguments(f"{owner}.set_default_validate_args"))
     return any(not given or given[0].literal is not True for given in settings)
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Change, Device, Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger, Value
+from torchlint.rule import Call, Change, Device, Example, Fix, Frequency, Input, Kind, Method, Report, Rule, Site, Value
 from torchlint.rule.build import with_arguments
 from torchlint.rule.formatting import formatted, lazy
 
@@ -105,7 +105,7 @@ class EagerTensorFormat(Rule):
     code = "TL206"
     name = "eager-tensor-format"
     summary = "a tensor is made into text on every call, whether anybody reads it or not"
-    trigger = Trigger(calls=frozenset({"builtins.print"}), methods=_LEVELS)
+    trigger = Call("builtins.print") | Method(*_LEVELS)
     least = Frequency.UPDATE
     fixable = True
     may_change = (Change.ORDER,)
@@ -120,8 +120,8 @@ class EagerTensorFormat(Rule):
         if not isinstance(call, cst.Call):
             return
         values = [argument.value for argument in call.args]
-        if site.name(call.func) == "builtins.print":
-            if any(_is_tensor(site.value(value)) or _formats(site, value) for value in values):
+        if site.names.of(call.func) == "builtins.print":
+            if any(_is_tensor(site.values.of(value)) or _formats(site, value) for value in values):
                 yield Report(call, _PRINTED, figure=_figure(site, values))
         elif _is_logger_call(site, call):
             message = _cost(site, values)
@@ -135,7 +135,7 @@ def _is_logger_call(site: Site, call: cst.Call) -> bool:
     func = call.func
     if not isinstance(func, cst.Attribute) or func.attr.value not in _LEVELS:
         return False
-    value = site.value(func.value)
+    value = site.values.of(func.value)
     if _is_proven(site, func.value):
         return True
     match func.value:
@@ -147,7 +147,7 @@ def _is_logger_call(site: Site, call: cst.Call) -> bool:
 
 def _is_proven(site: Site, receiver: cst.BaseExpression) -> bool:
     """Whether the receiver of a logger call is proven one of ``logging``."""
-    return site.value(receiver).name == "logging.Logger" or site.name(receiver) == "logging"
+    return site.values.of(receiver).name == "logging.Logger" or site.names.of(receiver) == "logging"
 
 
 def _cost(site: Site, values: list[cst.BaseExpression]) -> str:
@@ -155,13 +155,13 @@ def _cost(site: Site, values: list[cst.BaseExpression]) -> str:
     if any(_formats(site, value) for value in values):
         return _FORMATTED
     parts = (part for value in values for part in formatted(site, value))
-    return _READ if site.may_use_cuda() and any(_reads_back(site, part) for part in parts) else ""
+    return _READ if site.device.may_be_cuda() and any(_reads_back(site, part) for part in parts) else ""
 
 
 def _figure(site: Site, values: list[cst.BaseExpression]) -> str | tuple[str, ...]:
     """The example that fits: a number or two are printed in no time, many are not."""
     parts = [part for value in values for part in (value, *formatted(site, value))]
-    ranks = [site.value(part).rank for part in parts if _is_tensor(site.value(part))]
+    ranks = [site.values.of(part).rank for part in parts if _is_tensor(site.values.of(part))]
     if any(ranks):
         return "error-256x6"
     return ("loss", "error-256x6") if None in ranks else "loss"
@@ -176,7 +176,7 @@ def _may_be_tensor(site: Site, node: cst.BaseExpression) -> bool:
     """Whether an expression is a tensor, or is one of several of which one is."""
     if isinstance(node, cst.IfExp):
         return _may_be_tensor(site, node.body) or (not _excludes(node) and _may_be_tensor(site, node.orelse))
-    return _is_tensor(site.value(node))
+    return _is_tensor(site.values.of(node))
 
 
 def _excludes(choice: cst.IfExp) -> bool:
@@ -198,7 +198,7 @@ def _reads_back(site: Site, node: cst.CSTNode) -> bool:
     """Whether a tensor that may be on a device is read back anywhere in an expression."""
     match node:
         case cst.Call(func=cst.Attribute(value=source, attr=cst.Name(value=method))) if method in _READS:
-            value = site.value(source)
+            value = site.values.of(source)
             if value.kind is Kind.TENSOR and value.device is not Device.CPU:
                 return True
     return any(_reads_back(site, child) for child in node.children)
@@ -207,11 +207,11 @@ def _reads_back(site: Site, node: cst.CSTNode) -> bool:
 def _fix(site: Site, call: cst.Call) -> Fix | None:
     """Hand the values to the logger, which formats them when it writes; only for loggers of ``logging``."""
     func = call.func
-    if not isinstance(func, cst.Attribute) or not _is_proven(site, func.value) or site.scripted():
+    if not isinstance(func, cst.Attribute) or not _is_proven(site, func.value) or site.compiling.scripted():
         return None
     index = 1 if func.attr.value == "log" else 0
     positional = [argument for argument in call.args if argument.keyword is None]
-    if len(positional) != index + 1 or call.args[index].keyword is not None or not site.plain(call):
+    if len(positional) != index + 1 or call.args[index].keyword is not None or not site.calls.is_plain(call):
         return None
     later = lazy(site, call.args[index].value)
     if later is None:

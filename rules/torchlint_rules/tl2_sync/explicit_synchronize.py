@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, Site
+from torchlint_rules.tl2_sync._explicit_synchronize import nearby, shares_memory, timed
 
 _WAITS = frozenset(f"torch.{device}.synchronize" for device in ("cuda", "mps", "xpu", "npu", "accelerator"))
 # What a wait is needed for: a clock that is read, a capture, a copy between streams.
@@ -94,7 +95,7 @@ class ExplicitSynchronize(Rule):
     name = "explicit-synchronize"
     summary = "hot code waits for the device without a need"
     level = Level.NOTE
-    trigger = Trigger(calls=_WAITS)
+    trigger = Call(*_WAITS)
     least = Frequency.UPDATE
     cuda_only = True
     examples = (
@@ -118,7 +119,7 @@ class ExplicitSynchronize(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a wait whose function does nothing that needs one."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.name(call.func) not in _WAITS or not site.may_use_cuda():
+        if not isinstance(call, cst.Call) or site.names.of(call.func) not in _WAITS or not site.device.may_be_cuda():
             return
-        if not site.nearby(_CLOCKS | _CAPTURES | _STREAMS | _MEMORY) and not site.timed() and not site.shares_memory():
+        if not nearby(site, _CLOCKS | _CAPTURES | _STREAMS | _MEMORY) and not timed(site) and not shares_memory(site):
             yield Report(call, _MESSAGE)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchlint import cst
-from torchlint.rule import Change, Example, Fix, Input, Kind, Report, Rule, Trigger
+from torchlint.rule import Call, Change, Example, Fix, Input, Kind, Report, Rule
 from torchlint.rule.build import keyword_of, only_reads
 from torchlint.rule.convert import CONVERSIONS, FLOATING, conversion
 
@@ -102,7 +102,7 @@ class FreshInfTensor(Rule):
     code = "TL209"
     name = "fresh-inf-tensor"
     summary = "torch.where is given a constant that is built as a tensor on each call"
-    trigger = Trigger(calls=frozenset({"torch.where"}))
+    trigger = Call("torch.where")
     torch = (1, 12)
     fixable = True
     may_change = (Change.ROUNDING,)
@@ -136,15 +136,15 @@ class FreshInfTensor(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a side of ``torch.where`` that is a number in a tensor."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.name(call.func) != "torch.where" or not site.plain(call):
+        if not isinstance(call, cst.Call) or site.names.of(call.func) != "torch.where" or not site.calls.is_plain(call):
             return
-        chosen, other = site.argument(call, 1, "input"), site.argument(call, 2, "other")
+        chosen, other = site.calls.argument(call, 1, "input"), site.calls.argument(call, 2, "other")
         if chosen is None or other is None:
             return
         for side, opposite in ((other, chosen), (chosen, other)):
             fresh = _fresh(site, side)
-            if fresh is not None and site.value(opposite).kind is not Kind.NUMBER:
-                fix = None if site.scripted() else _fix(site, fresh, opposite)
+            if fresh is not None and site.values.of(opposite).kind is not Kind.NUMBER:
+                fix = None if site.compiling.scripted() else _fix(site, fresh, opposite)
                 yield Report(call, _MESSAGE, fix, figure=tuple(example.name for example in self.examples))
                 return
 
@@ -155,14 +155,14 @@ _MESSAGE = "torch.where(...) is given a number in a new tensor on each call: giv
 def _fresh(site: Site, side: cst.BaseExpression) -> _Fresh | None:
     """The number in a tensor that one side of the call builds, ``None`` when it is something else."""
     call = _constructor(site, side)
-    if call is None or not site.plain(call):
+    if call is None or not site.calls.is_plain(call):
         return None
-    literal = site.argument(call, 0, "data")
+    literal = site.calls.argument(call, 0, "data")
     number = None if literal is None else _number(site, literal)
     words = {arg.keyword.value for arg in call.args if arg.keyword is not None}
     if literal is None or number is None or not words <= {"data", "dtype", "device"}:
         return None
-    links = site.chain(call)
+    links = site.calls.chain(call)
     steps = [step for step in (conversion(site, link, "torch") for link in links) if step is not None]
     dtypes = [keyword_of(call, "dtype"), *(step.dtype for step in steps)]
     said = [dtype for dtype in dtypes if dtype is not None]
@@ -171,7 +171,9 @@ def _fresh(site: Site, side: cst.BaseExpression) -> _Fresh | None:
     proven = all(step.proven for step in steps) and len(said) <= 1 and idle
     own = keyword_of(call, "dtype")
     names = (
-        [site.value(own).dtype] if own is not None else [step.dtype_name for step in steps if step.dtype is not None]
+        [site.values.of(own).dtype]
+        if own is not None
+        else [step.dtype_name for step in steps if step.dtype is not None]
     )
     return _Fresh(side, literal, number, said[0] if said else None, names[0] if names else None, own is None, proven)
 
@@ -179,7 +181,7 @@ def _fresh(site: Site, side: cst.BaseExpression) -> _Fresh | None:
 def _constructor(site: Site, node: cst.BaseExpression) -> cst.Call | None:
     """The ``torch.tensor(...)`` call under the conversions of an expression."""
     match node:
-        case cst.Call() if site.name(node.func) in _CONSTRUCTORS:
+        case cst.Call() if site.names.of(node.func) in _CONSTRUCTORS:
             return node
         case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value=method))) if method in CONVERSIONS:
             return _constructor(site, inner)
@@ -188,7 +190,7 @@ def _constructor(site: Site, node: cst.BaseExpression) -> cst.Call | None:
 
 def _number(site: Site, node: cst.BaseExpression) -> float | None:
     """The number an expression spells out: a literal, or an infinity in one of its spellings."""
-    literal = site.value(node).literal
+    literal = site.values.of(node).literal
     if isinstance(literal, (int, float)) and not isinstance(literal, bool):
         return literal
     match node:
@@ -197,7 +199,7 @@ def _number(site: Site, node: cst.BaseExpression) -> float | None:
             return None if number is None else -number
         case cst.Call(func=cst.Name(value="float"), args=[cst.Arg(value=cst.SimpleString() as text)]):
             return _INFINITE_TEXTS.get(str(text.evaluated_value).lower())
-    return math.inf if site.name(node) in _INFINITIES else None
+    return math.inf if site.names.of(node) in _INFINITIES else None
 
 
 _INFINITE_TEXTS = {"inf": math.inf, "-inf": -math.inf, "infinity": math.inf, "-infinity": -math.inf}
@@ -205,7 +207,7 @@ _INFINITE_TEXTS = {"inf": math.inf, "-inf": -math.inf, "infinity": math.inf, "-i
 
 def _fix(site: Site, fresh: _Fresh, opposite: cst.BaseExpression) -> Fix | None:
     """Give the number itself, unless the constant has a dtype that may not be that of the other side."""
-    value = site.value(opposite)
+    value = site.values.of(opposite)
     own = fresh.dtype is not None and _is_dtype_of(site, fresh.dtype, fresh.dtype_name, opposite)
     if not fresh.proven or (fresh.dtype is not None and not own):
         return None
@@ -223,7 +225,9 @@ def _fix(site: Site, fresh: _Fresh, opposite: cst.BaseExpression) -> Fix | None:
 
 def _default_is_set(site: Site) -> bool:
     """Whether the project sets a default dtype, to which a number may be rounded first."""
-    return bool(site.project_calls("torch.set_default_dtype") or site.project_calls("torch.set_default_tensor_type"))
+    return bool(
+        site.calls.arguments("torch.set_default_dtype") or site.calls.arguments("torch.set_default_tensor_type")
+    )
 
 
 def _is_dtype_of(site: Site, dtype: cst.BaseExpression, name: str | None, tensor: cst.BaseExpression) -> bool:
@@ -231,7 +235,7 @@ def _is_dtype_of(site: Site, dtype: cst.BaseExpression, name: str | None, tensor
     match dtype:
         case cst.Attribute(value=owner, attr=cst.Name(value="dtype")) if owner.deep_equals(tensor):
             return True
-    return name is not None and name == site.value(tensor).dtype
+    return name is not None and name == site.values.of(tensor).dtype
 
 
 def _in_float32(number: float) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger, Use
+from torchlint.rule import Device, Example, Found, Frequency, Input, Kind, Level, Method, Report, Rule, Site, Use
+from torchlint_rules.tl2_sync._host_copy_in_update import HostCopies, copying, is_copy
 
 _COPIES = frozenset({"cpu", "numpy"})
 _MOVES = frozenset({"cpu", "to"})
@@ -93,7 +94,7 @@ class HostCopyInUpdate(Rule):
     name = "host-copy-in-update"
     summary = "a tensor is copied to the host in every update for a value that is only logged"
     level = Level.NOTE
-    trigger = Trigger(methods=_COPIES, copies=True)
+    trigger = Method(*_COPIES) | Found(HostCopies)
     least = Frequency.UPDATE
     yields_to = ("TL203",)
     cuda_only = True
@@ -112,13 +113,13 @@ class HostCopyInUpdate(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a copy of a tensor to the host, off the CPU, that only a log needs."""
         call = site.node
-        if not isinstance(call, cst.Call) or not site.may_use_cuda():
+        if not isinstance(call, cst.Call) or not site.device.may_be_cuda():
             return
         what = _copy(site, call)
-        if what and not site.copying():
-            uses = site.uses(call, _ENDS)
+        if what and not copying(site):
+            uses = site.flow.uses(call, _ENDS)
             # What code that acts gives back is acted upon, unless it is kept: metrics are, and updates give them back.
-            acted_upon = Use.RETURNED in uses and site.acting() and not _recorded(site, call)
+            acted_upon = Use.RETURNED in uses and site.hot.acting() and not _recorded(site, call)
             if Use.LOGGED in uses and uses <= _ENDS and not acted_upon:
                 yield Report(call, _MESSAGE.format(what=what))
 
@@ -132,16 +133,16 @@ def _recorded(site: Site, call: cst.Call) -> bool:
 
 def _copy(site: Site, call: cst.Call) -> str:
     """How a call copies a tensor to the host, empty for any other call and for one that a later one completes."""
-    if any(link.name in _FURTHER for link in site.chain(call)):
+    if any(link.name in _FURTHER for link in site.calls.chain(call)):
         return ""
-    if site.copies(call):
+    if is_copy(site, call):
         given = call.args[0].value if call.args else None
-        return f"{_name(call.func)}()" if given is not None and site.value(given).device is not Device.CPU else ""
+        return f"{_name(call.func)}()" if given is not None and site.values.of(given).device is not Device.CPU else ""
     func = call.func
     if not isinstance(func, cst.Attribute) or func.attr.value not in _COPIES or call.args:
         return ""
     source = func.value
-    if site.value(source).kind is not Kind.TENSOR:
+    if site.values.of(source).kind is not Kind.TENSOR:
         return ""
     moved = func.attr.value == "cpu"
     while isinstance(source, cst.Call) and isinstance(source.func, cst.Attribute) and source.func.attr.value in _SAME:
@@ -149,7 +150,7 @@ def _copy(site: Site, call: cst.Call) -> str:
         source = source.func.value
     if not moved:
         return ""  # `numpy()` alone raises for anything but a tensor on the host
-    return f".{func.attr.value}()" if site.value(source).device is not Device.CPU else ""
+    return f".{func.attr.value}()" if site.values.of(source).device is not Device.CPU else ""
 
 
 def _name(func: cst.BaseExpression) -> str:

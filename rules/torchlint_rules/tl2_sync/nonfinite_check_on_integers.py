@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Method, Report, Rule, Site
 from torchlint.rule.convert import CAST_DTYPES
 
 _PREDICATES = frozenset({"isnan", "isinf", "isfinite", "isposinf", "isneginf"})
@@ -82,7 +82,7 @@ class NonfiniteCheckOnIntegers(Rule):
     code = "TL212"
     name = "nonfinite-check-on-integers"
     summary = "integers or bools are tested for NaN or infinity, which they cannot hold"
-    trigger = Trigger(calls=frozenset(f"torch.{name}" for name in _PREDICATES), methods=_PREDICATES)
+    trigger = Call(*(f"torch.{name}" for name in _PREDICATES)) | Method(*_PREDICATES)
     least = Frequency.UPDATE
     examples = (
         Example(
@@ -116,9 +116,9 @@ class NonfiniteCheckOnIntegers(Rule):
 
 def _tested(site: Site, call: cst.Call) -> tuple[str, cst.BaseExpression | None]:
     """The predicate that a call is, and the tensor it tests."""
-    module, _, predicate = (site.name(call.func) or "").rpartition(".")
+    module, _, predicate = (site.names.of(call.func) or "").rpartition(".")
     if module == "torch" and predicate in _PREDICATES:
-        return predicate, site.argument(call, 0, "input")
+        return predicate, site.calls.argument(call, 0, "input")
     func = call.func
     if isinstance(func, cst.Attribute) and func.attr.value in _PREDICATES and not module:
         return func.attr.value, func.value
@@ -127,7 +127,7 @@ def _tested(site: Site, call: cst.Call) -> tuple[str, cst.BaseExpression | None]
 
 def _dtype(site: Site, node: cst.BaseExpression) -> str | None:
     """The dtype of a tensor's elements before it was cast to a floating dtype; ``None`` when it is not known."""
-    value = site.value(node)
+    value = site.values.of(node)
     if value.kind is not Kind.TENSOR:
         return None
     if value.dtype in _INTEGERS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger, Use
+from torchlint.rule import Call, Device, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Use
 from torchlint.rule.build import keyword_of
 
 _CREATORS = frozenset(f"torch.{name}" for name in ("rand", "randn", "randint", "randperm"))
@@ -80,7 +80,7 @@ class RandomNumberReadBack(Rule):
     summary = "random numbers are drawn on a device only to be read on the host"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(calls=_CREATORS)
+    trigger = Call(*_CREATORS)
     least = Frequency.UPDATE
     cuda_only = True
     examples = (
@@ -98,10 +98,10 @@ class RandomNumberReadBack(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report numbers drawn on a device that only the host reads."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.name(call.func) not in _CREATORS or not site.may_use_cuda():
+        if not isinstance(call, cst.Call) or site.names.of(call.func) not in _CREATORS or not site.device.may_be_cuda():
             return
         device = keyword_of(call, "device")
-        if device is None or site.value(device).device is Device.CPU or site.value(device).literal == "cpu":
+        if device is None or site.values.of(device).device is Device.CPU or site.values.of(device).literal == "cpu":
             return
-        if site.uses(call) == {Use.READ}:
+        if site.flow.uses(call) == {Use.READ}:
             yield Report(call, _MESSAGE)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger, Use
+from torchlint.rule import Call, Device, Example, Frequency, Input, Kind, Level, Method, Report, Rule, Site, Use
+from torchlint_rules.tl2_sync._scalar_readback import differentiated_at
 
 _NUMBERS = frozenset({"builtins.float", "builtins.int"})
 _TO_HOST = frozenset({"cpu", "to", "detach"})
@@ -14,7 +15,7 @@ _ENOUGH = frozenset({Use.LOGGED, Use.REPORTED, Use.TENSOR})
 _ALLOWED = _ENOUGH | _ELSEWHERE
 
 _MESSAGE = "`{what}` waits for the device, {why} (on CUDA); {better}"
-_SHARED = "; {count} such reads in this function, `torch.stack([...]).tolist()` would be one"
+_SHARED = "; {count} such reads in this {where}, `torch.stack([...]).tolist()` would be one"
 
 _SOURCE = """\
 import torch
@@ -98,7 +99,7 @@ class ScalarReadback(Rule):
     name = "scalar-readback"
     summary = "a number is read back from the device in every update for a log, a sum or more tensor operations"
     level = Level.NOTE
-    trigger = Trigger(calls=_NUMBERS, methods=frozenset({"item"}))
+    trigger = Call(*_NUMBERS) | Method("item")
     least = Frequency.UPDATE
     yields_to = ("TL201", "TL206", "TL611")
     cuda_only = True
@@ -119,12 +120,12 @@ class ScalarReadback(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a number that is read from a tensor, off the CPU, and that the host does not need."""
         call = site.node
-        if not isinstance(call, cst.Call) or not site.may_use_cuda():
+        if not isinstance(call, cst.Call) or not site.device.may_be_cuda():
             return
         read = _read(site, call)
         if read is None or not _on_device(site, read[1]):
             return
-        uses = site.uses(call, _ALLOWED)
+        uses = site.flow.uses(call, _ALLOWED)
         if uses <= _ALLOWED and (not uses or uses & _ENOUGH):
             why, better = _advice(uses)
             yield Report(call, _MESSAGE.format(what=read[0], why=why, better=better), shared=_SHARED)
@@ -135,8 +136,8 @@ def _read(site: Site, call: cst.Call) -> tuple[str, cst.BaseExpression] | None:
     func = call.func
     if isinstance(func, cst.Attribute) and func.attr.value == "item":
         return (".item()", func.value) if not call.args else None
-    name = site.name(func)
-    if name in _NUMBERS and len(call.args) == 1 and site.plain(call):
+    name = site.names.of(func)
+    if name in _NUMBERS and len(call.args) == 1 and site.calls.is_plain(call):
         return f"{name.removeprefix('builtins.')}()", call.args[0].value
     return None
 
@@ -147,17 +148,17 @@ def _on_device(site: Site, node: cst.BaseExpression) -> bool:
         return False
     while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in _TO_HOST:
         node = node.func.value
-    return site.value(node).device is not Device.CPU
+    return site.values.of(node).device is not Device.CPU
 
 
 def _is_tensor(site: Site, node: cst.BaseExpression) -> bool:
     """Whether an expression is proven a tensor: by its value, or since backward runs through what it is made of."""
-    kind = site.value(node).kind
+    kind = site.values.of(node).kind
     if kind is not Kind.UNKNOWN:
         return kind is Kind.TENSOR
     while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
         node = node.func.value
-    return isinstance(node, (cst.Name, cst.Attribute)) and site.differentiated(node)
+    return isinstance(node, (cst.Name, cst.Attribute)) and differentiated_at(site, node)
 
 
 def _advice(uses: frozenset[Use]) -> tuple[str, str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Device, Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Device, Example, Found, Frequency, Input, Kind, Level, Purpose, Report, Rule, Site
+from torchlint_rules.tl2_sync._tensor_condition import Truths
 
 _CHOICES = frozenset({"builtins.min", "builtins.max"})
 _MATH = frozenset(
@@ -90,8 +91,9 @@ class TensorCondition(Rule):
     hidden = hidden * (1.0 - first.float())[:, None]
     ```
 
-    Where both branches compute something, `torch.where`; instead of `min()` and `max()`, `torch.minimum`,
-    `torch.maximum` or `clamp`.
+    Where both branches compute a value and do nothing else, `torch.where`; instead of `min()` and `max()`,
+    `torch.minimum`, `torch.maximum` or `clamp`. A branch that does more, such as to copy a target network, can ask a
+    count that the host keeps.
 
     ## What the fix may change
     There is no automatic fix: what has to be computed without the branch depends on the branch.
@@ -112,7 +114,7 @@ class TensorCondition(Rule):
     name = "tensor-condition"
     summary = "Python decides on the value of a tensor, so the host waits for the device"
     level = Level.NOTE
-    trigger = Trigger(tests=True, calls=_CHOICES | _MATH | {"builtins.bool"})
+    trigger = Found(Truths) | Call(*_CHOICES, *_MATH, "builtins.bool")
     least = Frequency.UPDATE
     yields_to = ("TL201", "TL202", "TL203")
     cuda_only = True
@@ -135,32 +137,31 @@ class TensorCondition(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a tensor that Python has to read to go on, off the CPU; of one test the first such tensor."""
         node = site.node
-        if not isinstance(node, cst.BaseExpression) or not site.may_use_cuda():
+        if not isinstance(node, cst.BaseExpression) or not site.device.may_be_cuda():
             return
         if isinstance(node, cst.Call) and (what := _read_by(site, node)):
             better = "`torch.minimum`, `torch.maximum` or `clamp` work on the device" if what == _CHOSEN else _KEEP
             yield Report(node, _MESSAGE.format(what=what, better=better))
         elif _asked(site, node) and _reads(site, node) and _comes_first(site, node):
-            yield Report(node, _MESSAGE.format(what="which way to go", better=_instead(site)))
+            yield Report(node, _MESSAGE.format(what="which way to go", better=_INSTEAD[site.flow.purpose()]))
 
 
 _CHOSEN = "which value to take"
 _KEEP = "keep the value in a tensor"
 _CHECK = "check the value where it is on the host, or not on every call"
-_ENDS = "ask once in several rounds of the loop, or count on the host"
-_BLEND = "`torch.where` needs no branch"
-
-
-def _instead(site: Site) -> str:
-    """What to do in place of a branch: a blend of two results does not raise, report or leave a loop."""
-    if site.raises() or site.reports():
-        return _CHECK
-    return _ENDS if site.ends_loop() else _BLEND
+# What to do in place of a branch: a blend of two results does not raise, report, leave a loop or call anything.
+_INSTEAD = {
+    Purpose.RAISE: _CHECK,
+    Purpose.REPORT: _CHECK,
+    Purpose.LEAVE: "ask once in several rounds of the loop, or count on the host",
+    Purpose.BLEND: "`torch.where` needs no branch",
+    Purpose.OTHER: "decide by a number or flag that the host has already",
+}
 
 
 def _read_by(site: Site, call: cst.Call) -> str:
     """What a builtin or a function of ``math`` makes the host learn of a tensor, empty where there is none."""
-    name = site.name(call.func)
+    name = site.names.of(call.func)
     if name not in _CHOICES and name not in _MATH and name != "builtins.bool":
         return ""
     if not any(_on_device(site, argument.value) for argument in call.args if not argument.star):
@@ -172,7 +173,7 @@ def _read_by(site: Site, call: cst.Call) -> str:
 
 def _on_device(site: Site, node: cst.CSTNode) -> bool:
     """Whether an expression is a tensor that is not proven to be on the host."""
-    value = site.value(node)
+    value = site.values.of(node)
     return value.kind is Kind.TENSOR and value.device is not Device.CPU
 
 
@@ -180,7 +181,7 @@ def _reads(site: Site, node: cst.CSTNode) -> bool:
     """Whether the truth of an expression is that of a tensor, or of a search in one."""
     if isinstance(node, cst.Comparison) and isinstance(node.comparisons[0].operator, (cst.In, cst.NotIn)):
         # A text is no element of a tensor: what it is looked for in is a mapping, the output of a model.
-        sought = site.value(node.left).kind is not Kind.STRING
+        sought = site.values.of(node.left).kind is not Kind.STRING
         return sought and _on_device(site, node.comparisons[0].comparator)
     return _on_device(site, node)
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Change, Example, Fix, Found, Frequency, Input, Kind, Purpose, Report, Rule, Site
 from torchlint.rule.build import expression, module_for, source
+from torchlint_rules.tl2_sync._contracts import contract
+from torchlint_rules.tl2_sync._unguarded_nonfinite_check import Checks, debug_flag
 
 _PREDICATES = frozenset({"isnan", "isinf", "isfinite", "isposinf", "isneginf"})
 _REDUCTIONS = frozenset({"torch.any", "torch.all", "torch.allclose", "torch.equal"})
 _BUILTINS = frozenset({"any", "all", "abs", "bool", "float", "int", "len", "max", "min"})
 
 _FLAG = "_DEBUG_CHECKS"
-_SHARED = " (one of {count} such checks in this function)"
+_SHARED = " (one of {count} such checks in this {where})"
 
 _PROGRAM = """\
 {imports}import torch
@@ -155,7 +157,7 @@ class UnguardedNonfiniteCheck(Rule):
     code = "TL201"
     name = "unguarded-nonfinite-check"
     summary = "a tensor is validated on every call, only to raise"
-    trigger = Trigger(statements=frozenset({"If", "Assert"}), raising=True)
+    trigger = Found(Checks)
     least = Frequency.UPDATE
     yields_to = ("TL212",)
     fixable = True
@@ -170,7 +172,11 @@ class UnguardedNonfiniteCheck(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report an ``if`` or ``assert`` whose test validates a tensor and whose failure raises."""
         node = site.node
-        if not isinstance(node, (cst.If, cst.Assert)) or not site.raises() or not _validates(site, node.test):
+        if (
+            not isinstance(node, (cst.If, cst.Assert))
+            or site.flow.purpose() is not Purpose.RAISE
+            or not _validates(site, node.test)
+        ):
             return
         what = "NaN or infinity check" if _finds_nonfinite(site, node.test) else "check of a tensor's values"
         message = f"{what} on every call, only to raise; put the test behind a debug flag"
@@ -187,7 +193,7 @@ def _validates(site: Site, test: cst.BaseExpression) -> bool:
     if not _finds_nonfinite(site, test) and not _reads_values(site, test):
         return False
     finite = any(_is_predicate(site, call) for call in _calls(test)) or _differs_from_itself(test)
-    return site.frequency(test) >= Frequency.UPDATE and not site.contract(test, finite=finite)
+    return site.hot.of(test) >= Frequency.UPDATE and not contract(site, test, finite=finite)
 
 
 def _differs_from_itself(test: cst.BaseExpression) -> bool:
@@ -221,10 +227,10 @@ def _calls(node: cst.CSTNode) -> Iterator[cst.Call]:
 
 
 def _is_nonfinite(site: Site, call: cst.Call) -> bool:
-    module, _, predicate = (site.name(call.func) or "").rpartition(".")
+    module, _, predicate = (site.names.of(call.func) or "").rpartition(".")
     if module in ("torch", "math") and predicate in _PREDICATES:
-        argument = site.argument(call, 0, "input")
-        kind = site.value(argument).kind if argument is not None else Kind.UNKNOWN
+        argument = site.calls.argument(call, 0, "input")
+        kind = site.values.of(argument).kind if argument is not None else Kind.UNKNOWN
         return kind is Kind.TENSOR or (kind is Kind.UNKNOWN and module == "torch")
     func = call.func
     return isinstance(func, cst.Attribute) and func.attr.value in _PREDICATES and _is_tensor(site, func.value)
@@ -233,7 +239,7 @@ def _is_nonfinite(site: Site, call: cst.Call) -> bool:
 def _is_predicate(site: Site, call: cst.Call) -> bool:
     """Whether a call asks for NaN or infinity, of whatever it is."""
     method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
-    return method in _PREDICATES or (site.name(call.func) or "").rpartition(".")[2] in _PREDICATES
+    return method in _PREDICATES or (site.names.of(call.func) or "").rpartition(".")[2] in _PREDICATES
 
 
 def _reads_values(site: Site, test: cst.BaseExpression) -> bool:
@@ -243,9 +249,9 @@ def _reads_values(site: Site, test: cst.BaseExpression) -> bool:
         operands = [test.left, *(target.comparator for target in test.comparisons)]
         by_value = not any(isinstance(t.operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn)) for t in test.comparisons)
         return by_value and any(_is_tensor(site, _without_item(operand)) for operand in operands)
-    if isinstance(test, cst.Call) and site.name(test.func) in _REDUCTIONS:
+    if isinstance(test, cst.Call) and site.names.of(test.func) in _REDUCTIONS:
         return True
-    return _is_tensor(site, test) and (isinstance(test, cst.Call) or site.value(test).dtype == "bool")
+    return _is_tensor(site, test) and (isinstance(test, cst.Call) or site.values.of(test).dtype == "bool")
 
 
 def _without_item(node: cst.BaseExpression) -> cst.BaseExpression:
@@ -255,14 +261,14 @@ def _without_item(node: cst.BaseExpression) -> cst.BaseExpression:
 
 
 def _is_tensor(site: Site, node: cst.CSTNode) -> bool:
-    return site.value(node).kind is Kind.TENSOR
+    return site.values.of(node).kind is Kind.TENSOR
 
 
 def _guard(site: Site, node: cst.If | cst.Assert) -> Fix | None:
     """Put the test, or the operands of it that read tensors, behind a debug flag."""
-    if site.scripted() or _binds_name(node.test):
+    if site.compiling.scripted() or _binds_name(node.test):
         return None
-    flag, asserted = site.debug_flag() or _FLAG, isinstance(node, cst.Assert)
+    flag, asserted = debug_flag(site) or _FLAG, isinstance(node, cst.Assert)
     targets = _targets(site, node)
     whole = len(targets) == 1 and targets[0] is node.test
     os_name, imports = module_for(site, "os", "os")
@@ -316,7 +322,7 @@ def _operand(node: cst.BaseExpression, looser: tuple[type[cst.BaseBooleanOp], ..
 def _is_effect_free(site: Site, call: cst.Call) -> bool:
     """Whether a call is proven to do nothing but compute: torch functions, methods of tensors, builtins."""
     func = call.func
-    name = site.name(func) or (func.value if isinstance(func, cst.Name) else "")
+    name = site.names.of(func) or (func.value if isinstance(func, cst.Name) else "")
     if name.startswith(("torch.", "math.")) or name in _BUILTINS:
         return True
     return isinstance(func, cst.Attribute) and not func.attr.value.endswith("_") and _is_tensor(site, func.value)

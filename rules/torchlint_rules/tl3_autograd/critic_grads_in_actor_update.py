@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger, Use
+from torchlint.rule import Example, Frequency, Input, Kind, Level, NetworkCall, Report, Rule, RuleSet, Site, Use
 from torchlint.rule.build import source
 
 _MESSAGE = (
@@ -115,7 +115,7 @@ class CriticGradsInActorUpdate(Rule):
     summary = "the loss of an actor also fills gradients of the critic, which are thrown away"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(networks=True, recorded=True)
+    trigger = NetworkCall(recorded=True)
     least = Frequency.UPDATE
     examples = (
         Example(
@@ -134,9 +134,9 @@ class CriticGradsInActorUpdate(Rule):
         call = site.node
         if not isinstance(call, cst.Call):
             return
-        run = site.run(call)
-        if run is None or not run.apart or site.records() is not True or site.scripted():
+        run = site.autograd.run(call)
+        if run is None or not run.apart or site.autograd.records() is not True or site.compiling.scripted():
             return
-        network = site.network(call.func)
-        if network.trained and not network.target and not network.frozen and Use.BACKWARD in site.graph_uses(call):
+        network = site.autograd.network(call.func)
+        if network.trained and not network.target and not network.frozen and Use.BACKWARD in site.flow.graph_uses(call):
             yield Report(call, _MESSAGE.format(what=source(call.func)))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Fix, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger, Use
+from torchlint.rule import Example, Fix, Found, Frequency, Input, Kind, Level, Report, Rule, Site, Use
 from torchlint.rule.build import source
+from torchlint_rules.tl3_autograd._graph_kept_alive import Kept, backpropagated, is_leaf, is_loss
 
 _MAY_HOLD = frozenset({Kind.TENSOR, Kind.UNKNOWN, Kind.TUPLE, Kind.LIST, Kind.DICT, Kind.DISTRIBUTION})
 _OPEN = frozenset({Use.STORED, Use.COLLECTED, Use.REPORTED, Use.RETURNED, Use.PASSED, Use.TENSOR})
@@ -90,7 +91,7 @@ class GraphKeptAlive(Rule):
     code = "TL303"
     name = "graph-kept-alive"
     summary = "losses or states are collected together with their autograd graphs"
-    trigger = Trigger(grown=True)
+    trigger = Found(Kept)
     least = Frequency.UPDATE
     about_memory = True
     fixable = True
@@ -113,19 +114,19 @@ class GraphKeptAlive(Rule):
         node = site.node
         if not isinstance(node, cst.BaseExpression):
             return
-        where = site.grows(node, anew=True)
-        if not where or site.value(node).kind not in _MAY_HOLD or _follows_another(site, node):
+        where = site.loops.grown(node, anew=True)
+        if not where or site.values.of(node).kind not in _MAY_HOLD or _follows_another(site, node):
             return
-        graph = site.has_graph(node)
-        if _is_only_listed(site, node) and site.is_leaf(node):
+        graph = site.autograd.has_graph(node)
+        if _is_only_listed(site, node) and is_leaf(site, node):
             return  # nothing hangs on what was computed from nothing
-        if graph is False or (graph is None and not site.is_loss(node)):
+        if graph is False or (graph is None and not is_loss(site, node)):
             return
         learns = _learns(site, node)
-        freed = site.backpropagated(node)
+        freed = backpropagated(site, node)
         if freed and not learns:
             return  # the graph is wanted until a later backward()
-        ends = site.graph_uses(node)
+        ends = site.flow.graph_uses(node)
         if Use.BACKWARD in ends or (ends & _OPEN and not freed):
             return
         text = _FREED if freed else _LEARNING if learns else _WHOLE
@@ -135,8 +136,8 @@ class GraphKeptAlive(Rule):
 
 def _learns(site: Site, node: cst.BaseExpression) -> bool:
     """Whether gradient updates are made between one addition and the next."""
-    loops = [loop for loop in site.loops(node) if not loop.comprehension]
-    return any(loop.learns for loop in loops) if loops else site.reaches(frozenset({"backward"}))
+    loops = [loop for loop in site.loops.around(node) if not loop.comprehension]
+    return any(loop.learns for loop in loops) if loops else site.calls.reaches(frozenset({"backward"}))
 
 
 def _is_only_listed(site: Site, node: cst.BaseExpression) -> bool:
@@ -152,16 +153,16 @@ def _follows_another(site: Site, node: cst.BaseExpression) -> bool:
     for element in holder.elements:
         if element.value is node:
             return False
-        if site.has_graph(element.value):
+        if site.autograd.has_graph(element.value):
             return True
     return False
 
 
 def _fix(site: Site, node: cst.BaseExpression, *, known: bool) -> Fix | None:
     """``x.detach()``; ``None`` where several tensors may be meant."""
-    kind = site.value(node).kind
-    single = kind is Kind.TENSOR or (kind is Kind.UNKNOWN and site.is_loss(node))
-    if not single or site.scripted():
+    kind = site.values.of(node).kind
+    single = kind is Kind.TENSOR or (kind is Kind.UNKNOWN and is_loss(site, node))
+    if not single or site.compiling.scripted():
         return None
     doubt = "" if known else "nothing runs backward through what is kept"
     plain = isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or node.lpar

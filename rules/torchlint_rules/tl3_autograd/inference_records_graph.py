@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger, Use
+from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, NetworkCall, Report, Rule, Site, Use
 from torchlint.rule.build import module_for, source
+from torchlint_rules.tl3_autograd._inference_records_graph import repeated
 
 # Ends of a value behind which no gradient can be asked for.
 _UNUSED = frozenset({Use.DETACHED, Use.READ, Use.LOGGED, Use.CONDITION, Use.INDEX, Use.SIZE, Use.ENVIRONMENT, Use.HOST})
@@ -102,7 +103,7 @@ class InferenceRecordsGraph(Rule):
     code = "TL302"
     name = "inference-records-graph"
     summary = "a network runs for its values alone, and autograd records a graph all the same"
-    trigger = Trigger(networks=True, recorded=True)
+    trigger = NetworkCall(recorded=True)
     least = Frequency.UPDATE
     yields_to = ("TL306", "TL614")
     fixable = True
@@ -121,7 +122,12 @@ class InferenceRecordsGraph(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a run of a network that records a graph of which only values are used."""
         call = site.node
-        if not isinstance(call, cst.Call) or not _dead(site, call) or site.records() is not True or site.scripted():
+        if (
+            not isinstance(call, cst.Call)
+            or not _dead(site, call)
+            or site.autograd.records() is not True
+            or site.compiling.scripted()
+        ):
             return
         above = site.parent(call)
         while above is not None:
@@ -133,28 +139,28 @@ class InferenceRecordsGraph(Rule):
 
 def _dead(site: Site, call: cst.Call) -> bool:
     """Whether a call runs a network that is not frozen, and no gradient is asked for of what comes of it."""
-    run = site.run(call)
-    if run is None or run.returned or run.keeps or run.differentiates or site.has_graph(call) is not True:
+    run = site.autograd.run(call)
+    if run is None or run.returned or run.keeps or run.differentiates or site.autograd.has_graph(call) is not True:
         return False
-    return site.graph_uses(call, _UNUSED) <= _UNUSED and bool(site.uses(call, frozenset()))
+    return site.flow.graph_uses(call, _UNUSED) <= _UNUSED and bool(site.flow.uses(call, frozenset()))
 
 
 def _fix(site: Site, call: cst.Call) -> Fix | None:
     """``no_grad`` on the function where it needs no graph at all, else around the statement where that needs none."""
-    parts = site.network(call.func).parts
+    parts = site.autograd.network(call.func).parts
     if parts is not None and any("Transformer" in part or part.endswith("MultiheadAttention") for part in parts):
         return None
     changes = (Change.ROUNDING,) if parts is None else ()
     torch, imports = module_for(site, "torch", "torch")
     guard = f"{torch}.no_grad()"
-    if site.leaves_as_data() and not site.reaches(_GRADIENTS):
+    if site.flow.leaves_as_data() and not site.calls.reaches(_GRADIENTS):
         return Fix(f"add `@{guard}`", (), may_change=changes, imports=imports, decorators=(guard,))
     value = _assigned(site, call)
-    if value is None or site.repeated(value):
+    if value is None or repeated(site, value):
         return None  # of equal runs one is enough, and its graph may be wanted for the other
-    if not (value is call or site.graph_uses(value, _UNUSED) <= _UNUSED):
+    if not (value is call or site.flow.graph_uses(value, _UNUSED) <= _UNUSED):
         return None
-    assumes = "" if site.value(value).is_data else _AHEAD
+    assumes = "" if site.values.of(value).is_data else _AHEAD
     return Fix(f"put it into `with {guard}:`", (), may_change=changes, assumes=assumes, imports=imports, within=guard)
 
 

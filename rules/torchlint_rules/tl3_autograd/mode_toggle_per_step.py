@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, Level, Method, Report, Rule, Site, Statement
+from torchlint_rules.tl3_autograd._switching import hands_mode_on, mode_matters, switches_mode
 
 _ADVICE = "switch it once, where acting or learning begins, or not at all where no layer cares"
 
@@ -79,7 +80,7 @@ class ModeTogglePerStep(Rule):
     code = "TL305"
     name = "mode-toggle-per-step"
     summary = "train() or eval() on every step"
-    trigger = Trigger(methods=frozenset({"train", "eval"}), statements=frozenset({"With"}))
+    trigger = Method("train", "eval") | Statement("With")
     least = Frequency.STEP
     examples = (
         Example(
@@ -97,22 +98,22 @@ class ModeTogglePerStep(Rule):
         """Report a switch of a proven module, or a context manager that switches what it is given."""
         match site.node:
             case cst.Call(func=cst.Attribute(value=module, attr=cst.Name(value="train" | "eval" as method))) as call:
-                if _is_switch(call, method) and _is_module(site, module) and not site.hands_mode_on():
+                if _is_switch(call, method) and _is_module(site, module) and not hands_mode_on(site):
                     text = f"`{method}()` walks through all submodules on every step; {_ADVICE}"
-                    level = Level.NOTE if site.mode_matters(module) else Level.WARNING
-                    yield Report(call, text, shared=" ({count} such calls in this function)", level=level)
+                    level = Level.NOTE if mode_matters(site, module) else Level.WARNING
+                    yield Report(call, text, shared=" ({count} such calls in this {where})", level=level)
             case cst.With(items=items):
                 yield from _switching_contexts(site, [item.item for item in items])
 
 
 def _switching_contexts(site: Site, contexts: list[cst.BaseExpression]) -> Iterator[Report]:
     for context in contexts:
-        if not isinstance(context, cst.Call) or not site.switches_mode(context):
+        if not isinstance(context, cst.Call) or not switches_mode(site, context):
             continue
         modules = [argument.value for argument in context.args]
-        if any(site.value(module).kind is Kind.ENV for module in modules):
+        if any(site.values.of(module).kind is Kind.ENV for module in modules):
             continue
-        known = all(_is_module(site, module) and not site.mode_matters(module) for module in modules)
+        known = all(_is_module(site, module) and not mode_matters(site, module) for module in modules)
         text = f"the context switches all submodules there and back on every step; {_ADVICE}"
         yield Report(context, text, level=Level.WARNING if known else Level.NOTE)
 
@@ -128,4 +129,4 @@ def _is_switch(call: cst.Call, method: str) -> bool:
 
 
 def _is_module(site: Site, node: cst.BaseExpression) -> bool:
-    return site.value(node).kind is Kind.MODULE
+    return site.values.of(node).kind is Kind.MODULE

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Level, Method, Report, Rule, Site
 from torchlint.rule.build import keyword_of, without_keyword
+from torchlint_rules.tl3_autograd._backward import keeps_graph_for_nothing
 
 _MESSAGE = "no second backward pass runs through this graph; `retain_graph=True` only keeps its memory longer"
 
@@ -78,7 +79,7 @@ class NeedlessRetainGraph(Rule):
     name = "needless-retain-graph"
     summary = "a graph is kept after the only backward pass through it"
     level = Level.NOTE
-    trigger = Trigger(methods=frozenset({"backward"}))
+    trigger = Method("backward")
     least = Frequency.UPDATE
     about_memory = True
     fixable = True
@@ -102,7 +103,7 @@ class NeedlessRetainGraph(Rule):
         kept = keyword_of(node, "retain_graph")
         if node.func.attr.value != "backward" or kept is None or keyword_of(node, "create_graph") is not None:
             return
-        if site.keeps_graph_for_nothing(node):
+        if keeps_graph_for_nothing(site, node):
             yield Report(node, _MESSAGE, _fix(node, kept))
 
 

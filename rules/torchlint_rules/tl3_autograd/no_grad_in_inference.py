@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Fix, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Example, Fix, Frequency, Input, Kind, Level, Report, Rule, Site, Statement
 from torchlint.rule.build import expression, module_for
 
 _MESSAGE = "`torch.no_grad()` around inference; `torch.inference_mode()` does less bookkeeping (the gain is small)"
@@ -79,7 +79,7 @@ class NoGradInInference(Rule):
     summary = "no_grad around inference whose tensors never leave it"
     level = Level.NOTE
     kept = "a few microseconds at best"
-    trigger = Trigger(statements=frozenset({"With", "FunctionDef"}), mentions=frozenset({"torch.no_grad"}))
+    trigger = Statement("With", "FunctionDef", mentioning={"torch.no_grad"})
     least = Frequency.STEP
     torch = (1, 9)
     fixable = True
@@ -97,18 +97,18 @@ class NoGradInInference(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a ``no_grad`` block or decorator that only data leaves."""
         guard = _no_grad(site, site.node)
-        if guard is None or not site.acting() or site.compiled() or site.scripted():
+        if guard is None or not site.hot.acting() or site.compiling.inside() or site.compiling.scripted():
             return
-        if isinstance(site.node, cst.With) and site.records() is False:
+        if isinstance(site.node, cst.With) and site.autograd.records() is False:
             return  # another guard around this one decides
-        if site.leaves_as_data(sealed=True):
+        if site.flow.leaves_as_data(sealed=True):
             yield Report(guard, _MESSAGE, _fix(site, guard))
 
 
 def _fix(site: Site, guard: cst.BaseExpression) -> Fix:
     """``inference_mode`` in place of ``no_grad``, through the same name of the module where it is spelled out."""
     name = guard.func if isinstance(guard, cst.Call) else guard
-    if isinstance(name, cst.Attribute) and site.name(name.value) == "torch":
+    if isinstance(name, cst.Attribute) and site.names.of(name.value) == "torch":
         return Fix("use `torch.inference_mode()`", ((name.attr, "inference_mode"),))
     torch, imports = module_for(site, "torch", "torch")
     return Fix("use `torch.inference_mode()`", ((name, expression(f"{torch}.inference_mode")),), imports=imports)
@@ -125,6 +125,6 @@ def _no_grad(site: Site, node: cst.CSTNode) -> cst.BaseExpression | None:
     else:
         return None
     for guard in guards:
-        if site.name(guard.func if isinstance(guard, cst.Call) else guard) == "torch.no_grad":
+        if site.names.of(guard.func if isinstance(guard, cst.Call) else guard) == "torch.no_grad":
             return guard
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger, Use
+from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Level, NetworkCall, Report, Rule, Site, Use
 from torchlint.rule.build import module_for, source
 
 _ENDS = frozenset({Use.DETACHED, Use.READ, Use.LOGGED, Use.CONDITION, Use.INDEX, Use.SIZE, Use.ENVIRONMENT, Use.HOST})
@@ -110,7 +110,7 @@ class TargetRecordsGraph(Rule):
     code = "TL306"
     name = "target-records-graph"
     summary = "a target network, which is never trained, runs with its graph recorded"
-    trigger = Trigger(networks=True, recorded=True)
+    trigger = NetworkCall(recorded=True)
     least = Frequency.UPDATE
     fixable = True
     may_change = (Change.ROUNDING,)
@@ -119,7 +119,12 @@ class TargetRecordsGraph(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report the outermost run of a target network in a statement that records a graph."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.records() is not True or site.scripted() or not _copied(site, call):
+        if (
+            not isinstance(call, cst.Call)
+            or site.autograd.records() is not True
+            or site.compiling.scripted()
+            or not _copied(site, call)
+        ):
             return
         above = site.parent(call)
         while above is not None:
@@ -127,36 +132,40 @@ class TargetRecordsGraph(Rule):
                 return
             above = site.parent(above)
         what = source(call.func)
-        ends = site.graph_uses(call)
+        ends = site.flow.graph_uses(call)
         if ends <= _ENDS:
             message, fix = _DETACHED.format(what=what), _fix(site, call, detached=True)
             yield Report(call, message, fix, figure="dqn-update-detached", level=Level.NOTE)
-        elif Use.BACKWARD in ends and not any(site.has_graph(argument.value, trained=True) for argument in call.args):
+        elif Use.BACKWARD in ends and not any(
+            site.autograd.has_graph(argument.value, trained=True) for argument in call.args
+        ):
             yield Report(call, _LIVE.format(what=what), _fix(site, call, detached=False))
 
 
 def _copied(site: Site, call: cst.Call) -> bool:
     """Whether a call runs a target network that records, and hands its result to nobody else."""
-    run = site.run(call)
-    if run is None or run.returned or run.differentiates or site.has_graph(call) is not True:
+    run = site.autograd.run(call)
+    if run is None or run.returned or run.differentiates or site.autograd.has_graph(call) is not True:
         return False
-    network = site.network(call.func)
+    network = site.autograd.network(call.func)
     target = network.target and not network.trained
-    return (target or site.has_graph(call, trained=True) is False) and bool(site.uses(call, frozenset()))
+    return (target or site.autograd.has_graph(call, trained=True) is False) and bool(site.flow.uses(call, frozenset()))
 
 
 def _fix(site: Site, call: cst.Call, *, detached: bool) -> Fix | None:
     """The statement in a ``with``, where all that it computes comes from target networks or is detached."""
-    parts = site.network(call.func).parts
+    parts = site.autograd.network(call.func).parts
     if parts is not None and any("Transformer" in part or part.endswith("MultiheadAttention") for part in parts):
         return None
     value: cst.CSTNode = call
     above = site.parent(value)
     while above is not None and not isinstance(above, (cst.Assign, cst.AnnAssign, cst.Return)):
         value, above = above, site.parent(above)
-    if above is None or (site.has_graph(value, trained=True) and not site.graph_uses(value, _ENDS) <= _ENDS):
+    if above is None or (
+        site.autograd.has_graph(value, trained=True) and not site.flow.graph_uses(value, _ENDS) <= _ENDS
+    ):
         return None
-    run = site.run(call)
+    run = site.autograd.run(call)
     torch, imports = module_for(site, "torch", "torch")
     return Fix(
         f"put it into `with {torch}.no_grad():`",

@@ -13,11 +13,11 @@ from torchlint.rule import (
     Input,
     Kind,
     Level,
+    Method,
     Report,
     Rule,
     RuleSet,
     Site,
-    Trigger,
 )
 from torchlint.rule.build import keyword_of, without_keyword
 
@@ -89,7 +89,7 @@ class ZeroGradToZeros(Rule):
     summary = "gradients are filled with zeros before each update"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(methods=frozenset({"zero_grad", "zero_", "fill_"}))
+    trigger = Method("zero_grad", "zero_", "fill_")
     least = Frequency.UPDATE
     fixable = True
     may_change = (Change.UPDATES,)
@@ -131,7 +131,7 @@ def _is_false(node: cst.BaseExpression | None) -> bool:
 def _fills_with_zeros(site: Site, call: cst.Call) -> bool:
     """``zero_()``, or ``fill_(0)``."""
     filled = [argument.value for argument in call.args]
-    return all(site.value(value).literal == 0 and not _is_false(value) for value in filled)
+    return all(site.values.of(value).literal == 0 and not _is_false(value) for value in filled)
 
 
 def _is_gradient(site: Site, node: cst.BaseExpression) -> bool:
@@ -143,5 +143,5 @@ def _is_gradient(site: Site, node: cst.BaseExpression) -> bool:
         ):
             return _is_gradient(site, inner)
         case cst.Attribute(value=parameter, attr=cst.Name(value="grad")):
-            return site.loops_over(parameter) in _PARAMETERS
+            return site.loops.iterated(parameter) in _PARAMETERS
     return False

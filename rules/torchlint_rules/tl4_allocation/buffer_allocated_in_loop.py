@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger, Use
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Use
 
 _CREATORS = frozenset({"torch.empty", "torch.zeros"})
 _PLACEMENT = frozenset({"dtype", "device"})
@@ -76,7 +76,7 @@ class BufferAllocatedInLoop(Rule):
     summary = "a buffer of the same shape is allocated in every call"
     level = Level.NOTE
     set = RuleSet.OPT_IN
-    trigger = Trigger(calls=_CREATORS)
+    trigger = Call(*_CREATORS)
     least = Frequency.UPDATE
     examples = (
         Example(
@@ -93,11 +93,16 @@ class BufferAllocatedInLoop(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a buffer that is filled and dropped."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.name(call.func) not in _CREATORS or not _is_constant(site, call):
+        if not isinstance(call, cst.Call) or site.names.of(call.func) not in _CREATORS or not _is_constant(site, call):
             return
-        if site.compiled() or site.scripted() or not site.mutated(call) or site.records() is not False:
+        if (
+            site.compiling.inside()
+            or site.compiling.scripted()
+            or not site.values.is_mutated(call)
+            or site.autograd.records() is not False
+        ):
             return
-        if not site.uses(call) & _LEAVING:
+        if not site.flow.uses(call) & _LEAVING:
             message = "a buffer of the same shape is allocated on every call; keep one and write into it"
             yield Report(call, message)
 
@@ -106,4 +111,4 @@ def _is_constant(site: Site, call: cst.Call) -> bool:
     """Whether the sizes are the same on every call."""
     sizes = [arg.value for arg in call.args if arg.keyword is None or arg.keyword.value not in _PLACEMENT]
     plain = all(arg.keyword is None or arg.keyword.value in _PLACEMENT for arg in call.args)
-    return plain and site.plain(call) and bool(sizes) and all(site.constant(size) for size in sizes)
+    return plain and site.calls.is_plain(call) and bool(sizes) and all(site.values.is_constant(size) for size in sizes)

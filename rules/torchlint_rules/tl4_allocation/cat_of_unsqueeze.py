@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from torchlint import cst
-from torchlint.rule import Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Fix, Frequency, Input, Kind, Report, Rule, Site
 from torchlint.rule.build import bare_star_safe, expression, module_for
 
 _CATS = frozenset({"torch.cat", "torch.concat", "torch.concatenate"})
@@ -94,7 +94,7 @@ class CatOfUnsqueeze(Rule):
     code = "TL409"
     name = "cat-of-unsqueeze"
     summary = "tensors get a new dimension one by one and are concatenated along it"
-    trigger = Trigger(calls=_CATS)
+    trigger = Call(*_CATS)
     least = Frequency.UPDATE
     fixable = True
     exceptions: ClassVar[Mapping[str, str]] = {"empty": "stack refuses an empty list with a RuntimeError"}
@@ -111,12 +111,12 @@ class CatOfUnsqueeze(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a concatenation of views that only add its dimension."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.name(call.func) not in _CATS or not site.plain(call):
+        if not isinstance(call, cst.Call) or site.names.of(call.func) not in _CATS or not site.calls.is_plain(call):
             return
         if any(arg.keyword is not None and arg.keyword.value not in _KEYWORDS for arg in call.args):
             return
-        tensors, along = site.argument(call, 0, "tensors"), site.argument(call, 1, "dim")
-        dim = 0 if along is None else site.value(along).literal
+        tensors, along = site.calls.argument(call, 0, "tensors"), site.calls.argument(call, 1, "dim")
+        dim = 0 if along is None else site.values.of(along).literal
         elements = _elements(tensors)
         pairs = [(element, _expanded(site, element, dim)) for element in elements]
         if tensors is None or not pairs or type(dim) is not int:
@@ -125,7 +125,7 @@ class CatOfUnsqueeze(Rule):
         if len(bare) == len(pairs):
             message = "each tensor gets its new dimension by an operation of its own; `torch.stack` adds it to all"
             figure = ("rows-8x6",) if isinstance(tensors, (cst.List, cst.Tuple)) else ("rows-8x6", "rows-64x256")
-            fix = None if site.scripted() else _fix(site, call, tensors, bare)
+            fix = None if site.compiling.scripted() else _fix(site, call, tensors, bare)
             yield Report(call, message, fix, figure=figure)
 
 
@@ -146,9 +146,9 @@ def _expanded(site: Site, node: cst.BaseExpression, dim: object) -> cst.BaseExpr
         case cst.Call(
             func=cst.Attribute(value=tensor, attr=cst.Name(value="unsqueeze")), args=[cst.Arg(star="") as at]
         ):
-            return tensor if _is(site, at.value, dim) and site.name(node.func) is None else None
+            return tensor if _is(site, at.value, dim) and site.names.of(node.func) is None else None
         case cst.Call(func=func, args=[cst.Arg(star="", keyword=None) as given, cst.Arg(star="") as at]):
-            added = site.name(func) == "torch.unsqueeze" and _is(site, at.value, dim)
+            added = site.names.of(func) == "torch.unsqueeze" and _is(site, at.value, dim)
             return given.value if added else None
         case cst.Subscript(value=tensor, slice=[cst.SubscriptElement(slice=cst.Index(value=index)), *others]):
             rest = [part.slice for part in others]
@@ -157,14 +157,14 @@ def _expanded(site: Site, node: cst.BaseExpression, dim: object) -> cst.BaseExpr
 
 
 def _is(site: Site, node: cst.BaseExpression, dim: object) -> bool:
-    literal = site.value(node).literal
+    literal = site.values.of(node).literal
     return type(literal) is int and literal == dim
 
 
 def _is_none(site: Site, index: cst.BaseExpression) -> bool:
     """``None`` or ``np.newaxis``."""
     none = isinstance(index, cst.Name) and index.value == "None"
-    return none or site.name(index) in ("numpy.newaxis", "torch.newaxis")
+    return none or site.names.of(index) in ("numpy.newaxis", "torch.newaxis")
 
 
 def _is_all(rest: Sequence[cst.BaseSlice]) -> bool:
@@ -199,6 +199,6 @@ def _walked(site: Site, tensors: cst.BaseExpression, tensor: cst.BaseExpression)
     match tensors:
         case cst.ListComp(
             for_in=cst.CompFor(target=target, iter=items, ifs=[], inner_for_in=None, asynchronous=None)
-        ) if tensor.deep_equals(target) and site.value(items).kind in (Kind.LIST, Kind.TUPLE):
+        ) if tensor.deep_equals(target) and site.values.of(items).kind in (Kind.LIST, Kind.TUPLE):
             return items
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, Site
 
 _COLLECT = "gc.collect"
 _EMPTY = "torch.cuda.empty_cache"
@@ -81,7 +81,7 @@ class CollectPerStep(Rule):
     code = "TL406"
     name = "collect-per-step"
     summary = "the garbage collector runs in every step or update"
-    trigger = Trigger(calls=frozenset({_COLLECT, _EMPTY}))
+    trigger = Call(_COLLECT, _EMPTY)
     least = Frequency.UPDATE
     examples = (
         Example(
@@ -98,15 +98,15 @@ class CollectPerStep(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a full collection, and an emptied cache where there may be a device."""
         call = site.node
-        if not isinstance(call, cst.Call) or call.args or site.handles_error():
+        if not isinstance(call, cst.Call) or call.args or site.flow.handles_error():
             return
-        name = site.name(call.func)
+        name = site.names.of(call.func)
         if name == _COLLECT:
             yield Report(
                 call,
                 "`gc.collect()` walks through all objects of the process each time; do it at intervals or not at all",
             )
-        elif name == _EMPTY and site.may_use_cuda():
+        elif name == _EMPTY and site.device.may_be_cuda():
             message = (
                 "`empty_cache()` waits for the device and gives back memory that is asked for again "
                 "(on CUDA); do it at intervals or not at all"

@@ -6,15 +6,17 @@ import re
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Change, Device, Example, Fix, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
-from torchlint.rule.build import keyword_of, source, without_keyword
+from torchlint.rule import Call, Change, Device, Example, Fix, Frequency, Input, Kind, Level, Report, Rule, Site
+from torchlint.rule.build import in_place_of, keyword_of, source, without_keyword
+from torchlint_rules.tl4_allocation._beside import beside_module
+from torchlint_rules.tl4_allocation._constant_rebuilt_per_call import free_attribute, is_accumulated, settled
+from torchlint_rules.tl4_allocation._filling import COPIES, Filled, filled
 
-_COPIES = frozenset({"torch.tensor", "torch.as_tensor"})
 _RANGES = frozenset({"torch.linspace", "torch.logspace", "torch.arange", "torch.eye"})
 _OF_A_TABLE = {
     "torch.tril": frozenset({"torch.ones", "torch.full"}),
     "torch.triu": frozenset({"torch.ones", "torch.full"}),
-    "torch.nn.functional.one_hot": _COPIES | _RANGES,
+    "torch.nn.functional.one_hot": COPIES | _RANGES,
 }
 _PLACEMENT = frozenset({"dtype", "device", "layout", "pin_memory"})
 _NAMES = {
@@ -68,6 +70,39 @@ _BETTER = _SOURCE.replace("torch.linspace(-10.0, 10.0, 51, device=logits.device)
 )
 
 
+_NUMBER = """\
+import torch
+
+
+class Agent:
+    def __init__(self, device):
+        self.device = torch.device(device)
+
+    def shaped(self, values):
+        return {expression}
+
+    def act(self, obs):
+        return self.shaped(obs.sum(dim=-1))
+
+
+def train(agent, env, steps):
+    obs, _ = env.reset()
+    for _ in range(steps):
+        obs, reward, terminated, truncated, _ = env.step(agent.act(obs))
+"""
+
+
+def _number(name: str, expression: str, number: str) -> Example:
+    return Example(
+        name=name,
+        source=_NUMBER.format(expression=expression.format(f"torch.tensor({number})")),
+        fixed=_NUMBER.format(expression=expression.format(f"torch.full((), {number})")),
+        setup="agent = Agent(device)\nvalues = values.to(device)",
+        workload="agent.shaped(values)",
+        inputs=(Input("values", Kind.TENSOR, (64,)),),
+    )
+
+
 class ConstantRebuiltPerCall(Rule):
     """A tensor with the same values is built again on every call.
 
@@ -97,18 +132,21 @@ class ConstantRebuiltPerCall(Rule):
     ```
 
     ## What the fix may change
-    A tensor that is kept is shared by all calls: writing into it in place changes it for all of them (`aliasing`). The
-    fix makes it a buffer that is in no state dict. It is offered in a module whose own `__init__` calls
-    `super().__init__()`, for arguments that are there at its end. A buffer follows the module to its device. Where the
-    code asks for that of a tensor (`x.device`), the fix is offered only if both are proven the same: a layer of the
-    module made the tensor or takes it before, or nothing here leaves the CPU.
+    Equal literal numbers, as in `torch.tensor(0.0, device=d)`, become `torch.zeros`, `ones`, `full` or `empty` with the
+    same dtype and device: a new tensor on each call as before, and nothing changes.
+
+    Any other tensor that is kept is shared by all calls: writing into it in place changes it for all of them
+    (`aliasing`). The fix makes it a buffer that is in no state dict. It is offered in a module whose own `__init__`
+    calls `super().__init__()`, for arguments that are there at its end. A buffer follows the module to its device.
+    Where the code asks for that of a tensor (`x.device`), the fix is offered only if both are proven the same: a
+    layer of the module made the tensor or takes it before, or nothing here leaves the CPU.
 
     ## When to ignore it
-    Where the tensor is written into, or where a few microseconds do not matter. What a sum starts from is no constant
-    to keep: `torch.zeros((), dtype=..., device=...)` makes it without a copy.
+    Where the tensor is written into, or where a few microseconds do not matter.
 
     ## Measured
-    The figures below compare a network head that builds its constant with one that keeps it.
+    The figures below compare a network head that builds its constant with one that keeps it, and a bound that is copied
+    with one that is filled in.
 
     ## References
     - PyTorch documentation, `torch.nn.Module.register_buffer`.
@@ -118,7 +156,7 @@ class ConstantRebuiltPerCall(Rule):
     name = "constant-rebuilt-per-call"
     summary = "a tensor with the same values is built on every call"
     level = Level.NOTE
-    trigger = Trigger(calls=_COPIES | _RANGES | _OF_A_TABLE.keys())
+    trigger = Call(*COPIES, *_RANGES, *_OF_A_TABLE.keys())
     least = Frequency.UPDATE
     yields_to = ("TL209", "TL102")
     fixable = True
@@ -132,6 +170,8 @@ class ConstantRebuiltPerCall(Rule):
             workload="critic.expectation(logits)",
             inputs=(Input("logits", Kind.TENSOR, (1, 6, 51)),),
         ),
+        _number("floor-64", "torch.maximum(values, {})", "-1.0, device=self.device"),
+        _number("offset-64", "values + {}", "0.5"),
     )
 
     def check(self, site: Site) -> Iterator[Report]:
@@ -139,31 +179,39 @@ class ConstantRebuiltPerCall(Rule):
         node = site.node
         if not isinstance(node, cst.Call) or not _is_constant(site, node) or _is_part(site, node):
             return
-        if site.compiled() or site.scripted():
+        if site.compiling.inside() or site.compiling.scripted():
             return
-        name = site.name(node.func) or ""
-        copied = name == "torch.tensor" and _goes_to_device(site, node)
-        fill = _fill(site, node)
-        changed, summed = site.mutated(node), site.accumulated(node)
-        if copied and fill:
-            message = f"the same number is copied to the device on every call, which waits for it; use `{fill}`"
-            yield Report(node, message, None if changed or summed else _fix(site, node), level=Level.WARNING)
-        elif changed or (summed and not fill):
+        name = site.names.of(node.func) or ""
+        copied = name in COPIES and _goes_to_device(site, node)
+        fill = filled(site, node)
+        changed = site.values.is_mutated(node)
+        level = Level.WARNING if copied else None
+        waits = " and waits for the copy" if copied else ""
+        better = "fills it on the device" if copied else "needs no copy"
+        if fill is not None and (copied or not changed):
+            message = f"`{name}` copies the same number on every call{waits}; `{fill.text}` {better}"
+            yield Report(node, message, _fill(node, fill), level=level, figure="floor-64" if copied else "offset-64")
+        elif changed or is_accumulated(site, node):
             return
-        elif summed:
-            yield Report(node, f"`{name}` copies the number that a sum starts from on every call; use `{fill}`")
         elif copied:
             message = "the same constant is copied to the device on every call, which waits for it; keep it in a buffer"
-            yield Report(node, message, _fix(site, node), level=Level.WARNING)
+            yield Report(node, message, _fix(site, node), level=level, figure="51-atoms")
         else:
             message = f"`{name}` builds the same tensor on every call; build it once and keep it in a buffer"
-            yield Report(node, message, _fix(site, node))
+            yield Report(node, message, _fix(site, node), figure="51-atoms")
+
+
+def _fill(call: cst.Call, fill: Filled) -> Fix:
+    """The creator that fills the tensor where it is needed."""
+    return Fix(
+        f"use `{fill.text}`", ((call, in_place_of(call, fill.node)),), assumes=fill.assumes, imports=fill.imports
+    )
 
 
 def _fix(site: Site, call: cst.Call) -> Fix | None:
     """The constant as a buffer of the module; ``None`` where it cannot be built in ``__init__``."""
     name = _buffer_name(site, call)
-    attribute = site.free_attribute(name) if name is not None else None
+    attribute = free_attribute(site, name) if name is not None else None
     built = _built_once(site, call)
     if attribute is None or built is None:
         return None
@@ -173,7 +221,7 @@ def _fix(site: Site, call: cst.Call) -> Fix | None:
         f"keep it in the buffer `{attribute}`",
         ((call, attribute),),
         may_change=(Change.ALIASING,),
-        assumes=_ASSUMES if anywhere and site.may_use_cuda() else "",
+        assumes=_ASSUMES if anywhere and site.device.may_be_cuda() else "",
         setup=(f'{this}.register_buffer("{found}", {made}, persistent=False)',),
     )
 
@@ -185,7 +233,7 @@ def _buffer_name(site: Site, call: cst.Call) -> str | None:
             return target.value if isinstance(target, cst.Name) else None
         case cst.AnnAssign(target=target):
             return target.value if isinstance(target, cst.Name) else None
-    return _NAMES.get((site.name(call.func) or "").rpartition(".")[2], "constant")
+    return _NAMES.get((site.names.of(call.func) or "").rpartition(".")[2], "constant")
 
 
 def _built_once(site: Site, call: cst.Call) -> tuple[str, bool] | None:
@@ -193,19 +241,19 @@ def _built_once(site: Site, call: cst.Call) -> tuple[str, bool] | None:
 
     ``None`` where an argument is not there, or the device is not proven to be the module's.
     """
-    table = call.args[0].value if (site.name(call.func) or "") in _OF_A_TABLE else None
+    table = call.args[0].value if (site.names.of(call.func) or "") in _OF_A_TABLE else None
     inner = table if isinstance(table, cst.Call) else None
     anywhere = True
     for made in (call, inner):
         if made is None:
             continue
-        if not site.settled(made.func) or any(keyword_of(made, word) for word in ("layout", "pin_memory")):
+        if not settled(site, made.func) or any(keyword_of(made, word) for word in ("layout", "pin_memory")):
             return None
         device = keyword_of(made, "device")
         if device is not None and not _is_own_device(site, device):
             return None
         anywhere = anywhere and device is None
-        if not all(site.settled(argument.value) for argument in made.args if argument.value not in (device, inner)):
+        if not all(settled(site, argument.value) for argument in made.args if argument.value not in (device, inner)):
             return None
     text = source(_anywhere(call, inner))
     return None if "#" in text or '"""' in text else (_on_one_row(text), anywhere)
@@ -215,7 +263,7 @@ def _is_own_device(site: Site, device: cst.BaseExpression) -> bool:
     """Whether a device is proven to be the module's: ``x.device`` of a tensor beside its parameters, or all is CPU."""
     match device:
         case cst.Attribute(value=tensor, attr=cst.Name(value="device")):
-            return site.beside_module(tensor) or (site.of_parameter(tensor) and not site.may_use_cuda())
+            return beside_module(site, tensor) or (site.values.is_parameter(tensor) and not site.device.may_be_cuda())
     return False
 
 
@@ -234,17 +282,17 @@ def _on_one_row(text: str) -> str:
 
 def _is_constant(site: Site, call: cst.Call) -> bool:
     """Whether a call builds a tensor from nothing but constants."""
-    name = site.name(call.func) or ""
+    name = site.names.of(call.func) or ""
     if name in _OF_A_TABLE:
-        table = site.argument(call, 0, "tensor" if name.endswith("one_hot") else "input")
-        if not isinstance(table, cst.Call) or site.name(table.func) not in _OF_A_TABLE[name]:
+        table = site.calls.argument(call, 0, "tensor" if name.endswith("one_hot") else "input")
+        if not isinstance(table, cst.Call) or site.names.of(table.func) not in _OF_A_TABLE[name]:
             return False
         return _has_constant_arguments(site, table) and _has_constant_arguments(site, call, besides=table)
-    return name in _COPIES | _RANGES and _has_constant_arguments(site, call)
+    return name in COPIES | _RANGES and _has_constant_arguments(site, call)
 
 
 def _has_constant_arguments(site: Site, call: cst.Call, besides: cst.BaseExpression | None = None) -> bool:
-    if not call.args or not site.plain(call):
+    if not call.args or not site.calls.is_plain(call):
         return False
     for argument in call.args:
         keyword = argument.keyword.value if argument.keyword is not None else ""
@@ -258,7 +306,7 @@ def _has_constant_arguments(site: Site, call: cst.Call, besides: cst.BaseExpress
 def _is_setting(site: Site, node: cst.BaseExpression) -> bool:
     """Whether an expression is the same on every call; a named list or array may have been written into."""
     named = isinstance(node, (cst.Name, cst.Attribute))
-    return site.constant(node) and not (named and site.value(node).kind in _CHANGEABLE)
+    return site.values.is_constant(node) and not (named and site.values.of(node).kind in _CHANGEABLE)
 
 
 def _is_part(site: Site, call: cst.Call) -> bool:
@@ -269,17 +317,8 @@ def _is_part(site: Site, call: cst.Call) -> bool:
 
 def _goes_to_device(site: Site, call: cst.Call) -> bool:
     """Whether a call names a device that is not proven to be the host."""
-    device = site.argument(call, 2, "device")
-    if device is None or not site.may_use_cuda():
+    device = site.calls.argument(call, 2, "device")
+    if device is None or not site.device.may_be_cuda():
         return False
-    value = site.value(device)
+    value = site.values.of(device)
     return value.device is not Device.CPU and value.literal != "cpu"
-
-
-def _fill(site: Site, call: cst.Call) -> str:
-    """The creator that fills a 0-d tensor on the device; empty where the call does not copy a literal number."""
-    data = site.argument(call, 0, "data") if site.name(call.func) in _COPIES else None
-    start = site.value(data).literal if data is not None else None
-    if isinstance(start, (bool, str)) or start is None:
-        return ""
-    return f"torch.{'zeros(()' if start == 0 else f'full((), {start}'}, dtype=..., device=...)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Fix, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Example, Fix, Frequency, Input, Kind, Level, Method, Report, Rule, RuleSet, Site
 from torchlint.rule.build import in_place_of
 
 _JOINED = frozenset({"cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack"})
@@ -81,7 +81,7 @@ class CopyOfACopy(Rule):
     summary = "what indexing or joining has just copied is copied once more"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(methods=frozenset({"clone", "copy"}))
+    trigger = Method("clone", "copy")
     least = Frequency.UPDATE
     fixable = True
     gate = ("torch", "numpy")
@@ -109,9 +109,11 @@ class CopyOfACopy(Rule):
             ):
                 what = _fresh(site, inner, method)
                 if what:
-                    doubt = "" if method == "clone" or site.value(inner).rank in (0, 1) else _IN_ORDER
+                    doubt = "" if method == "clone" or site.values.of(inner).rank in (0, 1) else _IN_ORDER
                     fix = Fix("leave the copy out", ((call, in_place_of(call, inner)),), assumes=doubt)
-                    yield Report(call, _MESSAGE.format(what=what, method=method), None if site.scripted() else fix)
+                    yield Report(
+                        call, _MESSAGE.format(what=what, method=method), None if site.compiling.scripted() else fix
+                    )
 
 
 def _fresh(site: Site, node: cst.BaseExpression, method: str) -> str:
@@ -119,9 +121,9 @@ def _fresh(site: Site, node: cst.BaseExpression, method: str) -> str:
     wanted = Kind.TENSOR if method == "clone" else Kind.NDARRAY
     match node:
         case cst.Subscript(value=base, slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
-            if site.value(base).kind is wanted and _picks_several(site, index):
+            if site.values.of(base).kind is wanted and _picks_several(site, index):
                 return "indexing with several elements"
-        case cst.Call(func=func) if (name := site.name(func)) in _NAMES:
+        case cst.Call(func=func) if (name := site.names.of(func)) in _NAMES:
             module, _, function = (name or "").rpartition(".")
             if (module == "torch") == (wanted is Kind.TENSOR):
                 return f"`{function}`"
@@ -130,7 +132,7 @@ def _fresh(site: Site, node: cst.BaseExpression, method: str) -> str:
 
 def _picks_several(site: Site, index: cst.BaseExpression) -> bool:
     """Whether an index is proven a mask, or a tensor, array or list of numbers."""
-    value = site.value(index)
+    value = site.values.of(index)
     if value.kind is Kind.LIST:
         return value.element.kind in (Kind.NUMBER, Kind.SCALAR)
     if value.kind not in (Kind.TENSOR, Kind.NDARRAY):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Device, Example, Frequency, Input, Kind, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Device, Example, Frequency, Input, Kind, Method, Report, Rule, RuleSet, Site
+from torchlint_rules.tl4_allocation._device_tensors_in_replay import drawn_from
 
 _SOURCE = """\
 import random
@@ -93,7 +94,7 @@ class DeviceTensorsInReplay(Rule):
     name = "device-tensors-in-replay"
     summary = "device tensors are kept one by one in the list of a replay buffer"
     set = RuleSet.PREVIEW
-    trigger = Trigger(methods=frozenset({"append", "appendleft"}))
+    trigger = Method("append", "appendleft")
     least = Frequency.UPDATE
     cuda_only = True
     examples = (
@@ -111,15 +112,15 @@ class DeviceTensorsInReplay(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report an append of a tensor that may be on a device, alone or in a tuple, to a replay buffer."""
         call = site.node
-        if not isinstance(call, cst.Call) or len(call.args) != 1 or not site.may_use_cuda():
+        if not isinstance(call, cst.Call) or len(call.args) != 1 or not site.device.may_be_cuda():
             return
         kept = call.args[0].value
         parts = [element.value for element in kept.elements] if isinstance(kept, cst.Tuple) else [kept]
-        if any(_on_device(site, part) for part in parts) and site.drawn_from(call):
+        if any(_on_device(site, part) for part in parts) and drawn_from(site, call):
             message = "each row is a tensor of its own on the device; keep one tensor for all rows"
             yield Report(call, message)
 
 
 def _on_device(site: Site, node: cst.BaseExpression) -> bool:
-    value = site.value(node)
+    value = site.values.of(node)
     return value.kind is Kind.TENSOR and value.device in (Device.CUDA, Device.EITHER)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Method, Report, Rule, RuleSet, Site
 
 _CREATORS = frozenset(
     f"torch.{name}"
@@ -92,7 +92,7 @@ class EagerDefaultTensor(Rule):
     summary = "a tensor is made as a default although the key is there"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(calls=frozenset({"builtins.getattr"}), methods=_METHODS)
+    trigger = Call("builtins.getattr") | Method(*_METHODS)
     least = Frequency.UPDATE
     examples = (
         Example(
@@ -117,21 +117,21 @@ class EagerDefaultTensor(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a default that makes a tensor."""
         call = site.node
-        if not isinstance(call, cst.Call) or not site.plain(call):
+        if not isinstance(call, cst.Call) or not site.calls.is_plain(call):
             return
         place = _place(site, call)
         if not place:
             return
-        key = site.argument(call, place - 1, "key")
-        default = site.argument(call, place, "default")
+        key = site.calls.argument(call, place - 1, "key")
+        default = site.calls.argument(call, place, "default")
         if key is not None and default is not None and _makes_tensor(site, default):
-            known = site.value(key).literal
+            known = site.values.of(key).literal
             yield Report(call, _MESSAGE.format(key=known if isinstance(known, str) else "the key"))
 
 
 def _place(site: Site, call: cst.Call) -> int:
     """The place of the default among the arguments, 0 where a call takes none."""
-    if site.name(call.func) == "builtins.getattr":
+    if site.names.of(call.func) == "builtins.getattr":
         return 2
     return 1 if isinstance(call.func, cst.Attribute) and call.func.attr.value in _METHODS else 0
 
@@ -139,7 +139,7 @@ def _place(site: Site, call: cst.Call) -> int:
 def _makes_tensor(site: Site, node: cst.BaseExpression) -> bool:
     """Whether an expression makes a new tensor, also one that is then moved, cast or spread out."""
     while isinstance(node, cst.Call):
-        if site.name(node.func) in _CREATORS:
+        if site.names.of(node.func) in _CREATORS:
             return True
         if not isinstance(node.func, cst.Attribute) or node.func.attr.value not in _CONVERSIONS:
             return False

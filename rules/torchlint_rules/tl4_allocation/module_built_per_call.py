@@ -11,8 +11,9 @@ from types import MappingProxyType
 from typing import TypedDict
 
 from torchlint import cst
-from torchlint.rule import Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
-from torchlint.rule.build import expression, keyword, keyword_of, module_for
+from torchlint.rule import Call, Example, Fix, Frequency, Input, Kind, Report, Rule, Site
+from torchlint.rule.build import call_of, expression, in_place_of, keyword, keyword_of, module_for
+from torchlint_rules.tl4_allocation._module_built_per_call import called_later, only_called
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class Twin:
         settings: parameters of the module's constructor in order, each with the function's keyword (``None``: none).
         always: keywords with the value the function needs where the constructor was not given one, as source.
         buffers: parameters that make the module hold a buffer.
+        bounds: numbers between which the constructor takes a parameter (``None``: no bound), where it refuses others.
     """
 
     function: str
@@ -32,6 +34,7 @@ class Twin:
     settings: Mapping[str, str | None]
     always: Mapping[str, str]
     buffers: frozenset[str]
+    bounds: Mapping[str, tuple[float | None, float | None]]
 
 
 class _Row(TypedDict, total=False):
@@ -40,6 +43,7 @@ class _Row(TypedDict, total=False):
     settings: dict[str, str | None]
     always: dict[str, str]
     buffers: list[str]
+    bounds: dict[str, tuple[float | None, float | None]]
 
 
 class _Table(TypedDict):
@@ -68,7 +72,7 @@ def _table() -> _Table:
 
 def _twin(row: _Row) -> Twin:
     buffers = frozenset(row.get("buffers", ()))
-    return Twin(row["function"], row["inputs"], row["settings"], row.get("always", {}), buffers)
+    return Twin(row["function"], row["inputs"], row["settings"], row.get("always", {}), buffers, row.get("bounds", {}))
 
 
 _PROGRAM = """\
@@ -134,8 +138,9 @@ class ModuleBuiltPerCall(Rule):
     ```
 
     ## What the fix may change
-    Nothing. It is offered where the module is called at once, with plain arguments, and its constructor is given
-    literals; where the function has another default the fix writes the module's.
+    Nothing. It is offered where the module is called at once, or under a local name that is only called, with plain
+    arguments, and its constructor is given literals; where the function has another default the fix writes the
+    module's. A name then holds the function, or a `functools.partial` of it with the module's settings.
 
     ## When to ignore it
     Where the module is built once, ahead of the loop, or a few microseconds do not matter.
@@ -150,7 +155,7 @@ class ModuleBuiltPerCall(Rule):
     code = "TL403"
     name = "module-built-per-call"
     summary = "a module without parameters is built on every call"
-    trigger = Trigger(calls=frozenset(twins()) | torchrl_modules())
+    trigger = Call(*(twins()), *torchrl_modules())
     least = Frequency.UPDATE
     fixable = True
     examples = (
@@ -168,7 +173,7 @@ class ModuleBuiltPerCall(Rule):
         call = site.node
         if not isinstance(call, cst.Call):
             return
-        name = site.name(call.func) or ""
+        name = site.names.of(call.func) or ""
         short = name.rpartition(".")[2]
         twin = twins().get(name)
         if name in torchrl_modules():
@@ -184,7 +189,7 @@ class ModuleBuiltPerCall(Rule):
             if at_once is not None or _is_called(site, call):
                 function = twin.function.replace("torch.nn.functional.", "F.")
                 message = f"`{short}` is built again on every call; use `{function}`, or build it once"
-                fix = _fix(site, at_once, call, twin) if at_once is not None else None
+                fix = _fix(site, at_once, call, twin) if at_once is not None else _named(site, call, twin)
                 every = tuple(example.name for example in self.examples)
                 yield Report(at_once or call, message, fix, figure=_FIGURES.get(short, every))
 
@@ -195,13 +200,18 @@ def _is_called(site: Site, call: cst.Call) -> bool:
         case cst.Call(func=func):
             return func is call
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name())]) | cst.AnnAssign(target=cst.Name()):
-            return site.called_later(call)
+            return called_later(site, call)
     return False
 
 
 def _fix(site: Site, outer: cst.Call, built: cst.Call, twin: Twin) -> Fix | None:
     """The call of the function instead, with the module's settings as keywords."""
-    if site.scripted() or not site.plain(built) or not site.plain(outer) or len(outer.args) != twin.inputs:
+    if (
+        site.compiling.scripted()
+        or not site.calls.is_plain(built)
+        or not site.calls.is_plain(outer)
+        or len(outer.args) != twin.inputs
+    ):
         return None
     if any(arg.keyword is not None for arg in outer.args):
         return None
@@ -220,6 +230,24 @@ def _fix(site: Site, outer: cst.Call, built: cst.Call, twin: Twin) -> Fix | None
     return Fix(f"call `{function}`", ((outer, new),), imports=missing)
 
 
+def _named(site: Site, built: cst.Call, twin: Twin) -> Fix | None:
+    """The function under the module's name, which is only called; with the module's settings where it has some."""
+    if site.compiling.scripted() or not site.calls.is_plain(built) or not only_called(site, built, twin.inputs):
+        return None
+    settings = _settings(built, twin)
+    if settings is None:
+        return None
+    function, missing = _function(site, twin)
+    new = expression(function)
+    if settings:
+        functools, needed = module_for(site, "functools", "functools")
+        words = [keyword(word, value) for word, value in settings]
+        partial = call_of(f"{functools}.partial", new)
+        new = partial.with_changes(args=[*partial.args, *words])
+        missing = (*missing, *needed)
+    return Fix(f"call `{function}`", ((built, in_place_of(built, new)),), imports=missing)
+
+
 def _settings(built: cst.Call, twin: Twin) -> list[tuple[str, cst.BaseExpression]] | None:
     """The function's keywords and their values; ``None`` where the constructor is given anything but literals."""
     words = list(twin.settings)
@@ -227,7 +255,7 @@ def _settings(built: cst.Call, twin: Twin) -> list[tuple[str, cst.BaseExpression
     for index, argument in enumerate(built.args):
         word = argument.keyword.value if argument.keyword is not None else words[index] if index < len(words) else ""
         meant = twin.settings.get(word)
-        if meant is None or not _is_literal(argument.value):
+        if meant is None or not _is_literal(argument.value) or not _within(argument.value, twin.bounds.get(word)):
             return None
         found.append((meant, argument.value))
     given = {word for word, _ in found}
@@ -246,11 +274,24 @@ def _is_literal(node: cst.BaseExpression) -> bool:
     return False
 
 
+def _within(node: cst.BaseExpression, bounds: tuple[float | None, float | None] | None) -> bool:
+    """Whether a literal is a number that the constructor takes."""
+    if bounds is None:
+        return True
+    low, high = bounds
+    sign = -1 if isinstance(node, cst.UnaryOperation) else 1
+    number = node.expression if isinstance(node, cst.UnaryOperation) else node
+    if not isinstance(number, (cst.Integer, cst.Float)):
+        return False
+    value = sign * number.evaluated_value
+    return (low is None or low <= value) and (high is None or value <= high)
+
+
 def _function(site: Site, twin: Twin) -> tuple[str, tuple[str, ...]]:
     """The function as the file can name it, and the import that this needs."""
     module, _, function = twin.function.rpartition(".")
     for whole in (module, "torch.nn", "torch"):
-        bound = site.module_name(whole)
+        bound = site.names.module(whole)
         if bound is not None and module.startswith(whole):
             return f"{bound}{module.removeprefix(whole)}.{function}", ()
     bound, missing = module_for(site, module, "torch" if module == "torch" else "F")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Report, Rule, Site
 
 _COPY = "copy.deepcopy"
 
@@ -80,7 +80,7 @@ class ModuleDeepcopyPerUpdate(Rule):
     code = "TL408"
     name = "module-deepcopy-per-update"
     summary = "a network is copied with copy.deepcopy in every update"
-    trigger = Trigger(calls=frozenset({_COPY}))
+    trigger = Call(_COPY)
     least = Frequency.UPDATE
     examples = (
         Example(
@@ -100,10 +100,10 @@ class ModuleDeepcopyPerUpdate(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a deep copy of a proven module."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.name(call.func) != _COPY or site.handles_error():
+        if not isinstance(call, cst.Call) or site.names.of(call.func) != _COPY or site.flow.handles_error():
             return
-        copied = site.argument(call, 0, "x")
-        if copied is not None and site.value(copied).kind is Kind.MODULE:
+        copied = site.calls.argument(call, 0, "x")
+        if copied is not None and site.values.of(copied).kind is Kind.MODULE:
             yield Report(
                 call,
                 "a deep copy builds the whole network again; copy its state into one that exists, with "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, Level, Method, Report, Rule, RuleSet, Site
 
 _LISTS = frozenset({"builtins.list", "builtins.tuple"})
 
@@ -82,7 +82,7 @@ class ParameterListRebuilt(Rule):
     summary = "the parameters of several networks are put together in every update"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(methods=frozenset({"parameters"}))
+    trigger = Method("parameters")
     least = Frequency.UPDATE
     examples = (
         Example(
@@ -119,7 +119,7 @@ class ParameterListRebuilt(Rule):
 
 def _sum(site: Site, listed: cst.CSTNode | None) -> tuple[cst.CSTNode | None, list[cst.BaseExpression]]:
     """The sum that a list of parameters is part of, and what its lists are made from."""
-    if not isinstance(listed, cst.Call) or site.name(listed.func) not in _LISTS:
+    if not isinstance(listed, cst.Call) or site.names.of(listed.func) not in _LISTS:
         return None, []
     whole: cst.CSTNode = listed
     above = site.parent(listed)
@@ -128,7 +128,7 @@ def _sum(site: Site, listed: cst.CSTNode | None) -> tuple[cst.CSTNode | None, li
     return whole, [
         part.args[0].value
         for part in _terms(whole)
-        if isinstance(part, cst.Call) and part.args and site.name(part.func) in _LISTS
+        if isinstance(part, cst.Call) and part.args and site.names.of(part.func) in _LISTS
     ]
 
 

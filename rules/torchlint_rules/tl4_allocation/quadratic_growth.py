@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Report, Rule, Site
+from torchlint_rules.tl4_allocation._regrowth import regrown
 
 _TORCH = frozenset(f"torch.{name}" for name in ("cat", "concat", "concatenate", "hstack", "vstack"))
 _NUMPY = frozenset(f"numpy.{name}" for name in ("append", "concatenate", "hstack", "vstack"))
@@ -114,7 +115,7 @@ class QuadraticGrowth(Rule):
     code = "TL405"
     name = "quadratic-growth"
     summary = "a tensor or array grows by concatenation in a loop"
-    trigger = Trigger(calls=_TORCH | _NUMPY)
+    trigger = Call(*_TORCH, *_NUMPY)
     least = Frequency.UPDATE
     examples = (
         Example(
@@ -144,8 +145,8 @@ class QuadraticGrowth(Rule):
         call = site.node
         if not isinstance(call, cst.Call):
             return
-        name = site.name(call.func)
-        grown = site.regrown(call) if name in _TORCH or name in _NUMPY else ""
+        name = site.names.of(call.func)
+        grown = regrown(site, call) if name in _TORCH or name in _NUMPY else ""
         if grown:
             message = f"every round copies all of `{grown}` again; append to a list and join it once after the loop"
             yield Report(call, message, figure="cat-256x17" if name in _TORCH else "append-256")

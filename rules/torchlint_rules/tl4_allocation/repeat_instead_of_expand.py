@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, Level, Method, Report, Rule, RuleSet, Site
 
 _SOURCE = """\
 import torch
@@ -78,7 +78,7 @@ class RepeatInsteadOfExpand(Rule):
     summary = "copies are made of what broadcasting would repeat"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(methods=frozenset({"repeat"}))
+    trigger = Method("repeat")
     least = Frequency.UPDATE
     examples = (
         Example(
@@ -98,7 +98,7 @@ class RepeatInsteadOfExpand(Rule):
             case cst.Call(func=cst.Attribute(value=repeated, attr=cst.Name(value="repeat")), args=arguments) as call:
                 sizes = _sizes(arguments)
                 added = _added(site, repeated)
-                if added is None or not 0 <= added < len(sizes) or not site.plain(call):
+                if added is None or not 0 <= added < len(sizes) or not site.calls.is_plain(call):
                     return
                 others = [size for place, size in enumerate(sizes) if place != added]
                 ones = all(isinstance(size, cst.Integer) and size.value == "1" for size in others)
@@ -122,8 +122,8 @@ def _added(site: Site, node: cst.BaseExpression) -> int | None:
     """The place of the dimension of size one that a view of a tensor adds."""
     match node:
         case cst.Call(func=cst.Attribute(attr=cst.Name(value="unsqueeze")), args=[cst.Arg(value=place)]):
-            literal = site.value(place).literal
+            literal = site.values.of(place).literal
             return literal if type(literal) is int else None
         case cst.Subscript(value=tensor, slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Name(value="None")))]):
-            return 0 if site.value(tensor).kind is Kind.TENSOR else None
+            return 0 if site.values.of(tensor).kind is Kind.TENSOR else None
     return None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Example, Frequency, Level, Method, Report, Rule, RuleSet, Site
+from torchlint_rules.tl4_allocation._unbounded_growth import hoarded
 
 _SOURCE = """\
 import torch
@@ -75,7 +76,7 @@ class UnboundedGrowth(Rule):
     summary = "a list grows with every step and is never emptied"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(methods=frozenset({"append", "appendleft"}))
+    trigger = Method("append", "appendleft")
     least = Frequency.UPDATE
     examples = (
         Example(
@@ -94,7 +95,7 @@ class UnboundedGrowth(Rule):
         """Report an append to a list that nothing empties."""
         call = site.node
         if isinstance(call, cst.Call):
-            grown = site.hoarded(call)
+            grown = hoarded(site, call)
             if grown:
                 message = f"`{grown}` grows for as long as the run lasts; bound it, `deque(maxlen=...)`, or clear it"
                 yield Report(call, message, figure="none")

@@ -7,6 +7,7 @@ from itertools import combinations
 
 from torchlint import cst
 from torchlint.rule import (
+    Call,
     CallSite,
     Change,
     Example,
@@ -16,12 +17,14 @@ from torchlint.rule import (
     Input,
     Kind,
     Level,
+    Method,
     Report,
     Rule,
     Site,
-    Trigger,
 )
 from torchlint.rule.build import keyword_of, without_keyword
+from torchlint_rules.tl5_compile._calling import calls_of
+from torchlint_rules.tl5_compile._compile_over_varying_shapes import is_refused
 
 _GRAPH_MODES = frozenset({"reduce-overhead", "max-autotune"})
 
@@ -108,7 +111,7 @@ class CompileOverVaryingShapes(Rule):
     level = Level.WARNING
     fixable = True
     may_change = (Change.ROUNDING,)
-    trigger = Trigger(calls=frozenset({"torch.compile"}), methods=frozenset({"compile"}))
+    trigger = Call("torch.compile") | Method("compile")
     least = Frequency.ONCE
     examples = (
         Example(
@@ -128,7 +131,7 @@ class CompileOverVaryingShapes(Rule):
         if not isinstance(node, cst.Call):
             return
         option = _fixed_shape_option(site, node)
-        pair = _differing(site.calls_of(node)) if option is not None else None
+        pair = _differing(calls_of(site, node)) if option is not None else None
         if option is None or pair is None:
             return
         first, second = (f"{call.hop.path}:{call.hop.row}" for call in pair)
@@ -146,12 +149,12 @@ class CompileOverVaryingShapes(Rule):
 def _fixed_shape_option(site: Site, call: cst.Call) -> tuple[str, str, bool] | None:
     """The argument that fixes the shapes, as text, and whether it is proven to (a mode from a setting is not)."""
     dynamic, mode = keyword_of(call, "dynamic"), keyword_of(call, "mode")
-    if dynamic is not None and site.value(dynamic).literal is False:
+    if dynamic is not None and site.values.of(dynamic).literal is False:
         return "dynamic", "`dynamic=False`", True
-    if mode is None or not site.may_use_cuda() or site.value(mode).kind is Kind.NONE:
+    if mode is None or not site.device.may_be_cuda() or site.values.of(mode).kind is Kind.NONE:
         return None
-    name = site.value(mode).literal
-    if name is None and site.refused(mode):
+    name = site.values.of(mode).literal
+    if name is None and is_refused(site, mode):
         return None
     if name is None:
         return "mode", "a `mode` from a setting, which may capture CUDA graphs,", False

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, Site, Statement
+from torchlint_rules.tl5_compile._compile_per_call import kept
 
 _SOURCE = """\
 import torch
@@ -72,11 +73,7 @@ class CompilePerCall(Rule):
     name = "compile-per-call"
     summary = "torch.compile is called again and again"
     level = Level.WARNING
-    trigger = Trigger(
-        calls=frozenset({"torch.compile"}),
-        statements=frozenset({"FunctionDef"}),
-        mentions=frozenset({"torch.compile"}),
-    )
+    trigger = Call("torch.compile") | Statement("FunctionDef", mentioning={"torch.compile"})
     examples = (
         Example(
             name="compiled-in-the-call",
@@ -98,15 +95,15 @@ class CompilePerCall(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a hot ``torch.compile``, by its call or as a bare decorator of a function defined in hot code."""
         match site.node:
-            case cst.Call() as call if site.name(call.func) == "torch.compile" and not site.kept(call):
+            case cst.Call() as call if site.names.of(call.func) == "torch.compile" and not kept(site, call):
                 yield Report(
                     call,
-                    f"torch.compile is called {site.hot.frequency.phrase}; call it before, and keep what it gives",
+                    f"torch.compile is called {site.hot.here.frequency.phrase}; call it before, and keep what it gives",
                 )
-            case cst.FunctionDef() as function if site.frequency(function) >= Frequency.UPDATE:
+            case cst.FunctionDef() as function if site.hot.of(function) >= Frequency.UPDATE:
                 for decorator in function.decorators:
-                    if site.name(decorator.decorator) == "torch.compile":
-                        phrase = site.frequency(function).phrase
+                    if site.names.of(decorator.decorator) == "torch.compile":
+                        phrase = site.hot.of(function).phrase
                         yield Report(
                             decorator.decorator,
                             f"compiles a function that is defined {phrase}; define it outside of what runs so often",

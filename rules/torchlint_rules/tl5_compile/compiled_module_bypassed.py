@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Bypass, Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger, Way
+from torchlint.rule import Bypass, Call, Example, Found, Frequency, Input, Kind, Level, Report, Rule, Site, Way
+from torchlint_rules.tl5_compile._compiled_module_bypassed import Takers, bypassed, takes_uncompiled
 
 _SOURCE = """\
 import torch
@@ -87,7 +88,7 @@ class CompiledModuleBypassed(Rule):
     name = "compiled-module-bypassed"
     summary = "runs get past what torch.compile gives"
     level = Level.WARNING
-    trigger = Trigger(calls=frozenset({"torch.compile"}), takers=True)
+    trigger = Call("torch.compile") | Found(Takers)
     least = Frequency.ONCE
     examples = (
         Example(
@@ -110,12 +111,12 @@ class CompiledModuleBypassed(Rule):
         node = site.node
         if not isinstance(node, cst.Call):
             return
-        if site.name(node.func) == "torch.compile":
-            bypass = site.bypassed(node)
+        if site.names.of(node.func) == "torch.compile":
+            bypass = bypassed(site, node)
             if bypass is not None:
                 yield Report(node, _message(bypass))
             return
-        taken = site.takes_uncompiled(node)
+        taken = takes_uncompiled(site, node)
         if taken is not None:
             names = ", ".join(taken.names)
             yield Report(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Splits, Trigger
+from torchlint.rule import Example, Found, Frequency, Input, Kind, Level, Report, Rule, Site, Splits
+from torchlint_rules.tl5_compile._graph_break import GraphBreaks, breaks_graph
 
 _SOURCE = """\
 import torch
@@ -85,7 +86,7 @@ class GraphBreak(Rule):
     name = "graph-break"
     summary = "code that breaks the graph of a compiled function"
     level = Level.WARNING
-    trigger = Trigger(breaks=True)
+    trigger = Found(GraphBreaks)
     least = Frequency.UPDATE
     examples = (
         Example(
@@ -112,7 +113,7 @@ class GraphBreak(Rule):
 
     def check(self, site: Site) -> Iterator[Report]:
         """Report a call or test that breaks the graph of compiled code."""
-        found = site.breaks_graph()
+        found = breaks_graph(site)
         if found is None or not isinstance(site.node, cst.BaseExpression):
             return
         why, instead = _WORDS[found.why]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Example, Found, Frequency, Input, Kind, Level, Report, Rule, Site
+from torchlint_rules.tl5_compile._integer_attribute_recompiles import ChangingIntegers, recompiles
 
 _SOURCE = """\
 import torch
@@ -90,7 +91,7 @@ class IntegerAttributeRecompiles(Rule):
     name = "integer-attribute-recompiles"
     summary = "compiled code reads an integer of a module that changes"
     level = Level.WARNING
-    trigger = Trigger(integers=True)
+    trigger = Found(ChangingIntegers)
     least = Frequency.UPDATE
     examples = (
         Example(
@@ -109,7 +110,7 @@ class IntegerAttributeRecompiles(Rule):
 
     def check(self, site: Site) -> Iterator[Report]:
         """Report the read of a changing integer in compiled code."""
-        found = site.recompiles()
+        found = recompiles(site)
         if found is None or not isinstance(site.node, cst.BaseExpression):
             return
         compiled, changed = (f"{hop.path}:{hop.row}" for hop in (found.compiled, found.changed))

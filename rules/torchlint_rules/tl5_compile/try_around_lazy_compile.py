@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, Site
+from torchlint_rules.tl5_compile._try_around_lazy_compile import tried_uncalled
 
 _SOURCE = """\
 import torch
@@ -74,7 +75,7 @@ class TryAroundLazyCompile(Rule):
     summary = "a handler waits for errors that torch.compile does not raise yet"
     level = Level.NOTE
     kept = "no run is faster, but one that would stop goes on"
-    trigger = Trigger(calls=frozenset({"torch.compile"}))
+    trigger = Call("torch.compile")
     least = Frequency.ONCE
     examples = (
         Example(
@@ -107,7 +108,7 @@ class TryAroundLazyCompile(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a ``torch.compile`` whose ``try`` ends before the first call."""
         match site.node:
-            case cst.Call(func=func) as call if site.name(func) == "torch.compile" and site.tried_uncalled(call):
+            case cst.Call(func=func) as call if site.names.of(func) == "torch.compile" and tried_uncalled(site, call):
                 yield Report(
                     call,
                     "torch.compile only wraps: the compiler's errors come at the first call, outside this try; call "

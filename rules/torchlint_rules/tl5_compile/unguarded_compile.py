@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Statement
+from torchlint_rules.tl5_compile._machines import compiles_anywhere
 
 _SOURCE = """\
 import torch
@@ -67,11 +68,7 @@ class UnguardedCompile(Rule):
     summary = "torch.compile on every machine"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(
-        calls=frozenset({"torch.compile"}),
-        statements=frozenset({"FunctionDef"}),
-        mentions=frozenset({"torch.compile"}),
-    )
+    trigger = Call("torch.compile") | Statement("FunctionDef", mentioning={"torch.compile"})
     least = Frequency.ONCE
     examples = (
         Example(
@@ -90,7 +87,7 @@ class UnguardedCompile(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a ``torch.compile`` that no condition guards, by its call or as a bare decorator."""
         match site.node:
-            case cst.Call() as call if site.name(call.func) == "torch.compile":
+            case cst.Call() as call if site.names.of(call.func) == "torch.compile":
                 nodes: list[cst.BaseExpression] = [call]
             case cst.FunctionDef() as function:
                 nodes = [part.decorator for part in function.decorators]
@@ -98,7 +95,7 @@ class UnguardedCompile(Rule):
                 nodes = []
         for node in nodes:
             if not isinstance(node, cst.Call) or node is site.node:
-                if site.compiles_anywhere(node):
+                if compiles_anywhere(site, node):
                     yield Report(
                         node,
                         "compiled on every machine, though the project also runs without CUDA, where small networks "

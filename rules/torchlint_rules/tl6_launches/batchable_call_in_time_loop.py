@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, NetworkCall, Report, Rule, Site
 from torchlint.rule.forward import runs_module, same_in_all_rounds
 
 _CARRIED = (
@@ -94,7 +94,7 @@ class BatchableCallInTimeLoop(Rule):
     code = "TL602"
     name = "batchable-call-in-time-loop"
     summary = "a network is called step by step although no step waits for what it gives"
-    trigger = Trigger(networks=True, looped=True)
+    trigger = NetworkCall(looped=True)
     least = Frequency.UPDATE
     yields_to = ("TL605",)
     examples = (
@@ -115,7 +115,7 @@ class BatchableCallInTimeLoop(Rule):
         call = site.node
         if not isinstance(call, cst.Call) or not call.args:
             return
-        loops = site.loops(call)
+        loops = site.loops.around(call)
         if not loops or loops[0].few or loops[0].strided:
             return
         if not (loops[0].counted or loops[0].over.kind in _ARRAYS):
@@ -125,17 +125,17 @@ class BatchableCallInTimeLoop(Rule):
             return
         if not same_in_all_rounds(site, call) or any(_is_count(site, node) for node in given):
             return
-        parts = [site.loops(node)[0] for node in given]
+        parts = [site.loops.around(node)[0] for node in given]
         if not any(part.item or part.carried for part in parts):
             return
-        if site.run(call) is not None and site.batchable(call):
+        if site.autograd.run(call) is not None and site.loops.is_batchable(call):
             carried = any(part.carried for part in parts)
             yield Report(call, _CARRIED if carried else _KNOWN)
 
 
 def _is_count(site: Site, node: cst.BaseExpression) -> bool:
     """Whether an argument is a number that the loop counts, which may choose what the network does."""
-    return site.value(node).kind is Kind.NUMBER and site.loops(node)[0].item
+    return site.values.of(node).kind is Kind.NUMBER and site.loops.around(node)[0].item
 
 
 def _is_step(node: cst.BaseExpression) -> bool:

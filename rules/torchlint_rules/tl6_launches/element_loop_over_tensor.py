@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger, Value
+from torchlint.rule import Call, Example, Fix, Frequency, Input, Kind, Method, Report, Rule, Site, Value
+from torchlint_rules.tl6_launches._element_loop_over_tensor import element_of
 
 _NUMBERS = frozenset({"builtins.int", "builtins.float", "builtins.bool"})
 _INTEGERS = frozenset({"uint8", "int8", "int16", "int32", "int64"})
@@ -71,7 +72,7 @@ class ElementLoopOverTensor(Rule):
     code = "TL611"
     name = "element-loop-over-tensor"
     summary = "the elements of a tensor are read back one by one"
-    trigger = Trigger(calls=_NUMBERS, methods=frozenset({"item"}))
+    trigger = Call(*_NUMBERS) | Method("item")
     least = Frequency.UPDATE
     fixable = True
     examples = (
@@ -94,10 +95,10 @@ class ElementLoopOverTensor(Rule):
         element = _read(site, call)
         if element is None:
             return
-        tensor = site.element_of(element)
+        tensor = element_of(site, element)
         if tensor is None:
             return
-        loops = site.loops(element)
+        loops = site.loops.around(element)
         if not loops or loops[0].few:
             return
         yield Report(call, _MESSAGE, _fix(site, call, element, tensor))
@@ -112,7 +113,7 @@ def _read(site: Site, call: cst.Call) -> cst.BaseExpression | None:
                     return None
                 inner = inner.func.value
             return inner
-        case cst.Call(args=[cst.Arg(value=inner, keyword=None, star="")]) if site.name(call.func) in _NUMBERS:
+        case cst.Call(args=[cst.Arg(value=inner, keyword=None, star="")]) if site.names.of(call.func) in _NUMBERS:
             return inner
     return None
 
@@ -120,9 +121,14 @@ def _read(site: Site, call: cst.Call) -> cst.BaseExpression | None:
 def _fix(site: Site, call: cst.Call, element: cst.BaseExpression, tensor: Value) -> Fix | None:
     """``t.tolist()`` for ``[int(v) for v in t]`` with integers in one dimension."""
     whole = site.parent(call)
-    if tensor.rank != 1 or tensor.dtype not in _INTEGERS or not isinstance(whole, cst.ListComp) or site.scripted():
+    if (
+        tensor.rank != 1
+        or tensor.dtype not in _INTEGERS
+        or not isinstance(whole, cst.ListComp)
+        or site.compiling.scripted()
+    ):
         return None
-    integer = site.name(call.func) == "builtins.int" or isinstance(call.func, cst.Attribute)
+    integer = site.names.of(call.func) == "builtins.int" or isinstance(call.func, cst.Attribute)
     match whole:
         case cst.ListComp(
             elt=elt,
@@ -130,6 +136,6 @@ def _fix(site: Site, call: cst.Call, element: cst.BaseExpression, tensor: Value)
         ) if elt is call and integer:
             same = isinstance(element, cst.Name) and element.value == bound
             plain = isinstance(over, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or over.lpar
-            if same and plain and site.value(over).kind is Kind.TENSOR:
+            if same and plain and site.values.of(over).kind is Kind.TENSOR:
                 return Fix("read all of it at once", ((whole, cst.Call(cst.Attribute(over, cst.Name("tolist")))),))
     return None

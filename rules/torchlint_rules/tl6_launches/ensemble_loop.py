@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Example, Found, Frequency, Input, Kind, Level, Report, Rule, Site
+from torchlint_rules.tl6_launches._ensemble_loop import Ensembles, ensemble
 
 _MESSAGE = (
     "networks that are built alike run one after the other on the same input, each with kernels of its own; on a GPU "
@@ -84,7 +85,7 @@ class EnsembleLoop(Rule):
     name = "ensemble-loop"
     summary = "the members of an ensemble run one after the other"
     level = Level.NOTE
-    trigger = Trigger(ensembles=True)
+    trigger = Found(Ensembles)
     least = Frequency.UPDATE
     cuda_only = True
     torch = (2, 0)
@@ -103,5 +104,5 @@ class EnsembleLoop(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report the call of one of many networks that gets the same input as the others."""
         call = site.node
-        if isinstance(call, cst.Call) and site.may_use_cuda() and site.ensemble(call):
+        if isinstance(call, cst.Call) and site.device.may_be_cuda() and ensemble(site, call):
             yield Report(call, _MESSAGE)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, Level, NetworkCall, Report, Rule, RuleSet, Site
+from torchlint_rules.tl6_launches._forward_before_random_choice import runs_in_vain
 
 _MESSAGE = "only one way out of line {row} needs this forward pass; run it there, after the random number is drawn"
 
@@ -81,7 +82,7 @@ class ForwardBeforeRandomChoice(Rule):
     summary = "a network runs before a random number decides that its result is not needed"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(networks=True)
+    trigger = NetworkCall()
     least = Frequency.UPDATE
     examples = (
         Example(
@@ -105,5 +106,5 @@ class ForwardBeforeRandomChoice(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a run of a network that a random number makes needless."""
         call = site.node
-        if isinstance(call, cst.Call) and site.run(call) is not None and (row := site.runs_in_vain(call)):
+        if isinstance(call, cst.Call) and site.autograd.run(call) is not None and (row := runs_in_vain(site, call)):
             yield Report(call, _MESSAGE.format(row=row))

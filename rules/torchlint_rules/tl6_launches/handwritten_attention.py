@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Method, Report, Rule, RuleSet, Site
+from torchlint_rules.tl6_launches._attention import weighs_values
 
 _FUNCTIONS = frozenset({"torch.softmax", "torch.nn.functional.softmax"})
 _MESSAGE = (
@@ -96,7 +97,7 @@ class HandwrittenAttention(Rule):
     summary = "attention is written out"
     level = Level.NOTE
     set = RuleSet.OPT_IN
-    trigger = Trigger(calls=_FUNCTIONS, methods=frozenset({"softmax"}))
+    trigger = Call(*_FUNCTIONS) | Method("softmax")
     least = Frequency.UPDATE
     examples = (
         Example(
@@ -113,13 +114,13 @@ class HandwrittenAttention(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a softmax of scaled products whose result only weighs values."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.scripted() or site.compiled():
+        if not isinstance(call, cst.Call) or site.compiling.scripted() or site.compiling.inside():
             return
-        if site.name(call.func) in _FUNCTIONS:
-            scores = site.argument(call, 0, "input")
+        if site.names.of(call.func) in _FUNCTIONS:
+            scores = site.calls.argument(call, 0, "input")
         elif isinstance(call.func, cst.Attribute) and call.func.attr.value == "softmax":
             scores = call.func.value
         else:
             return
-        if scores is not None and site.weighs_values(call, scores):
+        if scores is not None and weighs_values(site, call, scores):
             yield Report(call, _MESSAGE)

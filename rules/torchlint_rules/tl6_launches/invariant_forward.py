@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, NetworkCall, Report, Rule, RuleSet, Site
 
 # Layers that draw numbers or remember what they saw.
 _FICKLE = ("Dropout", "dropout", "BatchNorm", "Noisy", "noisy")
@@ -92,7 +92,7 @@ class InvariantForward(Rule):
     name = "invariant-forward"
     summary = "a network runs in every round of a loop on an input that no round changes"
     set = RuleSet.PREVIEW
-    trigger = Trigger(networks=True)
+    trigger = NetworkCall()
     least = Frequency.UPDATE
     yields_to = ("TL614",)
     examples = (
@@ -113,11 +113,11 @@ class InvariantForward(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a run of a network that no round of its loop changes."""
         call = site.node
-        loop = next(iter(site.loops(call)), None) if isinstance(call, cst.Call) else None
+        loop = next(iter(site.loops.around(call)), None) if isinstance(call, cst.Call) else None
         if not isinstance(call, cst.Call) or loop is None:
             return
-        run = site.run(call)
+        run = site.autograd.run(call)
         if run is None or run.keeps or loop.item or loop.carried is not False or loop.draws or loop.learns:
             return
-        if not any(site.mentioned(word) for word in _FICKLE):
+        if not any(site.names.in_project(word) for word in _FICKLE):
             yield Report(call, _MESSAGE.format(row=loop.row))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from torchlint import cst
-from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Change, Example, Fix, Frequency, Input, Kind, Level, Method, Report, Rule, Site
 from torchlint.rule.build import call_of, in_place_of, module_for, on_top, with_keyword
 
 _CHANGES = (Change.ROUNDING, Change.NONFINITE)
@@ -121,7 +121,7 @@ class LogOfSoftmax(Rule):
     code = "TL606"
     name = "log-of-softmax"
     summary = "the logarithm of a softmax, a sigmoid or a sum is taken in two steps"
-    trigger = Trigger(calls=frozenset({"torch.log", _CROSS_ENTROPY}), methods=frozenset({"log"}))
+    trigger = Call("torch.log", _CROSS_ENTROPY) | Method("log")
     least = Frequency.UPDATE
     fixable = True
     may_change = _CHANGES
@@ -144,11 +144,11 @@ class LogOfSoftmax(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a logarithm that a function of torch takes together with what is inside, and a double softmax."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.compiled():
+        if not isinstance(call, cst.Call) or site.compiling.inside():
             return
-        if site.name(call.func) == _CROSS_ENTROPY:
-            first = site.argument(call, 0, "input")
-            if first is not None and site.made_by(first) == "softmax":
+        if site.names.of(call.func) == _CROSS_ENTROPY:
+            first = site.calls.argument(call, 0, "input")
+            if first is not None and site.values.maker(first) == "softmax":
                 yield Report(call, _DOUBLE)
             return
         log = _logarithm(site, call)
@@ -159,16 +159,16 @@ class LogOfSoftmax(Rule):
 def _logarithm(site: Site, call: cst.Call) -> _Logarithm | None:
     """The logarithm that a call is: ``torch.log(x)``, or ``x.log()`` of a tensor."""
     match call:
-        case cst.Call(args=[cst.Arg(value=inner, keyword=None, star="")]) if site.name(call.func) == "torch.log":
+        case cst.Call(args=[cst.Arg(value=inner, keyword=None, star="")]) if site.names.of(call.func) == "torch.log":
             return _Logarithm(inner, method=False)
         case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value="log")), args=[]):
-            if site.value(inner).kind is Kind.TENSOR or site.made_by(inner) in _BETTER:
+            if site.values.of(inner).kind is Kind.TENSOR or site.values.maker(inner) in _BETTER:
                 return _Logarithm(inner, method=True)
     return None
 
 
 def _reports(site: Site, call: cst.Call, log: _Logarithm) -> Iterator[Report]:
-    made = site.made_by(log.of)
+    made = site.values.maker(log.of)
     if made in _BETTER:
         fix = _made_fix(site, call, log)
         message = _MADE.format(made=made, better=_BETTER[made])
@@ -178,7 +178,7 @@ def _reports(site: Site, call: cst.Call, log: _Logarithm) -> Iterator[Report]:
         return
     match log.of:
         case cst.BinaryOperation(left=one, operator=cst.Subtract(), right=other) if _is_one(one):
-            if site.made_by(other) == "sigmoid":
+            if site.values.maker(other) == "sigmoid":
                 yield Report(call, _ONE_MINUS, figure="sigmoid-256x18")
         case cst.BinaryOperation(left=left, operator=cst.Add(), right=right) if _is_one(left) or _is_one(right):
             added = right if _is_one(left) else left
@@ -187,7 +187,7 @@ def _reports(site: Site, call: cst.Call, log: _Logarithm) -> Iterator[Report]:
                 return
             function, imports = _function(site, call, log, "log1p")
             new = call_of(function, added)
-            known = log.method or site.value(added).kind is Kind.TENSOR
+            known = log.method or site.values.of(added).kind is Kind.TENSOR
             fix = _fix("take the sum and its logarithm at once", call, new, imports) if known else None
             yield Report(call, _ONE_PLUS, fix, figure="one-plus-256x18")
         case cst.Call() as total if (powers := _summed(site, total)) is not None and not _is_shifted(site, powers):
@@ -198,11 +198,11 @@ def _reports(site: Site, call: cst.Call, log: _Logarithm) -> Iterator[Report]:
 def _softplus_fix(site: Site, call: cst.Call, exponential: cst.BaseExpression) -> Fix | None:
     """``F.softplus(x)``, which gives back ``x`` above a threshold of 20: float32 holds no other number there."""
     power = _exponent(site, exponential)
-    if power is None or site.scripted():
+    if power is None or site.compiling.scripted():
         return None
     functional, imports = module_for(site, _FUNCTIONAL, "F")
     new = call_of(f"{functional}.softplus", power)
-    if site.value(power).dtype not in _UP_TO_FLOAT32:
+    if site.values.of(power).dtype not in _UP_TO_FLOAT32:
         new = with_keyword(new, "threshold", cst.Integer(_EXACT_THRESHOLD))
     return _fix("take all steps at once", call, new, imports)
 
@@ -225,14 +225,14 @@ def _function(site: Site, call: cst.Call, log: _Logarithm, name: str) -> tuple[s
 
 def _made_fix(site: Site, call: cst.Call, log: _Logarithm) -> Fix | None:
     """``F.log_softmax(x, -1)`` with what picks elements on top; ``None`` where the softmax is not inside the log."""
-    if site.scripted():
+    if site.compiling.scripted():
         return None
     base, picked = log.of, 0
     while (inner := _picked_from(site, base)) is not None:
         base, picked = inner, picked + 1
     if not isinstance(base, cst.Call):
         return None
-    links = site.chain(base)[:picked]
+    links = site.calls.chain(base)[:picked]
     twin, imports = _twin(site, base)
     return None if twin is None else _fix("take both steps at once", call, on_top(twin, links), imports)
 
@@ -243,15 +243,15 @@ def _picked_from(site: Site, node: cst.BaseExpression) -> cst.BaseExpression | N
         case cst.Subscript(value=inner):
             return inner
         case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value=name))) if name in _PICKING:
-            return None if (site.name(node.func) or "").startswith("torch.") else inner
+            return None if (site.names.of(node.func) or "").startswith("torch.") else inner
     return None
 
 
 def _twin(site: Site, made: cst.Call) -> tuple[cst.Call | None, tuple[str, ...]]:
     """The logarithm of a softmax or sigmoid in one call, and the imports that it needs."""
-    name = site.name(made.func) or ""
+    name = site.names.of(made.func) or ""
     func = made.func
-    if not name.startswith("torch.") and isinstance(func, cst.Attribute) and site.plain(made):
+    if not name.startswith("torch.") and isinstance(func, cst.Attribute) and site.calls.is_plain(made):
         if func.attr.value == "softmax":
             return made.with_changes(func=func.with_changes(attr=cst.Name("log_softmax")), lpar=(), rpar=()), ()
         if func.attr.value == "sigmoid" and not made.args:
@@ -271,7 +271,7 @@ def _twin(site: Site, made: cst.Call) -> tuple[cst.Call | None, tuple[str, ...]]
 def _summed(site: Site, total: cst.Call) -> cst.BaseExpression | None:
     """``x`` of ``torch.exp(x).sum(...)`` and ``torch.sum(x.exp(), ...)``."""
     match total:
-        case cst.Call(args=[cst.Arg(value=inner), *_]) if site.name(total.func) == "torch.sum":
+        case cst.Call(args=[cst.Arg(value=inner), *_]) if site.names.of(total.func) == "torch.sum":
             return _exponent(site, inner)
         case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value="sum"))):
             return _exponent(site, inner)
@@ -280,7 +280,7 @@ def _summed(site: Site, total: cst.Call) -> cst.BaseExpression | None:
 
 def _exponent(site: Site, node: cst.BaseExpression) -> cst.BaseExpression | None:
     match node:
-        case cst.Call(args=[cst.Arg(value=inner, keyword=None, star="")]) if site.name(node.func) == "torch.exp":
+        case cst.Call(args=[cst.Arg(value=inner, keyword=None, star="")]) if site.names.of(node.func) == "torch.exp":
             return inner
         case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value="exp")), args=[]):
             return inner
@@ -289,15 +289,21 @@ def _exponent(site: Site, node: cst.BaseExpression) -> cst.BaseExpression | None
 
 def _is_shifted(site: Site, powers: cst.BaseExpression) -> bool:
     """Whether something was taken off what is exponentiated, as the maximum is so that nothing overflows."""
-    return site.made_by(powers) == "sub"
+    return site.values.maker(powers) == "sub"
 
 
 def _sum_fix(site: Site, call: cst.Call, log: _Logarithm, total: cst.Call) -> Fix | None:
     """``torch.logsumexp(x, dim)``; ``None`` where the sum is over everything, or has a dtype."""
     summed = _summed(site, total)
-    rest = list(total.args[1:] if site.name(total.func) == "torch.sum" else total.args)
+    rest = list(total.args[1:] if site.names.of(total.func) == "torch.sum" else total.args)
     words = {argument.keyword.value for argument in rest if argument.keyword is not None}
-    if summed is None or not rest or words - {"dim", "keepdim"} or not site.plain(total) or words == {"keepdim"}:
+    if (
+        summed is None
+        or not rest
+        or words - {"dim", "keepdim"}
+        or not site.calls.is_plain(total)
+        or words == {"keepdim"}
+    ):
         return None
     function, imports = _function(site, call, log, "logsumexp")
     new = call_of(function, summed)

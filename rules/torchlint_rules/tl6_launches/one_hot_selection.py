@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from torchlint import cst
-from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Change, Example, Fix, Frequency, Input, Kind, Level, Method, Report, Rule, Site
 from torchlint.rule.build import call_of, expression
+from torchlint_rules.tl6_launches._one_hot_selection import handed_on
 
 _ONE_HOT = "torch.nn.functional.one_hot"
 _CASTS = frozenset({"float", "to", "type_as", "type", "double", "half", "bool", "detach"})
@@ -78,7 +79,8 @@ class OneHotSelection(Rule):
     each index.
 
     ## When to ignore it
-    Where the table has other uses. As one input of a network among others it is not reported.
+    Where the table has other uses. A table that is kept, returned or handed to a call besides is not reported, nor one
+    that is an input of a network among others.
 
     ## Measured
     The figures below pick one of six values in 256 rows.
@@ -90,7 +92,7 @@ class OneHotSelection(Rule):
     code = "TL607"
     name = "one-hot-selection"
     summary = "one value of each row is picked by a product with a one-hot table"
-    trigger = Trigger(calls=frozenset({"torch.sum", _ONE_HOT}), methods=frozenset({"sum"}))
+    trigger = Call("torch.sum", _ONE_HOT) | Method("sum")
     least = Frequency.UPDATE
     fixable = True
     may_change: ClassVar[tuple[Change, ...]] = (Change.NONFINITE,)
@@ -110,9 +112,9 @@ class OneHotSelection(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a summed product with a one-hot table, and a linear layer on one."""
         call = site.node
-        if not isinstance(call, cst.Call) or not site.plain(call) or site.compiled():
+        if not isinstance(call, cst.Call) or not site.calls.is_plain(call) or site.compiling.inside():
             return
-        if site.name(call.func) == _ONE_HOT:
+        if site.names.of(call.func) == _ONE_HOT:
             layer = _layer(site, call)
             if layer is not None:
                 yield Report(layer, _EMBEDDED, level=Level.NOTE)
@@ -121,47 +123,48 @@ class OneHotSelection(Rule):
         if product is None or dim is None:
             return
         for values, table in ((product.left, product.right), (product.right, product.left)):
-            if _is_table(site, table) and not _is_table(site, values) and _is_last(site, values, dim):
-                fix = None if kept or site.scripted() else _fix(site, call, values, table, dim)
+            picks = _is_table(site, table) and not _is_table(site, values) and _is_last(site, values, dim)
+            if picks and not handed_on(site, _bare(table)):
+                fix = None if kept or site.compiling.scripted() else _fix(site, call, values, table, dim)
                 yield Report(call, _PICKED, fix)
                 return
 
 
 def _layer(site: Site, call: cst.Call) -> cst.Call | None:
     """The call of a linear layer that gets a one-hot table, as it is or cast."""
-    links = site.chain(call)
+    links = site.calls.chain(call)
     if any(link.name not in _CASTS for link in links):
         return None
     table = links[-1].node if links else call
     layer = site.parent(table)
     if not isinstance(layer, cst.Call) or all(argument.value is not table for argument in layer.args):
         return None
-    return layer if site.value(layer.func).name == "torch.nn.Linear" else None
+    return layer if site.values.of(layer.func).name == "torch.nn.Linear" else None
 
 
 def _summed(site: Site, call: cst.Call) -> tuple[cst.BinaryOperation | None, int | None, bool]:
     """The product that is summed, over which dimension, and whether more is asked for than the sum."""
     args: Sequence[cst.Arg] = call.args
-    if site.name(call.func) == "torch.sum":
+    if site.names.of(call.func) == "torch.sum":
         whole, args = (args[0].value if args and args[0].keyword is None else None), args[1:]
     else:
         whole = call.func.value if isinstance(call.func, cst.Attribute) else None
     dims = [arg for arg in args if arg.keyword is None or arg.keyword.value in ("dim", "axis")]
     if not isinstance(whole, cst.BinaryOperation) or not isinstance(whole.operator, cst.Multiply) or not dims:
         return None, None, False
-    literal = site.value(dims[0].value).literal
+    literal = site.values.of(dims[0].value).literal
     return whole, literal if type(literal) is int else None, len(args) > 1
 
 
 def _is_table(site: Site, node: cst.BaseExpression) -> bool:
     """Whether an expression is a one-hot table, also behind names and functions of the project."""
-    return site.made_by(_bare(node)) == "one_hot" or _made(site, node) is not None
+    return site.values.maker(_bare(node)) == "one_hot" or _made(site, node) is not None
 
 
 def _made(site: Site, node: cst.BaseExpression) -> cst.Call | None:
     """The call that makes a table on the spot."""
     inner = _bare(node)
-    return inner if isinstance(inner, cst.Call) and site.name(inner.func) == _ONE_HOT else None
+    return inner if isinstance(inner, cst.Call) and site.names.of(inner.func) == _ONE_HOT else None
 
 
 def _bare(node: cst.BaseExpression) -> cst.BaseExpression:
@@ -173,7 +176,7 @@ def _bare(node: cst.BaseExpression) -> cst.BaseExpression:
 
 def _is_last(site: Site, values: cst.BaseExpression, dim: int) -> bool:
     """Whether a dimension is the last one of the values, as far as is known."""
-    rank = site.value(values).rank
+    rank = site.values.of(values).rank
     if dim == -1:
         return True
     return dim == rank - 1 if rank is not None else dim == 1
@@ -182,8 +185,8 @@ def _is_last(site: Site, values: cst.BaseExpression, dim: int) -> bool:
 def _fix(site: Site, call: cst.Call, values: cst.BaseExpression, table: cst.BaseExpression, dim: int) -> Fix | None:
     """``values.gather(dim, index.unsqueeze(dim)).squeeze(dim)`` for a table that is made on the spot."""
     made = _made(site, table)
-    index = site.argument(made, 0, "tensor") if made is not None else None
-    if made is None or index is None or not site.plain(made) or _casts(table) - _LOSSLESS:
+    index = site.calls.argument(made, 0, "tensor") if made is not None else None
+    if made is None or index is None or not site.calls.is_plain(made) or _casts(table) - _LOSSLESS:
         return None
     if not all(
         isinstance(node, (cst.Name, cst.Attribute, cst.Subscript, cst.Call)) or node.lpar for node in (index, values)
@@ -191,7 +194,7 @@ def _fix(site: Site, call: cst.Call, values: cst.BaseExpression, table: cst.Base
         return None
     at = expression(str(dim))
     picked = _method(values, "gather", at, _method(index, "unsqueeze", at))
-    known, chosen = site.value(values), site.value(index)
+    known, chosen = site.values.of(values), site.values.of(index)
     proven = known.dtype == "float32" and known.rank == dim % known.rank + 1 if known.rank else False
     proven = proven and chosen.rank is not None and chosen.rank + 1 == known.rank
     message = "pick the values with `gather`"

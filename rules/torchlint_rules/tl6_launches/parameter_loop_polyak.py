@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Fix, Frequency, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Example, Fix, Found, Frequency, Kind, Method, Report, Rule, Site
 from torchlint.rule.build import source
+from torchlint_rules.tl6_launches._averages import average_of
+from torchlint_rules.tl6_launches._parameter_loop_polyak import AssignedData
 
 _LOOP = "each parameter of the average is computed into new tensors and copied back; do it in place: `{better}`"
 _WHOLE = "the average of two state dicts is built and loaded; write it into the parameters in place, with `lerp_`"
@@ -93,7 +95,7 @@ class ParameterLoopPolyak(Rule):
     code = "TL603"
     name = "parameter-loop-polyak"
     summary = "a target network's average is computed into new tensors"
-    trigger = Trigger(methods=frozenset({"copy_", "load_state_dict"}), assigned=frozenset({"data"}))
+    trigger = Method("copy_", "load_state_dict") | Found(AssignedData)
     least = Frequency.UPDATE
     fixable = True
     examples = (
@@ -113,13 +115,13 @@ class ParameterLoopPolyak(Rule):
         node = site.node
         if not isinstance(node, cst.BaseExpression):
             return
-        average = site.average(node)
+        average = average_of(site, node)
         if average is None:
             return
         if average.whole:
             yield Report(node, _WHOLE)
             return
-        terms = _terms(node) if isinstance(node, cst.Call) and not site.scripted() else None
+        terms = _terms(node) if isinstance(node, cst.Call) and not site.compiling.scripted() else None
         if terms is None:
             yield Report(node, _LOOP.format(better=_IN_PLACE))
             return
@@ -150,7 +152,7 @@ def _terms(call: cst.Call) -> tuple[cst.BaseExpression, cst.BaseExpression, cst.
 def _is_scaled(site: Site, node: cst.BaseExpression) -> bool:
     """Whether a factor is proven a number, or one side of a product is: a tensor may widen what is computed."""
     sides = (node.left, node.right) if isinstance(node, cst.BinaryOperation) else (node,)
-    return any(site.value(part).kind is Kind.NUMBER for part in (node, *sides))
+    return any(site.values.of(part).kind is Kind.NUMBER for part in (node, *sides))
 
 
 def _factor(product: cst.BaseExpression, target: cst.BaseExpression) -> cst.BaseExpression | None:

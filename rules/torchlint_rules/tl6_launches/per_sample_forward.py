@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Row, Rule, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, NetworkCall, Report, Row, Rule, Site
 from torchlint.rule.forward import runs_module, same_in_all_rounds
+from torchlint_rules.tl6_launches._rows import row_of
 
 _MESSAGE = "the network is called for one item at a time; stack the items and call it once for all of them"
 _SAMPLES = re.compile(r"(^|[^a-z])(n_?|num_?)?(batch|envs?|samples?|agents?|workers?|actors?)($|[^a-z]|_?size)")
@@ -84,7 +85,7 @@ class PerSampleForward(Rule):
     code = "TL605"
     name = "per-sample-forward"
     summary = "a network is called for one item of a batch at a time"
-    trigger = Trigger(networks=True, looped=True)
+    trigger = NetworkCall(looped=True)
     least = Frequency.UPDATE
     examples = (
         Example(
@@ -102,23 +103,27 @@ class PerSampleForward(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a call whose input is one item, and for which no other round waits."""
         call = site.node
-        if not isinstance(call, cst.Call) or not call.args or not site.plain(call):
+        if not isinstance(call, cst.Call) or not call.args or not site.calls.is_plain(call):
             return
-        loops = site.loops(call)
+        loops = site.loops.around(call)
         if not loops or loops[0].few or not runs_module(site, call.func):
             return
         rows = [(argument.value, _row(site, argument.value)) for argument in call.args]
         if not any(row is not None and _is_sample(row) for _, row in rows) or not same_in_all_rounds(site, call):
             return
-        if any(row is None and site.loops(node)[0].carried is not False for node, row in rows):
+        if any(row is None and site.loops.around(node)[0].carried is not False for node, row in rows):
             return
-        if site.run(call) is not None and not _takes_sequences(site, call.func) and site.batchable(call):
+        if (
+            site.autograd.run(call) is not None
+            and not _takes_sequences(site, call.func)
+            and site.loops.is_batchable(call)
+        ):
             yield Report(call, _MESSAGE)
 
 
 def _row(site: Site, node: cst.BaseExpression) -> Row | None:
     """The item that an argument is, if it may be one of many alike."""
-    row = site.row(node)
+    row = row_of(site, node)
     return row if row is not None and (row.single or row.over.kind in _ARRAYS) else None
 
 
@@ -129,6 +134,6 @@ def _is_sample(row: Row) -> bool:
 
 def _takes_sequences(site: Site, func: cst.BaseExpression) -> bool:
     """Whether a network is known to have a part that reads a sequence."""
-    module = func if site.value(func).kind is Kind.MODULE or not isinstance(func, cst.Attribute) else func.value
-    parts = site.network(module).parts
+    module = func if site.values.of(func).kind is Kind.MODULE or not isinstance(func, cst.Attribute) else func.value
+    parts = site.autograd.network(module).parts
     return parts is not None and bool(parts & _SEQUENCES)

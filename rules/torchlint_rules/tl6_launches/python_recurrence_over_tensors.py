@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Example, Found, Frequency, Input, Kind, Level, Report, Rule, Site
+from torchlint_rules.tl6_launches._python_recurrence_over_tensors import Picking, picked_by
 
 _SINGLE = (
     "every round of this recurrence computes with single elements of tensors; compute what does not depend on the "
@@ -116,7 +117,7 @@ class PythonRecurrenceOverTensors(Rule):
     code = "TL604"
     name = "python-recurrence-over-tensors"
     summary = "a recurrence is computed in a Python loop over the elements of tensors"
-    trigger = Trigger(statements=frozenset({"For"}), picking=True)
+    trigger = Found(Picking)
     least = Frequency.UPDATE
     yields_to = ("TL605", "TL611")
     examples = (
@@ -139,9 +140,9 @@ class PythonRecurrenceOverTensors(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a loop that computes with the elements of tensors and does nothing else."""
         loop = site.node
-        if not isinstance(loop, cst.For) or site.scripted() or site.compiled():
+        if not isinstance(loop, cst.For) or site.compiling.scripted() or site.compiling.inside():
             return
-        picked = site.picked()
+        picked = picked_by(site)
         if picked is None:
             return
         if not picked.carried:

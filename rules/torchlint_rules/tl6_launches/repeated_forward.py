@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, NetworkCall, Report, Rule, RuleSet, Site
 from torchlint.rule.build import source
+from torchlint_rules.tl6_launches._repeated_forward import ran_before
 
 _LONGEST = 60
 
@@ -93,7 +94,7 @@ class RepeatedForward(Rule):
     name = "repeated-forward"
     summary = "a network runs twice on the same input with the same parameters"
     set = RuleSet.PREVIEW
-    trigger = Trigger(networks=True)
+    trigger = NetworkCall()
     least = Frequency.UPDATE
     examples = (
         Example(
@@ -115,7 +116,7 @@ class RepeatedForward(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a run of a network that gives what an earlier one gave."""
         call = site.node
-        if isinstance(call, cst.Call) and site.run(call) is not None and (row := site.ran_before(call)):
+        if isinstance(call, cst.Call) and site.autograd.run(call) is not None and (row := ran_before(site, call)):
             text = " ".join(source(call).split())
             short = text if len(text) <= _LONGEST else f"{text.partition('(')[0]}(...)"
             yield Report(call, _MESSAGE.format(call=short, row=row))

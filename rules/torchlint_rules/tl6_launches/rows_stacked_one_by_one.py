@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Report, Rule, RuleSet, Site
 from torchlint.rule.build import source
 
 _MESSAGE = "`{rows}` takes rows out one by one and stacks them again; index once with all of them: `{base}[...]`"
@@ -73,7 +73,7 @@ class RowsStackedOneByOne(Rule):
     name = "rows-stacked-one-by-one"
     summary = "rows of a tensor are taken out one by one and stacked again"
     set = RuleSet.PREVIEW
-    trigger = Trigger(calls=frozenset({"torch.stack"}))
+    trigger = Call("torch.stack")
     least = Frequency.UPDATE
     examples = (
         Example(
@@ -92,9 +92,9 @@ class RowsStackedOneByOne(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report rows of one tensor that are stacked."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.name(call.func) != "torch.stack":
+        if not isinstance(call, cst.Call) or site.names.of(call.func) != "torch.stack":
             return
-        match site.argument(call, 0, "tensors"):
+        match site.calls.argument(call, 0, "tensors"):
             case (
                 cst.ListComp(
                     elt=cst.Subscript(
@@ -102,5 +102,9 @@ class RowsStackedOneByOne(Rule):
                     ),
                     for_in=cst.CompFor(target=cst.Name(value=bound), ifs=[], inner_for_in=None),
                 ) as rows
-            ) if row == bound and site.value(base).kind is Kind.TENSOR and isinstance(base, (cst.Name, cst.Attribute)):
+            ) if (
+                row == bound
+                and site.values.of(base).kind is Kind.TENSOR
+                and isinstance(base, (cst.Name, cst.Attribute))
+            ):
                 yield Report(call, _MESSAGE.format(rows=source(rows.elt), base=source(base)))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, RuleSet, Site, Statement
+from torchlint_rules.tl6_launches._filling import filled
 
 _MESSAGE = (
     "this loop writes into the tensor `{name}` one number at a time; collect the numbers in a list or an array, and "
@@ -77,7 +78,7 @@ class TensorFilledByLoop(Rule):
     name = "tensor-filled-by-loop"
     summary = "a loop writes numbers into a tensor one by one"
     set = RuleSet.PREVIEW
-    trigger = Trigger(statements=frozenset({"For"}))
+    trigger = Statement("For")
     least = Frequency.UPDATE
     examples = (
         Example(
@@ -101,5 +102,5 @@ class TensorFilledByLoop(Rule):
 
     def check(self, site: Site) -> Iterator[Report]:
         """Report a loop that fills a tensor."""
-        if name := site.filled():
+        if name := filled(site):
             yield Report(site.node, _MESSAGE.format(name=name))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site
 from torchlint.rule.build import source
 
 _OPTIMIZERS = frozenset({"torch.optim.Adam", "torch.optim.AdamW", "torch.optim.SGD"})
@@ -84,7 +84,7 @@ class UnfusedOptimizer(Rule):
     summary = "an optimizer updates parameter by parameter"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(calls=_OPTIMIZERS)
+    trigger = Call(*_OPTIMIZERS)
     least = Frequency.ONCE
     examples = (
         Example(
@@ -102,14 +102,18 @@ class UnfusedOptimizer(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report the first optimizer of a network, if nothing in the project chooses an implementation."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.name(call.func) not in _OPTIMIZERS or not site.plain(call):
+        if (
+            not isinstance(call, cst.Call)
+            or site.names.of(call.func) not in _OPTIMIZERS
+            or not site.calls.is_plain(call)
+        ):
             return
         if any(arg.keyword is not None and arg.keyword.value in _CHOICES for arg in call.args):
             return
-        parameters = site.argument(call, 0, "params")
-        if parameters is None or not _are_many(parameters) or not site.first(_OPTIMIZERS):
+        parameters = site.calls.argument(call, 0, "params")
+        if parameters is None or not _are_many(parameters) or not site.calls.is_first(_OPTIMIZERS):
             return
-        if not site.mentioned("fused=") and not site.mentioned("foreach="):
+        if not site.names.in_project("fused=") and not site.names.in_project("foreach="):
             yield Report(call, _MESSAGE)
 
 

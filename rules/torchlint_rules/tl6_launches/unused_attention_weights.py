@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Level, NetworkCall, Report, Rule, RuleSet, Site
 from torchlint.rule.build import keyword_of, with_keyword
 
 _ATTENTION = frozenset({"torch.nn.MultiheadAttention", "torch.nn.modules.activation.MultiheadAttention"})
@@ -88,7 +88,7 @@ class UnusedAttentionWeights(Rule):
     summary = "attention computes weights that nobody reads"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(networks=True)
+    trigger = NetworkCall()
     least = Frequency.UPDATE
     fixable = True
     may_change = (Change.ROUNDING, Change.NONFINITE, Change.RNG)
@@ -114,12 +114,16 @@ class UnusedAttentionWeights(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a call of attention whose weights are asked for and dropped."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.value(call.func).name not in _ATTENTION or not site.plain(call):
+        if (
+            not isinstance(call, cst.Call)
+            or site.values.of(call.func).name not in _ATTENTION
+            or not site.calls.is_plain(call)
+        ):
             return
         if not _asks(site, call) or not _drops(site, call):
             return
         fix = None
-        if site.argument(call, _WEIGHTS, "") is None and not site.scripted():
+        if site.calls.argument(call, _WEIGHTS, "") is None and not site.compiling.scripted():
             changed = with_keyword(call, "need_weights", cst.Name("False"))
             fix = Fix("say need_weights=False", ((call, changed),), may_change=self.may_change)
         yield Report(call, _MESSAGE, fix, figure=tuple(example.name for example in self.examples))
@@ -127,16 +131,16 @@ class UnusedAttentionWeights(Rule):
 
 def _asks(site: Site, call: cst.Call) -> bool:
     """Whether the weights are asked for: by default, or by a literal."""
-    asked = keyword_of(call, "need_weights") or site.argument(call, _WEIGHTS, "need_weights")
-    return asked is None or site.value(asked).literal is True
+    asked = keyword_of(call, "need_weights") or site.calls.argument(call, _WEIGHTS, "need_weights")
+    return asked is None or site.values.of(asked).literal is True
 
 
 def _drops(site: Site, call: cst.Call) -> bool:
     """Whether nobody reads the second of the two results."""
-    chain = site.chain(call)
+    chain = site.calls.chain(call)
     if chain:
         match chain[0].node:
             case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Integer(value="0")))]):
                 return True
         return False
-    return site.unread(call, 1)
+    return site.values.is_unread(call, 1)

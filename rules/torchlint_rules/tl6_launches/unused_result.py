@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, Method, NetworkCall, Report, Rule, RuleSet, Site
 
 # Methods of tensors and distributions that do nothing but compute.
 _PURE = frozenset(
@@ -97,7 +97,7 @@ class UnusedResult(Rule):
     name = "unused-result"
     summary = "hot code computes a tensor that nobody reads"
     set = RuleSet.PREVIEW
-    trigger = Trigger(methods=_PURE, networks=True)
+    trigger = Method(*_PURE) | NetworkCall()
     least = Frequency.UPDATE
     examples = (
         Example(
@@ -118,9 +118,9 @@ class UnusedResult(Rule):
         if not isinstance(call, cst.Call) or not isinstance(above, cst.Assign) or len(above.targets) != 1:
             return
         target = above.targets[0].target
-        if not isinstance(target, cst.Name) or target.value.startswith("_") or not site.unread(call):
+        if not isinstance(target, cst.Name) or target.value.startswith("_") or not site.values.is_unread(call):
             return
-        run = site.run(call)
+        run = site.autograd.run(call)
         if (run is not None and not run.keeps) or _computes(site, call):
             yield Report(call, _MESSAGE.format(name=target.value))
 
@@ -130,11 +130,11 @@ def _computes(site: Site, call: cst.Call) -> bool:
     match call.func:
         case cst.Attribute(value=base, attr=cst.Name(value=method)) if method in _PURE:
             if method in _OF_DISTRIBUTIONS:
-                kind = site.value(base).kind
+                kind = site.values.of(base).kind
                 return kind is Kind.DISTRIBUTION or (
-                    kind in (Kind.UNKNOWN, Kind.INSTANCE) and site.file_mentions("torch")
+                    kind in (Kind.UNKNOWN, Kind.INSTANCE) and site.names.in_file("torch")
                 )
             if isinstance(base, cst.Call) and _computes(site, base):
                 return True
-            return site.value(base).kind is Kind.TENSOR and not isinstance(base, cst.Name)
+            return site.values.of(base).kind is Kind.TENSOR and not isinstance(base, cst.Name)
     return False

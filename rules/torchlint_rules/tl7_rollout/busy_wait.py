@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Report, Rule, Site, Trigger
+from torchlint.rule import Example, Frequency, Report, Rule, Site, Statement
+from torchlint_rules.tl7_rollout._waiting import polls
 
 _SOURCE = """\
 import time
@@ -89,7 +90,7 @@ class BusyWait(Rule):
     code = "TL703"
     name = "busy-wait"
     summary = "a loop waits by asking again and again"
-    trigger = Trigger(statements=frozenset({"While"}))
+    trigger = Statement("While")
     least = Frequency.ONCE  # what waits is mostly a worker of its own, whose loop nothing in the project calls
     examples = (
         Example(
@@ -104,5 +105,5 @@ class BusyWait(Rule):
 
     def check(self, site: Site) -> Iterator[Report]:
         """Report a loop that only polls."""
-        if isinstance(site.node, cst.While) and site.polls():
+        if isinstance(site.node, cst.While) and polls(site):
             yield Report(site.node, "the loop waits by asking again and again; block on a lock, an event or a queue")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site
+from torchlint_rules.tl7_rollout._dataloader_over_memory import in_memory
 
 _LOADERS = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
 _FETCHES = frozenset({"collate_fn", "batch_sampler"})
@@ -79,7 +80,7 @@ class DataloaderOverMemory(Rule):
     summary = "a DataLoader hands out row by row what lies in memory"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(calls=_LOADERS)
+    trigger = Call(*_LOADERS)
     least = Frequency.ONCE  # the loader is mostly built once, before the epochs that go through it
     examples = (
         Example(
@@ -97,9 +98,9 @@ class DataloaderOverMemory(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a loader over what lies in memory, which collates as loaders do by default."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.name(call.func) not in _LOADERS or not site.plain(call):
+        if not isinstance(call, cst.Call) or site.names.of(call.func) not in _LOADERS or not site.calls.is_plain(call):
             return
         words = {argument.keyword.value for argument in call.args if argument.keyword is not None}
-        dataset = site.argument(call, 0, "dataset")
-        if dataset is not None and not words & _FETCHES and site.in_memory(dataset):
+        dataset = site.calls.argument(call, 0, "dataset")
+        if dataset is not None and not words & _FETCHES and in_memory(site, dataset):
             yield Report(call, "every row is taken and stacked by itself; index the tensors with a split permutation")

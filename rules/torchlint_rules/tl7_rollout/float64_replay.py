@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site
 from torchlint.rule.build import keyword_of
+from torchlint_rules.tl7_rollout._narrowing import narrowed
 
 _MAKERS = frozenset(f"numpy.{name}" for name in ("zeros", "empty", "ones"))
 _DTYPE = 1  # place of dtype among the arguments
@@ -82,7 +83,7 @@ class Float64Replay(Rule):
     summary = "a replay keeps float64 although every batch of it becomes float32"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(calls=_MAKERS)
+    trigger = Call(*_MAKERS)
     least = Frequency.ONCE
     about_memory = True
     examples = (
@@ -101,9 +102,9 @@ class Float64Replay(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a kept array without a dtype whose rows are cast."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.name(call.func) not in _MAKERS or not site.plain(call):
+        if not isinstance(call, cst.Call) or site.names.of(call.func) not in _MAKERS or not site.calls.is_plain(call):
             return
-        if keyword_of(call, "dtype") is not None or site.argument(call, _DTYPE, "dtype") is not None:
+        if keyword_of(call, "dtype") is not None or site.calls.argument(call, _DTYPE, "dtype") is not None:
             return
-        if row := site.narrowed(call):
+        if row := narrowed(site, call):
             yield Report(call, _MESSAGE.format(row=row))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site
 
 # Constructors of worker processes, with the place and name of the argument that says how many.
 _COUNTS = {
@@ -85,7 +85,7 @@ class HardCodedWorkerCount(Rule):
     summary = "the number of worker processes is written into the code"
     level = Level.NOTE
     set = RuleSet.OPT_IN
-    trigger = Trigger(calls=_ALL)
+    trigger = Call(*_ALL)
     least = Frequency.ONCE
     examples = (
         Example(
@@ -104,12 +104,12 @@ class HardCodedWorkerCount(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report the first constructor of worker processes, if it is given a literal number."""
         call = site.node
-        if not isinstance(call, cst.Call) or not site.plain(call):
+        if not isinstance(call, cst.Call) or not site.calls.is_plain(call):
             return
-        name = site.name(call.func) or ""
-        if name not in _ALL or not site.first(_ALL):
+        name = site.names.of(call.func) or ""
+        if name not in _ALL or not site.calls.is_first(_ALL):
             return
-        count = _listed(site, call) if name in _OF_LISTS else site.argument(call, *_COUNTS[name])
+        count = _listed(site, call) if name in _OF_LISTS else site.calls.argument(call, *_COUNTS[name])
         if isinstance(count, cst.Integer) and int(count.value) > 1:
             yield Report(
                 call, f"{count.value} workers on every machine; ask `os.cpu_count()` or take it from a setting"
@@ -118,7 +118,7 @@ class HardCodedWorkerCount(Rule):
 
 def _listed(site: Site, call: cst.Call) -> cst.BaseExpression | None:
     """The ``n`` of a list of environments: ``[make for _ in range(n)]``, ``[make] * n``."""
-    match site.argument(call, 0, "env_fns"):
+    match site.calls.argument(call, 0, "env_fns"):
         case cst.ListComp(
             for_in=cst.CompFor(
                 iter=cst.Call(func=cst.Name(value="range"), args=[cst.Arg(value=count)]), inner_for_in=None

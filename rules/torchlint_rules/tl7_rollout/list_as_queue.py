@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, Level, Method, Report, Rule, Site
+from torchlint_rules.tl7_rollout._list_as_queue import long_list
 
 _SOURCE = """\
 import torch
@@ -82,7 +83,7 @@ class ListAsQueue(Rule):
     code = "TL705"
     name = "list-as-queue"
     summary = "a long list is used as a queue"
-    trigger = Trigger(methods=frozenset({"pop", "insert"}))
+    trigger = Method("pop", "insert")
     least = Frequency.STEP  # once per update, what it moves costs nothing beside the update
     examples = (
         Example(
@@ -106,7 +107,7 @@ class ListAsQueue(Rule):
                     args=[cst.Arg(value=cst.Integer(value="0"), keyword=None, star=""), *others],
                 ) as call
             ):
-                if len(others) == (method == "insert") and site.long_list(call):
+                if len(others) == (method == "insert") and long_list(site, call):
                     if method == "pop":
                         yield Report(call, "`pop(0)` moves all other elements of the list; use a deque")
                     else:

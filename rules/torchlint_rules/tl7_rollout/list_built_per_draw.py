@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Method, Report, Rule, RuleSet, Site
+from torchlint_rules.tl7_rollout._enumerating import listed
 
 _NAMES = ("choice", "choices", "sample", "randint", "integers", "randrange")
 
@@ -94,10 +95,7 @@ class ListBuiltPerDraw(Rule):
     name = "list-built-per-draw"
     summary = "everything in a replay is listed again for each random draw"
     set = RuleSet.PREVIEW
-    trigger = Trigger(
-        calls=frozenset(f"{module}.{name}" for module in ("random", "numpy.random") for name in _NAMES),
-        methods=frozenset(_NAMES),
-    )
+    trigger = Call(*(f"{module}.{name}" for module in ("random", "numpy.random") for name in _NAMES)) | Method(*_NAMES)
     least = Frequency.UPDATE
     gate = ("torch", "random")
     examples = (
@@ -115,5 +113,5 @@ class ListBuiltPerDraw(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a draw from a list of everything that an object keeps."""
         call = site.node
-        if isinstance(call, cst.Call) and (whole := site.listed(call)):
+        if isinstance(call, cst.Call) and (whole := listed(site, call)):
             yield Report(call, _MESSAGE.format(whole=whole))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, RuleSet, Site, Statement
+from torchlint_rules.tl7_rollout._python_tree_walk import walks_tree
 
 _MESSAGE = (
     "Python walks this tree once for each sample of a batch; walk it once for all of them, level by level, with arrays "
@@ -107,7 +108,7 @@ class PythonTreeWalk(Rule):
     name = "python-tree-walk"
     summary = "a binary tree is walked in Python once for every sample of a batch"
     set = RuleSet.PREVIEW
-    trigger = Trigger(statements=frozenset({"While", "FunctionDef"}))
+    trigger = Statement("While", "FunctionDef")
     least = Frequency.INNER
     gate = ("torch", "numpy")
     examples = (
@@ -128,5 +129,5 @@ class PythonTreeWalk(Rule):
 
     def check(self, site: Site) -> Iterator[Report]:
         """Report a loop or function that walks a tree for each sample."""
-        if site.walks_tree() and site.hot.frequency >= self.least:
+        if walks_tree(site) and site.hot.here.frequency >= self.least:
             yield Report(site.node, _MESSAGE)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Fix, Frequency, Input, Kind, Report, Rule, Site
 from torchlint.rule.build import module_for, source
+from torchlint_rules.tl7_rollout._indexing import only_indexes
 
 _BATCHES = "torch.utils.data.BatchSampler"
 _SHUFFLED = "torch.utils.data.SubsetRandomSampler"
@@ -92,7 +93,7 @@ class SamplerOfPythonInts(Rule):
     code = "TL706"
     name = "sampler-of-python-ints"
     summary = "minibatches are indexed with lists of Python integers from a sampler"
-    trigger = Trigger(calls=frozenset({_BATCHES, "torch.utils.data.sampler.BatchSampler"}))
+    trigger = Call(_BATCHES, "torch.utils.data.sampler.BatchSampler")
     least = Frequency.EPISODE  # built once per epoch of a phase of learning, run through for all its minibatches
     fixable = True
     examples = (
@@ -112,9 +113,9 @@ class SamplerOfPythonInts(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report batches of a sampler over a range."""
         call = site.node
-        if not isinstance(call, cst.Call) or _name(site, call) != _BATCHES or not site.plain(call):
+        if not isinstance(call, cst.Call) or _name(site, call) != _BATCHES or not site.calls.is_plain(call):
             return
-        sampler, size = site.argument(call, 0, "sampler"), site.argument(call, 1, "batch_size")
+        sampler, size = site.calls.argument(call, 0, "sampler"), site.calls.argument(call, 1, "batch_size")
         if not isinstance(sampler, cst.Call) or size is None or _feeds_loader(site, call):
             return
         kind, rows = _name(site, sampler), _rows(site, sampler)
@@ -130,17 +131,17 @@ def _feeds_loader(site: Site, call: cst.Call) -> bool:
     """Whether batches are an argument of a ``DataLoader``, which hands them to its dataset."""
     parent = site.parent(call)
     outer = site.parent(parent) if isinstance(parent, cst.Arg) else parent
-    return isinstance(outer, cst.Call) and (site.name(outer.func) or "").endswith("DataLoader")
+    return isinstance(outer, cst.Call) and (site.names.of(outer.func) or "").endswith("DataLoader")
 
 
 def _name(site: Site, call: cst.Call) -> str:
-    return (site.name(call.func) or "").replace("torch.utils.data.sampler.", "torch.utils.data.")
+    return (site.names.of(call.func) or "").replace("torch.utils.data.sampler.", "torch.utils.data.")
 
 
 def _rows(site: Site, sampler: cst.Call) -> cst.BaseExpression | None:
     """The ``n`` of ``range(n)`` that a sampler goes over."""
     indices = sampler.args[0].value if sampler.args else None
-    if isinstance(indices, cst.Call) and site.name(indices.func) in _RANGES and len(indices.args) == 1:
+    if isinstance(indices, cst.Call) and site.names.of(indices.func) in _RANGES and len(indices.args) == 1:
         return indices.args[0].value if indices.args[0].keyword is None and not indices.args[0].star else None
     return None
 
@@ -148,19 +149,19 @@ def _rows(site: Site, sampler: cst.Call) -> cst.BaseExpression | None:
 def _over_tensor(site: Site, sampler: cst.Call) -> bool:
     """Whether the indices are elements of a tensor: a list of those is one index for each dimension."""
     indices = sampler.args[0].value
-    return isinstance(indices, cst.Call) and site.name(indices.func) == "torch.arange"
+    return isinstance(indices, cst.Call) and site.names.of(indices.func) == "torch.arange"
 
 
 def _fix(site: Site, call: cst.Call, rows: cst.BaseExpression, size: cst.BaseExpression) -> Fix | None:
     """The permutation, split."""
-    drop = site.argument(call, 2, "drop_last")
-    indexed = site.only_indexes(call)
-    if not (isinstance(drop, cst.Name) and drop.value == "False") or not indexed or site.scripted():
+    drop = site.calls.argument(call, 2, "drop_last")
+    indexed = only_indexes(site, call)
+    if not (isinstance(drop, cst.Name) and drop.value == "False") or not indexed or site.compiling.scripted():
         return None
     torch, missing = module_for(site, "torch", "torch")
-    known = site.value(rows).literal if isinstance(rows, cst.Integer) else None
+    known = site.values.of(rows).literal if isinstance(rows, cst.Integer) else None
     some = isinstance(known, int) and known > 0
-    batch = site.value(size).literal
+    batch = site.values.of(size).literal
     several = isinstance(known, int) and isinstance(batch, int) and batch > 1 and known % batch != 1
     sized = type(batch) is int and batch > 0
     doubt = _SIZED if not sized else "" if indexed == {Kind.TENSOR} or several else _SEVERAL

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Example, Frequency, Input, Kind, Level, Method, Report, Rule, RuleSet, Site
+from torchlint_rules.tl7_rollout._single_environment_loop import steps_one
 
 _MESSAGE = (
     "the policy acts for one environment at a time, and a small network costs about as much for one row as for many; "
@@ -85,7 +86,7 @@ class SingleEnvironmentLoop(Rule):
     summary = "one environment is stepped at a time by a policy that could act for many"
     level = Level.NOTE
     set = RuleSet.OPT_IN
-    trigger = Trigger(methods=frozenset({"step"}))
+    trigger = Method("step")
     least = Frequency.STEP
     examples = (
         Example(
@@ -103,5 +104,5 @@ class SingleEnvironmentLoop(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report the step of one environment with an action that a network chose for it alone."""
         match site.node:
-            case cst.Call(func=cst.Attribute(attr=cst.Name(value="step"))) as call if site.steps_one(call):
+            case cst.Call(func=cst.Attribute(attr=cst.Name(value="step"))) as call if steps_one(site, call):
                 yield Report(call, _MESSAGE)

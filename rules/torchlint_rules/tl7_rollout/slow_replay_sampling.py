@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Report, Rule, Site
+from torchlint_rules.tl7_rollout._slow_replay_sampling import is_deque, many
 
 _CHOICE = "numpy.random.choice"
 _SAMPLE = "random.sample"
@@ -165,7 +166,7 @@ class SlowReplaySampling(Rule):
     code = "TL704"
     name = "slow-replay-sampling"
     summary = "a batch is drawn in a way that touches the whole replay buffer, or row by row"
-    trigger = Trigger(calls=frozenset({_CHOICE, _SAMPLE, _PERMUTATION}))
+    trigger = Call(_CHOICE, _SAMPLE, _PERMUTATION)
     least = Frequency.UPDATE
     examples = (
         _drawn(
@@ -192,9 +193,9 @@ class SlowReplaySampling(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a draw without replacement from many, and a sample of a deque."""
         call = site.node
-        if not isinstance(call, cst.Call) or not site.plain(call):
+        if not isinstance(call, cst.Call) or not site.calls.is_plain(call):
             return
-        name = site.name(call.func)
+        name = site.names.of(call.func)
         if name == _CHOICE:
             if _without_replacement(site, call):
                 message = (
@@ -208,8 +209,8 @@ class SlowReplaySampling(Rule):
                 message = "all indices are permuted to draw one batch; draw integers that may repeat, `torch.randint`"
                 yield Report(first, message, figure="randperm-256-of-100000")
         elif name == _SAMPLE:
-            population = site.argument(call, 0, "population")
-            if population is not None and site.is_deque(population) and site.many(population):
+            population = site.calls.argument(call, 0, "population")
+            if population is not None and is_deque(site, population) and many(site, population):
                 message = (
                     "a deque is searched block by block for each row of the batch; "
                     "keep the fields in arrays and index them once"
@@ -219,19 +220,19 @@ class SlowReplaySampling(Rule):
 
 def _without_replacement(site: Site, call: cst.Call) -> bool:
     """``np.random.choice(n, k, replace=False)`` of many, all with the same probability."""
-    drawn, replace = site.argument(call, 0, "a"), site.argument(call, 2, "replace")
-    if drawn is None or replace is None or site.argument(call, 1, "size") is None:
+    drawn, replace = site.calls.argument(call, 0, "a"), site.calls.argument(call, 2, "replace")
+    if drawn is None or replace is None or site.calls.argument(call, 1, "size") is None:
         return False
-    weights = site.argument(call, 3, "p")
+    weights = site.calls.argument(call, 3, "p")
     equal = weights is None or (isinstance(weights, cst.Name) and weights.value == "None")
-    return equal and isinstance(replace, cst.Name) and replace.value == "False" and site.many(drawn)
+    return equal and isinstance(replace, cst.Name) and replace.value == "False" and many(site, drawn)
 
 
 def _first(site: Site, call: cst.Call) -> cst.Subscript | None:
     """The whole ``torch.randperm(n)[:k]`` of many."""
-    drawn = site.argument(call, 0, "n")
-    links = site.chain(call)
-    if drawn is None or not links or not site.many(drawn):
+    drawn = site.calls.argument(call, 0, "n")
+    links = site.calls.chain(call)
+    if drawn is None or not links or not many(site, drawn):
         return None
     match links[0].node:
         case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Slice(lower=None, upper=upper, step=None))]) as first:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Example, Frequency, Level, Method, Report, Rule, RuleSet, Site
+from torchlint_rules.tl7_rollout._update_per_step import updated_each_step
 
 _MESSAGE = (
     "each step waits for the gradient update in row {row}; make the number of steps between updates a setting, and "
@@ -89,7 +90,7 @@ class UpdatePerStep(Rule):
     summary = "each step of an environment waits for a gradient update"
     level = Level.NOTE
     set = RuleSet.OPT_IN
-    trigger = Trigger(methods=frozenset({"step"}))
+    trigger = Method("step")
     least = Frequency.STEP
     examples = (
         Example(
@@ -109,6 +110,6 @@ class UpdatePerStep(Rule):
         """Report a step that is followed by an update in every round."""
         match site.node:
             case cst.Call(func=cst.Attribute(attr=cst.Name(value="step")), args=[_, *_]) as call:
-                row = site.updated_each_step(call)
+                row = updated_each_step(site, call)
                 if row:
                     yield Report(call, _MESSAGE.format(row=row))

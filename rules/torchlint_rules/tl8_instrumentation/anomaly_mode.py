@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Change, Example, Fix, Frequency, Input, Kind, Report, Rule, Site
 from torchlint.rule.build import keyword_of
 
 _SET = frozenset({"torch.autograd.set_detect_anomaly", "torch.autograd.anomaly_mode.set_detect_anomaly"})
@@ -89,7 +89,7 @@ class AnomalyMode(Rule):
     code = "TL801"
     name = "anomaly-mode"
     summary = "anomaly detection is on in every run"
-    trigger = Trigger(calls=_SET | _WITH | _TRAINERS)
+    trigger = Call(*_SET, *_WITH, *_TRAINERS)
     least = Frequency.ONCE
     fixable = True
     may_change = (Change.VALIDATION,)
@@ -109,13 +109,17 @@ class AnomalyMode(Rule):
         """Report what switches the mode on wherever the program runs."""
         if not isinstance(site.node, cst.Call):
             return
-        call, name = site.node, site.name(site.node.func)
-        if name in _WITH and site.runs_anyway() and (site.hot.frequency > Frequency.ONCE or site.covers_training()):
+        call, name = site.node, site.names.of(site.node.func)
+        if (
+            name in _WITH
+            and site.hot.runs_anyway()
+            and (site.hot.here.frequency > Frequency.ONCE or site.hot.covers_training())
+        ):
             yield Report(call, _MESSAGE)
-        on = site.argument(call, 0, "mode") if name in _SET else None
+        on = site.calls.argument(call, 0, "mode") if name in _SET else None
         if name in _TRAINERS:
             on = keyword_of(call, "detect_anomaly")
-        if on is not None and _is_true(on) and site.runs_anyway():
+        if on is not None and _is_true(on) and site.hot.runs_anyway():
             alone = name in _SET
             what = "take it out" if alone else "write False"
             fix = Fix(what, ((on, cst.Name("False")),), (Change.VALIDATION,), drops=alone)

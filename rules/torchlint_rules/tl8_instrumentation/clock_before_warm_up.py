@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site
+from torchlint_rules.tl8_instrumentation._clock_before_warm_up import warms_up
 
 _CLOCKS = frozenset(
     {
@@ -97,7 +98,7 @@ class ClockBeforeWarmUp(Rule):
     summary = "a throughput clock also counts the time of compiling"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(calls=_CLOCKS)
+    trigger = Call(*_CLOCKS)
     least = Frequency.ONCE
     examples = (
         Example(
@@ -126,8 +127,8 @@ class ClockBeforeWarmUp(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a reading in a loop that compiles, against one from before the loop."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.name(call.func) not in _CLOCKS:
+        if not isinstance(call, cst.Call) or site.names.of(call.func) not in _CLOCKS:
             return
-        compiled = site.warms_up(call)
+        compiled = warms_up(site, call)
         if compiled:
             yield Report(call, _MESSAGE.format(compiled=compiled.rpartition(".")[2]))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger, Use
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Use
 
 _CLIPS = frozenset(
     {"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad.clip_grad_norm_", "torch.nn.utils.clip_grad_norm"}
@@ -89,7 +89,7 @@ class GradientNormForLogging(Rule):
     summary = "norms of gradients are computed in every update only to be logged"
     level = Level.NOTE
     set = RuleSet.PREVIEW
-    trigger = Trigger(calls=_CLIPS)
+    trigger = Call(*_CLIPS)
     least = Frequency.UPDATE
     examples = (
         Example(
@@ -117,19 +117,19 @@ class GradientNormForLogging(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a clip that clips nothing and whose norm nothing depends on."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.name(call.func) not in _CLIPS:
+        if not isinstance(call, cst.Call) or site.names.of(call.func) not in _CLIPS:
             return
-        bound = site.argument(call, 1, "max_norm")
-        if bound is not None and _is_endless(site, bound) and not site.uses(call) & _NEEDED:
+        bound = site.calls.argument(call, 1, "max_norm")
+        if bound is not None and _is_endless(site, bound) and not site.flow.uses(call) & _NEEDED:
             yield Report(call, _MESSAGE)
 
 
 def _is_endless(site: Site, node: cst.BaseExpression) -> bool:
     """Whether a bound is infinite, or so large that it bounds nothing."""
-    if site.name(node) in _ENDLESS:
+    if site.names.of(node) in _ENDLESS:
         return True
     match node:
         case cst.Call(func=cst.Name(value="float"), args=[cst.Arg(value=cst.SimpleString() as text)]):
             return text.evaluated_value in ("inf", "+inf", "Inf", "infinity")
-    literal = site.value(node).literal
+    literal = site.values.of(node).literal
     return isinstance(literal, (int, float)) and (math.isinf(literal) or literal >= _HUGE)

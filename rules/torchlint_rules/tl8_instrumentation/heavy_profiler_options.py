@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, Site
 from torchlint.rule.build import keyword_of
 
 _PROFILERS = frozenset({"torch.profiler.profile", "torch.profiler.profiler.profile", "torch.autograd.profiler.profile"})
@@ -82,7 +82,7 @@ class HeavyProfilerOptions(Rule):
     name = "heavy-profiler-options"
     summary = "a profiler of the whole training loop also records shapes, memory or stacks"
     level = Level.NOTE
-    trigger = Trigger(calls=_PROFILERS)
+    trigger = Call(*_PROFILERS)
     least = Frequency.ONCE
     examples = (
         Example(
@@ -104,12 +104,16 @@ class HeavyProfilerOptions(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report the options of a profiler that a plain run comes to."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.name(call.func) not in _PROFILERS or not site.plain(call):
+        if (
+            not isinstance(call, cst.Call)
+            or site.names.of(call.func) not in _PROFILERS
+            or not site.calls.is_plain(call)
+        ):
             return
         given = [(option, keyword_of(call, option)) for option in _OPTIONS]
         heavy = [(option, value) for option, value in given if isinstance(value, cst.Name) and value.value == "True"]
         if len(heavy) < 2 or keyword_of(call, "schedule") is not None:
             return
-        if site.runs_anyway() and site.covers_training():
+        if site.hot.runs_anyway() and site.hot.covers_training():
             names = ", ".join(option for option, _ in heavy)
             yield Report(heavy[0][1], f"{names} over the whole run: each adds work and memory to every event recorded")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Method, Report, Rule, Site
 
 _WANDB = frozenset({"wandb.Histogram"})
 _PARAMETERS = frozenset({"parameters", "named_parameters", "state_dict"})
@@ -86,7 +86,7 @@ class HistogramPerStep(Rule):
     name = "histogram-per-step"
     summary = "a histogram, or something of every parameter, is logged in every update"
     level = Level.NOTE
-    trigger = Trigger(calls=_WANDB, methods=frozenset({"add_histogram", "add_scalar"}))
+    trigger = Call(*_WANDB) | Method("add_histogram", "add_scalar")
     least = Frequency.UPDATE
     examples = (
         Example(
@@ -113,18 +113,18 @@ class HistogramPerStep(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a histogram in hot code, and a scalar of each parameter."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.hot.frequency < self.least:
+        if not isinstance(call, cst.Call) or site.hot.here.frequency < self.least:
             return
         method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
-        if site.name(call.func) in _WANDB:
-            values = site.argument(call, 0, "sequence")
+        if site.names.of(call.func) in _WANDB:
+            values = site.calls.argument(call, 0, "sequence")
         elif method == "add_histogram":
-            values = site.argument(call, 1, "values")
+            values = site.calls.argument(call, 1, "values")
         elif method == "add_scalar":
-            values = site.argument(call, 1, "scalar_value")
+            values = site.calls.argument(call, 1, "scalar_value")
         else:
             return
-        of_each = values is not None and site.loops_over(_base(values)) in _PARAMETERS
+        of_each = values is not None and site.loops.iterated(_base(values)) in _PARAMETERS
         if of_each:
             yield Report(call, f"logs every parameter, one by one, {_OFTEN}")
         elif method != "add_scalar" and values is not None and not _passed_on(site, values):
@@ -136,7 +136,7 @@ _OFTEN = "each time; log it every so many updates"
 
 def _passed_on(site: Site, values: cst.BaseExpression) -> bool:
     """Whether a helper only passes on what it is given, and that is not known to be a tensor."""
-    return site.of_parameter(values) and site.value(values).kind is not Kind.TENSOR
+    return site.values.is_parameter(values) and site.values.of(values).kind is not Kind.TENSOR
 
 
 def _base(node: cst.BaseExpression) -> cst.BaseExpression:

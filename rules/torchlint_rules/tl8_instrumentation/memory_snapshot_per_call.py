@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Report, Rule, Site
 
 _HISTORY = frozenset({"torch.cuda.memory._record_memory_history"})
 _SNAPSHOTS = {
@@ -93,7 +93,7 @@ class MemorySnapshotPerCall(Rule):
     code = "TL804"
     name = "memory-snapshot-per-call"
     summary = "a snapshot of the memory is taken again and again"
-    trigger = Trigger(calls=frozenset(_SNAPSHOTS))
+    trigger = Call(*_SNAPSHOTS)
     least = Frequency.UPDATE
     examples = (
         Example(
@@ -113,13 +113,13 @@ class MemorySnapshotPerCall(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a snapshot in hot code."""
         match site.node:
-            case cst.Call(func=func) as call if (name := site.name(func)) in _SNAPSHOTS:
-                if site.hot.frequency >= self.least and not (name in _HISTORY and _ends(site, call)):
+            case cst.Call(func=func) as call if (name := site.names.of(func)) in _SNAPSHOTS:
+                if site.hot.here.frequency >= self.least and not (name in _HISTORY and _ends(site, call)):
                     what = _SNAPSHOTS[name or ""]
                     yield Report(call, f"each call {what}; take one every so many steps, behind a flag")
 
 
 def _ends(site: Site, call: cst.Call) -> bool:
     """``_record_memory_history(enabled=None)`` ends the recording."""
-    enabled = site.argument(call, 0, "enabled")
-    return enabled is not None and site.value(enabled).kind is Kind.NONE
+    enabled = site.calls.argument(call, 0, "enabled")
+    return enabled is not None and site.values.of(enabled).kind is Kind.NONE

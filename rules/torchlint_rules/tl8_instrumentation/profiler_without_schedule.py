@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, Site
 from torchlint.rule.build import keyword_of
+from torchlint_rules.tl8_instrumentation._profiler_without_schedule import calls_method
 
 PROFILERS = frozenset({"torch.profiler.profile", "torch.profiler.profiler.profile"})
 _OLD = frozenset({"torch.autograd.profiler.profile", "torch.autograd.profiler.emit_nvtx"})
@@ -86,7 +87,7 @@ class ProfilerWithoutSchedule(Rule):
     code = "TL802"
     name = "profiler-without-schedule"
     summary = "a profiler records the whole training loop"
-    trigger = Trigger(calls=PROFILERS | _OLD)
+    trigger = Call(*PROFILERS, *_OLD)
     least = Frequency.ONCE
     examples = (
         Example(
@@ -109,18 +110,18 @@ class ProfilerWithoutSchedule(Rule):
         """Report a profiler without a schedule whose block, or what follows it, runs a root loop."""
         if not isinstance(site.node, cst.Call):
             return
-        call, name = site.node, site.name(site.node.func)
-        if name not in PROFILERS | _OLD or not site.plain(call):
+        call, name = site.node, site.names.of(site.node.func)
+        if name not in PROFILERS | _OLD or not site.calls.is_plain(call):
             return
-        if keyword_of(call, "schedule") is not None or _off(site, call) or not site.covers_training():
+        if keyword_of(call, "schedule") is not None or _off(site, call) or not site.hot.covers_training():
             return
-        if site.runs_anyway():
+        if site.hot.runs_anyway():
             yield Report(call, "without a schedule this profiler records every step of the run; give it a schedule")
-        elif name in PROFILERS and site.calls_method(call, "step"):
+        elif name in PROFILERS and calls_method(site, call, "step"):
             text = "step() limits nothing without a schedule: the whole run is recorded until the profiler stops"
             yield Report(call, f"{text}; give it a schedule", level=Level.NOTE)
 
 
 def _off(site: Site, call: cst.Call) -> bool:
     """Whether the profiler of ``torch.autograd`` is given a flag that decides whether it records."""
-    return site.name(call.func) in _OLD and site.argument(call, 0, "enabled") is not None
+    return site.names.of(call.func) in _OLD and site.calls.argument(call, 0, "enabled") is not None

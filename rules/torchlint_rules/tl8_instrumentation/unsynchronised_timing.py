@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, Site
+from torchlint_rules.tl8_instrumentation._unsynchronised_timing import unsynchronised
 
 _CLOCKS = frozenset(
     {
@@ -99,7 +100,7 @@ class UnsynchronisedTiming(Rule):
     name = "unsynchronised-timing"
     summary = "a clock is read before the device has done the work that is timed"
     level = Level.NOTE
-    trigger = Trigger(calls=_CLOCKS)
+    trigger = Call(*_CLOCKS)
     least = Frequency.UPDATE
     cuda_only = True
     kept = "about a figure that misleads, not about time"
@@ -124,9 +125,9 @@ class UnsynchronisedTiming(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report the second reading of a clock after work that nothing waits for."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.name(call.func) not in _CLOCKS or not site.may_use_cuda():
+        if not isinstance(call, cst.Call) or site.names.of(call.func) not in _CLOCKS or not site.device.may_be_cuda():
             return
-        work = site.unsynchronised(call)
+        work = unsynchronised(site, call)
         if work:
             short = work if len(work) <= _LONGEST else f"{work.partition('(')[0]}(...)"
             yield Report(call, _MESSAGE.format(work=short))

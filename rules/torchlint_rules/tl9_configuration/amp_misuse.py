@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from torchlint import cst
-from torchlint.rule import Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Fix, Frequency, Import, Input, Kind, Report, Rule, Site
 from torchlint.rule.build import expression, keyword, module_for, source, with_keyword
+from torchlint_rules.tl9_configuration._amp_misuse import handled
 
 # The old names, each with the device that the new one is told.
 _OLD = {
@@ -126,7 +127,7 @@ class AmpMisuse(Rule):
     code = "TL905"
     name = "amp-misuse"
     summary = "mixed precision in a deprecated spelling, or a part of it that nobody uses"
-    trigger = Trigger(calls=frozenset({*_OLD, *_SCALERS, *_CASTS}), imports=frozenset(_OLD))
+    trigger = Call(*_OLD, *_SCALERS, *_CASTS) | Import(*_OLD)
     least = Frequency.ONCE
     cuda_only = True
     kept = "it is a mistake whatever it costs"
@@ -157,16 +158,16 @@ class AmpMisuse(Rule):
         """Report a part of mixed precision that is never used, else its old spelling."""
         match site.node:
             case cst.Call() as call:
-                name = site.name(call.func) or ""
+                name = site.names.of(call.func) or ""
                 device = _OLD.get(name)
                 kind = name.rpartition(".")[2]
-                if (device or name in _SCALERS | _CASTS) and not site.handled(call, _BOOKKEEPING):
+                if (device or name in _SCALERS | _CASTS) and not handled(site, call, _BOOKKEEPING):
                     yield Report(call, _unused(kind))
                 elif device and isinstance(call.func, cst.Attribute):
                     message = _renamed(source(call.func), kind, device)
                     fix = _fix(site, call, kind, device)
                     yield Report(call, message, fix, figure=_SPELLING, torch=_SINCE[kind])
-            case cst.ImportFrom(names=[*aliases]) if site.runs_anyway():
+            case cst.ImportFrom(names=[*aliases]) if site.hot.runs_anyway():
                 for alias in aliases:
                     name, kind = f"{_module(site.node)}.{source(alias.name)}", source(alias.name)
                     if name in _OLD:
@@ -185,7 +186,7 @@ def _renamed(name: str, kind: str, device: str) -> str:
 
 def _fix(site: Site, call: cst.Call, kind: str, device: str) -> Fix | None:
     """The new spelling with what the old one assumes; ``None`` where the arguments are not all known."""
-    if any(argument.star for argument in call.args) or site.scripted():
+    if any(argument.star for argument in call.args) or site.compiling.scripted():
         return None
     torch, imports = module_for(site, "torch", "torch")
     comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")) if call.args else cst.MaybeSentinel.DEFAULT
@@ -197,16 +198,18 @@ def _fix(site: Site, call: cst.Call, kind: str, device: str) -> Fix | None:
         doubt = "nothing asks whether the scaler is an instance of the old class" if _asks_for_classes(site) else ""
         return Fix(message, ((call, new),), assumes=doubt, imports=imports, torch=_SINCE[kind], stated=True)
     given = {argument.keyword.value for argument in new.args if argument.keyword is not None}
-    if site.mentioned("set_autocast") or ("cache_enabled" not in given and site.mentioned("cache_enabled")):
+    if site.names.in_project("set_autocast") or (
+        "cache_enabled" not in given and site.names.in_project("cache_enabled")
+    ):
         return None  # what the new one takes where nothing is said is not what the old one does
     dtype, other = _DTYPES[device]
-    if "dtype" not in given and site.mentioned(other):
+    if "dtype" not in given and site.names.in_project(other):
         new = with_keyword(new, "dtype", expression(f"{torch}.{dtype}"))
     return Fix(message, ((call, new),), imports=imports, torch=_SINCE[kind], stated=True)
 
 
 def _asks_for_classes(site: Site) -> bool:
-    return site.mentioned("isinstance") or site.mentioned("issubclass")
+    return site.names.in_project("isinstance") or site.names.in_project("issubclass")
 
 
 def _named(args: Sequence[cst.Arg]) -> list[cst.Arg]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site
 
 _CONVOLUTIONS = frozenset({"torch.nn.Conv2d"})
 
@@ -63,7 +63,7 @@ class ChannelsLastUnset(Rule):
     summary = "convolutions over images keep the channels first"
     level = Level.NOTE
     set = RuleSet.OPT_IN
-    trigger = Trigger(calls=_CONVOLUTIONS)
+    trigger = Call(*_CONVOLUTIONS)
     least = Frequency.ONCE
     examples = (
         Example(
@@ -83,7 +83,11 @@ class ChannelsLastUnset(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report the first convolution where no file chooses a memory format."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.name(call.func) not in _CONVOLUTIONS:
+        if not isinstance(call, cst.Call) or site.names.of(call.func) not in _CONVOLUTIONS:
             return
-        if site.first(_CONVOLUTIONS) and not site.mentioned("channels_last") and not site.mentioned("permute("):
+        if (
+            site.calls.is_first(_CONVOLUTIONS)
+            and not site.names.in_project("channels_last")
+            and not site.names.in_project("permute(")
+        ):
             yield Report(call, "no memory format is chosen for the convolutions; try torch.channels_last for training")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site
 from torchlint.rule.environ import SETTING, Setting, settings_at
+from torchlint_rules.tl9_configuration._importing import cuda_before, threads_set_before, torch_before
 
 _THREADS = re.compile(r"(OMP|MKL)_(NUM_THREADS|DYNAMIC|PROC_BIND|PLACES|WAIT_POLICY)$|KMP_(?!DUPLICATE_LIB_OK$)\w+$")
 _ALLOCATOR = frozenset({"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"})
@@ -59,7 +60,8 @@ class EnvVarAfterImport(Rule):
     There is no automatic fix. A limit that takes effect changes how sums are split, and with it rounding.
 
     ## When to ignore it
-    Where the variable is meant for processes that are started later. Files that start some are left alone.
+    Where the variable is meant for processes that are started later. Files that start some are left alone, and so is a
+    number of threads that the same function has given to `torch.set_num_threads` before.
 
     ## Measured
     After `import torch` the number of threads stays what it was; before it, also after NumPy, it follows the variable.
@@ -114,8 +116,10 @@ torch.set_num_threads(1)
 
 
 def _after_import(site: Site, setting: Setting, name: str) -> Iterator[Report]:
-    place = site.torch_before()
-    if place and not any(site.file_mentions(word) for word in _CHILDREN):
+    place = torch_before(site)
+    if "NUM_THREADS" in name and threads_set_before(site):
+        return
+    if place and not any(site.names.in_file(word) for word in _CHILDREN):
         text = f"`{name}` has no effect here: torch was imported before ({place}) and has read it; "
         advice = "set it before the import" + (", or call torch.set_num_threads" if "NUM_THREADS" in name else "")
         yield Report(setting.node, text + advice)
@@ -124,8 +128,8 @@ def _after_import(site: Site, setting: Setting, name: str) -> Iterator[Report]:
 def _allocator(site: Site, setting: Setting) -> Iterator[Report]:
     name = min(setting.names & _ALLOCATOR)
     backend = isinstance(setting.value, cst.SimpleString) and "backend:" in setting.value.value
-    place = site.torch_before() if backend else ""
-    row = site.cuda_before()
+    place = torch_before(site) if backend else ""
+    row = cuda_before(site)
     if place:
         yield Report(setting.node, f"the allocator's backend is chosen when torch is imported ({place}), before this")
     elif row:

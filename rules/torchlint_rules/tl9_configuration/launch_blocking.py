@@ -82,8 +82,8 @@ class LaunchBlocking(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report the variable where it is set to something else than ``0`` in every run."""
         for setting in settings_at(site):
-            texts = site.strings(setting.value)
-            if "CUDA_LAUNCH_BLOCKING" in setting.names and texts and not texts & _OFF and site.runs_anyway():
+            texts = site.names.texts(setting.value)
+            if "CUDA_LAUNCH_BLOCKING" in setting.names and texts and not texts & _OFF and site.hot.runs_anyway():
                 yield Report(
                     setting.node,
                     "every kernel launch waits until its kernel is done; set CUDA_LAUNCH_BLOCKING in the shell when a "

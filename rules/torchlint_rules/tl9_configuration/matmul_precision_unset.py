@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site
 
 _OPTIMIZERS = frozenset(
     f"torch.optim.{name}" for name in ("Adam", "AdamW", "SGD", "RMSprop", "Adamax", "NAdam", "RAdam", "Adagrad")
@@ -66,7 +66,7 @@ class MatmulPrecisionUnset(Rule):
     summary = "matrix products run in full float32 precision and nobody decided so"
     level = Level.NOTE
     set = RuleSet.OPT_IN
-    trigger = Trigger(calls=_OPTIMIZERS)
+    trigger = Call(*_OPTIMIZERS)
     least = Frequency.ONCE
     cuda_only = True
     torch = (1, 12)
@@ -87,9 +87,13 @@ class MatmulPrecisionUnset(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report the first optimizer where no file decides about precision."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.name(call.func) not in _OPTIMIZERS or not site.may_use_cuda():
+        if (
+            not isinstance(call, cst.Call)
+            or site.names.of(call.func) not in _OPTIMIZERS
+            or not site.device.may_be_cuda()
+        ):
             return
-        if site.first(_OPTIMIZERS) and not any(site.mentioned(word) for word in _DECISIONS):
+        if site.calls.is_first(_OPTIMIZERS) and not any(site.names.in_project(word) for word in _DECISIONS):
             yield Report(
                 call,
                 'float32 matrix products run in full precision; torch.set_float32_matmul_precision("high") allows TF32 '

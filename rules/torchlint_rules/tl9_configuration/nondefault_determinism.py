@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Store
 
 _STORED = {"torch.backends.cudnn.benchmark": "False", "torch.backends.cudnn.deterministic": "True"}
 _CALLS = frozenset({"torch.use_deterministic_algorithms"})
@@ -69,7 +69,7 @@ class NondefaultDeterminism(Rule):
     summary = "convolutions are kept from choosing their fastest algorithm"
     level = Level.NOTE
     set = RuleSet.OPT_IN
-    trigger = Trigger(calls=_CALLS, stored=frozenset({"torch.backends.cudnn"}))
+    trigger = Call(*_CALLS) | Store("torch.backends.cudnn")
     least = Frequency.ONCE
     cuda_only = True
     examples = (
@@ -88,14 +88,14 @@ class NondefaultDeterminism(Rule):
         """Report a setting that every run comes to, where the project builds a convolution."""
         match site.node:
             case cst.Attribute() as target:
-                value = site.stored_value()
-                found = isinstance(value, cst.Name) and _STORED.get(site.name(target) or "") == value.value
-            case cst.Call(func=func) as call if site.name(func) in _CALLS:
-                mode = site.argument(call, 0, "mode")
+                value = site.flow.stored()
+                found = isinstance(value, cst.Name) and _STORED.get(site.names.of(target) or "") == value.value
+            case cst.Call(func=func) as call if site.names.of(func) in _CALLS:
+                mode = site.calls.argument(call, 0, "mode")
                 found = isinstance(mode, cst.Name) and mode.value == "True"
             case _:
                 return
-        if found and site.runs_anyway() and any(site.project_calls(name) for name in CONVOLUTIONS):
+        if found and site.hot.runs_anyway() and any(site.calls.arguments(name) for name in CONVOLUTIONS):
             yield Report(
                 site.node,
                 "keeps cuDNN from taking the fastest algorithm for convolutions in every run; put it behind a flag",

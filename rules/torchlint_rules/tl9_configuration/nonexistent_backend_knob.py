@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.facts.values.torch_table import backend_has
+from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, Site, Store
 from torchlint.rule.build import source
 
 _ADVICE = {
@@ -68,7 +69,7 @@ class NonexistentBackendKnob(Rule):
     code = "TL908"
     name = "nonexistent-backend-knob"
     summary = "a setting of torch.backends that torch does not have"
-    trigger = Trigger(stored=frozenset({"torch.backends"}))
+    trigger = Store("torch.backends")
     least = Frequency.ONCE
     cuda_only = True
     kept = "the line has no effect"
@@ -87,9 +88,9 @@ class NonexistentBackendKnob(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a target of an assignment that names an unknown attribute of a known backend."""
         match site.node:
-            case cst.Attribute(attr=cst.Name(value=attribute)) as target if site.stored_value() is not None:
-                name = site.name(target)
-                asked = site.file_mentions(f'"{attribute}"') or site.file_mentions(f"'{attribute}'")  # by hasattr
-                if name is not None and site.backend_has(name) is False and not asked:
+            case cst.Attribute(attr=cst.Name(value=attribute)) as target if site.flow.stored() is not None:
+                name = site.names.of(target)
+                asked = site.names.in_file(f'"{attribute}"') or site.names.in_file(f"'{attribute}'")  # by hasattr
+                if name is not None and backend_has(name) is False and not asked:
                     advice = _ADVICE.get(attribute, "")
                     yield Report(target, f"torch has no `{source(target)}`: the assignment has no effect{advice}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import Comment, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site
 
 _SOURCE = """\
 import torch
@@ -68,7 +68,7 @@ class UnusedSuppression(Rule):
     summary = "a comment silences findings where there are none"
     level = Level.NOTE
     set = RuleSet.OPT_IN
-    trigger = Trigger(suppressions=True)
+    trigger = Comment()
     least = Frequency.ONCE
     fixable = True
     examples = (

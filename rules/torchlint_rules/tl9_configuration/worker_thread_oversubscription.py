@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Report, Rule, Site, Trigger
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Method, Report, Rule, Site
+from torchlint_rules.tl9_configuration._worker_thread_oversubscription import function_reaches
 
 _STARTS = frozenset({"torch.multiprocessing.Process", "multiprocessing.Process", "multiprocessing.context.Process"})
 _SPAWN = frozenset({"torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn"})
@@ -82,7 +83,7 @@ class WorkerThreadOversubscription(Rule):
     summary = "every worker process runs torch with as many threads as there are cores"
     level = Level.NOTE
     kept = "where the limit changes nothing, so this is a note"
-    trigger = Trigger(calls=_STARTS | _SPAWN, methods=frozenset({"Process"}))
+    trigger = Call(*_STARTS, *_SPAWN) | Method("Process")
     least = Frequency.ONCE
     examples = (
         Example(
@@ -101,16 +102,21 @@ class WorkerThreadOversubscription(Rule):
         call = site.node
         if not isinstance(call, cst.Call):
             return
-        name = site.name(call.func)
+        name = site.names.of(call.func)
         if name in _SPAWN:
-            target, many = site.argument(call, 0, "fn"), site.argument(call, 2, "nprocs") is not None
+            target, many = site.calls.argument(call, 0, "fn"), site.calls.argument(call, 2, "nprocs") is not None
         elif name in _STARTS or _of_context(call):
-            target, many = site.argument(call, 1, "target"), bool(site.loops(call))
+            target, many = site.calls.argument(call, 1, "target"), bool(site.loops.around(call))
         else:
             return
-        if target is None or not many or site.may_use_cuda() or any(site.mentioned(word) for word in _LIMITS):
+        if (
+            target is None
+            or not many
+            or site.device.may_be_cuda()
+            or any(site.names.in_project(word) for word in _LIMITS)
+        ):
             return
-        if site.function_reaches(target, frozenset({"backward", "torch.autograd.grad"})):
+        if function_reaches(site, target, frozenset({"backward", "torch.autograd.grad"})):
             yield Report(
                 call,
                 "each of these processes runs torch with a thread per core; call torch.set_num_threads(1) at the start "

@@ -89,12 +89,15 @@ def _modules(code: str, choice: random.Random) -> Program:
     if choice.random() < 0.3:
         first = writer.random.choice(writer.leaves["T"])
         data = ", ".join([first] * twin.inputs)
-    rows = writer.body(f"nn.{short}({settings})({data})")
+    if choice.random() < 0.4:
+        rows = [f"module = nn.{short}({settings})", *writer.body(f"module({data})", before=1)]
+    else:
+        rows = writer.body(f"nn.{short}({settings})({data})")
     return writer.program(code, rows, writer.result(rows))
 
 
 GENERATORS: Mapping[str, Callable[[str, random.Random], Program]] = {
-    **dict.fromkeys(("TL101", "TL102", "TL104", "TL105", "TL209", "TL409", "TL412", "TL611"), around),
+    **dict.fromkeys(("TL101", "TL102", "TL104", "TL105", "TL209", "TL401", "TL409", "TL412", "TL611"), around),
     "TL301": acting,
     "TL302": acting,
     "TL303": collecting,

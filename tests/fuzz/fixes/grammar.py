@@ -362,6 +362,11 @@ _NUMBERS = (
     ),
     "torch.tensor(float('-inf'), dtype=torch.float32)",
 )
+_EQUAL_NUMBERS = (
+    *("0.0", "-0.0", "1.0", "-1.0", "0.5", "1e30", "1e300", "0", "1", "2", "-1", "4294967296", "True", "False"),
+    *("float('-inf')", "float('nan')", "np.inf", "-np.inf", "<N>", "<I>", "[]", "[0.0]", "[1.0, 1.0]", "(1, 1)"),
+    *("[[2, 2], [2, 2]]", "[1.0, 1]", "[True, True]", "[-0.0]", "[[0.5]]", "[[], []]", "[300, 300]", "[0.0, -0.0]"),
+)
 
 # For each rule the expressions that it may be about.
 LINES = {
@@ -411,6 +416,20 @@ LINES = {
             ".to(<D>).to(torch.bool)",
             ".<C>().cpu()",
             ".to(torch.float32)[None].to(<D>)",
+        )
+    ),
+    "TL401": tuple(
+        f"torch.{creator}({number}{where})"
+        for number in _EQUAL_NUMBERS
+        for creator in ("tensor", "tensor", "as_tensor")
+        for where in (
+            *("", ", device=<D>", ", dtype=<S>", ", dtype=<S>, device=<D>", ", dtype=<T>.dtype", ", dtype=None"),
+            *(
+                ", device=<D>, dtype=torch.uint8",
+                ", dtype=torch.int8",
+                ", dtype=torch.bfloat16",
+                ", requires_grad=False",
+            ),
         )
     ),
     "TL209": tuple(

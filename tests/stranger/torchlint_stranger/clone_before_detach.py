@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Fix, Frequency, Input, Kind, Report, Rule, Site, Trigger
+from torchlint.rule import Example, Fix, Frequency, Input, Kind, Method, Report, Rule, Site
 
 _COPY = """\
 import torch
@@ -59,7 +59,7 @@ class CloneBeforeDetach(Rule):
     code = "STR101"
     name = "clone-before-detach"
     summary = "a clone is recorded by autograd and detached right after"
-    trigger = Trigger(methods=frozenset({"detach"}))
+    trigger = Method("detach")
     least = Frequency.STEP
     fixable = True
     examples = (
@@ -84,7 +84,7 @@ class CloneBeforeDetach(Rule):
                     args=[],
                 ) as call
             ) if not inner.args:
-                if site.value(x).kind is not Kind.TENSOR:
+                if site.values.of(x).kind is not Kind.TENSOR:
                     return
             case _:
                 return

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.graphs import ENDING, Graph, Graphs
 from torchlint.facts.autograd.layers import is_kept_layer
 from torchlint.facts.autograd.modes import Mode, Modes
@@ -32,7 +33,7 @@ _DEEPEST = 5
 
 
 @dataclass(eq=False, slots=True)
-class Autograd:
+class Autograd(Fact):
     """Whether autograd records what runs somewhere, which tensors hang on a graph, and what runs networks."""
 
     project: Project
@@ -40,8 +41,8 @@ class Autograd:
     values: Values
     heat: Heat
     networks: Networks
-    modes: Modes = field(init=False)
-    graphs: Graphs = field(init=False)
+    modes: Modes
+    graphs: Graphs
     _names: dict[Scope, frozenset[str]] = field(default_factory=dict)
     _handed: dict[Scope, frozenset[ast.AST]] = field(default_factory=dict)
     _modules: Closure[Scope] = field(init=False)
@@ -49,8 +50,6 @@ class Autograd:
 
     def __post_init__(self) -> None:
         self._modules = Closure(self._runs_module, self._callees)
-        self.modes = Modes(self.project, self.graph, self.heat)
-        self.graphs = Graphs(self.project, self.graph, self.values, self.networks, self.modes)
 
     def records(self, facts: FileFacts, node: ast.AST) -> bool | None:
         """Whether autograd records what runs at a node; ``None`` where nothing says so."""

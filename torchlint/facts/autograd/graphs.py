@@ -7,6 +7,7 @@ import enum
 from collections.abc import Iterable, Sequence
 from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.layers import is_kept_layer
 from torchlint.facts.autograd.modes import Mode, Modes
 from torchlint.facts.autograd.networks import Networks
@@ -130,7 +131,7 @@ class Graph(enum.IntFlag):
 
 
 @dataclass(eq=False, slots=True)
-class Graphs:
+class Graphs(Fact):
     """Answers what graphs tensors hang on, with a memory."""
 
     project: Project

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, FileFacts, Scope
@@ -23,7 +24,7 @@ _DEEPEST = 12
 
 
 @dataclass(eq=False, slots=True)
-class Makers:
+class Makers(Fact):
     """Answers what made a tensor."""
 
     project: Project

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
@@ -32,7 +33,7 @@ MODULE_NAMES = frozenset(
 
 
 @dataclass(eq=False, slots=True)
-class Members:
+class Members(Fact):
     """Answers what attributes a module has, and which values are there when its ``__init__`` ends."""
 
     project: Project

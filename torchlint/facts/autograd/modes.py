@@ -7,6 +7,7 @@ import enum
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
@@ -36,7 +37,7 @@ class Mode(enum.Enum):
 
 
 @dataclass(eq=False, slots=True)
-class Modes:
+class Modes(Fact):
     """Answers in which mode code runs, with a memory."""
 
     project: Project

@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.origins import Origin, Tracer
 from torchlint.facts.autograd.parts import Parts
 from torchlint.facts.autograd.training import Reader, Table
@@ -32,14 +33,14 @@ class _Tie(enum.IntEnum):
 
 
 @dataclass(eq=False, slots=True)
-class Networks:
+class Networks(Fact):
     """What is known of a module: whether it is trained, frozen, a target network, and its parts."""
 
     project: Project
     graph: CallGraph
     values: Values
-    tracer: Tracer = field(init=False)
-    parts: Parts = field(init=False)
+    tracer: Tracer
+    parts: Parts
     _table: Table | None = None
     _known: dict[tuple[FileFacts, ast.expr], Network] = field(default_factory=dict)
     _contents: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -47,10 +48,6 @@ class Networks:
     _copied: dict[Origin, bool] = field(default_factory=dict)
     _freezing: set[ast.Call] = field(default_factory=set)
     _movers: dict[Origin, tuple[_Tie, frozenset[ast.AST]]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.tracer = Tracer(self.project, self.graph, self.values)
-        self.parts = Parts(self.project, self.graph, self.values)
 
     def of(self, facts: FileFacts, node: ast.expr) -> Network:
         """What is known of the module that an expression names, or whose method it names."""

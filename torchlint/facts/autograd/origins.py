@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import passed, stores_of, unpacked
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
@@ -48,7 +49,7 @@ NOWHERE: Origins = frozenset()
 
 
 @dataclass(eq=False, slots=True)
-class Tracer:
+class Tracer(Fact):
     """Answers where modules come from, with a memory."""
 
     project: Project

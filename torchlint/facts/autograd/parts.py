@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.additions import Additions
 from torchlint.facts.autograd.origins import SAME
 from torchlint.facts.code.callers import methods, passed, stores_of
@@ -30,7 +31,7 @@ _DATA = frozenset({Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.TENSOR, Kind.NDARRA
 
 
 @dataclass(eq=False, slots=True)
-class Parts:
+class Parts(Fact):
     """Answers what modules are made of, with a memory."""
 
     project: Project

@@ -7,6 +7,7 @@ import enum
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.by_name import MANY, link_by_name, suiting
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.model import Bind, FileFacts, Scope
@@ -43,7 +44,7 @@ class Run:
 
 
 @dataclass(eq=False, slots=True)
-class CallGraph:
+class CallGraph(Fact):
     """Edges between the project's functions.
 
     ``groups`` gives for each file those it is connected with by imports. ``callers`` maps a function to the calls that

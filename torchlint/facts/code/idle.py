@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.tree import walk
@@ -12,7 +13,7 @@ from torchlint.late import dataclass
 
 
 @dataclass(eq=False, slots=True)
-class Idle:
+class Idle(Fact):
     """Looks at all places that may read what an expression is assigned to."""
 
     mentions: Mentions
@@ -62,6 +63,16 @@ class Idle:
         reads = [read for target in targets for read in self._reads(facts, stmt, target) if read is not None]
         above = [(where.parent.get(read), read) for where, read in reads]
         return any(isinstance(call, ast.Call) and call.func is read for call, read in above)
+
+    def only_called(self, facts: FileFacts, node: ast.expr, count: int) -> bool:
+        """Whether an object is assigned to a local name that is only called, with ``count`` plain arguments."""
+        stmt = facts.statement(node)
+        if not isinstance(stmt, ast.Assign) or stmt.value is not node or len(stmt.targets) != 1:
+            return False
+        if not isinstance(stmt.targets[0], ast.Name):
+            return False
+        reads = list(self._reads(facts, stmt, stmt.targets[0]))
+        return bool(reads) and all(read is not None and _calls_plainly(*read, count) for read in reads)
 
     def tried(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether the ``try`` around an expression ends before anything uses what it is assigned to."""
@@ -113,6 +124,14 @@ def _catches(node: ast.Try) -> bool:
 def _is_compile(call: ast.Call, node: ast.expr) -> bool:
     """Whether a call is the one looked at, or of the same function."""
     return isinstance(node, ast.Call) and ast.unparse(call.func) == ast.unparse(node.func)
+
+
+def _calls_plainly(facts: FileFacts, read: ast.expr, count: int) -> bool:
+    """Whether a name is read to call it with ``count`` positional arguments and nothing else."""
+    call = facts.parent.get(read)
+    if not isinstance(call, ast.Call) or call.func is not read or call.keywords or len(call.args) != count:
+        return False
+    return not any(isinstance(argument, ast.Starred) for argument in call.args)
 
 
 def _gives(value: ast.expr | None, node: ast.expr) -> bool:

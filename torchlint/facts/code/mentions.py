@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
@@ -15,6 +16,8 @@ from torchlint.rule import Kind
 
 _SETTINGS = frozenset({"args", "arg", "cfg", "config", "conf", "opt", "opts", "hparams", "hp", "FLAGS", "params"})
 Read = tuple[FileFacts, ast.Attribute]
+_HOLDERS = (ast.List, ast.Tuple, ast.Dict, ast.Set)
+_ADDING_UP = frozenset({"torch.sum", "torch.mul", "torch.multiply", "torch.einsum", "torch.matmul", "torch.where"})
 _OBJECTS = (Kind.INSTANCE, Kind.MODULE, Kind.CLASS)
 
 
@@ -36,7 +39,7 @@ class _Fields:
 
 
 @dataclass(eq=False, slots=True)
-class Mentions:
+class Mentions(Fact):
     """Finds where a binding or an attribute is read; the target of ``x += 1`` reads ``x`` too."""
 
     project: Project
@@ -51,6 +54,27 @@ class Mentions:
         for node in self._index(facts).names.get(name, ()):
             if any(binding.stmt is stmt for binding in self.project.reaching(facts, node).bindings):
                 yield node
+
+    def handed_on(self, facts: FileFacts, name: ast.Name) -> bool:
+        """Whether what a name holds also goes elsewhere: to a call, into a container, out of the function.
+
+        Operators, the methods of the value, and functions of torch that sum or multiply it, hand nothing on.
+        """
+        stmts = {binding.stmt for binding in self.project.reaching(facts, name).bindings}
+        reads = (read for stmt in stmts for read in self.of_binding(facts, name.id, stmt))
+        return any(self._goes_on(facts, read) for read in reads)
+
+    def _goes_on(self, facts: FileFacts, read: ast.expr) -> bool:
+        """Whether the value that is read here is handed to something, as it is or by another view of it."""
+        node, parent = read, facts.parent.get(read)
+        while isinstance(parent, (ast.Attribute, ast.Call)) and node is not None:
+            if isinstance(parent, ast.Call) and node is not parent.func:
+                return self.project.qualified(facts, parent.func) not in _ADDING_UP
+            node, parent = parent, facts.parent.get(parent)
+        return isinstance(parent, (*_HOLDERS, ast.keyword, ast.Return, ast.Yield, ast.Starred)) or (
+            isinstance(parent, ast.Assign)
+            and any(isinstance(t, (ast.Attribute, ast.Subscript)) for t in parent.targets)
+        )
 
     def of_field(self, facts: FileFacts, classes: str, attr: str) -> tuple[Read, ...]:
         """The places that may read an attribute of instances of classes (empty: of whatever it is)."""

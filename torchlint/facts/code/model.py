@@ -168,10 +168,14 @@ class Scope:
 
     @property
     def imported(self) -> dict[str, str]:
-        """The first name that is bound to a module or to what is imported from it, and to nothing else, by target."""
+        """The first name that is bound to a module or to what is imported from it, and to nothing else, by target.
+
+        ``None`` beside it stands for what could not be imported.
+        """
         if self._imported is None:
             self._imported = {}
-            for name, bindings in self.bindings.items():
+            for name, every in self.bindings.items():
+                bindings = [b for b in every if not (isinstance(b.value, ast.Constant) and b.value.value is None)]
                 if bindings and all(b.how is Bind.IMPORT and b.target == bindings[0].target for b in bindings):
                     self._imported.setdefault(bindings[0].target, name)
         return self._imported

@@ -9,6 +9,7 @@ from dataclasses import field
 from functools import lru_cache
 from itertools import chain
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.linking import Modules, connected
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.code.reach import MOST_BINDINGS, Definitions, Loop, Reaching, Rounds
@@ -25,7 +26,7 @@ _QUOTED = regex(rb"""(["'])([\w\x80-\xff]+)(?=\1)""")
 
 
 @dataclass(eq=False, slots=True)
-class Project:
+class Project(Fact):
     """All files whose facts are known.
 
     ``classes`` and ``functions`` are keyed by qualified name; ``methods`` maps a method's name to all of that name, but
@@ -178,6 +179,16 @@ class Project:
             full = self.canonical(facts, f"{base}.{name}")
             if full in self.classes or full in self.functions or full.startswith("torch.") or name in file.top.bindings:
                 return full
+        return None
+
+    def starred_module(self, facts: FileFacts, module: str) -> str | None:
+        """The name under which a star import of a file of the project gives a module: ``np`` for ``numpy``."""
+        for base in facts.star_imports:
+            file = self.module(facts, base)
+            if file is not None and "__all__" not in file.top.bindings:
+                name = file.top.imported.get(module)
+                if name is not None and not name.startswith("_") and self._starred(facts, name) == module:
+                    return name
         return None
 
     # classes --------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.late import dataclass
@@ -15,7 +16,7 @@ _ATTRIBUTES = frozenset({"data"})
 
 
 @dataclass(eq=False, slots=True)
-class Readers:
+class Readers(Fact):
     """Answers which functions only copy their argument to the host."""
 
     graph: CallGraph

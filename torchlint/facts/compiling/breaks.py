@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypedDict
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
@@ -48,7 +49,7 @@ def _rows() -> dict[tuple[str, str], Splits]:
 
 
 @dataclass(eq=False, slots=True)
-class Breaks:
+class Breaks(Fact):
     """Finds the breaks in a file."""
 
     project: Project

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts, Scope
@@ -27,7 +28,7 @@ _LOOKING = frozenset(
 
 
 @dataclass(eq=False, slots=True)
-class Bypasses:
+class Bypasses(Fact):
     """Looks at what is done with compiled modules, and with modules before they are compiled."""
 
     project: Project

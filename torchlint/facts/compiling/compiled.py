@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import passed
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, FileFacts, Scope
@@ -49,7 +50,7 @@ class Compilation:
 
 
 @dataclass(eq=False, slots=True)
-class Compilations:
+class Compilations(Fact):
     """Finds all that the project compiles, once."""
 
     project: Project

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.origins import SAME
 from torchlint.facts.code.callers import passed
 from torchlint.facts.code.graph import CallGraph
@@ -21,7 +22,7 @@ _MOST = 2000
 
 
 @dataclass(eq=False, slots=True)
-class Holders:
+class Holders(Fact):
     """Finds the expressions that stand for an object."""
 
     graph: CallGraph

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts, Scope, decorators
@@ -33,7 +34,7 @@ _ASKING = frozenset({"is_compiling", "is_dynamo_compiling", "is_exporting", "is_
 
 
 @dataclass(eq=False, slots=True)
-class Inside:
+class Inside(Fact):
     """Follows calls from what is compiled, once."""
 
     project: Project

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, FileFacts, Scope, Store
@@ -20,7 +21,7 @@ from torchlint.rule import Changing, Frequency, Hop, Kind
 
 
 @dataclass(eq=False, slots=True)
-class Integers:
+class Integers(Fact):
     """Finds attributes of modules that compiled code reads and hot code counts."""
 
     project: Project

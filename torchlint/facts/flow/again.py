@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.mentions import Mentions
@@ -23,7 +24,7 @@ _CHANCE = frozenset({"eps", "epsilon", "coin"})
 
 
 @dataclass(eq=False, slots=True)
-class Again:
+class Again(Fact):
     """Answers which runs of networks could be left out."""
 
     autograd: Autograd

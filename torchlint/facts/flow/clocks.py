@@ -6,11 +6,12 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import COMPREHENSIONS, NESTED, Bind, FileFacts, Scope, decorators
 from torchlint.facts.code.tree import children, walk
-from torchlint.facts.hotness.guards import is_debug_flag
+from torchlint.facts.hotness.conditions import is_debug_flag
 from torchlint.facts.hotness.switches import Switches
 from torchlint.late import dataclass
 from torchlint.rule import Device, Frequency, Kind
@@ -36,7 +37,7 @@ NOTHING = ""
 
 
 @dataclass(eq=False, slots=True)
-class Clocks:
+class Clocks(Fact):
     """Answers what is timed between two readings of a clock."""
 
     autograd: Autograd

@@ -6,15 +6,18 @@ import ast
 from collections.abc import Callable
 from dataclasses import field, replace
 
+from torchlint.facts.analyses import Fact
+from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import Mentions
-from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.flow.arguments import Calls
-from torchlint.facts.flow.data import Data, Seldom
-from torchlint.facts.flow.gradients import Graph, Records
+from torchlint.facts.flow.data import Data
+from torchlint.facts.flow.gradients import Graph
 from torchlint.facts.flow.spots import Carrier, Next, Spot, iterated, key_of, picked
 from torchlint.facts.flow.store import Ground, fields_of
+from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import EVERY_USE, Kind, Use
@@ -24,27 +27,22 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp)
 
 
 @dataclass(eq=False, slots=True)
-class Flow:
-    """Where values go: followed from an expression through names, containers, calls, returns and attributes.
-
-    ``records`` says whether autograd records what runs at a node, ``seldom`` whether it runs less than per update,
-    ``updates`` whether a function updates a network.
-    """
+class Flow(Fact):
+    """Where values go: followed from an expression through names, containers, calls, returns and attributes."""
 
     project: Project
     graph: CallGraph
     values: Values
     mentions: Mentions
-    records: Records
-    seldom: Seldom
-    updates: Callable[[Scope], bool]
+    autograd: Autograd
+    heat: Heat
     _data: _Steps = field(init=False)
     _graph: _Steps = field(init=False)
 
     def __post_init__(self) -> None:
-        ground = Ground(self.project, self.graph, self.values, self.mentions, self.updates)
-        self._data = _Steps(ground, Data(ground, self.seldom))
-        self._graph = _Steps(ground, Graph(ground, self.records))
+        ground = Ground(self.project, self.graph, self.values, self.mentions, self.autograd.updates)
+        self._data = _Steps(ground, Data(ground, self.heat.seldom))
+        self._graph = _Steps(ground, Graph(ground, self.autograd.records))
 
     def uses(self, facts: FileFacts, node: ast.expr, within: frozenset[Use] = EVERY_USE) -> frozenset[Use]:
         """All ends that the value of an expression comes to; or some, one of them not ``within`` what is allowed."""

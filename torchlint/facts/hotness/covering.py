@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.hotness import Heat
@@ -13,7 +14,7 @@ from torchlint.rule import Frequency
 
 
 @dataclass(eq=False, slots=True)
-class Covering:
+class Covering(Fact):
     """Follows calls from a block to a loop that steps environments or runs gradient updates."""
 
     heat: Heat

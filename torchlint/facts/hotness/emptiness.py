@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.tree import walk
-from torchlint.facts.hotness.guards import is_reset
+from torchlint.facts.hotness.conditions import is_reset
 from torchlint.late import dataclass, regex
 
 _SIZES = frozenset({"numel", "nelement", "size", "__len__"})

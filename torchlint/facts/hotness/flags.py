@@ -6,11 +6,9 @@ Parameters that all known calls leave at their default, or give ``None``, tell h
 from __future__ import annotations
 
 import ast
-import operator
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import field
-from typing import Any
 
 from torchlint.facts.code.callers import passed
 from torchlint.facts.code.graph import CallGraph
@@ -18,23 +16,16 @@ from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project, exported
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
-from torchlint.facts.hotness.guards import limit, negated_limit
+from torchlint.facts.hotness.chosen import COMPARING, holds
+from torchlint.facts.hotness.guards import Bound, bound, least
+from torchlint.facts.hotness.intervals import one_round
+from torchlint.facts.hotness.missing import Missing
 from torchlint.facts.values.signatures import starred
 from torchlint.late import dataclass
 from torchlint.rule import Frequency
 
-_COMPARING: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
-    ast.Is: operator.is_,
-    ast.IsNot: operator.is_not,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
-
 _OBJECT = "()"
+_UNSET = "option that no call sets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +58,11 @@ def _hands_on(word: ast.keyword) -> bool:
 
 @dataclass(eq=False, slots=True)
 class Flags:
-    """Answers how often a flag is true at most. ``cap`` tells the limit on a place from the branches around it."""
+    """Answers how often a flag is true at most."""
 
     project: Project
     graph: CallGraph
-    cap: Callable[[FileFacts, ast.AST], Frequency | None]
+    missing: Missing
     _asked: set[tuple[ast.AST, bool]] = field(default_factory=set)
     _latches: dict[Scope, frozenset[str]] = field(default_factory=dict)
     _false: dict[FileFacts, frozenset[str]] = field(default_factory=dict)
@@ -79,16 +70,22 @@ class Flags:
     _given: dict[tuple[Scope, str], tuple[object, ...] | None] = field(default_factory=dict)
     _unlinked: tuple[frozenset[str], dict[str, int]] | None = None
 
-    def limit(self, facts: FileFacts, test: ast.expr, truth: bool) -> Frequency | None:
-        """The most often that a test has a truth value, ``None`` when nothing is known that limits it."""
+    def bound(self, facts: FileFacts, test: ast.expr, truth: bool) -> Bound | None:
+        """The guard on what runs when a test has a truth value, ``None`` when nothing is known that limits it."""
         match test:
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return self.limit(facts, operand, not truth)
+                return self.bound(facts, operand, not truth)
             case ast.BoolOp(op=op, values=parts) if isinstance(op, ast.And) is truth:
-                known = [found for part in parts if (found := self.limit(facts, part, truth)) is not None]
-                return min(known, default=None)
+                return least(*(self.bound(facts, part, truth) for part in parts))
+            case ast.BoolOp(op=ast.Or(), values=parts) if truth:
+                known = [found for part in parts if (found := self._part(facts, part, truth)) is not None]
+                return max(known) if len(known) == len(parts) else None
+            case ast.IfExp(test=asked, body=ast.Constant(value=one), orelse=ast.Constant(value=other)):
+                return self._part(facts, asked, bool(one) is truth) if bool(one) is not bool(other) else None
+            case ast.Compare(left=ast.Name() as name, ops=[op], comparators=[ast.Constant(value=None)]):
+                return self.missing.bound(facts, name) if isinstance(op, (ast.Is, ast.Eq)) is truth else None
             case ast.Attribute() if truth and self._is_latch(facts, test):
-                return Frequency.EPISODE
+                return Bound(Frequency.EPISODE, "flag that its branch clears")
             case ast.Name() if (test, truth) not in self._asked:
                 self._asked.add((test, truth))
                 found = self._of_name(facts, test, truth)
@@ -96,18 +93,24 @@ class Flags:
                 return found
         return None
 
+    def _part(self, facts: FileFacts, test: ast.expr, truth: bool) -> Bound | None:
+        """The guard on a part of a condition, by what it asks and by how often its flags are set."""
+        loop = one_round(test, facts, truth)
+        turn = Bound(Frequency.EPISODE, "one round of a loop") if loop and self.missing.rooted(loop) else None
+        return least(bound(test, facts, truth), self.bound(facts, test, truth), turn)
+
     @roomy
-    def _of_name(self, facts: FileFacts, name: ast.Name, truth: bool) -> Frequency | None:
+    def _of_name(self, facts: FileFacts, name: ast.Name, truth: bool) -> Bound | None:
         """The most often that any binding of a name gives it the truth value; at least one has to be seen to."""
-        most: Frequency | None = None
+        most: Bound | None = None
         for found in self._of_bindings(facts, name, truth):
             if found is None:
                 return None
             most = found if most is None else max(most, found)
         return most
 
-    def _of_bindings(self, facts: FileFacts, name: ast.Name, truth: bool) -> Iterator[Frequency | None]:
-        """The limits that the bindings of a name put on it, one by one: after the first ``None`` nobody asks on."""
+    def _of_bindings(self, facts: FileFacts, name: ast.Name, truth: bool) -> Iterator[Bound | None]:
+        """The guards that the bindings of a name put on it, one by one: after the first ``None`` nobody asks on."""
         for binding in self.project.reaching(facts, name).bindings:
             if binding.how is Bind.PARAM:
                 yield from self._passed(facts, name, binding, truth)
@@ -118,15 +121,15 @@ class Flags:
             else:
                 yield None
 
-    def _passed(self, facts: FileFacts, name: ast.Name, binding: Binding, truth: bool) -> Iterator[Frequency | None]:
-        """The limits that the known callers put on a parameter; a call in the branch itself comes after another."""
+    def _passed(self, facts: FileFacts, name: ast.Name, binding: Binding, truth: bool) -> Iterator[Bound | None]:
+        """The guards that the known callers put on a parameter; a call in the branch itself comes after another."""
         scope = binding.scope
         callers = self.graph.callers.get(scope, ()) if scope is not None else ()
         if scope is None or any(starred(caller.call) for caller in callers):
             yield None
             return
         if not callers:
-            yield Frequency.ONCE if self._left_at_default(scope, binding, truth) else None
+            yield Bound(Frequency.ONCE, _UNSET) if self._left_at_default(scope, binding, truth) else None
             return
         for caller in callers:
             if _follows(facts, name, caller.call):
@@ -147,13 +150,14 @@ class Flags:
         place = scope.params.index(name) if name in scope.params else 0
         return name not in self._set.named and self._set.most.get(scope.name, 0) < place
 
-    def _given_at(self, facts: FileFacts, value: ast.expr, place: ast.AST, truth: bool) -> Sequence[Frequency | None]:
-        """The limit on a value that is given at a place; none at all where it is a number without the truth value."""
+    def _given_at(self, facts: FileFacts, value: ast.expr, place: ast.AST, truth: bool) -> Sequence[Bound | None]:
+        """The guard on a value that is given at a place; none at all where it is a number without the truth value."""
         if isinstance(value, ast.Constant):
-            never = [Frequency.ONCE] if isinstance(value.value, bool) else []
-            return [self.cap(facts, place)] if bool(value.value) is truth else never
-        plain = limit(value, facts) if truth else negated_limit(value, facts)
-        return [plain if plain is not None else self.limit(facts, value, truth)]
+            if bool(value.value) is truth:
+                held = self.missing.cap(facts, place)
+                return [Bound(held, "flag that is seldom set") if held is not None else None]
+            return [Bound(Frequency.ONCE, _UNSET)] if isinstance(value.value, bool) else []
+        return [self._part(facts, value, truth)]
 
     def never(self, facts: FileFacts, test: ast.expr, truth: bool) -> bool:
         """Whether a test of a parameter has a truth value at no known call of the function, and there is a call."""
@@ -165,15 +169,9 @@ class Flags:
             case ast.Name():
                 found = self.constants(facts, test)
                 return found is not None and all(bool(value) is not truth for value in found)
-            case ast.Compare(left=ast.Name() as name, ops=[op], comparators=[ast.Constant(value=other)]):
-                compare = _COMPARING.get(type(op))
-                found = self.constants(facts, name) if compare is not None else None
-                if compare is None or found is None:
-                    return False
-                try:
-                    return all(bool(compare(value, other)) is not truth for value in found)
-                except TypeError:  # None < 1
-                    return False
+            case ast.Compare(left=ast.Name() as name, ops=[op], comparators=[ast.Constant()]):
+                found = self.constants(facts, name) if type(op) in COMPARING else None
+                return found is not None and all(holds(test, value) is (not truth) for value in found)
         return False
 
     def constants(self, facts: FileFacts, name: ast.Name) -> tuple[object, ...] | None:
@@ -196,7 +194,7 @@ class Flags:
         top = scope.method_of if scope.method_of is not None else scope
         if not callers or scope in self.graph.runs or exported(self.project, top):
             return None
-        if any(starred(caller.call) for caller in callers) or self._maybe_given(scope, binding.target):
+        if any(starred(caller.call) for caller in callers) or self.maybe_given(scope, binding.target):
             return None
         found: list[object] = []
         for caller in callers:
@@ -212,7 +210,7 @@ class Flags:
                 found.extend(more)
         return tuple(found)
 
-    def _maybe_given(self, scope: Scope, name: str) -> bool:
+    def maybe_given(self, scope: Scope, name: str) -> bool:
         """Whether a call that reaches no known function may be one of a function and pass a parameter."""
         if self._unlinked is None:
             self._unlinked = self._unlinked_calls()

@@ -1,111 +1,127 @@
-"""What keeps code from running often: debug flags, intervals, resets, first calls, branches that raise."""
+"""What keeps code from running often: a table of conditions, blocks that raise or empty what is full, early exits."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.model import COMPREHENSIONS, FileFacts
 from torchlint.facts.code.reach import leaves
-from torchlint.facts.code.tree import names_in, walk
-from torchlint.facts.hotness.intervals import has_modulo, is_interval, is_last, is_modulo, is_on
+from torchlint.facts.hotness.conditions import (
+    NONFINITE,
+    is_debug_flag,
+    is_ended,
+    is_filled,
+    is_finite,
+    is_first_call,
+    is_full,
+    is_not,
+    is_out_of_range,
+    is_over,
+    is_past_end,
+    is_reset,
+    is_there,
+    is_uniform,
+    tests_for,
+    was_due,
+)
+from torchlint.facts.hotness.intervals import is_between_intervals, is_interval, is_last, is_modulo, is_on
 from torchlint.late import regex
 from torchlint.rule import Frequency
 
-_DEBUG = regex(
-    r"(^|_)(debug\w*|verbose\w*|verbosity|dev_mode|render\w*|plot\w*|visuali\w+|profil\w+|print\w*|dump\w*|trace|tracing"
-    r"|return_stats|log_interval|logging|should_log|do_log|log_this\w*|to_log|tensorboard|tb|wandb|writer|write|record_video"
-    r"|capture_video|isEnabledFor|save\w*|should_save|checkpoint\w*"
-    r"|sanity\w*|check_nan\w*|check\w*_(nans?|infs?|finite|nonfinite|numerics)|detect_anomaly|validate_args|validat\w+"
-    r"|summary|summaries|debugging|DEBUG\w*)($|_)",
-    re.IGNORECASE,
-)
-_DONE = regex(
-    r"(^|_)(dones?|finished|terminated|truncated|terminations?|truncations?|episode_over|episode_done|episode_ends?|episode_ended|game_over|reset)"
-    r"($|_|\d)"
-)
-_RUNNING = regex(r"(^|_)(not|non)_?(dones?|finished|terminated|truncated|ended|over)($|_|\d)")
-
-# Keys that the info of an environment holds in the step that ends an episode.
-_EPISODE_KEYS = frozenset(
-    {"episode", "_episode", "final_info", "_final_info", "final_observation", "final_obs", "terminal_observation"}
-)
 _ALARM = regex(r"\W*(warning|warn|error|alert)\b", re.IGNORECASE)
-_SWITCH = regex(r"debug|verbos|dev_mode|render|plot|visuali|profil|sanity|video", re.IGNORECASE)
-_DUE = regex(r"(^|_)(maybe|try)_|_(if|when)_(necessary|needed|due|required|ready)$")
-_DEBUG_MODES = frozenset({"debug", "dev", "test", "verbose"})
-_NONFINITE = frozenset({"isnan", "isinf", "isneginf", "isposinf"})
-_FINITE = frozenset({"isfinite"})
 _ANY = frozenset({"any"})
-_FINDING = frozenset({"where", "nonzero", "argwhere", "flatnonzero"})
 _SETS_UP = regex(r"_*(setup|set_up|init|initialize|initialise|build|allocate)(_\w+)?$")
 _MANY = 10  # what happens every so many times is seldom
 _WARNINGS = frozenset({"warn", "warning", "error", "exception", "critical"})
+_MESSAGES = frozenset({"print", "log", "debug", "info", "warn", "warning", "error", "exception", "critical"})
+
+_NO_NUMBERS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.JoinedStr, ast.Lambda, *COMPREHENSIONS)
+_OPPOSITES: Mapping[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.NotEq: ast.Eq}
 
 
-def is_debug_flag(node: ast.expr) -> bool:
-    """Whether an expression is a flag for debugging, logging, rendering or the like."""
-    if isinstance(node, ast.Name):
-        return node.id == "__debug__" or bool(_DEBUG.search(node.id))
-    if isinstance(node, ast.Attribute):
-        return bool(_DEBUG.search(node.attr))
-    if isinstance(node, ast.Call):
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "isEnabledFor":
-            return True
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args:
-            return isinstance(node.args[0], ast.Constant) and is_text_flag(node.args[0].value)
-        return is_debug_flag(node.func) or any(_DEBUG.search(word) for word in names_in(node.func))
-    if isinstance(node, ast.Subscript):
-        return is_debug_flag(node.value) or (isinstance(node.slice, ast.Constant) and is_text_flag(node.slice.value))
-    return isinstance(node, ast.Compare) and _compares_flag(node)
+class Bound(NamedTuple):
+    """The most often that guarded code runs, and the name of the guard."""
+
+    limit: Frequency
+    guard: str
 
 
-def _compares_flag(node: ast.Compare) -> bool:
-    """``verbose > 1``, ``mode == "debug"``; a logger that is there is no special case (``writer is not None``)."""
-    op, other = node.ops[0], node.comparators[0]
-    if isinstance(op, ast.Eq) and isinstance(other, ast.Constant) and other.value in _DEBUG_MODES:
-        return True
-    if isinstance(op, ast.IsNot) and is_none(other) and not _SWITCH.search(" ".join(names_in(node.left))):
-        return False
-    return is_debug_flag(node.left) and isinstance(op, (ast.Gt, ast.GtE, ast.Eq, ast.Is, ast.IsNot, ast.NotEq))
+class Guard(NamedTuple):
+    """A condition that keeps code from running often.
+
+    ``limit`` is the most often that the code runs for which the condition has the value ``truth``.
+    """
+
+    name: str
+    truth: bool
+    holds: Callable[[ast.expr, FileFacts], bool]
+    limit: Frequency
 
 
-def is_text_flag(value: object) -> bool:
-    """The same for the key of a settings dictionary."""
-    return isinstance(value, str) and bool(_DEBUG.search(value))
+def _plain(recognise: Callable[[ast.expr], bool]) -> Callable[[ast.expr, FileFacts], bool]:
+    """A recogniser that asks nothing of the file."""
+    return lambda test, _facts: recognise(test)
 
 
-def limit(test: ast.expr, facts: FileFacts, stmt: ast.stmt | None = None) -> Frequency | None:
-    """The most often that code under a condition runs, ``None`` when the condition limits nothing."""
-    if isinstance(test, ast.BoolOp):
-        limits = [limit(part, facts, stmt) for part in test.values]
-        known = [found for found in limits if found is not None]
-        if isinstance(test.op, ast.And):
-            return min(known, default=None)
-        if _is_out_of_range(test.values):
-            return Frequency.ONCE
-        pairs = zip(test.values, limits, strict=True)
-        limits = [Frequency.ONCE if is_last(part, facts) else found for part, found in pairs]
-        unlimited = [part for part, found in zip(test.values, limits, strict=True) if found is None]
-        if any(is_reset(part) for part in test.values) and all(_is_over(part) for part in unlimited):
-            return max(*known, Frequency.EPISODE)
-        return max(known) if known and not unlimited else None
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        if is_reset(test.operand, running=True):
-            return Frequency.EPISODE
-        seldom = _is_missing(test.operand) or is_modulo(test.operand)
-        return Frequency.ONCE if seldom or _tests_for(test.operand, _FINITE) else None
-    if is_on(test, facts):
+# The first row that holds decides. ``not``, ``and`` and ``or`` are taken apart by ``bound``.
+GUARDS = (
+    Guard("debug flag", True, _plain(is_debug_flag), Frequency.ONCE),
+    Guard("interval", True, _plain(is_interval), Frequency.ONCE),
+    Guard("interval", False, _plain(is_modulo), Frequency.ONCE),
+    Guard("interval", False, _plain(is_between_intervals), Frequency.ONCE),
+    Guard("first call", True, is_first_call, Frequency.ONCE),
+    Guard("first call", False, _plain(is_filled), Frequency.ONCE),
+    Guard("first call", True, _plain(lambda test: is_not(test, is_there)), Frequency.ONCE),
+    Guard("broken number", True, _plain(lambda test: tests_for(test, NONFINITE)), Frequency.ONCE),
+    Guard("broken number", True, _plain(lambda test: is_not(test, is_finite)), Frequency.ONCE),
+    Guard("value out of range", True, _plain(is_out_of_range), Frequency.ONCE),
+    Guard("end of an episode", True, _plain(is_reset), Frequency.EPISODE),
+    Guard("end of an episode", False, _plain(lambda test: is_reset(test, running=True)), Frequency.EPISODE),
+    Guard("end of an episode", True, is_ended, Frequency.EPISODE),
+    Guard("full buffer", True, is_full, Frequency.EPISODE),
+    Guard("batch of equal numbers", True, _plain(is_uniform), Frequency.EPISODE),
+    Guard("end of a plan", True, _plain(is_past_end), Frequency.EPISODE),
+    Guard("work that is seldom due", True, was_due, Frequency.ONCE),
+)
+
+
+def bound(test: ast.expr, facts: FileFacts, truth: bool = True) -> Bound | None:
+    """The guard on code that runs when a condition has a truth value, ``None`` when the condition limits nothing."""
+    if truth and is_on(test, facts):
         return None
-    if is_debug_flag(test) or is_interval(test) or _is_first_call(test, facts) or _tests_for(test, _NONFINITE):
-        return Frequency.ONCE
-    if is_reset(test) or _is_ended(test, facts) or _is_full(test, facts) or _is_uniform(test) or _is_past_end(test):
-        return Frequency.EPISODE
-    if _was_due(test, facts):
-        return Frequency.ONCE
+    for guard in GUARDS:
+        if guard.truth is truth and guard.holds(test, facts):
+            return Bound(guard.limit, guard.name)
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return bound(test.operand, facts, not truth)
+    if isinstance(test, ast.BoolOp):
+        found = [bound(part, facts, truth) for part in test.values]
+        if isinstance(test.op, ast.And) is truth:
+            return least(*found)
+        return _of_any(test.values, found, facts) if truth else None
     asked = _predicate(test, facts)
-    return limit(asked, facts) if asked is not None else None
+    return bound(asked, facts, truth) if asked is not None else None
+
+
+def _of_any(parts: Sequence[ast.expr], found: Sequence[Bound | None], facts: FileFacts) -> Bound | None:
+    """The guard on code that runs when any of some conditions is true: the last round may stand beside an interval."""
+    found = [
+        Bound(Frequency.ONCE, "last round") if is_last(part, facts) else each
+        for part, each in zip(parts, found, strict=True)
+    ]
+    known = [each for each in found if each is not None]
+    unlimited = [part for part, each in zip(parts, found, strict=True) if each is None]
+    if any(is_reset(part) for part in parts) and all(is_over(part) for part in unlimited):
+        return max(*known, Bound(Frequency.EPISODE, "end of an episode"))
+    return max(known) if known and not unlimited else None
+
+
+def least(*bounds: Bound | None) -> Bound | None:
+    """The tightest of some bounds."""
+    return min((each for each in bounds if each is not None), default=None)
 
 
 def _predicate(test: ast.expr, facts: FileFacts) -> ast.expr | None:
@@ -118,212 +134,6 @@ def _predicate(test: ast.expr, facts: FileFacts) -> ast.expr | None:
         return None
     given = scope.returns[0].value
     return None if isinstance(given, ast.Call) else given
-
-
-def _is_full(test: ast.expr, facts: FileFacts) -> bool:
-    """Whether a test calls the one method of its name in the file, and that gives whether so many rounds are over.
-
-    ``if agent.store(item):`` with ``return self.count % self.capacity == 0`` at the end of ``store``.
-    """
-    if not isinstance(test, ast.Call) or not isinstance(test.func, ast.Attribute):
-        return False
-    found = [scope for scope in facts.scopes if scope.name == test.func.attr and scope.method_of is not None]
-    if len(found) != 1 or len(found[0].returns) != 1:
-        return False
-    given = found[0].returns[0].value
-    return given is not None and is_interval(given)
-
-
-def _is_past_end(test: ast.expr) -> bool:
-    """Whether a position that is kept has come to the end of a sequence: ``self.at[i] >= len(self.plans[i])``."""
-    match test:
-        case ast.Compare(
-            left=ast.Attribute() | ast.Subscript(),
-            ops=[ast.GtE()],
-            comparators=[ast.Call(func=ast.Name(id="len"), args=[_])],
-        ):
-            return True
-    return False
-
-
-def negated_limit(test: ast.expr, facts: FileFacts) -> Frequency | None:
-    """The most often that code runs where a condition is false (``else``, or after ``if not debug: return``)."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        if is_debug_flag(test.operand) or is_interval(test.operand):
-            return Frequency.ONCE
-        if is_reset(test.operand):
-            return Frequency.EPISODE
-        asked = _predicate(test.operand, facts)
-        return limit(asked, facts) if asked is not None else None
-    if is_modulo(test):
-        return Frequency.ONCE
-    if is_reset(test, running=True):
-        return Frequency.EPISODE
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
-        known = [found for part in test.values if (found := negated_limit(part, facts)) is not None]
-        return min(known, default=None)
-    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.NotEq, ast.Gt, ast.IsNot)):
-        if isinstance(test.ops[0], ast.IsNot) and is_none(test.comparators[0]) and isinstance(test.left, ast.Attribute):
-            return Frequency.ONCE  # the branch that fills a lazily built attribute
-        return Frequency.ONCE if has_modulo(test.left) else None
-    return None
-
-
-def is_none(node: ast.expr) -> bool:
-    """Whether an expression is the literal ``None``."""
-    return isinstance(node, ast.Constant) and node.value is None
-
-
-def is_reset(test: ast.expr, *, running: bool = False) -> bool:
-    """Whether an expression is a flag for the end of an episode, or made of one; ``running``: one of its opposite."""
-    if isinstance(test, ast.Call) and isinstance(test.func, (ast.Attribute, ast.Name)):
-        inner = test.func.value if isinstance(test.func, ast.Attribute) else test.args[0] if test.args else test.func
-        return is_reset(inner, running=running)
-    if isinstance(test, ast.Subscript):
-        return is_reset(test.value, running=running)
-    if isinstance(test, ast.Compare):
-        known = isinstance(test.ops[0], ast.In) and getattr(test.left, "value", None) in _EPISODE_KEYS
-        return known and not running
-    name = test.id if isinstance(test, ast.Name) else test.attr if isinstance(test, ast.Attribute) else ""
-    return bool(_RUNNING.search(name)) if running else bool(_DONE.search(name)) and not _RUNNING.search(name)
-
-
-def _is_over(test: ast.expr) -> bool:
-    """Beside ``done or``: ``t >= max_steps``, ``stop.is_set()``, what else ends an episode or the training."""
-    if isinstance(test, ast.Call):
-        return isinstance(test.func, ast.Attribute) and test.func.attr == "is_set"
-    return isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Gt, ast.GtE, ast.Eq))
-
-
-def _is_ended(test: ast.expr, facts: FileFacts) -> bool:
-    """Whether a name is one of the flags for the end of an episode: ``for i, d in enumerate(done): if d:``."""
-    if not isinstance(test, ast.Name):
-        return False
-    bindings = facts.scope_of(test).function.bindings.get(test.id, ())
-    around = set(facts.ancestors(test))
-    inner = [b for b in bindings if b.how is Bind.ELEMENT and b.stmt in around]
-    return bool(bindings) and all(b.how is Bind.ELEMENT and _are_ends(b.value, b.path) for b in inner or bindings)
-
-
-def _was_due(test: ast.expr, facts: FileFacts) -> bool:
-    """``score = evaluator.evaluate_if_necessary(step)`` and then ``if score is not None``."""
-    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.IsNot) or not is_none(test.comparators[0]):
-        return False
-    if not isinstance(test.left, ast.Name):
-        return False
-    bindings = facts.scope_of(test).function.bindings.get(test.left.id, ())
-    made = [b.value.func for b in bindings if isinstance(b.value, ast.Call)]
-    words = [func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "") for func in made]
-    return bool(words) and len(words) == len(bindings) and all(_DUE.search(word) for word in words)
-
-
-def _are_ends(flags: ast.expr | None, path: tuple[int, ...]) -> bool:
-    """Whether the items of an iterable, or the second parts of its counted items, are the flags."""
-    match flags:
-        case ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
-            return path == (1,) and is_reset(inner)
-        case ast.Name() | ast.Attribute():
-            return not path and is_reset(flags)
-    return False
-
-
-def goes_over_ends(loop: ast.AST, facts: FileFacts) -> bool:
-    """Whether a loop goes over the environments whose episode ended: ``for i in np.where(dones)[0]:``."""
-    if not isinstance(loop, (ast.For, ast.AsyncFor)):
-        return False
-    if not isinstance(loop.iter, ast.Name):
-        return _finds_ends(loop.iter)
-    bindings = facts.scope_of(loop).function.bindings.get(loop.iter.id, ())
-    return bool(bindings) and all(
-        b.how is Bind.ASSIGN and not b.path and b.value is not None and _finds_ends(b.value) for b in bindings
-    )
-
-
-def _finds_ends(node: ast.expr) -> bool:
-    """Whether an expression gives the places at which flags for the end of an episode are set."""
-    while True:
-        if isinstance(node, ast.Subscript):
-            node = node.value
-            continue
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-            return False
-        if node.func.attr in _FINDING:
-            return is_reset(node.args[0] if node.args else node.func.value)
-        node = node.func.value
-
-
-def _tests_for(test: ast.expr, names: frozenset[str]) -> bool:
-    """Whether a test is a call of one of these functions, on top ``any()``, ``all()``, ``bool()`` or ``item()``."""
-    while isinstance(test, ast.Call):
-        func = test.func
-        name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-        if name in names:
-            return True
-        if name not in ("any", "all", "bool", "item"):
-            return False
-        inner = func.value if isinstance(func, ast.Attribute) else None
-        test = test.args[0] if test.args else inner if inner is not None else func
-    return False
-
-
-def _is_uniform(test: ast.expr) -> bool:
-    """``(advantages == 0).all()``, ``torch.all(mask == 0)``: a batch with nothing in it to learn from."""
-    if not isinstance(test, ast.Call) or not isinstance(test.func, ast.Attribute) or test.func.attr != "all":
-        return False
-    compared = test.args[0] if test.args else test.func.value
-    return (
-        isinstance(compared, ast.Compare)
-        and isinstance(compared.ops[0], ast.Eq)
-        and isinstance(compared.comparators[0], ast.Constant)
-    )
-
-
-def _is_out_of_range(tests: Sequence[ast.expr]) -> bool:
-    """``i < 0 or i >= n``: the branch for a value that should not occur."""
-    compared = [t for t in tests if isinstance(t, ast.Compare) and len(t.ops) == 1]
-    below = {
-        ast.unparse(t.left)
-        for t in compared
-        if isinstance(t.ops[0], ast.Lt) and isinstance(t.comparators[0], ast.Constant) and t.comparators[0].value == 0
-    }
-    above = {ast.unparse(t.left) for t in compared if isinstance(t.ops[0], (ast.Gt, ast.GtE))}
-    return bool(below & above)
-
-
-def _is_missing(test: ast.expr) -> bool:
-    """``not hasattr(self, "cache")``."""
-    return isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "hasattr"
-
-
-def _is_first_call(test: ast.expr, facts: FileFacts) -> bool:
-    """``self.cache is None``, ``key not in self.cache``, a shape that changed: what a lazily built cache tests."""
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
-        return False
-    op, left, right = test.ops[0], test.left, test.comparators[0]
-    if isinstance(op, ast.Is) and is_none(right):
-        return isinstance(left, (ast.Attribute, ast.Subscript)) or _assigned_from_cache(left, facts)
-    if isinstance(op, ast.NotIn):
-        return isinstance(right, (ast.Attribute, ast.Name)) and "cache" in " ".join(names_in(right)).lower()
-    if isinstance(op, ast.NotEq):
-        return any(isinstance(side, ast.Attribute) and side.attr == "shape" for side in (left, right)) and any(
-            isinstance(part, ast.Name) and part.id == "self" for part in walk(test)
-        )
-    return False
-
-
-def _assigned_from_cache(node: ast.expr, facts: FileFacts) -> bool:
-    """``x = cache.get(key)`` and then ``if x is None``."""
-    if not isinstance(node, ast.Name):
-        return False
-    for binding in facts.scope_of(node).function.bindings.get(node.id, ()):
-        value = binding.value
-        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "get":
-            if "cache" in " ".join(names_in(value.func.value)).lower():
-                return True
-    return False
-
-
-_MESSAGES = frozenset({"print", "log", "debug", "info", "warn", "warning", "error", "exception", "critical"})
 
 
 def raises(block: Sequence[ast.stmt]) -> bool:
@@ -350,20 +160,53 @@ def reports(block: Sequence[ast.stmt]) -> bool:
     )
 
 
-def branch_limit(branch: Sequence[ast.stmt], test: ast.expr | None = None) -> Frequency | None:
-    """The limit that what a branch does puts on all of it: raise, warn, print what ``any()`` found, empty a full list.
+def values_of(block: Sequence[ast.stmt]) -> list[ast.expr]:
+    """The numbers and tensors that a block gives to names or returns; none where it does anything else."""
+    found = [
+        stmt.value
+        for stmt in block
+        if isinstance(stmt, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return)) and stmt.value is not None
+    ]
+    plain = (not isinstance(value, _NO_NUMBERS) and not _is_no_number(value) for value in found)
+    return found if len(found) == len(block) and all(plain) else []
+
+
+def _is_no_number(value: ast.expr) -> bool:
+    """Whether a value is a literal text, truth value or ``None``."""
+    return isinstance(value, ast.Constant) and (value.value is None or isinstance(value.value, (str, bytes, bool)))
+
+
+def branch_bound(branch: Sequence[ast.stmt], test: ast.expr | None = None) -> Bound | None:
+    """The guard that what a branch does puts on all of it: it raises, warns, empties a full list, starts a count again.
 
     ``test`` is the condition that leads into the branch, if it is one.
     """
-    if raises(branch) or _warns(branch):
-        return Frequency.ONCE
+    if raises(branch):
+        return Bound(Frequency.ONCE, "branch that raises")
+    if _warns(branch):
+        return Bound(Frequency.ONCE, "branch that warns")
     if test is None:
         return None
-    if _tests_for(test, _ANY) and _prints(branch):
-        return Frequency.ONCE
+    if tests_for(test, _ANY) and _prints(branch):
+        return Bound(Frequency.ONCE, "branch that warns")
     if _sets_up(branch, test):
-        return Frequency.ONCE
-    return Frequency.EPISODE if _empties(branch, test) or _restarts(branch, test) else None
+        return Bound(Frequency.ONCE, "first call")
+    return _full(branch, test)
+
+
+def _full(block: Sequence[ast.stmt], test: ast.expr) -> Bound | None:
+    """The guard on a block that empties the list that its condition finds full, or sets its counter back."""
+    if _empties(block, test):
+        return Bound(Frequency.EPISODE, "full list")
+    return Bound(Frequency.EPISODE, "counter that starts again") if _restarts(block, test) else None
+
+
+def _opposite(test: ast.expr) -> ast.Compare | None:
+    """The comparison that is true where another is false: ``count >= n`` of ``count < n``."""
+    match test:
+        case ast.Compare(left=left, ops=[op], comparators=others) if type(op) in _OPPOSITES:
+            return ast.Compare(left, [_OPPOSITES[type(op)]()], others)
+    return None
 
 
 def _sets_up(block: Sequence[ast.stmt], test: ast.expr) -> bool:
@@ -440,14 +283,17 @@ def _empties(block: Sequence[ast.stmt], test: ast.expr) -> bool:
     )
 
 
-def early_exits(block: Sequence[ast.stmt], facts: FileFacts) -> Iterator[tuple[int, ast.stmt, Frequency]]:
-    """The limits that ``if not debug: return`` statements of a block put on what follows them, with their places."""
+def early_exits(block: Sequence[ast.stmt], facts: FileFacts) -> Iterator[tuple[int, ast.stmt, Bound]]:
+    """The guards that ``if not debug: return`` statements of a block put on what follows them, with their places."""
     for place, stmt in enumerate(block):
         if isinstance(stmt, ast.If) and leaves(stmt.body) and not raises(stmt.body):
-            bound = negated_limit(stmt.test, facts)
-            if isinstance(stmt.test, ast.UnaryOp) and _tests_for(stmt.test.operand, _ANY) and _prints(block):
-                bound = Frequency.ONCE
-            if bound is not None:
-                yield place, stmt, bound
+            found = bound(stmt.test, facts, truth=False)
+            if isinstance(stmt.test, ast.UnaryOp) and tests_for(stmt.test.operand, _ANY) and _prints(block):
+                found = Bound(Frequency.ONCE, "branch that warns")
+            opposite = _opposite(stmt.test)
+            if found is None and opposite is not None:
+                found = _full(block[place + 1 :], opposite)
+            if found is not None:
+                yield place, stmt, found
         elif isinstance(stmt, ast.For) and isinstance(stmt.body[0], ast.Return):
-            yield place, stmt, Frequency.ONCE  # the first item ends it: ``for p in self.parameters(): return p.device``
+            yield place, stmt, Bound(Frequency.ONCE, "first item")  # ``for p in self.parameters(): return p.device``

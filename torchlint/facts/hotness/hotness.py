@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import field, replace
 
+from torchlint.facts.analyses import Analyses, Fact
 from torchlint.facts.code.graph import CallGraph, How
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project, exported
@@ -15,7 +16,15 @@ from torchlint.facts.hotness.observed import LABEL, Observations
 from torchlint.facts.hotness.paths import Paths
 from torchlint.facts.hotness.places import Local, Places
 from torchlint.facts.hotness.receivers import ANY, Receivers
-from torchlint.facts.hotness.roots import SETS_UP, Roots, cold_file, cold_function, find_roots, forwards, is_reset
+from torchlint.facts.hotness.roots import (
+    SETS_UP,
+    Roots,
+    cold_file,
+    cold_function,
+    find_roots,
+    is_reset,
+)
+from torchlint.facts.hotness.unseen import forwards, is_criterion
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Frequency, Hotness
@@ -53,12 +62,13 @@ class Entry:
 
 
 @dataclass(eq=False, slots=True)
-class Heat:
+class Heat(Fact):
     """Answers how often code runs."""
 
     project: Project
     graph: CallGraph
     roots: Roots
+    values: Values
     hot: frozenset[str] = frozenset()
     cold: frozenset[str] = frozenset()
     observed: Observations = field(default_factory=Observations)
@@ -70,8 +80,22 @@ class Heat:
     receivers: Receivers = field(init=False)
     _settled: dict[ast.AST, Frequency] | None = None
     _proven: bool = True
+    _rates: dict[tuple[ast.AST, Scope], Frequency] = field(default_factory=dict)
+    _choices: set[Scope] = field(default_factory=set)
+    _asked: set[Scope] = field(default_factory=set)
     _cold: dict[Scope, bool] = field(default_factory=dict)
     _evaluating: dict[Scope, bool] = field(default_factory=dict)
+
+    @classmethod
+    def build(cls, analyses: Analyses) -> Heat:
+        """Find the roots and spread hotness through the project."""
+        project, graph, values = analyses[Project], analyses[CallGraph], analyses[Values]
+        settings = analyses.settings
+        roots = find_roots(project, graph, values)
+        seen = Observations.of(settings.observed)
+        found = cls(project, graph, roots, values, frozenset(settings.hot), frozenset(settings.cold), seen)
+        found.spread()
+        return found
 
     def __post_init__(self) -> None:
         self.places = Places(self.project, self.graph, self.roots)
@@ -132,6 +156,8 @@ class Heat:
             return Frequency.ONCE
         local = self.local(facts, node, scope)
         found = self._base(scope, local)
+        if local.choices and found > Frequency.ONCE:
+            found = min(found, self._chosen(scope, local))
         if local.root is None and local.item is None:
             found = min(found, entered)
         if local.item is None and local.root in (None, scope.node):
@@ -148,9 +174,50 @@ class Heat:
         entered = entry.frequency if entry is not None else Frequency.ONCE
         if local.root is None:
             return entered
-        kinds = self.roots.loops.get(local.root) or self.roots.functions.get(scope) or {"step"}
-        found = Frequency.STEP if "step" in kinds else Frequency.UPDATE
+        found = self.rooted(scope, local.root)
         return self.observed.held(scope, max(found, entered)) if local.root is scope.node else found
+
+    def _chosen(self, scope: Scope, local: Local) -> Frequency:
+        """How often a function is entered by calls that do not pass by a node with the constants that they give."""
+        if scope in self._asked or (allowed := self.choosing(scope, local)) is None:
+            return Frequency.INNER
+        self._asked.add(scope)
+        found = max((self.frequency(facts, node) for facts, node in allowed), default=Frequency.ONCE)
+        self._asked.discard(scope)
+        return found
+
+    def choosing(self, scope: Scope, local: Local) -> list[tuple[FileFacts, ast.AST]] | None:
+        """The places that run a function and may come to a node, ``None`` where all may.
+
+        Where none may, constants are settings, which people change, but types are not.
+        """
+        entry = self.entry(scope, local)
+        if not local.choices or local.root is not None or local.item is not None:
+            return None
+        self._choices.add(scope)
+        if entry is None or entry.edge is None:
+            return None
+        callers = [c for c in self.graph.callers.get(scope, ()) if entry.weak or c.call not in self.graph.weak]
+        allowed = [c for c in callers if all(choice.allows(c, self.values) for choice in local.choices)]
+        given = (choice.parameter.target for choice in local.choices)
+        if len(allowed) == len(callers) or any(self.places.flags.maybe_given(scope, name) for name in given):
+            return None
+        typed = any(choice.kind is not None for choice in local.choices) and not self._is_exported(scope)
+        places: list[tuple[FileFacts, ast.AST]] = [(caller.facts, caller.call) for caller in allowed]
+        places += [(run.facts, run.node) for run in self.graph.runs.get(scope, ())]
+        return places if places or typed else None
+
+    def _is_exported(self, scope: Scope) -> bool:
+        return exported(self.project, scope.method_of if scope.method_of is not None else scope)
+
+    def rooted(self, scope: Scope, root: ast.AST) -> Frequency:
+        """How often a root runs what it runs: a loop of a function, or the function itself."""
+        kinds = self.roots.loops.get(root) or self.roots.functions.get(scope) or {"step"}
+        return Frequency.STEP if "step" in kinds else self._per_update(scope, root)
+
+    def _per_update(self, scope: Scope, root: ast.AST) -> Frequency:
+        fits = root is scope.node and scope in self.roots.fitting
+        return Frequency.EPISODE if fits else Frequency.UPDATE
 
     def local(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Local:
         """Where a node stands in the function that it belongs to."""
@@ -219,7 +286,9 @@ class Heat:
     def _start(self) -> None:
         for scope, classes in self.roots.receivers.items():
             for cls, kinds in classes.items():
-                self.receivers.note(scope, cls, Frequency.STEP if "step" in kinds else Frequency.UPDATE)
+                self.receivers.note(
+                    scope, cls, Frequency.STEP if "step" in kinds else self._per_update(scope, scope.node)
+                )
         for scope, entry in self.roots.protocols.items():
             frequency = self.observed.held(scope, entry.frequency)
             label = ", ".join(filter(None, (f"called by {entry.framework}", entry.when)))
@@ -267,8 +336,20 @@ class Heat:
             found = self.items[scope].frequency
         if edge.how is How.EACH and found >= Frequency.UPDATE:
             found = Frequency.INNER
-        seldom = is_reset(edge.target) or self._evaluates(edge.target)
-        return min(found, Frequency.EPISODE) if seldom else found
+        return min(found, Frequency.EPISODE) if self.seldom_called(edge) else found
+
+    def seldom_called(self, edge: Edge) -> str:
+        """Why a function runs less often than the place that calls it, empty if it does not.
+
+        A function that holds a loop of updates is no part of one update.
+        """
+        target = edge.target
+        if is_reset(target):
+            return "a reset"
+        if self._evaluates(target):
+            return "an evaluation"
+        fits = target in self.roots.fitting and self.kinds(edge.facts, edge.node) == {"update"}
+        return "a loop of updates of its own" if fits else ""
 
     def _evaluates(self, scope: Scope) -> bool:
         if scope not in self._evaluating:
@@ -299,7 +380,7 @@ class Heat:
             ]
             if old is not None and old.frequency >= frequency:
                 if kinds <= old.kinds:
-                    if news and any(news):
+                    if (news and any(news)) or self._rises(edge, frequency):
                         yield target
                     continue
                 entries[target] = replace(old, kinds=kinds | old.kinds)
@@ -307,6 +388,14 @@ class Heat:
                 known = old.kinds if old is not None else frozenset()
                 entries[target] = Entry(frequency, edge, kinds=kinds | known, weak=weak)
             yield target
+
+    def _rises(self, edge: Edge, frequency: Frequency) -> bool:
+        """Whether an edge enters a function in which callers choose branches more often than was known."""
+        key = edge.node, edge.target
+        if edge.target not in self._choices or self._rates.get(key, Frequency.ONCE) >= frequency:
+            return False
+        self._rates[key] = frequency
+        return True
 
     def _is_weak(self, edge: Edge, scope: Scope) -> bool:
         """Whether nothing but the name of a method, here or on the way here, says that an edge is hot."""
@@ -325,8 +414,10 @@ class Heat:
                 continue
             if self._called_elsewhere(scope):
                 continue
-            frequency = self.observed.held(scope, Frequency.STEP)
-            self._enter(scope, Entry(frequency, label="forward of a module", kinds=frozenset({"step", "update"})))
+            learns = is_criterion(scope)
+            frequency = self.observed.held(scope, Frequency.UPDATE if learns else Frequency.STEP)
+            kinds = frozenset({"update"} if learns else {"step", "update"})
+            self._enter(scope, Entry(frequency, label="forward of a module", kinds=kinds))
             work.append(scope)
         self._pass_on(work)
 
@@ -374,18 +465,3 @@ class Heat:
                 if home not in seen:
                     todo.append((home, above))
         return False
-
-
-def heat(
-    project: Project,
-    graph: CallGraph,
-    values: Values,
-    hot: frozenset[str] = frozenset(),
-    cold: frozenset[str] = frozenset(),
-    observed: Observations | None = None,
-) -> Heat:
-    """Find the roots and spread hotness through the project."""
-    seen = observed if observed is not None else Observations()
-    found = Heat(project, graph, find_roots(project, graph, values), hot, cold, seen)
-    found.spread()
-    return found

@@ -1,4 +1,4 @@
-"""Conditions that hold at intervals: every so many steps, after so much time, in the last round."""
+"""Conditions that hold at intervals: every so many steps, after so much time, in one round of a loop."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ _EVERY = regex(
     r"(^|_)(interval|freq|frequency|every|period)($|_)|(log|eval|save|print|render|test)\w*(interval|freq|every|period)"
 )
 
+# Where the number of the round stands in what a call gives, and calls that only show how far it has come.
+_COUNTING = {"range": (), "trange": (), "enumerate": (0,)}
+_BARS = frozenset({"tqdm", "track", "progress"})
+
 
 def has_modulo(node: ast.AST) -> bool:
     """Whether a remainder is taken anywhere in an expression."""
@@ -29,6 +33,8 @@ def is_interval(test: ast.expr) -> bool:
         op = test.ops[0]
         if isinstance(op, (ast.Eq, ast.Lt, ast.LtE)) and has_modulo(test.left):
             return True
+        if isinstance(op, ast.Eq) and has_modulo(test.comparators[0]):
+            return True  # 0 == step % n
         if isinstance(op, (ast.Gt, ast.GtE)) and _is_elapsed(test.left, _SINCE):
             return True
         if isinstance(op, (ast.Gt, ast.GtE)) and any(map(_COUNTED_SINCE.search, names_in(test.left))):
@@ -37,6 +43,14 @@ def is_interval(test: ast.expr) -> bool:
             return True
         words = [word for word in names_in(test) if _EVERY.search(word) and "warm" not in word]
         return bool(words) and isinstance(op, (ast.Gt, ast.GtE, ast.Eq, ast.Lt, ast.LtE))
+    return False
+
+
+def is_between_intervals(test: ast.expr) -> bool:
+    """``step % n != 0``, which is false at intervals."""
+    match test:
+        case ast.Compare(left=left, ops=[ast.NotEq() | ast.Gt()]):
+            return has_modulo(left)
     return False
 
 
@@ -104,6 +118,65 @@ def _counts(name: ast.Name, total: ast.Name, facts: FileFacts) -> bool:
             for b in loops
         )
     )
+
+
+def one_round(test: ast.expr, facts: FileFacts, truth: bool = True) -> ast.AST | None:
+    """The loop of whose rounds a condition has a truth value in one at most: ``i == n - 1``, ``i < n - 1``."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return one_round(operand, facts, not truth)
+        case ast.BoolOp(op=op, values=parts) if isinstance(op, ast.And) is truth:
+            return next((loop for part in parts if (loop := one_round(part, facts, truth)) is not None), None)
+        case ast.Compare(left=left, ops=[op], comparators=[right]):
+            if isinstance(op, ast.Eq if truth else ast.NotEq):
+                return _loop_counted(left, right, facts) or _loop_counted(right, left, facts)
+            ends = isinstance(right, ast.BinOp) and isinstance(right.op, ast.Sub) and _is_one(right.right)
+            if ends and isinstance(op, ast.GtE if truth else ast.Lt):
+                return _loop_counted(left, right, facts)
+    return None
+
+
+def _loop_counted(counter: ast.expr, number: ast.expr, facts: FileFacts) -> ast.AST | None:
+    """The loop around a comparison that counts its rounds in a name, if a number stays the same in all of them."""
+    if not isinstance(counter, ast.Name):
+        return None
+    around = set(facts.ancestors(counter))
+    bindings = facts.scope_of(counter).function.bindings.get(counter.id, ())
+    inside = [binding for binding in bindings if binding.stmt in around]
+    if len(inside) != 1 or inside[0].how is not Bind.ELEMENT or inside[0].path != _place_of_counter(inside[0].value):
+        return None
+    loop = inside[0].stmt
+    return loop if isinstance(loop, (ast.For, ast.AsyncFor)) and _stays(number, loop, facts) else None
+
+
+def _place_of_counter(rounds: ast.expr | None) -> tuple[int, ...] | None:
+    """Where the number of the round stands in what an iterable gives: ``range(n)``, ``enumerate(tqdm(loader))``."""
+    while isinstance(rounds, ast.Call):
+        name = _last(rounds.func) if isinstance(rounds.func, (ast.Name, ast.Attribute)) else ""
+        if name in _COUNTING:
+            return _COUNTING[name]
+        if name not in _BARS or not rounds.args:
+            return None
+        rounds = rounds.args[0]
+    return None
+
+
+def _stays(number: ast.expr, loop: ast.AST, facts: FileFacts) -> bool:
+    """Whether a number is the same in all rounds of a loop: made of constants, and of names that it does not bind."""
+    bindings = facts.scope_of(loop).function.bindings
+    for part in walk(number):
+        if isinstance(part, ast.Call) and not (isinstance(part.func, ast.Name) and part.func.id == "len"):
+            return False
+        if isinstance(part, ast.Name) and any(
+            binding.stmt is loop or loop in facts.ancestors(binding.stmt) for binding in bindings.get(part.id, ())
+        ):
+            return False
+        if isinstance(part, ast.Attribute) and any(
+            isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr == part.attr
+            for node in walk(loop)
+        ):
+            return False
+    return True
 
 
 def _is_one(node: ast.expr) -> bool:

@@ -17,6 +17,7 @@ from torchlint.rule import Frequency, Hop
 
 if TYPE_CHECKING:
     from torchlint.facts.hotness.hotness import Edge, Entry, Heat
+    from torchlint.facts.hotness.places import Local
 
 Key = tuple[Scope, bool]
 """A function, and whether this speaks of what it runs for each item that it yields."""
@@ -61,6 +62,8 @@ class Paths:
             if state is None:
                 state = self._nearest.get((scope, local.item is not None))
             edge, state = self._into[state] if state is not None else (None, None)
+            if (chosen := self._chosen(scope, local, edge)) is not None:
+                edge, state = chosen, None
             at = (getattr(edge.node, "lineno", 0), getattr(edge.node, "col_offset", 0)) if edge else (0, 0)
             hops.append(Hop(facts.path, scope.row, scope.qualname or scope.name, at))
             if scope.kind != "function" or edge is None or scope in seen:
@@ -69,6 +72,17 @@ class Paths:
             facts, node = edge.facts, edge.node
             scope = facts.scope_of(node).function
         return tuple(reversed(hops)), entry
+
+    def _chosen(self, scope: Scope, local: Local, nearest: Edge | None) -> Edge | None:
+        """The most frequent edge whose constants lead to a node, where those of the nearest one do not."""
+        allowed = self.heat.choosing(scope, local)
+        calls = {node for _, node in allowed or ()}
+        if not calls or (nearest is not None and nearest.node in calls):
+            return None
+        homes = {facts.scope_of(node).function for facts, node in allowed or ()}
+        edges = [edge for home in homes for edge in self.heat.edges.get(home, ())]
+        fitting = [edge for edge in edges if edge.node in calls and edge.target is scope]
+        return max(fitting, key=lambda edge: (self.heat.delivered(edge), -weight(edge)), default=None)
 
     def _rank(self) -> None:
         """Find for each function the edge by which the cheapest path enters it (Dijkstra's way).

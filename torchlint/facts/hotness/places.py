@@ -3,93 +3,145 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 
-from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts, Scope
+from torchlint.facts.code.model import COMPREHENSIONS, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import leaves
-from torchlint.facts.code.room import roomy
-from torchlint.facts.code.tree import walk
+from torchlint.facts.hotness.chosen import Choice, choices
+from torchlint.facts.hotness.conditions import goes_over_ends, is_debug_flag, is_none
 from torchlint.facts.hotness.emptiness import for_empty
 from torchlint.facts.hotness.flags import Flags
-from torchlint.facts.hotness.guards import (
-    branch_limit,
-    early_exits,
-    goes_over_ends,
-    is_debug_flag,
-    is_none,
-    limit,
-    negated_limit,
-)
+from torchlint.facts.hotness.guards import Bound, bound, branch_bound, early_exits, least, raises
+from torchlint.facts.hotness.intervals import one_round
+from torchlint.facts.hotness.missing import Missing
 from torchlint.facts.hotness.roots import Roots, enclosing_loop, runs_each_time
 from torchlint.facts.state.caches import kept_already, renews
 from torchlint.late import dataclass
 from torchlint.rule import Frequency
 
+_ONE_ROUND = Bound(Frequency.EPISODE, "one round of a loop")
+_KEPT = Bound(Frequency.ONCE, "first call")
+_EMPTY = Bound(Frequency.ONCE, "branch for empty data")
+_LAST_ROUND = Bound(Frequency.EPISODE, "branch that leaves the loop")
+_ENDED = Bound(Frequency.EPISODE, "end of an episode")
+_ASIDE = Bound(Frequency.EPISODE, "branch for another command")
+_FAILED = Bound(Frequency.ONCE, "branch for an error")
+
 # All that ``_bound`` knows.
 _BOUNDING = frozenset({ast.If, ast.IfExp, ast.BoolOp, ast.ExceptHandler, ast.Raise, ast.Assert})
 
 
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """What keeps a node from running often: the most often that it lets it run, the guard, and where that stands."""
+
+    limit: Frequency
+    guard: str
+    node: ast.AST
+
+
 @dataclass(slots=True)
 class Local:
-    """Where a node stands in its function: limits on the way out, loops passed, and the root or function reached.
+    """Where a node stands in its function: guards on the way out, loops passed, and the root or function reached.
 
-    ``item`` is the loop of a generator that yields once each time around; ``limits`` are what makes up ``cap``, each
-    with the statement or expression that sets it.
+    ``item`` is the loop of a generator that yields once each time around; ``holds`` are what makes up ``cap``;
+    ``turns`` are loops around the node in one of whose rounds alone it runs, each with the condition that says so;
+    ``choices`` are tests of parameters that lead to it.
     """
 
     cap: Frequency | None = None
-    loops: int = 0
+    loops: list[ast.AST] = field(default_factory=list)
     root: ast.AST | None = None
     episode: ast.AST | None = None
     item: ast.AST | None = None
-    limits: list[tuple[Frequency, ast.AST]] = field(default_factory=list)
+    holds: list[Hold] = field(default_factory=list)
+    turns: dict[ast.AST, ast.AST] = field(default_factory=dict)
+    choices: list[Choice] = field(default_factory=list)
 
-    def limit(self, found: Frequency | None, node: ast.AST) -> None:
-        """Take in one more limit, and the node that sets it."""
+    def hold(self, found: Bound | None, node: ast.AST) -> None:
+        """Take in one more guard, and the node that sets it."""
         if found is not None:
-            self.cap = found if self.cap is None else min(self.cap, found)
-            self.limits.append((found, node))
+            self._take(Hold(found.limit, found.guard, node))
+
+    def _take(self, hold: Hold) -> None:
+        self.cap = hold.limit if self.cap is None else min(self.cap, hold.limit)
+        self.holds.append(hold)
+
+    def turn(self, loop: ast.AST | None, node: ast.AST) -> None:
+        """Note that a condition picks one round of a loop."""
+        if loop is not None:
+            self.turns.setdefault(loop, node)
+
+    def passes(self, loop: ast.AST) -> None:
+        """Count a loop, unless the node runs in one of its rounds alone."""
+        if self.turns.pop(loop, None) is None:
+            self.loops.append(loop)
+
+    def end(self) -> Local:
+        """Hold to once per episode what runs in one round of a root, or of a loop around it."""
+        for node in self.turns.values():
+            self.hold(_ONE_ROUND, node)
+        self.turns.clear()
+        return self
 
     def within(self, outer: Local) -> Local:
         """Take in where the statement stands that a node is part of."""
-        for found, node in outer.limits:
-            self.limit(found, node)
+        for hold in outer.holds:
+            self._take(hold)
         if self.item is None:
             self.item = outer.item
-            self.loops += outer.loops
+            for loop in outer.loops:
+                self.passes(loop)
+        self.choices += outer.choices
         self.root = outer.root
         self.episode = self.episode or outer.episode
-        return self
+        return self.end()
 
 
 class _Before:
     """What the statements of a block limit further down in it, found once for all of its statements."""
 
-    def __init__(self, block: Sequence[ast.stmt], facts: FileFacts) -> None:
+    def __init__(self, block: Sequence[ast.stmt], facts: FileFacts, project: Project) -> None:
         self.kept = kept_already(block, facts)
         self.exits = list(early_exits(block, facts))
+        self.leaving = [(place, s) for place, s in enumerate(block) if isinstance(s, ast.If) and leaves(s.body)]
+        self.choices = [
+            (place, choice)
+            for place, stmt in self.leaving
+            for choice in choices(project, facts, stmt.test, truth=False)
+        ]
+        self.turns = [
+            (place, stmt, loop)
+            for place, stmt in self.leaving
+            if (loop := one_round(stmt.test, facts, truth=False)) is not None
+        ]
         self.empty = [
             (place, stmt)
-            for place, stmt in enumerate(block)
-            if isinstance(stmt, ast.If) and leaves(stmt.body) and not stmt.orelse
+            for place, stmt in self.leaving
+            if not stmt.orelse
             # all that is left to do without data
-            if for_empty(stmt.test, stmt.body, block[place + 1 :], facts, after=True) is False
+            and for_empty(stmt.test, stmt.body, block[place + 1 :], facts, after=True) is False
         ]
 
-    def limit(self, local: Local, stmt: ast.stmt, index: int) -> None:
-        """Put the limits of all earlier statements on the one at a place."""
+    def hold(self, local: Local, stmt: ast.stmt, index: int) -> None:
+        """Put the guards of all earlier statements on the one at a place."""
         if any(place < index <= last for place, last in self.kept):
-            local.limit(Frequency.ONCE, stmt)
-        for place, earlier, least in self.exits:
+            local.hold(_KEPT, stmt)
+        for place, earlier, found in self.exits:
             if place < index:
-                local.limit(least, earlier)
+                local.hold(found, earlier)
+        for place, earlier, loop in self.turns:
+            if place < index:
+                local.turn(loop, earlier)
         for place, earlier in self.empty:
             if place < index:
-                local.limit(Frequency.ONCE, earlier)
+                local.hold(_EMPTY, earlier)
+        for place, choice in self.choices:
+            if place < index:
+                local.choices.append(choice)
 
 
 @dataclass(eq=False, slots=True)
@@ -103,11 +155,16 @@ class Places:
     _blocks: dict[ast.stmt, Local] = field(default_factory=dict)
     _before: dict[ast.stmt, _Before] = field(default_factory=dict)
     _yielding: dict[Scope, frozenset[ast.AST]] = field(default_factory=dict)
-    _asked: set[Scope] = field(default_factory=set)
-    _flags: Flags = field(init=False)
+    flags: Flags = field(init=False)
+    _open: int = 0
 
     def __post_init__(self) -> None:
-        self._flags = Flags(self.project, self.graph, self._cap)
+        missing = Missing(self.project, self.graph, self._cap, self._rooted)
+        self.flags = Flags(self.project, self.graph, missing)
+
+    def _rooted(self, loop: ast.AST) -> bool:
+        """Whether a loop is a root, or stands around one."""
+        return loop in self.roots.loops or loop in self.roots.episodes
 
     def _cap(self, facts: FileFacts, node: ast.AST) -> Frequency | None:
         """The limit on a node from the branches around it."""
@@ -117,7 +174,9 @@ class Places:
         """Where a node stands in the function that it belongs to."""
         found = self._locals.get(node)
         if found is None:
-            found = self._locals[node] = self._stand(facts, node, scope)
+            found = self._stand(facts, node, scope)
+            if not self._open:  # else it may lack what is being asked for
+                self._locals[node] = found
         return found
 
     def _stand(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Local:
@@ -127,18 +186,26 @@ class Places:
         first = facts.places[node][0][0]
         around = self._blocks.get(first)
         if around is None:
-            around = self._blocks[first] = self._climb(facts, first, scope)
+            around = self._climb(facts, first, scope)
+            if not self._open:
+                self._blocks[first] = around
         local = Local()
-        self._limit_in_block(local, facts, node)
+        self._hold_in_block(local, facts, node)
         return local.within(around)
 
-    def _limit_in_block(self, local: Local, facts: FileFacts, stmt: ast.stmt) -> None:
+    def _hold_in_block(self, local: Local, facts: FileFacts, stmt: ast.stmt) -> None:
         """Take in the limits that earlier statements of its block put on a statement."""
         block, index = facts.places[stmt]
         before = self._before.get(block[0])
         if before is None:
-            before = self._before[block[0]] = _Before(block, facts)
-        before.limit(local, stmt, index)
+            before = self._before[block[0]] = _Before(block, facts, self.project)
+            self._open += 1
+            for place, leaving in before.leaving:
+                found = None if raises(leaving.body) else self._flagged(facts, leaving.test, False)
+                if found is not None:
+                    before.exits.append((place, leaving, found))
+            self._open -= 1
+        before.hold(local, stmt, index)
 
     def _climb(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Local:
         """Where a node stands in what is around it; of a statement without what stands before it in its block."""
@@ -149,54 +216,62 @@ class Places:
             if child is not node and child in facts.places:
                 if not isinstance(node, ast.stmt):
                     return local.within(self.of(facts, child, scope))
-                self._limit_in_block(local, facts, child)
+                self._hold_in_block(local, facts, child)
             if current is None or current is scope.node:
                 break
             if runs_each_time(current, child):
                 if current in self.roots.loops:
                     if last is not None:
-                        local.limit(Frequency.EPISODE, last)
+                        local.hold(_LAST_ROUND, last)
                     local.root = current
-                    return local
+                    return local.end()
                 if current in self.roots.episodes:
                     local.episode = local.episode or current
                 elif local.item is None and scope.yields and current in self._yielding_loops(scope):
                     local.item = current
                 elif goes_over_ends(current, facts):
-                    local.limit(Frequency.EPISODE, current)
-                elif local.item is None:
-                    local.loops += int(last is None)
+                    local.hold(_ENDED, current)
+                elif local.item is None and last is None:
+                    local.passes(current)
                 last = last if isinstance(last, ast.Return) else None
             elif isinstance(current, (ast.comprehension, *COMPREHENSIONS)):
-                local.loops += int(_runs_per_element(current, child, facts.parent.get(current)))
+                if _runs_per_element(current, child, facts.parent.get(current)):
+                    local.passes(current)
             else:
                 if child in self.roots.aside:
-                    local.limit(Frequency.EPISODE, current)
-                bound = _bound(current, child, facts)
-                if bound is Frequency.ONCE and current in self.roots.updating and not _is_debug(current):
-                    bound = Frequency.UPDATE  # every so many batches or steps, but then for a gradient update
-                local.limit(bound, current)
-                if isinstance(current, ast.If) and current not in self.roots.updating:
+                    local.hold(_ASIDE, current)
+                found = _bound(current, child, facts)
+                updating = current in self.roots.updating
+                if found is not None and found.limit is Frequency.ONCE and updating and not _is_debug(current):
+                    found = Bound(Frequency.UPDATE, found.guard)  # every so many batches or steps, but then an update
+                local.hold(found, current)
+                if isinstance(current, ast.If) and not updating:
                     last = last or _leaves(current, child)
-                if isinstance(current, (ast.If, ast.IfExp)):
-                    local.limit(self._left_out(facts, current, child), current)
-                    local.limit(self._flagged(facts, current, child), current)
+                if isinstance(current, (ast.If, ast.IfExp)) and child is not current.test:
+                    truth = _is_body(current, child)
+                    if not updating:
+                        local.turn(one_round(current.test, facts, truth), current)
+                    local.choices += choices(self.project, facts, current.test, truth)
+                    local.hold(self._flagged(facts, current.test, truth, updating), current)
+                elif isinstance(current, (ast.If, ast.IfExp)):
+                    local.hold(self._constant(facts, current.test), current)
             child, current = current, facts.parent.get(current)
         if scope in self.roots.functions:
             local.root = scope.node
-        return local
+        return local.end()
 
-    def _flagged(self, facts: FileFacts, branching: ast.If | ast.IfExp, child: ast.AST) -> Frequency | None:
-        """The limit on a branch from how often its flag is set."""
-        test = branching.test
-        if child is test:
-            tested = test.operand if isinstance(test, ast.UnaryOp) else test
-            plain = isinstance(tested, ast.Name) and self._flags.constants(facts, tested) is not None
-            return Frequency.ONCE if plain else None  # what it asks is no tensor, and no other work
-        truth = child is branching.body or (isinstance(branching, ast.If) and child in branching.body)
-        if self._flags.never(facts, test, truth):
-            return Frequency.ONCE
-        return None if branching in self.roots.updating else self._flags.limit(facts, test, truth)
+    def _constant(self, facts: FileFacts, test: ast.expr) -> Bound | None:
+        """The guard on a test that asks for no tensor and runs no other work: of a constant."""
+        tested = test.operand if isinstance(test, ast.UnaryOp) else test
+        plain = isinstance(tested, ast.Name) and self.flags.constants(facts, tested) is not None
+        return Bound(Frequency.ONCE, "test of a constant") if plain else None
+
+    def _flagged(self, facts: FileFacts, test: ast.expr, truth: bool, updating: bool = False) -> Bound | None:
+        """The guard on what runs when a test has a truth value, from how often its flags are set."""
+        if self.flags.never(facts, test, truth):
+            return Bound(Frequency.ONCE, "option that no call sets")
+        asks = isinstance(test, ast.Compare) and is_none(test.comparators[0])
+        return self.flags.bound(facts, test, truth) if asks or not updating else None
 
     def _yielding_loops(self, scope: Scope) -> frozenset[ast.AST]:
         """The loops of a generator that yield each time around."""
@@ -205,77 +280,6 @@ class Places:
             loops = (enclosing_loop(scope.file, node, scope) for node in scope.yields)
             found = self._yielding[scope] = frozenset(loop for loop in loops if loop is not None)
         return found
-
-    @roomy
-    def _left_out(self, facts: FileFacts, branching: ast.If | ast.IfExp, child: ast.AST) -> Frequency | None:
-        """The limit on the branch for a parameter that is ``None``: how often known calls leave the parameter out."""
-        test = branching.test
-        if not isinstance(test, ast.Compare) or not is_none(test.comparators[0]) or not isinstance(test.left, ast.Name):
-            return None
-        missing = branching.body if isinstance(test.ops[0], ast.Is) else branching.orelse
-        scope = facts.scope_of(branching).function
-        bindings = self.project.reaching(facts, test.left).bindings
-        if not (child is missing or (isinstance(missing, list) and child in missing)):
-            return None
-        if not bindings or any(binding.how is not Bind.PARAM for binding in bindings):
-            return None
-        if test.left.id not in scope.params or scope in self._asked:
-            return None
-        name = test.left.id
-        callers = self.graph.callers.get(scope, ())
-        calls = [c for c in callers if not _gives(scope, name, c) and not self._holds(c, name)]
-        self._asked.add(scope)
-        found = [self._cap(c.facts, c.call) for c in calls]
-        self._asked.discard(scope)
-        if not calls:
-            return Frequency.ONCE if self.graph.callers.get(scope) else None
-        limits = [bound for bound in found if bound is not None]
-        return max(limits) if len(limits) == len(found) else None
-
-    def _holds(self, caller: Caller, name: str) -> bool:
-        """Whether a mapping that a call hands over as ``**settings`` is made with a key of that name.
-
-        It is filled where it is handed over, or in the function of the project that returns it.
-        """
-        for mapping in (k.value for k in caller.call.keywords if k.arg is None and isinstance(k.value, ast.Name)):
-            home = caller.facts.scope_of(mapping).function
-            if name in _keys_set(home, mapping.id):
-                return True
-            for binding in home.bindings.get(mapping.id, ()):
-                made = self.graph.callees.get(binding.value, ()) if isinstance(binding.value, ast.Call) else ()
-                if any(name in _keys_returned(maker) for maker in made if not binding.path):
-                    return True
-        return False
-
-
-def _keys_set(function: Scope, mapping: str) -> Iterator[str]:
-    """The literal keys that a function gives a mapping of a name: in a display, or by an assignment."""
-    for node in walk(function.node):
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
-                    if target.value.id == mapping and isinstance(target.slice, ast.Constant):
-                        yield str(target.slice.value)
-                elif isinstance(target, ast.Name) and target.id == mapping and isinstance(node.value, ast.Dict):
-                    yield from (str(key.value) for key in node.value.keys if isinstance(key, ast.Constant))
-
-
-def _keys_returned(function: Scope) -> Iterator[str]:
-    """The literal keys of the mappings that a function returns by name."""
-    for node in walk(function.node):
-        if isinstance(node, ast.Return) and isinstance(node.value, ast.Name):
-            yield from _keys_set(function, node.value.id)
-
-
-def _gives(function: Scope, name: str, caller: Caller) -> bool:
-    """Whether a call surely passes something other than ``None`` for a parameter."""
-    given = passed(function, name, caller)
-    if given is None or is_none(given):
-        return False
-    if not isinstance(given, ast.Name):
-        return True
-    bindings = caller.facts.scope_of(given).function.bindings.get(given.id, ())
-    return not any(binding.value is not None and is_none(binding.value) for binding in bindings)
 
 
 def _runs_per_element(node: ast.AST, child: ast.AST, parent: ast.AST | None) -> bool:
@@ -286,28 +290,31 @@ def _runs_per_element(node: ast.AST, child: ast.AST, parent: ast.AST | None) -> 
     return isinstance(node, COMPREHENSIONS) and child is not node.generators[0]
 
 
-def _bound(node: ast.AST, child: ast.AST, facts: FileFacts) -> Frequency | None:
-    """The limit that a node puts on one of its children."""
+def _is_body(branching: ast.If | ast.IfExp, child: ast.AST) -> bool:
+    """Whether a child of a branching runs when its test is true."""
+    return child in branching.body if isinstance(branching, ast.If) else child is branching.body
+
+
+def _bound(node: ast.AST, child: ast.AST, facts: FileFacts) -> Bound | None:
+    """The guard that a node puts on one of its children."""
     if node.__class__ not in _BOUNDING:
         return None
     if isinstance(node, (ast.If, ast.IfExp)) and child is not node.test and _is_for_empty(node, child, facts):
-        return Frequency.ONCE
+        return _EMPTY
     if isinstance(node, ast.If):
         if child in node.body:
             if renews(node.body, node.test, facts):
-                return Frequency.ONCE
-            return _least(branch_limit(node.body, node.test), limit(node.test, facts))
+                return _KEPT
+            return least(branch_bound(node.body, node.test), bound(node.test, facts))
         if child in node.orelse:
-            return _least(branch_limit(node.orelse), negated_limit(node.test, facts))
+            return least(branch_bound(node.orelse), bound(node.test, facts, truth=False))
     elif isinstance(node, ast.IfExp):
-        if child is node.body:
-            return limit(node.test, facts)
-        return negated_limit(node.test, facts) if child is node.orelse else None
+        return bound(node.test, facts, child is node.body) if child is not node.test else None
     elif isinstance(node, ast.BoolOp):
         index = next(i for i, part in enumerate(node.values) if part is child)
         return _short_circuit(node.op, node.values[:index], facts)
     elif isinstance(node, (ast.ExceptHandler, ast.Raise)) or (isinstance(node, ast.Assert) and child is node.msg):
-        return Frequency.ONCE
+        return _FAILED
     return None
 
 
@@ -328,15 +335,6 @@ def _is_debug(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and is_debug_flag(node.test)
 
 
-def _least(*bounds: Frequency | None) -> Frequency | None:
-    """The lowest of some limits."""
-    return min((bound for bound in bounds if bound is not None), default=None)
-
-
-def _short_circuit(op: ast.boolop, before: Sequence[ast.expr], facts: FileFacts) -> Frequency | None:
-    """The limit that earlier operands put on a later one: ``self.debug and check()``."""
-    if isinstance(op, ast.And):
-        found = [bound for part in before if (bound := limit(part, facts)) is not None]
-    else:
-        found = [bound for part in before if (bound := negated_limit(part, facts)) is not None]
-    return min(found, default=None)
+def _short_circuit(op: ast.boolop, before: Sequence[ast.expr], facts: FileFacts) -> Bound | None:
+    """The guard that earlier operands put on a later one: ``self.debug and check()``."""
+    return least(*(bound(part, facts, isinstance(op, ast.And)) for part in before))

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import TypeGuard
 
-from torchlint.facts.code.graph import CallGraph, references
+from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.indirect import indirect
 from torchlint.facts.code.model import Bind, FileFacts, Scope
-from torchlint.facts.code.project import Project, exported
+from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
-from torchlint.facts.hotness.guards import limit
+from torchlint.facts.hotness.fitting import fitting
+from torchlint.facts.hotness.guards import bound
 from torchlint.facts.hotness.iterations import demoted
 from torchlint.facts.hotness.programs import Programs
 from torchlint.facts.hotness.protocols import EntryPoint, entry_points
@@ -95,7 +96,7 @@ class Roots:
     the functions that hold one around steps of an environment; ``receivers`` the classes of objects on which the
     ``functions`` are roots; ``updating`` the
     branches that hold a gradient update themselves; ``aside`` the statements that run instead of a step, when a worker
-    is sent another command.
+    is sent another command; ``fitting`` the functions that hold a loop of updates.
     """
 
     loops: dict[ast.AST, set[str]] = field(default_factory=dict)
@@ -107,6 +108,7 @@ class Roots:
     programs: set[Scope] = field(default_factory=set)
     updating: set[ast.AST] = field(default_factory=set)
     aside: set[ast.AST] = field(default_factory=set)
+    fitting: set[Scope] = field(default_factory=set)
 
 
 def is_test(path: str) -> bool:
@@ -197,6 +199,7 @@ def find_roots(project: Project, graph: CallGraph, values: Values) -> Roots:
     _climb(roots, Receivers(project, graph), programs, [each for each in found if not shown.only(*each[:2])])
     inline = {enclosing_loop(scope.file, call, scope) for scope, call, _ in found}
     roots.episodes |= demoted(project, roots.loops, inline)
+    roots.fitting = fitting(project, roots.loops, roots.functions)
     _protocols(project, roots)
     _drive(project, graph, roots)
     return roots
@@ -315,7 +318,7 @@ class _Shown:
 
 
 def _climb(
-    roots: Roots, receivers: Receivers, programs: Programs, found: Iterable[tuple[Scope, ast.Call, str]]
+    roots: Roots, receivers: Receivers, programs: Programs, found: Sequence[tuple[Scope, ast.Call, str]]
 ) -> None:
     """Mark the innermost loop around each step or update, in the callers when the function itself has none.
 
@@ -324,6 +327,7 @@ def _climb(
     updates.
     """
     todo: list[tuple[Scope, ast.AST, str, bool, str]] = []
+    looping = {scope for scope, call, kind in found if kind == "step" and enclosing_loop(scope.file, call, scope)}
     resets: dict[Scope, list[ast.Attribute]] = {}
     for scope, step, kind in found:
         if kind == "step" and scope not in resets:
@@ -339,6 +343,8 @@ def _climb(
         if loop is not None:
             roots.loops.setdefault(loop, set()).add(kind)
             continue
+        if kind == "step" and scope in looping:
+            continue  # what a function does before its loop of steps is set-up
         classes = seen.setdefault((scope, kind, fresh), set())
         cls = cls if len(classes) < MOST else ANY
         if scope.kind != "function" or is_reset(scope) or scope.name == "__init__" or classes & {cls, ANY}:
@@ -424,7 +430,7 @@ def _gated(facts: FileFacts, node: ast.AST) -> bool:
     child = node
     current = facts.parent.get(node)
     while current is not None and not isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef, *_LOOPS)):
-        if isinstance(current, ast.If) and child in current.body and limit(current.test, facts) is not None:
+        if isinstance(current, ast.If) and child in current.body and bound(current.test, facts) is not None:
             return True
         child, current = current, facts.parent.get(current)
     return False
@@ -440,25 +446,6 @@ def _protocols(project: Project, roots: Roots) -> None:
                 for binding in cls.bindings.get(method, ()):
                     if binding.scope is not None:
                         roots.protocols.setdefault(binding.scope, entry)
-
-
-def forwards(project: Project, graph: CallGraph) -> Iterator[Scope]:
-    """``forward`` of modules that the project builds or mentions, or that a library exports."""
-    idle = project.unused()
-    mentioned = set(graph.built)
-    for facts in project.files.values():
-        if not cold_file(facts.path):
-            mentioned |= references(project, facts) & set(project.classes)
-    used = set(mentioned)
-    for name in mentioned:
-        used.update(project.ancestry(name))
-    for name, cls in project.classes.items():
-        if cold_file(cls.file.path) or not project.is_module(name):
-            continue
-        if (name in used and cls.file.path not in idle) or exported(project, cls):
-            for binding in cls.bindings.get("forward", ()):
-                if binding.scope is not None:
-                    yield binding.scope
 
 
 def _drive(project: Project, graph: CallGraph, roots: Roots) -> None:

@@ -7,10 +7,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import names_in
-from torchlint.facts.hotness.guards import is_debug_flag
+from torchlint.facts.hotness.conditions import is_debug_flag
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.hotness.roots import cold_file
 from torchlint.late import dataclass, regex
@@ -26,7 +27,7 @@ _CALLED_BY_PYTHON = frozenset({"property", "staticmethod", "classmethod", "conte
 
 
 @dataclass(eq=False, slots=True)
-class Switches:
+class Switches(Fact):
     """Climbs from a line through conditions and callers up to the top of a module."""
 
     heat: Heat

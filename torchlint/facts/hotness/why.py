@@ -9,11 +9,10 @@ from dataclasses import replace
 
 from torchlint.facts.code.graph import How
 from torchlint.facts.code.model import FileFacts, Scope
-from torchlint.facts.hotness.evaluation import evaluates
 from torchlint.facts.hotness.hotness import Edge, Heat
 from torchlint.facts.hotness.paths import weight
-from torchlint.facts.hotness.places import Local
-from torchlint.facts.hotness.roots import cold_file, is_reset
+from torchlint.facts.hotness.places import Hold, Local
+from torchlint.facts.hotness.roots import cold_file
 from torchlint.late import dataclass
 from torchlint.rule import Frequency, Hop, Hotness
 from torchlint.rule.frequency import Limit, Way, Why
@@ -66,8 +65,12 @@ def _ways(heat: Heat, facts: FileFacts, node: ast.AST) -> list[tuple[int, Way]]:
         if last.local.root is not None and last.local.root is not last.scope.node:
             continue
         seen = {link.scope for link in links}
+        places = heat.choosing(last.scope, last.local)
+        allowed = {place for _, place in places} if places is not None else None
         for edge in into.get((last.scope, last.local.item is not None), ()):
             home = edge.facts.scope_of(edge.node).function
+            if allowed is not None and edge.node not in allowed:
+                continue
             if home not in seen and heat.delivered(edge) > Frequency.ONCE:
                 todo.append((*links, _Link(edge.facts, home, heat.local(edge.facts, edge.node, home), edge)))
     return found
@@ -81,15 +84,15 @@ def _ended(heat: Heat, links: tuple[_Link, ...]) -> Iterator[tuple[int, Way]]:
     if local.root is not None:
         kinds = heat.roots.loops.get(local.root) or heat.roots.functions.get(scope) or {"step"}
         inside = local.root is not scope.node
-        frequency = Frequency.STEP if "step" in kinds else Frequency.UPDATE
-        yield faith + (0 if inside else 100), _way(links, frequency, _work(kinds), local.root if inside else None)
+        frequency = heat.rooted(scope, local.root)
+        yield faith + (0 if inside else 100), _way(heat, links, frequency, _work(kinds), local.root if inside else None)
         if inside:
             return
     entry = heat.entry(scope, local)
     if entry is not None and entry.edge is None:
-        yield faith, _way(links, entry.frequency, entry.label, None)
+        yield faith, _way(heat, links, entry.frequency, entry.label, None)
     if local.episode is not None:
-        yield faith + 50, _way(links, Frequency.ONCE, "around loops that step or train", local.episode)
+        yield faith + 50, _way(heat, links, Frequency.ONCE, "around loops that step or train", local.episode)
 
 
 def _work(kinds: frozenset[str] | set[str]) -> str:
@@ -97,7 +100,7 @@ def _work(kinds: frozenset[str] | set[str]) -> str:
     return " and ".join(texts[kind] for kind in sorted(kinds) if kind in texts)
 
 
-def _way(links: tuple[_Link, ...], frequency: Frequency, origin: str, loop: ast.AST | None) -> Way:
+def _way(heat: Heat, links: tuple[_Link, ...], frequency: Frequency, origin: str, loop: ast.AST | None) -> Way:
     """A way: hops from the outermost, and what is left of the frequency on the way down."""
     hops: list[Hop] = []
     limits: list[Limit] = []
@@ -108,17 +111,15 @@ def _way(links: tuple[_Link, ...], frequency: Frequency, origin: str, loop: ast.
         else:
             hops.append(Hop(link.facts.path, getattr(loop, "lineno", 1), "loop"))
         frequency = _inside(link.local, frequency)
-        for bound, node in link.local.limits:
-            if bound < frequency:
-                limits.append(_limit(link.facts, bound, node))
+        limits += [_limit(link.facts, hold) for hold in link.local.holds if hold.limit < frequency]
         frequency = min(frequency, link.local.cap) if link.local.cap is not None else frequency
         if link.edge is not None and link.edge.how is How.EACH and frequency >= Frequency.UPDATE:
             frequency = Frequency.INNER
         if link.edge is not None and frequency > Frequency.EPISODE:
-            why = "a reset" if is_reset(link.edge.target) else "an evaluation" if evaluates(link.edge.target) else ""
+            why = heat.seldom_called(link.edge)
             if why:
                 frequency = Frequency.EPISODE
-                limits.append(Limit(Hop(link.facts.path, getattr(link.edge.node, "lineno", 1), why), frequency))
+                limits.append(Limit(Hop(link.facts.path, getattr(link.edge.node, "lineno", 1), ""), frequency, why))
     return Way(Hotness(frequency, tuple(hops)), origin, tuple(dict.fromkeys(limits)))
 
 
@@ -128,11 +129,11 @@ def _inside(local: Local, frequency: Frequency) -> Frequency:
     return max(frequency, Frequency.EPISODE) if local.episode is not None else frequency
 
 
-def _limit(facts: FileFacts, bound: Frequency, node: ast.AST) -> Limit:
-    """A limit with the line of the source that sets it."""
-    row = getattr(node, "lineno", 1)
+def _limit(facts: FileFacts, hold: Hold) -> Limit:
+    """A limit with the line of the source that sets it, and the name of the guard."""
+    row = getattr(hold.node, "lineno", 1)
     text = facts.source.utf8.splitlines()[row - 1].decode("utf-8", "replace").strip()
-    return Limit(Hop(facts.path, row, text), bound)
+    return Limit(Hop(facts.path, row, text), hold.limit, hold.guard)
 
 
 # what keeps a line cold -----------------------------------------------------------------------------------------------
@@ -144,9 +145,9 @@ def _reasons(heat: Heat, facts: FileFacts, node: ast.AST, scope: Scope) -> Itera
         yield cold
         return
     local = heat.local(facts, node, scope)
-    guards = [_limit(facts, bound, where) for bound, where in local.limits if bound is Frequency.ONCE]
+    guards = [_limit(facts, hold) for hold in local.holds if hold.limit is Frequency.ONCE]
     for guard in guards:
-        yield f"it is guarded at {guard.place.path}:{guard.place.row}: {guard.place.name}"
+        yield f"it is {_guarded(guard)}"
     if guards:
         return
     if scope.kind == "class":
@@ -155,6 +156,11 @@ def _reasons(heat: Heat, facts: FileFacts, node: ast.AST, scope: Scope) -> Itera
         yield "it runs when the module is run, in no loop that steps an environment or runs gradient updates"
     else:
         yield from _uncalled(heat, scope)
+
+
+def _guarded(limit: Limit) -> str:
+    """What guards a line: the name of the guard, where it stands, and the text of that line."""
+    return f"guarded ({limit.guard}) at {limit.place.path}:{limit.place.row}: {limit.place.name}"
 
 
 def _cold(heat: Heat, scope: Scope) -> str:
@@ -195,10 +201,9 @@ def _seldom(heat: Heat, facts: FileFacts, node: ast.AST) -> str:
     cold = _cold(heat, scope)
     if cold:
         return cold
-    for bound, where in heat.local(facts, node, scope).limits:
-        if bound is Frequency.ONCE:
-            guard = _limit(facts, bound, where)
-            return f"guarded at {guard.place.path}:{guard.place.row}: {guard.place.name}"
+    for hold in heat.local(facts, node, scope).holds:
+        if hold.limit is Frequency.ONCE:
+            return _guarded(_limit(facts, hold))
     if scope.kind == "module":
         return "in no loop that steps an environment or runs gradient updates"
     return f"nothing makes {scope.qualname or scope.name} hot"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts
@@ -23,7 +24,7 @@ _LISTS = frozenset({"torch.nn.ModuleList", "torch.nn.modules.container.ModuleLis
 
 
 @dataclass(eq=False, slots=True)
-class Batching:
+class Batching(Fact):
     """Answers whether calls of networks in loops could be one call."""
 
     project: Project

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.nesting import LoopNode, around
 from torchlint.facts.code.project import Project
@@ -25,7 +26,7 @@ _FUNCTIONS = frozenset(
 
 
 @dataclass(eq=False, slots=True)
-class Elements:
+class Elements(Fact):
     """Answers what loops take out of tensors."""
 
     project: Project

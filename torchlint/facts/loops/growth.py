@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.graph import CallGraph
@@ -24,7 +25,7 @@ _DISPLAYS = (ast.Tuple, ast.List, ast.Dict)
 
 
 @dataclass(eq=False, slots=True)
-class Growth:
+class Growth(Fact):
     """Answers what an expression is added to, with a memory of what functions do with their parameters."""
 
     project: Project

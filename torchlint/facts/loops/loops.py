@@ -7,6 +7,7 @@ from collections.abc import Set
 from dataclasses import field
 from functools import cached_property
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import COMPREHENSIONS, Bind, Binding, FileFacts
 from torchlint.facts.code.nesting import OUTSIDE, LoopNode, around, head, inside, stored_before
@@ -28,7 +29,7 @@ _WRAPPERS = frozenset({"enumerate", "zip", "list", "tuple", "sorted", "reversed"
 
 
 @dataclass(eq=False, slots=True)
-class Loops:
+class Loops(Fact):
     """Answers questions about loops, with a memory."""
 
     values: Values

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.graph import CallGraph
@@ -13,7 +14,7 @@ from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.nesting import LoopNode, around, inside
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
-from torchlint.facts.hotness.guards import limit
+from torchlint.facts.hotness.guards import bound
 from torchlint.facts.state.effects import nodes_of
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
@@ -26,7 +27,7 @@ _DEPTH = 4
 
 
 @dataclass(eq=False, slots=True)
-class Pacing:
+class Pacing(Fact):
     """Answers what goes with each step of an environment."""
 
     project: Project
@@ -179,7 +180,7 @@ def _is_open(facts: FileFacts, branch: ast.If) -> bool:
         isinstance(part, ast.Compare) and any(isinstance(op, (ast.Eq, ast.NotEq)) for op in part.ops)
         for part in walk(branch.test)
     )
-    return not exact and limit(branch.test, facts, branch) is None
+    return not exact and bound(branch.test, facts) is None
 
 
 def _names(node: ast.AST) -> set[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.tree import walk
-from torchlint.facts.hotness.guards import is_none
+from torchlint.facts.hotness.conditions import is_none
 
 
 def renews(branch: Sequence[ast.stmt], test: ast.expr, facts: FileFacts) -> bool:

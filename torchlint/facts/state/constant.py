@@ -7,12 +7,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import passed, stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
-from torchlint.facts.hotness.guards import is_none
+from torchlint.facts.hotness.conditions import is_none
 from torchlint.facts.values.signatures import starred
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
@@ -24,7 +25,7 @@ _CHANGING = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.DICT, Kind.SET, Kind.ENV,
 
 
 @dataclass(eq=False, slots=True)
-class Constants:
+class Constants(Fact):
     """Answers whether expressions are constant, with a memory."""
 
     project: Project

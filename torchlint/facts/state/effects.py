@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.graph import CallGraph
@@ -109,7 +110,7 @@ def _body(node: ast.AST) -> list[ast.AST]:
 
 
 @dataclass(eq=False, slots=True)
-class Sides:
+class Sides(Fact):
     """Answers what code reads and changes, with a memory for functions."""
 
     project: Project

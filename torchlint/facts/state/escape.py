@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.layers import is_kept_layer
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import NESTED, Bind, FileFacts, Scope
@@ -34,7 +35,7 @@ _GRADIENTS = frozenset({"enable_grad", "backward", "register_hook", "set_grad_en
 
 
 @dataclass(eq=False, slots=True)
-class Escapes:
+class Escapes(Fact):
     """Answers whether tensors leave a place, following the calls made there."""
 
     project: Project

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts, Scope
@@ -26,7 +27,7 @@ _TENSORS = frozenset({"torch.utils.data.TensorDataset", "torch.utils.data.datase
 
 
 @dataclass(eq=False, slots=True)
-class Hoards:
+class Hoards(Fact):
     """Answers what becomes of the collections of objects."""
 
     values: Values

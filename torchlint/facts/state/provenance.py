@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import Bind, Binding, FileFacts
 from torchlint.facts.code.naming import mentions_of
 from torchlint.facts.code.project import Project
@@ -35,7 +36,7 @@ _DEPTH = 8
 
 
 @dataclass(eq=False, slots=True)
-class Provenance:
+class Provenance(Fact):
     """Answers where values come from."""
 
     project: Project

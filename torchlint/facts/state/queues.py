@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import methods, passed, stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
@@ -26,7 +27,7 @@ _DEQUES = frozenset({"collections.deque"})
 
 
 @dataclass(eq=False, slots=True)
-class Queues:
+class Queues(Fact):
     """Answers how much a collection may hold, or a number of them be."""
 
     values: Values

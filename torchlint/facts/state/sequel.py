@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, FileFacts, Scope
@@ -29,7 +30,7 @@ _MOVES = frozenset({"to", "cuda"})
 
 
 @dataclass(eq=False, slots=True)
-class Sequel:
+class Sequel(Fact):
     """Answers what the code after an expression does with its value."""
 
     project: Project

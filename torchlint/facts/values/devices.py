@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field
 from itertools import pairwise
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import passed
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
@@ -36,7 +37,7 @@ _WORDS = (b"cuda", b"xpu", b"mps", b"npu", b"hpu", b"gpu", b"device", b"map_loca
 
 
 @dataclass(eq=False, slots=True)
-class Devices:
+class Devices(Fact):
     """Answers for files that imports connect whether any of them may use an accelerator."""
 
     project: Project

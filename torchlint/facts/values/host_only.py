@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Scope
 from torchlint.facts.code.project import Project
@@ -21,7 +22,7 @@ _ACCELERATOR = regex(r"cuda|gpu|accelerator")
 
 
 @dataclass(eq=False, slots=True)
-class HostOnly:
+class HostOnly(Fact):
     """Answers whether a function provably runs on the CPU alone."""
 
     project: Project

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.code.project import Project
@@ -29,7 +30,7 @@ from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 
 @dataclass(eq=False, slots=True)
-class Values:
+class Values(Fact):
     """Answers what expressions are, with a memory.
 
     ``provisional``: more callers are to come, and ``again`` is to give the values for these. ``guesses``: see ``Ask``.

@@ -1,0 +1,13 @@
+"""What TL110 asks about a site."""
+
+from __future__ import annotations
+
+from torchlint import cst
+from torchlint.facts.state.provenance import Provenance
+from torchlint.rule.site import Site
+
+
+def read_back(site: Site, node: cst.CSTNode) -> bool:
+    """Whether an array is only a tensor read back (``t.cpu()``, NumPy functions after it) with no other reader."""
+    twin = site.expression(node)
+    return twin is not None and site.fact(Provenance).read_back(site.file, twin)

@@ -1,0 +1,26 @@
+"""What TL203 looks at."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+
+from torchlint.facts.code.model import FileFacts
+from torchlint.facts.finders import Finder
+from torchlint.facts.values.subscripts import tensor_indices
+from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
+
+
+@dataclass(eq=False, slots=True)
+class Masks(Finder):
+    """Finds subscripts whose index, or a part of it, is proven a boolean tensor."""
+
+    values: Values
+
+    def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
+        """The subscripts."""
+        return (node for node in file.subscripts if wanted(node) and self._fits(file, node))
+
+    def _fits(self, file: FileFacts, node: ast.Subscript) -> bool:
+        return any(index.dtype == "bool" for index in tensor_indices(self.values, file, node))

@@ -1,0 +1,109 @@
+"""Training and evaluation mode: what switches it, and which modules care."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import field
+
+from torchlint import cst
+from torchlint.facts.analyses import Fact
+from torchlint.facts.autograd.networks import Networks
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import walk
+from torchlint.late import dataclass
+from torchlint.rule.site import Site
+
+_CONTEXT_METHODS = frozenset({"__enter__", "__exit__"})
+_CONTEXT_MAKERS = frozenset({"contextmanager", "asynccontextmanager"})
+_MODAL = ("Dropout", "BatchNorm", "InstanceNorm", "AlphaDropout", "RReLU", "Transformer", "MultiheadAttention")
+_RECURRENT = frozenset({"torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"})
+
+
+@dataclass(eq=False, slots=True)
+class Switching(Fact):
+    """Answers what switches modules between training and evaluation."""
+
+    project: Project
+    graph: CallGraph
+    networks: Networks
+    _readers: bool | None = field(default=None)
+
+    def switches(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Whether a call makes a context manager of the project that switches modules back and forth.
+
+        It says ``train(False)``, or both ``eval()`` and ``train()``, on something.
+        """
+        calls = [inner for scope in self._bodies(facts, call) for inner in scope.calls]
+        methods = [inner for inner in calls if isinstance(inner.func, ast.Attribute)]
+        names = {inner.func.attr for inner in methods if isinstance(inner.func, ast.Attribute)}
+        return {"eval", "train"} <= names or any(_says_false(inner) for inner in methods)
+
+    def hands_on(self, facts: FileFacts, node: ast.AST) -> bool:
+        """Whether a node stands where somebody else's switch is carried out.
+
+        In a context manager, which runs where it is entered and left, and in a module's own ``train`` or ``eval``.
+        """
+        function = facts.scope_of(node).function
+        owner = function.method_of
+        own = function.name in ("train", "eval") and owner is not None and self.project.is_module(owner.dotted)
+        return own or _is_context(function)
+
+    def matter(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether a module may compute something else in the other mode; true where its parts are not known."""
+        parts = self.networks.of(facts, node).parts
+        if parts is None or parts & _RECURRENT or self._reads_mode():
+            return True
+        return any(part.rpartition(".")[2].startswith(_MODAL) for part in parts)
+
+    def _bodies(self, facts: FileFacts, call: ast.Call) -> Iterator[Scope]:
+        """The functions that run when a context manager is entered and left."""
+        name = self.project.qualified(facts, call.func) or ""
+        for cls in self.project.family(name):
+            yield from (inner for inner in cls.inner if inner.name in _CONTEXT_METHODS)
+        function = self.project.functions.get(name)
+        for scope in [function] if function is not None else self.graph.callees.get(call, ()):
+            if _is_context(scope):
+                yield scope
+
+    def _reads_mode(self) -> bool:
+        """Whether a module of the project asks in which mode it is."""
+        if self._readers is None:
+            self._readers = any(
+                isinstance(part, ast.Attribute) and part.attr == "training" and isinstance(part.ctx, ast.Load)
+                for cls in self.project.classes.values()
+                if b".training" in cls.file.source.utf8 and self.project.is_module(cls.dotted)
+                for part in walk(cls.node)
+            )
+        return self._readers
+
+
+def _is_context(scope: Scope) -> bool:
+    return scope.name in _CONTEXT_METHODS or bool(_CONTEXT_MAKERS.intersection(scope.decorator_names))
+
+
+def _says_false(call: ast.Call) -> bool:
+    """``x.train(False)``"""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "train":
+        return False
+    arguments = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
+    return len(arguments) == 1 and isinstance(arguments[0], ast.Constant) and arguments[0].value is False
+
+
+def hands_mode_on(site: Site) -> bool:
+    """Whether the node stands in a context manager, or in a module's own ``train`` or ``eval``."""
+    return site.fact(Switching).hands_on(site.file, site.twin)
+
+
+def mode_matters(site: Site, node: cst.CSTNode) -> bool:
+    """Whether a module may compute something else in the other mode; true where its parts are not known."""
+    twin = site.expression(node)
+    return twin is None or site.fact(Switching).matter(site.file, twin)
+
+
+def switches_mode(site: Site, call: cst.Call) -> bool:
+    """Whether a call makes a context manager of the project that puts modules into evaluation mode and back."""
+    twin = site.expression(call)
+    return isinstance(twin, ast.Call) and site.fact(Switching).switches(site.file, twin)

@@ -1,0 +1,167 @@
+"""What is copied again in every round of a loop because it grows by concatenation."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint import cst
+from torchlint.facts.analyses import Fact
+from torchlint.facts.code.model import COMPREHENSIONS, FileFacts
+from torchlint.facts.code.nesting import LOOPS, around, head, inside, stored_before
+from torchlint.facts.code.tree import children, names_in, walk
+from torchlint.facts.loops.joining import JOINS
+from torchlint.facts.loops.loops import Loops
+from torchlint.facts.state.effects import nodes_of
+from torchlint.late import dataclass
+from torchlint.rule.site import Site
+
+_JOINS = JOINS | {"numpy.append"}
+_ASKING = frozenset({"keys", "append", "setdefault"})
+_ADDING = frozenset({"append", "appendleft", "extend", "insert"})
+_SPACES = ("action_space", "observation_space")
+_Loop = ast.For | ast.AsyncFor | ast.While
+
+
+@dataclass(eq=False, slots=True)
+class Regrowth(Fact):
+    """Finds assignments like ``x = torch.cat([x, y])`` whose ``x`` comes from the round before and is not read."""
+
+    loops: Loops
+
+    def of(self, facts: FileFacts, call: ast.Call) -> str:
+        """Source of what a concatenation makes longer round after round; empty where it does not, or is read there."""
+        stmt = facts.parent.get(call)
+        if not isinstance(stmt, ast.Assign) or len(stmt.targets) != 1 or self._ends_round(facts, stmt):
+            return ""
+        target = stmt.targets[0]
+        text = ast.unparse(target)
+        grown = [part for part in _pieces(call) if ast.unparse(part) == text]
+        if len(grown) != 1:
+            return ""
+        root = _root(grown[0])
+        if root is None:
+            return ""
+        indices = {part.id for part in walk(target) if isinstance(part, ast.Name) and part is not _root(target)}
+        for loop in around(facts, stmt):
+            if isinstance(loop, COMPREHENSIONS):
+                continue
+            if indices & _bound_in(loop) or _made_longer(loop, target):
+                continue  # another element in every round
+            if self._lasts(facts, stmt, root, text, loop):
+                few = self.loops.is_few(facts, loop) or _over_space(loop)
+                return "" if few or any(self._reads(facts, stmt, root, loop)) else text
+        return ""
+
+    def _ends_round(self, facts: FileFacts, stmt: ast.stmt) -> bool:
+        """Whether the loop is left right after a statement, so that it runs once."""
+        block, index = facts.places[stmt]
+        return any(isinstance(later, (ast.Return, ast.Break, ast.Raise)) for later in block[index + 1 :])
+
+    def _lasts(self, facts: FileFacts, stmt: ast.stmt, root: ast.Name, text: str, loop: _Loop) -> bool:
+        """Whether a round finds what the round before left."""
+        if stored_before(facts, stmt, text, loop) is not None:
+            return False
+        project = self.loops.values.project
+        bindings = project.reaching(facts, root).bindings
+        turns = project.rounds(facts, root, loop)
+        if text == root.id:
+            return any(binding.stmt is stmt for binding in turns.before)
+        body = set(nodes_of(inside(loop)))
+        return bool(turns.before) or not any(binding.stmt in body or binding.stmt is loop for binding in bindings)
+
+    def _reads(self, facts: FileFacts, stmt: ast.Assign, root: ast.Name, loop: _Loop) -> Iterator[ast.AST]:
+        """What a loop reads of the container or name, besides what grows it, its length and its keys."""
+        own = set(walk(stmt))
+        dotted = ast.unparse(_base(stmt.targets[0]))
+        sides = self.loops.sides
+        for part in nodes_of(inside(loop)):
+            if part in own or self._grows(facts, part, dotted):
+                continue
+            if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Load):
+                if ast.unparse(part) == dotted and not _only_asks(facts, part):
+                    yield part
+            elif isinstance(part, ast.Call) and "." in dotted:
+                if sides.overlaps(sides.canonical(facts, root, dotted), sides.call(facts, part).reads):
+                    yield part
+
+    def _grows(self, facts: FileFacts, node: ast.AST, dotted: str) -> bool:
+        """Whether an expression is a piece of a concatenation that is assigned to the same container."""
+        current: ast.AST | None = node
+        while isinstance(current, ast.expr):
+            current = facts.parent.get(current)
+        if not isinstance(current, ast.Assign) or ast.unparse(_base(current.targets[0])) != dotted:
+            return False
+        value, text = current.value, ast.unparse(current.targets[0])
+        if not isinstance(value, ast.Call) or self.loops.values.project.qualified(facts, value.func) not in _JOINS:
+            return False
+        return any(ast.unparse(part) == text and node in set(walk(part)) for part in _pieces(value))
+
+
+def _pieces(call: ast.Call) -> list[ast.expr]:
+    """What a concatenation joins: the elements of its first argument, of ``np.append`` the first two arguments."""
+    first = call.args[0] if call.args else None
+    return list(first.elts) if isinstance(first, (ast.List, ast.Tuple)) else call.args[:2]
+
+
+def _base(target: ast.expr) -> ast.expr:
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    return target
+
+
+def _root(target: ast.expr) -> ast.Name | None:
+    while isinstance(target, (ast.Subscript, ast.Attribute)):
+        target = target.value
+    return target if isinstance(target, ast.Name) else None
+
+
+def _over_space(loop: _Loop) -> bool:
+    """Whether a loop goes over the few parts of a space of actions or observations."""
+    over = head(loop)
+    return over is not None and any(name in _SPACES for name in names_in(over))
+
+
+def _bound_in(loop: _Loop) -> set[str]:
+    """The names that the rounds of a loop bind: its element, and what its own statements assign."""
+    targets: list[ast.AST] = [loop.target] if isinstance(loop, (ast.For, ast.AsyncFor)) else []
+    todo: list[ast.AST] = list(loop.body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, LOOPS):
+            continue  # runs through all its elements in every round of this one
+        targets.extend(node.targets if isinstance(node, ast.Assign) else [])
+        todo.extend(child for child in children(node) if isinstance(child, ast.stmt))
+    return {part.id for target in targets for part in walk(target) if isinstance(part, ast.Name)}
+
+
+def _made_longer(loop: _Loop, target: ast.expr) -> bool:
+    """Whether a target is an item of a list counted from its end, ``rows[-1]``, and a loop adds elements to that."""
+    dotted = ast.unparse(_base(target))
+    calls = (part for part in nodes_of(inside(loop)) if isinstance(part, ast.Call))
+    adding = (call.func for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr in _ADDING)
+    from_end = isinstance(target, ast.Subscript) and isinstance(target.slice, ast.UnaryOp)
+    return from_end and any(ast.unparse(func.value) == dotted for func in adding)
+
+
+def _only_asks(facts: FileFacts, node: ast.AST) -> bool:
+    """Whether a read only asks for a length or keys, or sets or adds an element."""
+    above = facts.parent.get(node)
+    while isinstance(above, ast.Subscript) and above.value is node:
+        if not isinstance(above.ctx, ast.Load):
+            return True
+        node, above = above, facts.parent.get(above)
+    if isinstance(above, ast.Attribute):
+        return above.attr in _ASKING
+    if isinstance(above, ast.Compare):
+        return all(isinstance(op, (ast.In, ast.NotIn, ast.Is, ast.IsNot)) for op in above.ops)
+    return isinstance(above, ast.Call) and isinstance(above.func, ast.Name) and above.func.id == "len"
+
+
+def regrown(site: Site, call: cst.Call) -> str | None:
+    """What a concatenation makes longer, and so copies again, in every round of a loop that reads it nowhere else.
+
+    ``xs`` of ``xs = torch.cat([xs, x])``, as source; ``None`` where nothing grows over more than a handful of rounds.
+    """
+    twin = site.expression(call)
+    return (site.fact(Regrowth).of(site.file, twin) or None) if isinstance(twin, ast.Call) else None

@@ -1,0 +1,18 @@
+"""What TL404 asks about a site."""
+
+from __future__ import annotations
+
+import ast
+
+from torchlint import cst
+from torchlint.facts.state.hoards import Hoards
+from torchlint.rule.site import Site
+
+
+def hoarded(site: Site, call: cst.Call) -> str | None:
+    """Of ``self.x.append(y)``, the list as source if nothing in the project ever empties, trims or bounds it.
+
+    ``None`` too where objects of the class are built again and again, or the list is handed to unknown code.
+    """
+    twin = site.expression(call)
+    return (site.fact(Hoards).grown(site.file, twin) or None) if isinstance(twin, ast.Call) else None

@@ -1,0 +1,40 @@
+"""What TL505 asks about a site."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+
+from torchlint import cst
+from torchlint.facts.code.model import FileFacts
+from torchlint.facts.compiling.bypass import Bypasses
+from torchlint.facts.finders import Finder
+from torchlint.late import dataclass
+from torchlint.rule import Bypass, Taken
+from torchlint.rule.site import Site
+
+
+def bypassed(site: Site, call: cst.Call) -> Bypass | None:
+    """How runs get past what a ``torch.compile`` gives, ``None`` where they are not known to.
+
+    Nobody keeps it; or only methods besides ``forward`` are called on it, which run uncompiled.
+    """
+    twin = site.expression(call)
+    return site.fact(Bypasses).of(twin) if twin is not None else None
+
+
+def takes_uncompiled(site: Site, call: cst.Call) -> Taken | None:
+    """Of a call that keeps modules which the same function compiles later, what runs uncompiled because of it."""
+    twin = site.expression(call)
+    return site.fact(Bypasses).takers(site.file).get(twin) if isinstance(twin, ast.Call) else None
+
+
+@dataclass(eq=False, slots=True)
+class Takers(Finder):
+    """Finds calls that keep a module which the same function compiles later."""
+
+    bypass: Bypasses
+
+    def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
+        """The nodes."""
+        return filter(wanted, self.bypass.takers(file))

@@ -1,0 +1,78 @@
+"""Tensors that a loop fills with numbers, one element after the other."""
+
+from __future__ import annotations
+
+import ast
+
+from torchlint.facts.analyses import Fact
+from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.state.effects import nodes_of
+from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
+from torchlint.rule import Kind
+from torchlint.rule.site import Site
+
+_NUMBERS = frozenset({Kind.NUMBER, Kind.SCALAR, Kind.ITEM})
+_MADE = frozenset(f"torch.{name}" for name in ("zeros", "ones", "empty", "full"))
+
+
+@dataclass(eq=False, slots=True)
+class Filling(Fact):
+    """Answers what a loop fills."""
+
+    values: Values
+
+    def filled(self, facts: FileFacts, loop: ast.For) -> str:
+        """The name of a one-dimensional tensor, made in the same function, that a loop fills with numbers; else empty.
+
+        ``for i, x in enumerate(xs): t[i] = f(x)``, where nothing in the loop reads the tensor.
+        """
+        counts = set(self._counts(facts, loop))
+        for stmt in loop.body:
+            target = stmt.targets[0] if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1 else None
+            if not isinstance(stmt, ast.Assign) or not isinstance(target, ast.Subscript):
+                continue
+            base, place = target.value, target.slice
+            if isinstance(base, ast.Name) and isinstance(place, ast.Name) and place.id in counts:
+                number = self.values.of(facts, stmt.value).kind in _NUMBERS
+                if number and self._made_flat(facts, base) and not _is_read(loop, base.id, target):
+                    return base.id
+        return ""
+
+    def _counts(self, facts: FileFacts, loop: ast.For) -> list[str]:
+        """The names of a loop that count its rounds."""
+        over, target = loop.iter, loop.target
+        name = self.values.project.qualified(facts, over.func) if isinstance(over, ast.Call) else None
+        if name == "builtins.range" and isinstance(target, ast.Name):
+            return [target.id]
+        if name == "builtins.enumerate" and isinstance(target, ast.Tuple) and isinstance(target.elts[0], ast.Name):
+            return [target.elts[0].id]
+        return []
+
+    def _made_flat(self, facts: FileFacts, base: ast.Name) -> bool:
+        """Whether a name holds a new tensor of one dimension, or of a column."""
+        bindings = self.values.project.reaching(facts, base).bindings
+        made = bindings[0].value if len(bindings) == 1 and bindings[0].how is Bind.ASSIGN else None
+        if not isinstance(made, ast.Call) or bindings[0].path:
+            return False
+        if self.values.project.qualified(facts, made.func) not in _MADE:
+            return False
+        value = self.values.of(facts, base)
+        column = isinstance(made.args[0], ast.Tuple) and _is_one(made.args[0].elts[-1]) if made.args else False
+        return value.kind is Kind.TENSOR and (value.rank == 1 or (value.rank == 2 and column))
+
+
+def _is_one(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 1
+
+
+def _is_read(loop: ast.For, name: str, target: ast.Subscript) -> bool:
+    """Whether a loop mentions a name besides storing into it."""
+    return any(
+        isinstance(part, ast.Name) and part.id == name and part is not target.value for part in nodes_of(loop.body)
+    )
+
+
+def filled(site: Site) -> str | None:
+    """Of a ``for``, the tensor of one dimension that it fills with numbers one by one; else ``None``."""
+    return (site.fact(Filling).filled(site.file, site.twin) or None) if isinstance(site.twin, ast.For) else None

@@ -1,0 +1,18 @@
+"""What TL615 asks about a site."""
+
+from __future__ import annotations
+
+import ast
+
+from torchlint import cst
+from torchlint.facts.flow.again import Again
+from torchlint.rule.site import Site
+
+
+def runs_in_vain(site: Site, call: cst.Call) -> int | None:
+    """Of a call that runs a network, the row of a later ``if`` on a random number; ``None``: there is none.
+
+    Only one way out of the ``if`` reads what the call gives.
+    """
+    twin = site.expression(call)
+    return (site.fact(Again).in_vain(site.file, twin) or None) if isinstance(twin, ast.Call) else None

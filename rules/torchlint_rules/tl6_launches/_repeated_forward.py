@@ -1,0 +1,18 @@
+"""What TL614 asks about a site."""
+
+from __future__ import annotations
+
+import ast
+
+from torchlint import cst
+from torchlint.facts.flow.again import Again
+from torchlint.rule.site import Site
+
+
+def ran_before(site: Site, call: cst.Call) -> int | None:
+    """Of a call that runs a network, the row of an equal one in the same round that gave the same, if there is one.
+
+    The input, the parameters and all other state are proven the same.
+    """
+    twin = site.expression(call)
+    return (site.fact(Again).earlier(site.file, twin) or None) if isinstance(twin, ast.Call) else None

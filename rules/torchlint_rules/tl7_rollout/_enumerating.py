@@ -1,0 +1,140 @@
+"""Lists of everything that an object keeps, built anew only to draw a few of them at random."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from torchlint import cst
+from torchlint.facts.analyses import Fact
+from torchlint.facts.code.callers import methods
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.tree import walk
+from torchlint.facts.state.effects import code_of
+from torchlint.facts.values.values import Values
+from torchlint.late import dataclass, regex
+from torchlint.rule.site import Site
+
+_DRAWS = frozenset({"choice", "choices", "sample", "randint", "integers", "randrange"})
+_SOURCES = ("random.", "numpy.random.")
+_GENERATOR = regex(r"(rng|random|generator)", re.IGNORECASE)
+_ADDING = frozenset({"append", "appendleft", "extend", "add", "insert"})
+_WHOLE = frozenset({"keys", "values", "items"})
+_LISTS = frozenset({"list", "tuple", "sorted", "array", "asarray", "range", "len", "enumerate", "zip"})
+_DEEPEST = 6
+
+
+@dataclass(eq=False, slots=True)
+class Enumerating(Fact):
+    """Answers from what a random draw is made."""
+
+    values: Values
+    graph: CallGraph
+
+    def listed(self, facts: FileFacts, call: ast.Call) -> str:
+        """Source of a collection of the object itself that is listed anew for each draw from the list; else empty.
+
+        The collection grows while the program runs, so that each draw takes longer.
+        """
+        if not call.args or not self._draws(facts, call):
+            return ""
+        return self._whole(facts, call.args[0], listed=False, depth=0)
+
+    def _draws(self, facts: FileFacts, call: ast.Call) -> bool:
+        name = self.values.project.qualified(facts, call.func) or ""
+        if name.startswith(_SOURCES):
+            return name.rpartition(".")[2] in _DRAWS
+        func = call.func
+        if not isinstance(func, ast.Attribute) or func.attr not in _DRAWS or call in self.graph.callees:
+            return False
+        return bool(_GENERATOR.search(ast.unparse(func.value)))
+
+    def _whole(self, facts: FileFacts, node: ast.expr, *, listed: bool, depth: int) -> str:
+        """The collection that an expression lists, through names, ``len``, ``range`` and functions of the project."""
+        if depth > _DEEPEST:
+            return ""
+        if isinstance(node, (ast.ListComp, ast.SetComp)):
+            return self._whole(facts, node.generators[0].iter, listed=True, depth=depth + 1)
+        if isinstance(node, ast.Name):
+            return self._named(facts, node, listed=listed, depth=depth)
+        if isinstance(node, ast.Attribute):
+            return ast.unparse(node) if listed and self._grows(facts, node) else ""
+        if not isinstance(node, ast.Call):
+            return ""
+        func = node.func
+        if isinstance(func, ast.Attribute) and func.attr in _WHOLE and not node.args:
+            return self._whole(facts, func.value, listed=listed, depth=depth + 1)
+        word = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+        if word in _LISTS and node.args and node not in self.graph.callees:
+            builds = listed or word in ("list", "tuple", "sorted", "array", "asarray")
+            return self._whole(facts, node.args[0], listed=builds, depth=depth + 1)
+        return self._returned(node, depth)
+
+    def _named(self, facts: FileFacts, node: ast.Name, *, listed: bool, depth: int) -> str:
+        bindings = self.values.project.reaching(facts, node).bindings
+        values = [binding.value for binding in bindings if binding.how is Bind.ASSIGN and not binding.path]
+        if len(bindings) != 1 or len(values) != 1 or values[0] is None:
+            return ""
+        if isinstance(values[0], ast.List) and not values[0].elts:
+            return self._appended(facts.scope_of(node).function, node.id, depth)
+        return self._whole(facts, values[0], listed=listed, depth=depth + 1)
+
+    def _returned(self, call: ast.Call, depth: int) -> str:
+        """What a function of the project lists, in its own words."""
+        targets = self.graph.callees.get(call, ()) if call not in self.graph.weak else ()
+        if len(targets) != 1 or len(targets[0].returns) != 1 or targets[0].returns[0].value is None:
+            return ""
+        given = targets[0].returns[0].value
+        if isinstance(given, (ast.Name, ast.ListComp)):
+            return self._whole(targets[0].file, given, listed=False, depth=depth + 1)
+        return ""
+
+    def _appended(self, scope: Scope, name: str, depth: int) -> str:
+        """The collection that a loop goes over which appends to a list."""
+        for loop in (part for part in code_of(scope) if isinstance(part, ast.For)):
+            calls = (part for stmt in loop.body for part in walk(stmt) if isinstance(part, ast.Call))
+            if any(_appends(call, name) for call in calls):
+                return self._whole(scope.file, loop.iter, listed=True, depth=depth + 1)
+        return ""
+
+    def _grows(self, facts: FileFacts, node: ast.Attribute) -> bool:
+        """Whether a method of the class adds to an attribute of ``self`` after the object was made."""
+        function = facts.scope_of(node).function
+        owner = function.owner
+        if owner is None or not isinstance(node.value, ast.Name) or node.value.id != function.self_name:
+            return False
+        project = self.values.project
+        for cls in [*project.family(owner.dotted), *project.descendants(owner.dotted)]:
+            for method in methods(cls):
+                if method.name != "__init__" and any(self._adds(cls.file, use) for use in _uses(method, node.attr)):
+                    return True
+        return False
+
+    def _adds(self, facts: FileFacts, node: ast.Attribute) -> bool:
+        above = facts.parent.get(node)
+        if isinstance(above, ast.Subscript) and above.value is node:
+            return isinstance(above.ctx, ast.Store)
+        call = facts.parent.get(above) if isinstance(above, ast.Attribute) else None
+        return isinstance(above, ast.Attribute) and above.attr in _ADDING and isinstance(call, ast.Call)
+
+
+def _uses(method: Scope, name: str) -> Iterator[ast.Attribute]:
+    for part in walk(method.node):
+        if isinstance(part, ast.Attribute) and part.attr == name and isinstance(part.value, ast.Name):
+            if part.value.id == method.self_name:
+                yield part
+
+
+def _appends(call: ast.Call, name: str) -> bool:
+    func = call.func
+    if not isinstance(func, ast.Attribute) or func.attr not in ("append", "extend"):
+        return False
+    return isinstance(func.value, ast.Name) and func.value.id == name
+
+
+def listed(site: Site, call: cst.Call) -> str | None:
+    """Of a random draw, as source the growing collection of the object that is listed for it anew; else ``None``."""
+    twin = site.expression(call)
+    return (site.fact(Enumerating).listed(site.file, twin) or None) if isinstance(twin, ast.Call) else None

@@ -1,0 +1,55 @@
+"""What the variable of a loop is good for: whether it does nothing but index tensors and arrays."""
+
+from __future__ import annotations
+
+import ast
+
+from torchlint import cst
+from torchlint.facts.analyses import Fact
+from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.tree import walk
+from torchlint.facts.state.effects import code_of
+from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
+from torchlint.rule import Kind
+from torchlint.rule.site import Site
+
+
+@dataclass(eq=False, slots=True)
+class Indexing(Fact):
+    """Answers what the elements of an iterable in a ``for`` head are used for."""
+
+    values: Values
+
+    def only(self, facts: FileFacts, over: ast.expr) -> frozenset[Kind]:
+        """What the variable of a ``for`` over an expression indexes, if it only indexes tensors and arrays.
+
+        The variable is a name that the function binds and reads nowhere else. Empty: it is used for more, or for less.
+        """
+        loop = facts.parent.get(over)
+        if not isinstance(loop, ast.For) or loop.iter is not over or not isinstance(loop.target, ast.Name):
+            return frozenset()
+        inside = {part for stmt in loop.body for part in walk(stmt)}
+        name = loop.target.id
+        uses = [
+            part
+            for part in code_of(facts.scope_of(loop).function)
+            if isinstance(part, ast.Name) and part.id == name and part is not loop.target
+        ]
+        found = frozenset(self._indexed(facts, use) if use in inside else Kind.UNKNOWN for use in uses)
+        return found if found <= {Kind.TENSOR, Kind.NDARRAY} else frozenset()
+
+    def _indexed(self, facts: FileFacts, use: ast.Name) -> Kind:
+        above = facts.parent.get(use)
+        if not isinstance(above, ast.Subscript) or above.slice is not use or not isinstance(above.ctx, ast.Load):
+            return Kind.UNKNOWN
+        return self.values.of(facts, above.value).kind
+
+
+def only_indexes(site: Site, node: cst.CSTNode) -> frozenset[Kind]:
+    """Of what a ``for`` goes over: what the loop's variable indexes, if it only indexes proven tensors and arrays.
+
+    Empty: the variable is used for more, or not at all.
+    """
+    twin = site.expression(node)
+    return site.fact(Indexing).only(site.file, twin) if twin is not None else frozenset()

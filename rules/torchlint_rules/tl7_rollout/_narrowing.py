@@ -1,0 +1,113 @@
+"""Arrays that objects keep in float64 although every batch of them becomes a float32 tensor."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint import cst
+from torchlint.facts.analyses import Fact
+from torchlint.facts.code.callers import methods
+from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.tree import walk
+from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
+from torchlint.rule import Kind
+from torchlint.rule.site import Site
+
+_FLOAT_TENSORS = frozenset({"torch.FloatTensor", "torch.Tensor", "torch.cuda.FloatTensor"})
+_MAKERS = frozenset({"torch.tensor", "torch.as_tensor"})
+_CASTS = frozenset({"float", "to"})
+_DEEPEST = 3
+
+
+@dataclass(eq=False, slots=True)
+class Narrowing(Fact):
+    """Answers where the rows of an array that an object keeps are cast to float32."""
+
+    values: Values
+
+    def cast(self, facts: FileFacts, call: ast.Call) -> int:
+        """Of a call that makes an array kept by an object, the row where a batch of it becomes float32; 0: none.
+
+        The object writes rows into it; no other use of the array is looked at.
+        """
+        kept = self._kept(facts, call)
+        owner = facts.scope_of(call).function.owner
+        if kept is None or owner is None:
+            return 0
+        project = self.values.project
+        related = [*project.family(owner.dotted), *project.descendants(owner.dotted)]
+        uses = [use for cls in related for use in self._uses(cls, kept)]
+        if not any(_is_written(file, node) for file, node in uses):
+            return 0
+        return next((row for file, node in uses if (row := self._row(file, node))), 0)
+
+    def _kept(self, facts: FileFacts, call: ast.Call) -> str | None:
+        """The attribute of ``self`` that an array is assigned to, itself or as a value of a dictionary."""
+        above = facts.parent.get(call)
+        if isinstance(above, ast.Dict):
+            above = facts.parent.get(above)
+        if not isinstance(above, (ast.Assign, ast.AnnAssign)):
+            return None
+        targets = above.targets if isinstance(above, ast.Assign) else [above.target]
+        own = facts.scope_of(call).function.self_name
+        for target in targets:
+            if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == own:
+                return target.attr
+        return None
+
+    def _uses(self, cls: Scope, name: str) -> Iterator[tuple[FileFacts, ast.Attribute]]:
+        """The mentions of an attribute of ``self`` in a class."""
+        for method in methods(cls):
+            for part in walk(method.node):
+                if isinstance(part, ast.Attribute) and part.attr == name and isinstance(part.value, ast.Name):
+                    if part.value.id == method.self_name:
+                        yield cls.file, part
+
+    def _row(self, facts: FileFacts, node: ast.Attribute) -> int:
+        """The row of the conversion of what is read of an array."""
+        current: ast.expr = node
+        above = facts.parent.get(current)
+        depth = 0
+        while isinstance(above, ast.Subscript) and above.value is current and depth < _DEEPEST:
+            current, above, depth = above, facts.parent.get(above), depth + 1
+        if depth and isinstance(above, ast.Call) and current in above.args[:1] and self._narrows(facts, above):
+            return above.lineno
+        return 0
+
+    def _narrows(self, facts: FileFacts, call: ast.Call) -> bool:
+        name = self.values.project.qualified(facts, call.func) or ""
+        if name in _FLOAT_TENSORS:
+            return True
+        if name in _MAKERS:
+            dtypes = [keyword.value for keyword in call.keywords if keyword.arg == "dtype"]
+            return any(self.values.of(facts, part).dtype == "float32" for part in dtypes) or self._cast_after(
+                facts, call
+            )
+        return name == "torch.from_numpy" and self._cast_after(facts, call)
+
+    def _cast_after(self, facts: FileFacts, call: ast.Call) -> bool:
+        """``.float()`` or ``.to(torch.float32)`` on a new tensor."""
+        method = facts.parent.get(call)
+        after = facts.parent.get(method) if isinstance(method, ast.Attribute) and method.attr in _CASTS else None
+        if not isinstance(method, ast.Attribute) or not isinstance(after, ast.Call):
+            return False
+        given = [*after.args, *(keyword.value for keyword in after.keywords)]
+        dtypes = [value.dtype for part in given if (value := self.values.of(facts, part)).kind is Kind.DTYPE]
+        return method.attr == "float" or dtypes == ["float32"]
+
+
+def _is_written(facts: FileFacts, node: ast.Attribute) -> bool:
+    """Whether a mention stores rows: ``self.x[i] = y``, ``self.x["obs"][i] = y``."""
+    current: ast.expr = node
+    above = facts.parent.get(current)
+    while isinstance(above, ast.Subscript) and above.value is current:
+        current, above = above, facts.parent.get(above)
+    return isinstance(current, ast.Subscript) and isinstance(current.ctx, ast.Store)
+
+
+def narrowed(site: Site, call: cst.Call) -> int | None:
+    """Of an array that an object keeps and fills, the row where rows of it become a float32 tensor, if they do."""
+    twin = site.expression(call)
+    return (site.fact(Narrowing).cast(site.file, twin) or None) if isinstance(twin, ast.Call) else None

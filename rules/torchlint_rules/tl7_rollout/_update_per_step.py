@@ -1,0 +1,19 @@
+"""What TL707 asks about a site."""
+
+from __future__ import annotations
+
+import ast
+
+from torchlint import cst
+from torchlint.facts.loops.pacing import Pacing
+from torchlint.rule.site import Site
+
+
+def updated_each_step(site: Site, call: cst.Call) -> int | None:
+    """Of a step of an environment in a loop, the row of a call there that runs a gradient update in each round.
+
+    ``None`` where updates are due at intervals, come in runs of several, or learn from the step just made.
+    """
+    twin = site.expression(call)
+    update = site.fact(Pacing).updated(site.file, twin) if isinstance(twin, ast.Call) else None
+    return (update.lineno or None) if update is not None else None

@@ -1,0 +1,110 @@
+"""Loops that ask again and again whether something has happened."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from torchlint.facts.analyses import Fact
+from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.tree import names_in, walk
+from torchlint.facts.state.effects import Sides
+from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
+from torchlint.rule.site import Site
+
+_SHORT = 0.01
+"""Up to this many seconds a sleep is too short to be an idle wait."""
+_CLOCKS = frozenset(
+    {"time", "perf_counter", "monotonic", "process_time", "time_ns", "perf_counter_ns", "now", "deadline"}
+)
+_BLOCKING = frozenset({"poll", "recv", "wait", "get", "join", "acquire", "select", "accept"})
+_AT_ONCE = frozenset({"get_nowait", "recv_nowait"})
+
+
+@dataclass(eq=False, slots=True)
+class Waiting(Fact):
+    """Answers whether a loop only waits."""
+
+    values: Values
+    sides: Sides
+
+    def polls(self, facts: FileFacts, loop: ast.While) -> bool:
+        """Whether a loop does nothing but ask, at once again or after a very short sleep.
+
+        ``while not flag: pass``; ``while True`` around a test whose one branch only waits; around a read that raises
+        when there is nothing yet. Not where the test asks a clock, itself blocks, or does the work.
+        """
+        forever = isinstance(loop.test, ast.Constant) and bool(loop.test.value)
+        if not forever and self._waits(facts, loop.body):
+            return _asks(loop.test) and not self._works(facts, loop.test)
+        if len(loop.body) != 1:
+            return False
+        only = loop.body[0]
+        if isinstance(only, ast.If):
+            if self._works(facts, only.test):
+                return False
+            return forever and _asks(only.test) and self._sleeps(facts, only.body) and _leaves(only.orelse)
+        if isinstance(only, ast.Try) and forever:
+            reads = any(isinstance(part, ast.Call) and _is_read_at_once(part) for part in _walk(only.body))
+            return reads and all(self._waits(facts, handler.body) for handler in only.handlers) and _leaves(only.body)
+        return False
+
+    def _works(self, facts: FileFacts, test: ast.expr) -> bool:
+        """Whether a test calls something of the project that changes anything: ``while not self.step(): pass``."""
+        calls = (part for part in walk(test) if isinstance(part, ast.Call))
+        return any(call in self.sides.graph.callees and self.sides.call(facts, call).writes for call in calls)
+
+    def _waits(self, facts: FileFacts, block: Sequence[ast.stmt]) -> bool:
+        """Whether a block does nothing, or sleeps for a very short time."""
+        return all(isinstance(stmt, (ast.Pass, ast.Continue)) or self._is_nap(facts, stmt) for stmt in block)
+
+    def _sleeps(self, facts: FileFacts, block: Sequence[ast.stmt]) -> bool:
+        return self._waits(facts, block) and any(isinstance(stmt, (ast.Expr, ast.Continue, ast.Pass)) for stmt in block)
+
+    def _is_nap(self, facts: FileFacts, stmt: ast.stmt) -> bool:
+        if not isinstance(stmt, ast.Expr):
+            return False
+        call = stmt.value
+        if isinstance(call, ast.Constant):
+            return True
+        if not isinstance(call, ast.Call) or len(call.args) != 1:
+            return False
+        if self.values.project.qualified(facts, call.func) != "time.sleep":
+            return False
+        literal = self.values.of(facts, call.args[0]).literal
+        return isinstance(literal, (int, float)) and literal <= _SHORT
+
+
+def _asks(test: ast.expr) -> bool:
+    """Whether a test reads something that others change: no clock, and nothing that blocks."""
+    words = set(names_in(test))
+    called = {
+        part.func.attr for part in walk(test) if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)
+    }
+    shared = any(isinstance(part, (ast.Attribute, ast.Subscript, ast.Call)) for part in walk(test))
+    return shared and not words & _CLOCKS and not called & _BLOCKING
+
+
+def _is_read_at_once(call: ast.Call) -> bool:
+    """``queue.get_nowait()`` and ``queue.get(block=False)``."""
+    func = call.func
+    if not isinstance(func, ast.Attribute):
+        return False
+    first = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "block"), None)
+    blocking = not (isinstance(first, ast.Constant) and first.value is False)
+    return func.attr in _AT_ONCE or (func.attr == "get" and not blocking)
+
+
+def _leaves(block: Sequence[ast.stmt]) -> bool:
+    """Whether a block may end the loop."""
+    return any(isinstance(part, (ast.Break, ast.Return)) for part in _walk(block))
+
+
+def _walk(block: Sequence[ast.stmt]) -> list[ast.AST]:
+    return [part for stmt in block for part in walk(stmt)]
+
+
+def polls(site: Site) -> bool:
+    """Of a ``while``: whether it only asks whether something has happened, at once again or after a tiny sleep."""
+    return isinstance(site.twin, ast.While) and site.fact(Waiting).polls(site.file, site.twin)

@@ -1,0 +1,176 @@
+"""What was imported, and whether CUDA was used, before a line runs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import field
+
+from torchlint.facts.analyses import Fact
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.project import Project
+from torchlint.facts.code.room import roomy
+from torchlint.facts.values import torch_table
+from torchlint.late import dataclass
+from torchlint.rule.site import Site
+
+Place = tuple[FileFacts, int]
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+@dataclass(eq=False, slots=True)
+class Importing(Fact):
+    """Follows imports in the order in which modules run them."""
+
+    project: Project
+    graph: CallGraph
+    _loads: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    _asked: set[object] = field(default_factory=set)
+
+    def torch_before(self, facts: FileFacts, node: ast.AST) -> Place | None:
+        """An import that has loaded torch whenever a node runs: file and row; ``None`` where one run may have none."""
+        scope = facts.scope_of(node).function
+        row = getattr(node, "lineno", 1)
+        if scope.kind == "function":
+            return self._in_function(facts, scope, row)
+        own = [load for load in self._rows(facts) if load < row]
+        return (facts, own[0]) if own else self._by_importers(facts)
+
+    @roomy
+    def _in_function(self, facts: FileFacts, scope: Scope, row: int) -> Place | None:
+        inner = [stmt.lineno for stmt in _imports(facts, scope) if self._loads_torch(facts, stmt) and stmt.lineno < row]
+        if inner:
+            return facts, inner[0]
+        places = list(self.graph.places(scope))
+        early = [where for where, node in places if where is facts and where.scope_of(node).function.kind == "module"]
+        rows = self._rows(facts)
+        if rows and not early:
+            return facts, rows[0]
+        if scope in self._asked or not places:
+            return None
+        self._asked.add(scope)
+        found = [self.torch_before(where, node) for where, node in places]
+        self._asked.discard(scope)
+        return found[0] if all(found) else None
+
+    @roomy
+    def _by_importers(self, facts: FileFacts) -> Place | None:
+        """The import of torch that comes before every import of a file."""
+        if facts.path in self._asked:
+            return None
+        self._asked.add(facts.path)
+        found: list[Place | None] = []
+        for other in self.project.files.values():
+            if other is not facts and any(self.project.module(other, name) is facts for name in other.imports):
+                found.extend(
+                    self.torch_before(other, stmt) for stmt in _all_imports(other) if self._is(other, stmt, facts)
+                )
+        self._asked.discard(facts.path)
+        return found[0] if found and all(found) else None
+
+    def _is(self, facts: FileFacts, stmt: ast.Import | ast.ImportFrom, wanted: FileFacts) -> bool:
+        return any(file is wanted for file in self._files(facts, stmt))
+
+    def _rows(self, facts: FileFacts) -> tuple[int, ...]:
+        """Rows of the imports at the top of a file that load torch, also through other files of the project."""
+        found = self._loads.get(facts.path)
+        if found is None:
+            self._loads[facts.path] = ()  # a circle of imports loads nothing by itself
+            stmts = _imports(facts, facts.top)
+            found = tuple(sorted(stmt.lineno for stmt in stmts if self._loads_torch(facts, stmt)))
+            self._loads[facts.path] = found
+        return found
+
+    @roomy
+    def _loads_torch(self, facts: FileFacts, stmt: ast.Import | ast.ImportFrom) -> bool:
+        if any(self._rows(file) for file in self._files(facts, stmt)):
+            return True
+        names = [alias.name for alias in stmt.names] if isinstance(stmt, ast.Import) else [stmt.module or ""]
+        if isinstance(stmt, ast.ImportFrom) and stmt.level:
+            return False
+        roots = {name.partition(".")[0] for name in names if self.project.module(facts, name) is None}
+        return bool(roots & torch_table.loading())
+
+    def _files(self, facts: FileFacts, stmt: ast.Import | ast.ImportFrom) -> Iterator[FileFacts]:
+        """The project's files that an import statement runs."""
+        for name in _names(facts, stmt):
+            file = self.project.module(facts, name)
+            if file is not None and file is not facts:
+                yield file
+
+    def cuda_before(self, facts: FileFacts, node: ast.AST) -> int:
+        """The row of a call before a node, in its function or at the top of its file, that starts CUDA; else 0."""
+        row = getattr(node, "lineno", 1)
+        rows = [
+            call.lineno
+            for call in facts.scope_of(node).function.calls
+            if call.lineno < row and self._starts_cuda(facts, call)
+        ]
+        return min(rows, default=0)
+
+    def _starts_cuda(self, facts: FileFacts, call: ast.Call) -> bool:
+        name = self.project.qualified(facts, call.func) or ""
+        if name in torch_table.starting_cuda():
+            return True
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "cuda" and not name:
+            return True
+        return name.startswith("torch.") and any(
+            keyword.arg == "device" and isinstance(keyword.value, ast.Constant) and _is_cuda(keyword.value.value)
+            for keyword in call.keywords
+        )
+
+
+def _is_cuda(value: object) -> bool:
+    return isinstance(value, str) and value.startswith("cuda")
+
+
+def _all_imports(facts: FileFacts) -> list[ast.Import | ast.ImportFrom]:
+    """The import statements of a file."""
+    return [stmt for stmt in facts.places if isinstance(stmt, (ast.Import, ast.ImportFrom))]
+
+
+def _imports(facts: FileFacts, scope: Scope) -> list[ast.Import | ast.ImportFrom]:
+    """The import statements that a scope runs itself, not those for type checkers alone."""
+    return [
+        stmt for stmt in _all_imports(facts) if facts.scope_of(stmt).function is scope and not _for_types(facts, stmt)
+    ]
+
+
+def _for_types(facts: FileFacts, stmt: ast.stmt) -> bool:
+    """Whether a statement stands under ``if TYPE_CHECKING``."""
+    above = facts.parent.get(stmt)
+    return isinstance(above, ast.If) and "TYPE_CHECKING" in ast.dump(above.test)
+
+
+def _names(facts: FileFacts, stmt: ast.Import | ast.ImportFrom) -> list[str]:
+    """The dotted names that a statement imports, modules or things in them."""
+    if isinstance(stmt, ast.Import):
+        return [alias.name for alias in stmt.names]
+    base = stmt.module or ""
+    if stmt.level:
+        parts = facts.module.split(".")
+        up = stmt.level - 1 if facts.package else stmt.level
+        base = ".".join([*(parts[: len(parts) - up] if up else parts), *([base] if base else [])])
+    return [base, *(f"{base}.{alias.name}" for alias in stmt.names if alias.name != "*")]
+
+
+def cuda_before(site: Site) -> int | None:
+    """The row of a call before the node, in the same function, that starts CUDA; ``None`` where there is none."""
+    return site.fact(Importing).cuda_before(site.file, site.twin)
+
+
+def torch_before(site: Site) -> str | None:
+    """Where torch was imported, as ``path:row``, whenever the node runs; ``None`` where it may not have been."""
+    place = site.fact(Importing).torch_before(site.file, site.twin)
+    return f"{place[0].path}:{place[1]}" if place is not None else None
+
+
+def threads_set_before(site: Site) -> bool:
+    """Whether the function of the node has called ``torch.set_num_threads`` above the node."""
+    calls = site.file.scope_of(site.twin).function.calls
+    row = getattr(site.twin, "lineno", 1)
+    project = site.fact(Project)
+    return any(
+        call.lineno < row and project.qualified(site.file, call.func) == "torch.set_num_threads" for call in calls
+    )

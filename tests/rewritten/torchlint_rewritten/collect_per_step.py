@@ -1,0 +1,30 @@
+"""NEW406: TL406, which asks the site alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint import cst
+from torchlint.rule import Call, Level, Report, Rule, Site
+
+
+class CollectPerStep(Rule):
+    """The garbage collector runs in every step or update."""
+
+    code = "NEW406"
+    name = "new-collect-per-step"
+    summary = "the garbage collector runs in every step or update"
+    trigger = Call("gc.collect", "torch.cuda.empty_cache")
+
+    def check(self, site: Site) -> Iterator[Report]:
+        """Report a collection of everything, and an emptied cache."""
+        match site.node:
+            case cst.Call(func=func, args=[]) as call if not site.flow.handles_error():
+                rarer = "do it at intervals or not at all"
+                if site.names.of(func) == "gc.collect":
+                    yield Report(call, f"`gc.collect()` walks through all objects of the process each time; {rarer}")
+                elif site.names.of(func) == "torch.cuda.empty_cache" and site.device.may_be_cuda():
+                    waits = (
+                        "`empty_cache()` waits for the device and gives back memory that is asked for again (on CUDA)"
+                    )
+                    yield Report(call, f"{waits}; {rarer}", level=Level.NOTE)

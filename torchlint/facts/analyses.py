@@ -1,0 +1,125 @@
+"""The facts about one project, each asked for by its type and built when it is first asked for."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import MISSING, fields
+from typing import TYPE_CHECKING, TypeVar
+
+from torchlint.settings.model import Settings
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Fact:
+    """The base of what answers questions about a project: a dataclass whose required fields are facts again.
+
+    ::
+
+        @dataclass(eq=False, slots=True)
+        class Deques(Fact):
+            values: Values
+            _known: dict[ast.expr, bool] = field(default_factory=dict)
+
+    ``analyses[Deques]`` makes one from ``analyses[Values]`` and keeps it as long as the project is analysed.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def build(cls, analyses: Analyses) -> Self:
+        """Make the fact for a project; it keeps no reference to ``analyses``, so all that it rests on is known."""
+        make: Callable[..., Self] = cls
+        return make(**{name: analyses[kind] for name, kind in _required(cls)})
+
+
+_Asked = TypeVar("_Asked", bound=Fact)
+
+
+class Analyses:
+    """The facts about one project: ``analyses[Loops]`` answers questions about loops.
+
+    ``settings`` and the facts given at the start are what all others are built from. Nothing else is built before it
+    is asked for.
+    """
+
+    __slots__ = ("_above", "_asking", "_facts", "_given", "_rests_on", "_supposed", "settings")
+
+    def __init__(self, settings: Settings, given: Iterable[Fact], above: Analyses | None = None) -> None:
+        """Start with some facts; see ``supposing`` for ``above``."""
+        self.settings = settings
+        self._above = above
+        self._facts: dict[type[Fact], Fact] = {type(fact): fact for fact in given}
+        self._given = frozenset(self._facts)
+        self._rests_on: dict[type[Fact], set[type[Fact]]] = {}
+        self._asking: list[type[Fact]] = []
+        self._supposed: dict[type[Fact], Analyses] = {}
+
+    def __getitem__(self, kind: type[_Asked]) -> _Asked:
+        """The fact of a type.
+
+        Raises:
+            TypeError: it rests on itself, or on what is no fact.
+        """
+        if self._asking:
+            self._rests_on[self._asking[-1]].add(kind)
+        found = self._facts.get(kind)
+        if found is None:
+            found = self._facts[kind] = self._shared(kind) or self._build(kind)
+        assert isinstance(found, kind)
+        return found
+
+    def supposing(
+        self, kind: type[_Asked], change: Callable[[_Asked], _Asked], *, keeping: Iterable[type[Fact]] = ()
+    ) -> Analyses:
+        """The same project with one fact changed, made once: what rests on that one is built again when asked for.
+
+        What does not rest on it is shared, and so are the facts to be kept and what rests on them alone.
+        """
+        found = self._supposed.get(kind)
+        if found is None:
+            given: list[Fact] = [change(self[kind])]
+            given += (self[each] for each in keeping)
+            found = self._supposed[kind] = Analyses(self.settings, given, self)
+        return found
+
+    def _build(self, kind: type[Fact]) -> Fact:
+        if kind in self._asking:
+            circle = " -> ".join(each.__name__ for each in [*self._asking, kind])
+            raise TypeError(f"a fact rests on itself: {circle}")
+        self._rests_on[kind] = set()
+        self._asking.append(kind)
+        try:
+            return kind.build(self)
+        finally:
+            self._asking.pop()
+
+    def _shared(self, kind: type[Fact]) -> Fact | None:
+        """The fact of the project above, if it would be the same here."""
+        if self._above is None or kind not in self._above._facts or self._differs(kind):
+            return None
+        return self._above._facts[kind]
+
+    def _differs(self, kind: type[Fact]) -> bool:
+        """Whether what a fact of the project above rests on is another one here."""
+        assert self._above is not None
+        if kind in self._given:
+            return self._facts[kind] is not self._above._facts[kind]
+        return any(map(self._differs, self._above._rests_on.get(kind, ())))
+
+
+def _required(cls: type[Fact]) -> Iterator[tuple[str, type[Fact]]]:
+    """The required fields of a dataclass and their types, which its module must have imported by name.
+
+    Raises:
+        TypeError: one of them is no fact.
+    """
+    for field in fields(cls):  # type: ignore[arg-type]  # that each fact is a dataclass is what is asked here
+        if field.init and field.default is MISSING and field.default_factory is MISSING:
+            home = next(base for base in cls.__mro__ if field.name in vars(base).get("__annotations__", ()))
+            kind = vars(sys.modules[home.__module__]).get(str(field.type))
+            if not (isinstance(kind, type) and issubclass(kind, Fact)):
+                raise TypeError(f"{cls.__qualname__}.{field.name}: {field.type} is no fact")
+            yield field.name, kind

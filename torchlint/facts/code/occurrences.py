@@ -1,0 +1,61 @@
+"""Where words and qualified names occur in a project, and with which arguments functions are called."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import field
+
+from torchlint.facts.analyses import Fact
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.project import Project
+from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
+from torchlint.rule import Value
+
+
+@dataclass(eq=False, slots=True)
+class Occurrences(Fact):
+    """Finds words in connected files, and calls by qualified name."""
+
+    project: Project
+    graph: CallGraph
+    values: Values
+    _calling: dict[str, list[tuple[FileFacts, ast.Call]]] = field(default_factory=dict)
+
+    def mentioned(self, facts: FileFacts, word: str) -> bool:
+        """Whether the text of a file that a file is connected with holds a word."""
+        group = self.graph.groups[facts.path]
+        return any(word.encode() in self.project.files[path].source.utf8 for path in group)
+
+    def before(self, facts: FileFacts, call: ast.AST, names: frozenset[str]) -> bool:
+        """Whether a call of one of these names stands before another, by file and row, in the connected files."""
+        place = facts.path, getattr(call, "lineno", 1), getattr(call, "col_offset", 0)
+        words = {name.rpartition(".")[2].encode() for name in names}
+        for path in self.graph.groups[facts.path]:
+            file = self.project.files[path]
+            if path > facts.path or not any(word in file.source.utf8 for word in words):
+                continue
+            for other in (other for scope in file.scopes for other in scope.calls):
+                if (path, other.lineno, other.col_offset) < place and self.project.qualified(file, other.func) in names:
+                    return True
+        return False
+
+    def arguments(self, name: str) -> Sequence[Sequence[Value]]:
+        """The values of the positional arguments of every call of a qualified name in the project."""
+        last = name.rpartition(".")[2]
+        if last not in self._calling:
+            self._calling[last] = list(self._calls_that_mention(last.encode()))
+        return [
+            [self.values.of(facts, argument) for argument in call.args]
+            for facts, call in self._calling[last]
+            if self.project.qualified(facts, call.func) == name
+        ]
+
+    def _calls_that_mention(self, word: bytes) -> Iterator[tuple[FileFacts, ast.Call]]:
+        """All calls in files that hold a word."""
+        for facts in self.project.files.values():
+            if word in facts.source.utf8:
+                for scope in facts.scopes:
+                    yield from ((facts, call) for call in scope.calls)

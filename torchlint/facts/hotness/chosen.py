@@ -1,0 +1,106 @@
+"""Branches that callers choose: ``sample(obs, explore=False)`` does not come to that of ``explore``.
+
+They choose by a constant, or by the type of what they give: a tensor does not come to the branch for arrays.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from torchlint.facts.code.callers import Caller, passed
+from torchlint.facts.code.model import Bind, Binding, FileFacts
+from torchlint.facts.code.project import Project
+from torchlint.facts.values.signatures import starred
+from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
+from torchlint.rule import Kind
+
+COMPARING: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+
+_TYPES = {"torch.Tensor": Kind.TENSOR, "numpy.ndarray": Kind.NDARRAY}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A test of a parameter, and the truth value for which code runs; ``kind`` where it asks for a type."""
+
+    parameter: Binding
+    test: ast.expr
+    truth: bool
+    kind: Kind | None = None
+
+    def allows(self, caller: Caller, values: Values) -> bool:
+        """Whether a call may lead to the code: what it gives is not known, or the test of it has that truth value."""
+        scope = self.parameter.scope
+        if scope is None or starred(caller.call):
+            return True
+        given = passed(scope, self.parameter.target, caller)
+        if self.kind is not None:
+            known = values.of(caller.facts, given).kind if given is not None else Kind.UNKNOWN
+            return known is Kind.UNKNOWN or (known is self.kind) is self.truth
+        given = given or self.parameter.value
+        return not isinstance(given, ast.Constant) or holds(self.test, given.value) is not (not self.truth)
+
+
+def choices(project: Project, facts: FileFacts, test: ast.expr, truth: bool) -> Iterator[Choice]:
+    """The tests of parameters that all have to end in one way for a condition to have a truth value."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            yield from choices(project, facts, operand, not truth)
+        case ast.BoolOp(op=op, values=parts) if isinstance(op, ast.And) is truth:
+            for part in parts:
+                yield from choices(project, facts, part, truth)
+        case ast.Name() as name:
+            yield from _choice(project, facts, name, test, truth)
+        case ast.Compare(left=ast.Name() as name, ops=[_], comparators=[ast.Constant()]):
+            yield from _choice(project, facts, name, test, truth)
+        case ast.Call(func=func, args=[ast.Name() as name, *types], keywords=[]):
+            asked = project.qualified(facts, func)
+            kind = Kind.TENSOR if asked == "torch.is_tensor" and not types else None
+            if asked == "builtins.isinstance" and types:
+                kind = _TYPES.get(project.qualified(facts, types[0]) or "")
+            if kind is not None:
+                yield from _choice(project, facts, name, test, truth, kind)
+        case ast.Compare(
+            left=ast.Call(func=ast.Name(id="type"), args=[ast.Name() as name]), ops=[op], comparators=[of]
+        ):
+            kind = _TYPES.get(project.qualified(facts, of) or "")
+            if kind is not None and isinstance(op, (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)):
+                yield from _choice(project, facts, name, test, isinstance(op, (ast.Is, ast.Eq)) is truth, kind)
+
+
+def _choice(
+    project: Project, facts: FileFacts, name: ast.Name, test: ast.expr, truth: bool, kind: Kind | None = None
+) -> Iterator[Choice]:
+    """The choice that a test of a name is, if the name is a parameter with the value that calls give it."""
+    bindings = project.reaching(facts, name).bindings
+    binding = next(iter(bindings)) if len(bindings) == 1 else None
+    scope = facts.scope_of(name).function
+    if binding is not None and binding.how is Bind.PARAM and binding.scope is scope:
+        if binding.target in scope.params and binding.target != scope.self_name:
+            yield Choice(binding, test, truth, kind)
+
+
+def holds(test: ast.expr, value: object) -> bool | None:
+    """What a test of a name gives for a value, ``None`` where that is not known."""
+    if isinstance(test, ast.Name):
+        return bool(value)
+    match test:
+        case ast.Compare(ops=[op], comparators=[ast.Constant(value=other)]) if type(op) in COMPARING:
+            try:
+                return bool(COMPARING[type(op)](value, other))
+            except TypeError:  # None < 1
+                return None
+    return None

@@ -1,0 +1,269 @@
+"""What a condition asks for: a flag for debugging, the end of an episode, a cache that is empty, a broken number."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+
+from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.tree import names_in, walk
+from torchlint.facts.hotness.intervals import is_interval
+from torchlint.late import regex
+
+_DEBUG = regex(
+    r"(^|_)(debug\w*|verbose\w*|verbosity|dev_mode|render\w*|plot\w*|visuali\w+|profil\w+|print\w*|dump\w*|trace|tracing"
+    r"|return_stats|log_interval|logging|should_log|do_log|log_this\w*|to_log|tensorboard|tb|wandb|writer|write|record_video"
+    r"|capture_video|isEnabledFor|save\w*|should_save|checkpoint\w*"
+    r"|sanity\w*|check_nan\w*|check\w*_(nans?|infs?|finite|nonfinite|numerics)|detect_anomaly|validate_args|validat\w+"
+    r"|summary|summaries|debugging|DEBUG\w*)($|_)",
+    re.IGNORECASE,
+)
+_DONE = regex(
+    r"(^|_)(dones?|finished|terminated|truncated|terminations?|truncations?|episode_over|episode_done|episode_ends?|episode_ended|game_over|reset)"
+    r"($|_|\d)"
+)
+_RUNNING = regex(r"(^|_)(not|non)_?(dones?|finished|terminated|truncated|ended|over)($|_|\d)")
+
+# Keys that the info of an environment holds in the step that ends an episode.
+_EPISODE_KEYS = frozenset(
+    {"episode", "_episode", "final_info", "_final_info", "final_observation", "final_obs", "terminal_observation"}
+)
+_SWITCH = regex(r"debug|verbos|dev_mode|render|plot|visuali|profil|sanity|video", re.IGNORECASE)
+_DUE = regex(r"(^|_)(maybe|try)_|_(if|when)_(necessary|needed|due|required|ready)$")
+_DEBUG_MODES = frozenset({"debug", "dev", "test", "verbose"})
+NONFINITE = frozenset({"isnan", "isinf", "isneginf", "isposinf"})
+_FINITE = frozenset({"isfinite"})
+_FINDING = frozenset({"where", "nonzero", "argwhere", "flatnonzero"})
+
+
+def is_debug_flag(node: ast.expr) -> bool:
+    """Whether an expression is a flag for debugging, logging, rendering or the like."""
+    if isinstance(node, ast.Name):
+        return node.id == "__debug__" or bool(_DEBUG.search(node.id))
+    if isinstance(node, ast.Attribute):
+        return bool(_DEBUG.search(node.attr))
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "isEnabledFor":
+            return True
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args:
+            return isinstance(node.args[0], ast.Constant) and is_text_flag(node.args[0].value)
+        return is_debug_flag(node.func) or any(_DEBUG.search(word) for word in names_in(node.func))
+    if isinstance(node, ast.Subscript):
+        return is_debug_flag(node.value) or (isinstance(node.slice, ast.Constant) and is_text_flag(node.slice.value))
+    return isinstance(node, ast.Compare) and _compares_flag(node)
+
+
+def _compares_flag(node: ast.Compare) -> bool:
+    """``verbose > 1``, ``mode == "debug"``; a logger that is there is no special case (``writer is not None``)."""
+    op, other = node.ops[0], node.comparators[0]
+    if isinstance(op, ast.Eq) and isinstance(other, ast.Constant) and other.value in _DEBUG_MODES:
+        return True
+    if isinstance(op, ast.IsNot) and is_none(other) and not _SWITCH.search(" ".join(names_in(node.left))):
+        return False
+    return is_debug_flag(node.left) and isinstance(op, (ast.Gt, ast.GtE, ast.Eq, ast.Is, ast.IsNot, ast.NotEq))
+
+
+def is_text_flag(value: object) -> bool:
+    """The same for the key of a settings dictionary."""
+    return isinstance(value, str) and bool(_DEBUG.search(value))
+
+
+def is_full(test: ast.expr, facts: FileFacts) -> bool:
+    """Whether a test calls the one method of its name in the file, and that gives whether so many rounds are over.
+
+    ``if agent.store(item):`` with ``return self.count % self.capacity == 0`` at the end of ``store``.
+    """
+    if not isinstance(test, ast.Call) or not isinstance(test.func, ast.Attribute):
+        return False
+    found = [scope for scope in facts.scopes if scope.name == test.func.attr and scope.method_of is not None]
+    if len(found) != 1 or len(found[0].returns) != 1:
+        return False
+    given = found[0].returns[0].value
+    return given is not None and is_interval(given)
+
+
+def is_past_end(test: ast.expr) -> bool:
+    """Whether a position that is kept has come to the end of a sequence: ``self.at[i] >= len(self.plans[i])``."""
+    match test:
+        case ast.Compare(
+            left=ast.Attribute() | ast.Subscript(),
+            ops=[ast.GtE()],
+            comparators=[ast.Call(func=ast.Name(id="len"), args=[_])],
+        ):
+            return True
+    return False
+
+
+def is_none(node: ast.expr) -> bool:
+    """Whether an expression is the literal ``None``."""
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def is_reset(test: ast.expr, *, running: bool = False) -> bool:
+    """Whether an expression is a flag for the end of an episode, or made of one; ``running``: one of its opposite."""
+    if isinstance(test, ast.Call) and isinstance(test.func, (ast.Attribute, ast.Name)):
+        inner = test.func.value if isinstance(test.func, ast.Attribute) else test.args[0] if test.args else test.func
+        return is_reset(inner, running=running)
+    if isinstance(test, ast.Subscript):
+        return is_reset(test.value, running=running)
+    if isinstance(test, ast.Compare):
+        known = isinstance(test.ops[0], ast.In) and getattr(test.left, "value", None) in _EPISODE_KEYS
+        return known and not running
+    name = test.id if isinstance(test, ast.Name) else test.attr if isinstance(test, ast.Attribute) else ""
+    return bool(_RUNNING.search(name)) if running else bool(_DONE.search(name)) and not _RUNNING.search(name)
+
+
+def is_over(test: ast.expr) -> bool:
+    """Beside ``done or``: ``t >= max_steps``, ``stop.is_set()``, what else ends an episode or the training."""
+    if isinstance(test, ast.Call):
+        return isinstance(test.func, ast.Attribute) and test.func.attr == "is_set"
+    return isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Gt, ast.GtE, ast.Eq))
+
+
+def is_ended(test: ast.expr, facts: FileFacts) -> bool:
+    """Whether a name is one of the flags for the end of an episode: ``for i, d in enumerate(done): if d:``."""
+    if not isinstance(test, ast.Name):
+        return False
+    bindings = facts.scope_of(test).function.bindings.get(test.id, ())
+    around = set(facts.ancestors(test))
+    inner = [b for b in bindings if b.how is Bind.ELEMENT and b.stmt in around]
+    return bool(bindings) and all(b.how is Bind.ELEMENT and _are_ends(b.value, b.path) for b in inner or bindings)
+
+
+def was_due(test: ast.expr, facts: FileFacts) -> bool:
+    """``score = evaluator.evaluate_if_necessary(step)`` and then ``if score is not None``."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.IsNot) or not is_none(test.comparators[0]):
+        return False
+    if not isinstance(test.left, ast.Name):
+        return False
+    bindings = facts.scope_of(test).function.bindings.get(test.left.id, ())
+    made = [b.value.func for b in bindings if isinstance(b.value, ast.Call)]
+    words = [func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "") for func in made]
+    return bool(words) and len(words) == len(bindings) and all(_DUE.search(word) for word in words)
+
+
+def _are_ends(flags: ast.expr | None, path: tuple[int, ...]) -> bool:
+    """Whether the items of an iterable, or the second parts of its counted items, are the flags."""
+    match flags:
+        case ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
+            return path == (1,) and is_reset(inner)
+        case ast.Name() | ast.Attribute():
+            return not path and is_reset(flags)
+    return False
+
+
+def goes_over_ends(loop: ast.AST, facts: FileFacts) -> bool:
+    """Whether a loop goes over the environments whose episode ended: ``for i in np.where(dones)[0]:``."""
+    if not isinstance(loop, (ast.For, ast.AsyncFor)):
+        return False
+    if not isinstance(loop.iter, ast.Name):
+        return _finds_ends(loop.iter)
+    bindings = facts.scope_of(loop).function.bindings.get(loop.iter.id, ())
+    return bool(bindings) and all(
+        b.how is Bind.ASSIGN and not b.path and b.value is not None and _finds_ends(b.value) for b in bindings
+    )
+
+
+def _finds_ends(node: ast.expr) -> bool:
+    """Whether an expression gives the places at which flags for the end of an episode are set."""
+    while True:
+        if isinstance(node, ast.Subscript):
+            node = node.value
+            continue
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            return False
+        if node.func.attr in _FINDING:
+            return is_reset(node.args[0] if node.args else node.func.value)
+        node = node.func.value
+
+
+def tests_for(test: ast.expr, names: frozenset[str]) -> bool:
+    """Whether a test is a call of one of these functions, on top ``any()``, ``all()``, ``bool()`` or ``item()``."""
+    while isinstance(test, ast.Call):
+        func = test.func
+        name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+        if name in names:
+            return True
+        if name not in ("any", "all", "bool", "item"):
+            return False
+        inner = func.value if isinstance(func, ast.Attribute) else None
+        test = test.args[0] if test.args else inner if inner is not None else func
+    return False
+
+
+def is_uniform(test: ast.expr) -> bool:
+    """``(advantages == 0).all()``, ``torch.all(mask == 0)``: a batch with nothing in it to learn from."""
+    if not isinstance(test, ast.Call) or not isinstance(test.func, ast.Attribute) or test.func.attr != "all":
+        return False
+    compared = test.args[0] if test.args else test.func.value
+    return (
+        isinstance(compared, ast.Compare)
+        and isinstance(compared.ops[0], ast.Eq)
+        and isinstance(compared.comparators[0], ast.Constant)
+    )
+
+
+def is_out_of_range(test: ast.expr) -> bool:
+    """``i < 0 or i >= n``: the branch for a value that should not occur."""
+    if not isinstance(test, ast.BoolOp) or not isinstance(test.op, ast.Or):
+        return False
+    compared = [t for t in test.values if isinstance(t, ast.Compare) and len(t.ops) == 1]
+    below = {
+        ast.unparse(t.left)
+        for t in compared
+        if isinstance(t.ops[0], ast.Lt) and isinstance(t.comparators[0], ast.Constant) and t.comparators[0].value == 0
+    }
+    above = {ast.unparse(t.left) for t in compared if isinstance(t.ops[0], (ast.Gt, ast.GtE))}
+    return bool(below & above)
+
+
+def is_not(test: ast.expr, recognise: Callable[[ast.expr], bool]) -> bool:
+    """Whether a condition is written as the opposite of another."""
+    return isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) and recognise(test.operand)
+
+
+def is_finite(test: ast.expr) -> bool:
+    """``torch.isfinite(x).all()``."""
+    return tests_for(test, _FINITE)
+
+
+def is_filled(test: ast.expr) -> bool:
+    """``self.cache is not None``: the other branch fills a lazily built attribute."""
+    match test:
+        case ast.Compare(left=ast.Attribute(), ops=[ast.IsNot()], comparators=[other]):
+            return is_none(other)
+    return False
+
+
+def is_there(test: ast.expr) -> bool:
+    """``hasattr(self, "cache")``."""
+    return isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "hasattr"
+
+
+def is_first_call(test: ast.expr, facts: FileFacts) -> bool:
+    """``self.cache is None``, ``key not in self.cache``, a shape that changed: what a lazily built cache tests."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return False
+    op, left, right = test.ops[0], test.left, test.comparators[0]
+    if isinstance(op, ast.Is) and is_none(right):
+        return isinstance(left, (ast.Attribute, ast.Subscript)) or _assigned_from_cache(left, facts)
+    if isinstance(op, ast.NotIn):
+        return isinstance(right, (ast.Attribute, ast.Name)) and "cache" in " ".join(names_in(right)).lower()
+    if isinstance(op, ast.NotEq):
+        return any(isinstance(side, ast.Attribute) and side.attr == "shape" for side in (left, right)) and any(
+            isinstance(part, ast.Name) and part.id == "self" for part in walk(test)
+        )
+    return False
+
+
+def _assigned_from_cache(node: ast.expr, facts: FileFacts) -> bool:
+    """``x = cache.get(key)`` and then ``if x is None``."""
+    if not isinstance(node, ast.Name):
+        return False
+    for binding in facts.scope_of(node).function.bindings.get(node.id, ()):
+        value = binding.value
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "get":
+            if "cache" in " ".join(names_in(value.func.value)).lower():
+                return True
+    return False

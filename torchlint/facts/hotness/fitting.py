@@ -1,0 +1,45 @@
+"""Functions with a loop of gradient updates of their own: what stands around that loop runs once per iteration."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from itertools import takewhile
+
+from torchlint.facts.code.model import Scope
+from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import names_in
+from torchlint.late import regex
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+# What an update has several of: a loop over these is a part of one update.
+_PARTS = regex(
+    r"(^|_)(agents?|players?|critics?|actors?|(\w*nets?|networks?)|models?|ensemble|members?|heads?|optim\w*|opts?|polic(y|ies)"
+    r"|learners?|tasks?|modules?|q\d?|qfs?|losses)($|_|\d)"
+)
+
+
+def fitting(project: Project, loops: Mapping[ast.AST, set[str]], functions: Mapping[Scope, set[str]]) -> set[Scope]:
+    """Find the functions that hold a loop of gradient updates.
+
+    ``loops`` are the roots, ``functions`` those with an update that is in no loop of theirs. Such a function runs one
+    update each time, unless it also goes over epochs and over batches.
+    """
+    found: set[Scope] = set()
+    for facts in project.files.values():
+        for loop in facts.places:
+            if "update" in loops.get(loop, ()):
+                scope = facts.scope_of(loop).function
+                if _repeats(loop, scope) >= (2 if "update" in functions.get(scope, ()) else 1):
+                    found.add(scope)
+    return found
+
+
+def _repeats(loop: ast.stmt, scope: Scope) -> int:
+    """How many loops of a function run a loop, itself included, but for those over the parts of one update."""
+    around = takewhile(lambda node: node is not scope.node, scope.file.ancestors(loop))
+    return sum(isinstance(node, _LOOPS) and not _goes_over_parts(node) for node in (loop, *around))
+
+
+def _goes_over_parts(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+    return not isinstance(loop, ast.While) and any(_PARTS.search(name) for name in names_in(loop.iter))

@@ -1,0 +1,140 @@
+"""How often a name is ``None``: a parameter that calls leave out, a variable that a loop gives a value."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import field
+
+from torchlint.facts.code.callers import Caller, passed
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.project import Project
+from torchlint.facts.code.room import roomy
+from torchlint.facts.code.tree import walk
+from torchlint.facts.hotness.conditions import is_none
+from torchlint.facts.hotness.guards import Bound
+from torchlint.late import dataclass
+from torchlint.rule import Frequency
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_LEFT_OUT = "argument that calls give"
+_KEPT = "value that a loop keeps"
+
+
+@dataclass(eq=False, slots=True)
+class Missing:
+    """Answers how often a name is ``None`` at most.
+
+    ``cap`` tells the limit on a place from the branches around it; ``rooted`` whether a loop steps an environment, runs
+    gradient updates, or stands around one that does.
+    """
+
+    project: Project
+    graph: CallGraph
+    cap: Callable[[FileFacts, ast.AST], Frequency | None]
+    rooted: Callable[[ast.AST], bool]
+    _asked: set[Scope] = field(default_factory=set)
+
+    def bound(self, facts: FileFacts, name: ast.Name) -> Bound | None:
+        """The guard on what runs when a name is ``None``, ``None`` when nothing is known that limits it."""
+        bindings = self.project.reaching(facts, name).bindings
+        if not bindings:
+            return None
+        if any(binding.how is not Bind.PARAM for binding in bindings):
+            return self._kept(facts, name, bindings)
+        scope = facts.scope_of(name).function
+        return self._left_out(scope, name.id) if name.id in scope.params and scope not in self._asked else None
+
+    def _kept(self, facts: FileFacts, name: ast.Name, bindings: Iterable[Binding]) -> Bound | None:
+        """The guard where a name is ``None`` before a loop, or where it is dropped, and each round gives it a value."""
+        around = list(facts.ancestors(name))
+        loop = next((node for node in around if isinstance(node, _LOOPS)), None)
+        if loop is None or not self.rooted(loop):
+            return None
+        missing = [each for each in bindings if each.value is not None and is_none(each.value) and not each.path]
+        if not missing or not any(_each_round(facts, each, loop, around) for each in bindings if each not in missing):
+            return None
+        most = Frequency.EPISODE
+        for each in missing:
+            held = self.cap(facts, each.stmt) if loop in facts.ancestors(each.stmt) else Frequency.EPISODE
+            if held is None:
+                return None
+            most = max(most, held)
+        return Bound(most, _KEPT)
+
+    @roomy
+    def _left_out(self, scope: Scope, name: str) -> Bound | None:
+        """The guard on the branch for a parameter that is ``None``: how often known calls leave the parameter out."""
+        callers = self.graph.callers.get(scope, ())
+        calls = [c for c in callers if not _gives(scope, name, c) and not self._holds(c, name)]
+        if not calls:
+            return Bound(Frequency.ONCE, _LEFT_OUT) if callers else None
+        self._asked.add(scope)
+        limits = [limit for caller in calls if (limit := self._of_call(scope, name, caller)) is not None]
+        self._asked.discard(scope)
+        return max(limits) if len(limits) == len(calls) else None
+
+    def _of_call(self, scope: Scope, name: str, caller: Caller) -> Bound | None:
+        """The guard on a call that may give ``None``, or on the variable that it gives."""
+        held = self.cap(caller.facts, caller.call)
+        given = passed(scope, name, caller)
+        found = self.bound(caller.facts, given) if isinstance(given, ast.Name) else None
+        if held is None or (found is not None and found.limit < held):
+            return found
+        return Bound(held, _LEFT_OUT)
+
+    def _holds(self, caller: Caller, name: str) -> bool:
+        """Whether a mapping that a call hands over as ``**settings`` is made with a key of that name.
+
+        It is filled where it is handed over, or in the function of the project that returns it.
+        """
+        for mapping in (k.value for k in caller.call.keywords if k.arg is None and isinstance(k.value, ast.Name)):
+            home = caller.facts.scope_of(mapping).function
+            if name in _keys_set(home, mapping.id):
+                return True
+            for binding in home.bindings.get(mapping.id, ()):
+                made = self.graph.callees.get(binding.value, ()) if isinstance(binding.value, ast.Call) else ()
+                if any(name in _keys_returned(maker) for maker in made if not binding.path):
+                    return True
+        return False
+
+
+def _each_round(facts: FileFacts, binding: Binding, loop: ast.AST, around: Iterable[ast.AST]) -> bool:
+    """Whether a binding runs in each round of a loop in which the name is asked for, or asks for it itself."""
+    inside: list[ast.AST] = []
+    for node in facts.ancestors(binding.stmt):
+        if node is loop:
+            return not any(isinstance(each, (ast.If, ast.Try, *_LOOPS)) and each not in around for each in inside)
+        inside.append(node)
+    return False
+
+
+def _keys_set(function: Scope, mapping: str) -> Iterator[str]:
+    """The literal keys that a function gives a mapping of a name: in a display, or by an assignment."""
+    for node in walk(function.node):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+                    if target.value.id == mapping and isinstance(target.slice, ast.Constant):
+                        yield str(target.slice.value)
+                elif isinstance(target, ast.Name) and target.id == mapping and isinstance(node.value, ast.Dict):
+                    yield from (str(key.value) for key in node.value.keys if isinstance(key, ast.Constant))
+
+
+def _keys_returned(function: Scope) -> Iterator[str]:
+    """The literal keys of the mappings that a function returns by name."""
+    for node in walk(function.node):
+        if isinstance(node, ast.Return) and isinstance(node.value, ast.Name):
+            yield from _keys_set(function, node.value.id)
+
+
+def _gives(function: Scope, name: str, caller: Caller) -> bool:
+    """Whether a call surely passes something other than ``None`` for a parameter."""
+    given = passed(function, name, caller)
+    if given is None or is_none(given):
+        return False
+    if not isinstance(given, ast.Name):
+        return True
+    bindings = caller.facts.scope_of(given).function.bindings.get(given.id, ())
+    return not any(binding.value is not None and is_none(binding.value) for binding in bindings)

@@ -1,0 +1,18 @@
+"""What a branch of the code is there for."""
+
+from __future__ import annotations
+
+import enum
+
+
+class Purpose(enum.Enum):
+    """What an ``if`` does where its test is true; of several the first that fits.
+
+    ``BLEND``: all its branches give values and do nothing else.
+    """
+
+    RAISE = "raise"
+    REPORT = "report"
+    LEAVE = "leave"
+    BLEND = "blend"
+    OTHER = "other"
