@@ -165,7 +165,7 @@ def functions(tree: ast.AST) -> Iterator[ast.FunctionDef]:
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.FunctionDef):
             yield node
-        elif isinstance(node, (ast.ClassDef, ast.If)):
+        elif isinstance(node, ast.ClassDef):
             yield from functions(node)
 
 
