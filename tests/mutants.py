@@ -165,7 +165,7 @@ def functions(tree: ast.AST) -> Iterator[ast.FunctionDef]:
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.FunctionDef):
             yield node
-        elif isinstance(node, (ast.ClassDef, ast.If)):
+        elif isinstance(node, ast.ClassDef):
             yield from functions(node)
 
 
@@ -328,7 +328,8 @@ def table(results: dict[str, dict[str, str]]) -> str:
         alone = [said for said in whole if [kind for kind, word in said.items() if word != SURVIVED] == ["golden"]]
         lines.append(f"| {place} | {' | '.join(cells)} | {len(alone)} of {len(whole)} |")
     alive = [name for name, said in results.items() if said.keys() == TESTS.keys() and set(said.values()) == {SURVIVED}]
-    return "\n".join([*lines, "", "Left alive by all three:", "", *(f"- {name}" for name in sorted(alive)), ""])
+    left = ["", "Left alive by all three:", "", *(f"- {name}" for name in sorted(alive))] if alive else []
+    return "\n".join([*lines, *left, ""])
 
 
 def _place(name: str) -> str:
