@@ -22,7 +22,7 @@ import re
 import resource
 import sys
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -316,21 +316,19 @@ def tried(chosen: Sequence[Mutant], end: float) -> dict[str, dict[str, str]]:
 
 
 def table(results: dict[str, dict[str, str]]) -> str:
-    """The results in Markdown: how many each kind of test kills, and the mutants that none kills."""
-    whole = {name: said for name, said in results.items() if said.keys() == TESTS.keys()}
-    dead = {kind: {name for name, said in whole.items() if said[kind] != SURVIVED} for kind in TESTS}
-    lines = ["| place of the mutants | mutants | golden | fixtures | parts | all three | without golden |"]
-    lines += ["|---|---|---|---|---|---|---|"]
-    places = Counter(_place(name) for name in whole)
-    for place, number in [*sorted(places.items()), ("all", len(whole))]:
-        here = {name for name in whole if place in ("all", _place(name))}
-        numbers = [len(here & dead[kind]) for kind in ("golden", "fixtures", "parts")]
-        old = len(here & (dead["fixtures"] | dead["parts"]))
-        every = len(here & set.union(*dead.values()))
-        lines.append(f"| {place} | {number} | {' | '.join(map(str, numbers))} | {every} | {old} |")
-    lines += ["", "Mutants that all of these tests leave alive:", ""]
-    lines += [f"- {name}" for name in sorted(whole.keys() - set.union(*dead.values()))] or ["- none"]
-    return "\n".join([*lines, ""])
+    """The results in Markdown: how many each kind of test kills, and the mutants that all kinds leave alive."""
+    lines = ["| place of the mutants | golden | fixtures | parts | golden alone |", "|---|---|---|---|---|"]
+    for place in [*(f"`{folder}`" for folder in FOLDERS), "all"]:
+        here = [said for name, said in results.items() if place in ("all", _place(name))]
+        cells = []
+        for kind in ("golden", "fixtures", "parts"):
+            told = [said[kind] for said in here if kind in said]
+            cells.append(f"{sum(word != SURVIVED for word in told)} of {len(told)}")
+        whole = [said for said in here if said.keys() == TESTS.keys()]
+        alone = [said for said in whole if [kind for kind, word in said.items() if word != SURVIVED] == ["golden"]]
+        lines.append(f"| {place} | {' | '.join(cells)} | {len(alone)} of {len(whole)} |")
+    alive = [name for name, said in results.items() if said.keys() == TESTS.keys() and set(said.values()) == {SURVIVED}]
+    return "\n".join([*lines, "", "Left alive by all three:", "", *(f"- {name}" for name in sorted(alive)), ""])
 
 
 def _place(name: str) -> str:
