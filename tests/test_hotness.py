@@ -1249,6 +1249,53 @@ def test_a_module_that_is_passed_is_what_a_parameter_calls(given: str, decoding:
     assert code.frequency("# B") is decoding
 
 
+UNCALLED = """
+class {name}(nn.Module):
+    def forward(self, x, y{more}):
+        {body}
+        return f(x)  # A
+class Agent:
+    def __init__(self, device):
+        self.part = {name}().to(device)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "body", "expected"),
+    [
+        ("Policy", "", "pass", S),
+        ("TripletLoss", "", "pass", U),
+        ("WCriterion", "", "pass", U),
+        ("Glossary", "", "pass", S),
+        ("Planner", "", "loss = self.inner.actor_loss(x)", U),
+        ("Planner", "", "x = nn.functional.cross_entropy(x, y)", U),
+        # A language model also runs without labels.
+        ("Head", ", labels=f(1)", "if labels is not None:\n            x = self.loss(x, y)", S),
+    ],
+)
+def test_a_module_that_computes_a_loss_runs_once_per_update(
+    name: str, more: str, body: str, expected: Frequency
+) -> None:
+    assert frequencies(UNCALLED.format(name=name, more=more, body=body)) == {"A": expected}
+
+
+def test_a_loop_that_runs_a_method_is_a_better_witness_than_a_module_of_which_no_call_is_known() -> None:
+    text = """
+        from torch import nn
+        def helper(x):
+            return f(x)  # A
+        class Planner(nn.Module):
+            def forward(self, x):
+                return helper(x)
+        planner = Planner()
+        def act(x):
+            return helper(x)
+        while True:
+            env.step(act(1))
+        """
+    assert [hop.name for hop in Code(text).hot("# A").path] == ["loop", "act", "helper"]
+
+
 FITTING = """
 class Plain:
     def learn(self, batch):

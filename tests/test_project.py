@@ -242,3 +242,43 @@ def test_a_library_exports_what_its_package_imports_with_a_star() -> None:
     assert not exported(code.project, code.function("lib.net._own"))
     elsewhere = Code({"lib/__init__.py": "from lib.other import *", "lib/net.py": NET, "lib/other.py": ""})
     assert not exported(elsewhere.project, elsewhere.project.classes["lib.net.Net"])
+
+
+TWO_IMPORTS = {
+    "first.py": "class Agent:\n    def act(self, obs):\n        return f(obs)  # first\n",
+    "second.py": "class Agent:\n    def act(self, obs):\n        return f(obs)  # second\n",
+}
+LOOP = "    agent = Agent()\n    while True:\n        env.step(agent.act(1))\n"
+FIRST, SECOND = "from first import Agent\n", "from second import Agent\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "reached"),
+    [
+        (f"{FIRST}{SECOND}def run():\n{LOOP}", {"second"}),
+        (f"{FIRST}def run():\n    {SECOND}{LOOP}", {"second"}),
+        (f"{FIRST}def run():\n{LOOP}\ndef other():\n    {SECOND}", {"first"}),
+        (f"if fast:\n    {FIRST}else:\n    {SECOND}def run():\n{LOOP}", {"first", "second"}),
+        (f"try:\n    {FIRST}except ImportError:\n    {SECOND}def run():\n{LOOP}", {"first", "second"}),
+        (f"try:\n    {FIRST}except ImportError:\n    raise\n{SECOND}def run():\n{LOOP}", {"second"}),
+        # What runs in between may see the first.
+        (f"def run():\n{LOOP}{FIRST}run()\n{SECOND}run()\n", {"first", "second"}),
+    ],
+)
+def test_of_two_imports_under_one_name_those_count_that_reach_the_call(script: str, reached: set[str]) -> None:
+    code = Code({"run.py": script, **TWO_IMPORTS})
+    assert {name for name in ("first", "second") if code.frequency(f"# {name}", f"{name}.py")} == reached
+
+
+@pytest.mark.parametrize(
+    ("names", "reached"),
+    [
+        (f"{FIRST}{SECOND}", {"second"}),
+        (f"if fast:\n    {FIRST}else:\n    {SECOND}", {"first", "second"}),
+        (f"try:\n    {FIRST}except ImportError:\n    {SECOND}", {"first", "second"}),
+        (f"try:\n    {FIRST}except ImportError:\n    from lib import Agent\n", {"first"}),
+    ],
+)
+def test_a_module_that_imports_a_name_twice_hands_on_what_its_end_sees(names: str, reached: set[str]) -> None:
+    code = Code({"run.py": f"from names import Agent\ndef run():\n{LOOP}", "names.py": names, **TWO_IMPORTS})
+    assert {name for name in ("first", "second") if code.frequency(f"# {name}", f"{name}.py")} == reached

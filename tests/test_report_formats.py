@@ -14,7 +14,7 @@ from sarif_pydantic import Sarif
 
 from torchlint.report.escape import defused, encodable, visible
 from torchlint.report.formats import FOR_PEOPLE, FORMATS, IN_PLACE_OF_FINDINGS, renderer
-from torchlint.rule import Level
+from torchlint.rule import Frequency, Hotness, Level
 from torchlint.settings.check import OUTPUT_FORMATS
 
 TEXT = "x = torch.FloatTensor(obs)\n"
@@ -91,6 +91,17 @@ def test_json_formats_carry_names_and_messages_whole(hostile):
     assert diagnostic["location"]["path"] == encodable(hostile)
     (message,) = map(json.loads, renderer("lintrunner")(context).splitlines())
     assert message["path"] == encodable(hostile)
+
+
+@pytest.mark.parametrize("name", sorted(set(OUTPUT_FORMATS) - IN_PLACE_OF_FINDINGS))
+def test_a_hot_line_without_a_path_says_that_its_callers_are_not_proven(name):
+    finding = finding_of(TEXT, CODE, hot=Hotness(Frequency.STEP))
+    text = " ".join(renderer(name)(context_of(TEXT, finding)).split())
+    doubt = "once per environment step (not proven which code calls it)"
+    told = '"proven": false' if name.startswith("json") else doubt
+    assert told in text
+    shown = " ".join(renderer(name)(context_of(TEXT, finding_of(TEXT, CODE, hot=STEP))).split())
+    assert told not in shown
 
 
 def test_json_lines_say_what_json_says():

@@ -11,6 +11,13 @@ UPDATE = Hotness(Frequency.UPDATE, (Hop("train.py", 120, "loop"), Hop("agent.py"
 LIMIT = Limit(
     Hop("agent.py", 11, "if self.steps % self.frequency_of_gradient_updates == 0:"), Frequency.UPDATE, "interval"
 )
+GUESS = Hotness(Frequency.STEP, (Hop("train.py", 120, "loop"), Hop("agent.py", 9, "Agent.act")))
+GUESSED = """agent.py:12 runs once per environment step; it is not proven which code calls it.
+
+once per environment step, where several classes have the method that is called:
+    train.py:120 loop, steps an environment
+  → agent.py:9 Agent.act
+"""
 WHY = Why(
     Frequency.STEP,
     (
@@ -81,3 +88,11 @@ def test_a_cold_line() -> None:
 def test_what_terminals_understand_is_not_passed_on() -> None:
     hot = Hotness(Frequency.STEP, (Hop("a\x1b[31m.py", 1, "f\x07"),))
     assert "\x1b" not in shown(Why(Frequency.STEP, (Way(hot, ""),), reasons=("\x1b",)))
+
+
+def test_a_way_that_rests_on_a_name_is_told_apart():
+    guessed = Way(GUESS, "steps an environment", proven=False)
+    text = render("agent.py:12", Why(Frequency.STEP, (guessed,)), color=False, unicode=True, width=80)
+    assert text == GUESSED
+    both = Why(Frequency.STEP, (Way(STEP, "steps an environment"), guessed))
+    assert "not proven" not in render("agent.py:12", both, color=False, unicode=True, width=80)

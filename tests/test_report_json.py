@@ -38,6 +38,7 @@ def test_every_field_of_a_finding():
                     {"filename": "/home/me/project/train.py", "row": 88, "name": "loop"},
                     {"filename": "/home/me/project/agent.py", "row": 9, "name": "Agent.act"},
                 ],
+                "proven": True,
             },
             "cost": {
                 "saves_us": 3.6,
@@ -87,7 +88,7 @@ def test_what_is_not_known_is_null():
     (read,) = json.loads(as_json.render(context_of(TEXT, finding)))
     assert read["cost"] is None
     assert read["fix"] is None
-    assert read["hot"] == {"frequency": "once", "path": []}
+    assert read["hot"] == {"frequency": "once", "path": [], "proven": True}
     assert read["severity"] == "error"
 
 

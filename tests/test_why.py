@@ -211,3 +211,62 @@ def test_callers_beyond_a_few_are_counted() -> None:
     reasons = why(f"def act(x):\n    return g(x)  # A\n{calls}").reasons
     assert len(reasons) == 6
     assert reasons[-1] == "and 3 more places like these"
+
+
+BY_NAME = """
+class Agent:
+    def choose(self, x):
+        return f(x)  # A
+class Other:
+    def choose(self, x):
+        return g(x)
+def run(agent):
+    while True:
+        env.step(agent.choose(1))
+"""
+
+
+def test_a_way_through_a_method_that_several_classes_have_is_not_proven() -> None:
+    code = Code(BY_NAME)
+    hot = code.hot("# A")
+    assert (hot.frequency, hot.path) == (Frequency.STEP, ())
+    assert [(way.proven, len(way.hot.path)) for way in why(BY_NAME).ways] == [(False, 2)]
+    sole = BY_NAME.replace("    while", "    agent.size\n    while").replace(
+        "class Agent:", "class Agent:\n    size = 9"
+    )
+    assert [hop.name for hop in Code(sole).hot("# A").path] == ["loop", "Agent.choose"]
+    proven = f"{BY_NAME}run(Agent())\n"
+    assert [hop.name for hop in Code(proven).hot("# A").path] == ["loop", "Agent.choose"]
+    assert [way.proven for way in why(proven).ways] == [True]
+
+
+def test_a_certain_way_is_shown_before_a_shorter_one_that_rests_on_a_name() -> None:
+    text = f"{BY_NAME}def act(agent: Agent):\n    agent.choose(1)\nwhile True:\n    env.step(act(1))\n"
+    assert [hop.name for hop in Code(text).hot("# A").path] == ["loop", "act", "Agent.choose"]
+    assert [way.proven for way in why(text).ways] == [True, False]
+
+
+def test_no_way_leads_through_an_object_that_the_loop_cannot_hold() -> None:
+    text = """
+class Base:
+    def run(self):
+        while True:
+            self.env.step(self.act(1))
+class First(Base):
+    def act(self, x):
+        return f(x)  # A
+class Second(Base):
+    def act(self, x):
+        return g(x)
+    def collect(self):
+        self.env.step(self.act(1))
+First().run()
+second = Second()
+for _ in range(9):
+    second.collect()
+"""
+    assert lines(why(text)) == ["once per environment step (code.py:3 loop → First.act) steps an environment"]
+    moved = text.replace("  # A", "").replace("g(x)", "g(x)  # A")
+    found = lines(why(moved))
+    assert found[0] == "once per environment step (code.py:15 loop → Second.collect → Second.act) steps an environment"
+    assert not any("code.py:3 " in line for line in found)

@@ -42,7 +42,7 @@ def _place(position: Position) -> dict[str, int]:
 
 def _hot(context: Context, hot: Hotness) -> dict[str, object]:
     hops = [{"filename": context.absolute(hop.path), "row": hop.row, "name": hop.name} for hop in hot.path]
-    return {"frequency": hot.frequency.name.lower(), "path": hops}
+    return {"frequency": hot.frequency.name.lower(), "path": hops, "proven": hot.proven}
 
 
 def _cost(finding: Finding) -> dict[str, object] | None:

@@ -27,6 +27,6 @@ def marked_code(context: Context, finding: Finding) -> str:
 
 def _line(context: Context, finding: Finding) -> str:
     place = f"{visible(finding.path)}:{finding.start.row}:{finding.start.column}:"
-    why = f"; hot: {finding.hot.describe()}" if finding.hot.path else ""
+    why = f"; hot: {finding.hot.describe()}" if finding.hot.told else ""
     cost = f"; {told}" if (told := measured_of(finding)) else ""
     return f"{place} {marked_code(context, finding)} {visible(finding.message + why + cost)}"

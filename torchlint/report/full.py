@@ -19,7 +19,7 @@ from torchlint.report.frame import Canvas, frame
 from torchlint.report.rank import worst_first
 from torchlint.report.style import ADDED, ASCII, LABEL, LEVELS, QUIET, REMOVED, UNDERLINES, UNICODE
 from torchlint.report.summary import summary
-from torchlint.rule import Finding, Frequency, Hotness
+from torchlint.rule import Finding, Hotness
 
 # Labels and line numbers end in this column, and what they label starts in the next but one.
 _LABEL = 5
@@ -101,7 +101,7 @@ def _finding(finding: Finding, context: Context, canvas: Canvas) -> Iterator[Tex
     if table is not None:
         yield Text()
         yield from frame(finding, table, canvas, UNDERLINES[finding.level])
-    if finding.hot.path or finding.hot.frequency is not Frequency.ONCE:
+    if finding.hot.told:
         yield from _labelled("hot:", _hot(finding.hot, canvas))
     told = measured_of(finding), cost_of(finding), own_cost_of(finding, context.own)
     costs = [cost for cost in told if cost]
@@ -133,7 +133,7 @@ def _hot(hot: Hotness, canvas: Canvas) -> list[Text]:
     """``once per environment step (train.py:88 loop → Agent.act)`` in lines, broken between links of the path only."""
     width = canvas.width - _TEXT
     if not hot.path:
-        return _wrapped(hot.phrase, width)
+        return _wrapped(hot.describe(), width)
     first, *rest = hot.path
     links = [f"({visible(first.path)}:{first.row} {visible(first.name)}", *(visible(hop.name) for hop in rest)]
     arrow = f" {canvas.signs.arrow}"

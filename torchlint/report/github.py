@@ -60,7 +60,7 @@ def _annotation(context: Context, finding: Finding) -> str:
 def _told(context: Context, finding: Finding) -> str:
     """What a reader of an annotation needs: the smell, why the line is hot, its cost, what a fix may change."""
     lines = [finding.message]
-    if finding.hot.path:
+    if finding.hot.told:
         lines.append(f"hot: {finding.hot.describe()}")
     if cost := cost_of(finding):
         lines.append(f"cost: {cost}")

@@ -26,5 +26,5 @@ def _group(context: Context, path: str, findings: list[Finding]) -> str:
 
 
 def _told(context: Context, finding: Finding) -> str:
-    why = f"; hot: {finding.hot.describe()}" if finding.hot.path else ""
+    why = f"; hot: {finding.hot.describe()}" if finding.hot.told else ""
     return f"{marked_code(context, finding)} {visible(finding.message + why)}"

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from torchlint.report.escape import visible
 from torchlint.report.style import ASCII, LABEL, QUIET, UNICODE
-from torchlint.rule.frequency import Frequency, Way, Why
+from torchlint.rule.frequency import NOT_PROVEN, Frequency, Way, Why
 
 if TYPE_CHECKING:
     from torchlint.report.explain import Pen
 
 _HEADING = "bold"
+_BY_NAME = "where several classes have the method that is called"
 _Line = tuple[str, str]
 """A line of text and its style."""
 
@@ -43,17 +44,19 @@ def _title(place: str, why: Why) -> Iterator[_Line]:
     if why.frequency is Frequency.ONCE:
         yield f"{place} is not hot.", _HEADING
     else:
-        yield f"{place} runs {why.frequency.phrase}.", _HEADING
+        doubt = "" if any(way.proven for way in why.ways) or not why.ways else f"; it is {NOT_PROVEN}"
+        yield f"{place} runs {why.frequency.phrase}{doubt}.", _HEADING
 
 
 def _groups(ways: Sequence[Way], arrow: str, width: int) -> Iterator[_Line]:
     """The ways under a heading for each frequency."""
-    heading = None
+    heading = ""
     for way in ways:
         yield "", ""
-        if way.hot.frequency is not heading:
-            heading = way.hot.frequency
-            yield f"{heading.phrase}:", LABEL
+        above = way.hot.frequency.phrase if way.proven else f"{way.hot.frequency.phrase}, {_BY_NAME}"
+        if above != heading:
+            heading = above
+            yield f"{heading}:", LABEL
         yield from _way(way, arrow, width)
 
 

@@ -9,7 +9,7 @@ from torchlint.rule import Finding
 def with_reasons(finding: Finding) -> str:
     """The message, why the line is hot, and what the smell costs."""
     parts = [finding.message]
-    if finding.hot.path:
+    if finding.hot.told:
         parts.append(f"hot: {finding.hot.describe()}")
     if cost := cost_of(finding):
         parts.append(f"cost: {cost}")

@@ -36,6 +36,10 @@ _PHRASES = {
 }
 
 
+NOT_PROVEN = "not proven which code calls it"
+"""What a report says of a hot line without a path."""
+
+
 @dataclass(frozen=True, slots=True)
 class Hop:
     """One link of a hot path: a loop, an entry point of a framework, or a function that is called.
@@ -53,9 +57,11 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class Hotness:
-    """The frequency of a line and the path that proves it, outermost hop first (empty when it is not hot).
+    """The frequency of a line and the path that proves it, outermost hop first.
 
-    ``when`` are the words of whoever calls the first hop, where they say more than the frequency does.
+    The path is empty when the line is not hot, and where each path needs a call that may as well be one of another
+    class: then the line is taken to be hot, and it is not proven which code calls it. ``when`` are the words of whoever
+    calls the first hop, where they say more than the frequency does.
     """
 
     frequency: Frequency = Frequency.ONCE
@@ -67,10 +73,20 @@ class Hotness:
         """The frequency in words, e.g. ``once per environment step`` or ``once per micro-batch``."""
         return self.when or self.frequency.phrase
 
+    @property
+    def told(self) -> bool:
+        """Whether a report says how often the line runs: it is hot."""
+        return self.frequency is not Frequency.ONCE
+
+    @property
+    def proven(self) -> bool:
+        """Whether a path proves that the line is hot; of a line that is not hot nothing needs a proof."""
+        return bool(self.path) or not self.told
+
     def describe(self) -> str:
         """One line for a message: ``once per environment step (train.py:88 loop → Agent.act)``."""
         if not self.path:
-            return self.phrase
+            return f"{self.phrase} ({NOT_PROVEN})" if not self.proven else self.phrase
         first, *rest = self.path
         links = [f"{first.path}:{first.row} {first.name}", *(hop.name for hop in rest)]
         return f"{self.phrase} ({' → '.join(links)})"
@@ -114,11 +130,15 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One path that makes a line hot, what its first hop does or who calls it, and the limits on the way."""
+    """One path that makes a line hot, what its first hop does or who calls it, and the limits on the way.
+
+    ``proven``: no call on the way may as well be one of another class that has a method of its name.
+    """
 
     hot: Hotness
     origin: str
     limits: tuple[Limit, ...] = ()
+    proven: bool = True
 
 
 @dataclass(frozen=True, slots=True)

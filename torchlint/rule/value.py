@@ -65,6 +65,8 @@ class Value:
         nonempty: a list or tuple that is proven to hold at least one element.
         name: qualified name of a class, function, imported module, or of an instance's class; of one of several classes
             or functions, or an instance of one of several classes, their names separated by ``|``.
+        derived: whether an instance may also be of a class that derives from the named one, as where an annotation
+            promises it; one that a constructor made may not. Of a class: whether it may be one that derives from it.
         literal: the value of a literal number, string or bool, else ``None``.
         pinned: whether a tensor's memory is page-locked (``pin_memory``), ``None`` when not known.
         widened: of a tensor or array the narrower dtype that it was cast or divided from where it lies, such as
@@ -83,6 +85,7 @@ class Value:
     literal: int | float | bool | str | None = None
     pinned: bool | None = None
     widened: str = ""
+    derived: bool = False
 
     @property
     def known(self) -> bool:

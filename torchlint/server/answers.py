@@ -96,8 +96,8 @@ class Answers:
 
     def _diagnostic(self, finding: Finding) -> types.Diagnostic:
         told = [finding.message]
-        if finding.hot.path:
-            told.append(f"hot: {finding.hot.phrase}")
+        if finding.hot.told:
+            told.append(f"hot: {finding.hot.phrase if finding.hot.path else finding.hot.describe()}")
         if cost := cost_of(finding):
             told.append(f"cost: {cost}")
         return types.Diagnostic(
@@ -168,7 +168,7 @@ def _title(finding: Finding) -> str:
 
 def _case(finding: Finding) -> Iterator[str]:
     yield f"**{finding.code}** {finding.message}"
-    if finding.hot.path:
+    if finding.hot.told:
         yield f"hot: {finding.hot.describe()}"
     if cost := cost_of(finding):
         yield f"cost: {cost}"

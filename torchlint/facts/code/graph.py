@@ -9,16 +9,14 @@ from dataclasses import field
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.by_name import MANY, link_by_name, suiting
-from torchlint.facts.code.callers import Caller, passed
+from torchlint.facts.code.callers import Caller, passed, stores_of
 from torchlint.facts.code.model import Bind, FileFacts, Scope
-from torchlint.facts.code.project import Project, components
+from torchlint.facts.code.project import Project, components, is_super
+from torchlint.facts.code.receiver import OWN, Receiver, receivers_of
 from torchlint.facts.values.calls import PARTIAL
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind, Value
-
-SELF = "<self>"
-"""What ``CallGraph.receivers`` says of a call on the object whose method makes it."""
 
 
 class How(enum.Enum):
@@ -48,23 +46,27 @@ class CallGraph(Fact):
     """Edges between the project's functions.
 
     ``groups`` gives for each file those it is connected with by imports. ``callers`` maps a function to the calls that
-    reach it; ``callees`` a call to what it reaches; ``weak`` holds calls that were linked by the method's name alone;
-    ``open`` the names of methods that too many have to link their calls. ``via`` holds, for a call of a parameter and a
-    function that it reaches, the calls that pass this function. ``runs`` are the places that run a function
-    otherwise, by function; ``wrapped`` the calls in decorators of the project that run the function they decorate.
-    ``receivers`` gives the class of the object that a call runs a method on, of one of several ``A|B``, or ``SELF``.
+    reach it; ``callees`` a call to what it reaches; ``weak`` holds calls that were linked by the method's name alone,
+    ``sole`` those of them where one class has all that is asked of the object;
+    ``unlinked`` the names of methods of such calls and of those that stay without a link, ``open`` of those that too
+    many have to link their calls. ``via`` holds, for a call of a parameter and a function that it reaches, the calls
+    that pass this function. ``runs`` are the places that run a function otherwise, by function; ``wrapped`` the calls
+    in decorators of the project that run the function they decorate. ``receivers`` gives the objects that a call may
+    run a method on where their classes are known, or ``OWN``.
     """
 
     groups: dict[str, frozenset[str]] = field(default_factory=dict)
     callers: dict[Scope, list[Caller]] = field(default_factory=dict)
     callees: dict[ast.Call, tuple[Scope, ...]] = field(default_factory=dict)
     weak: set[ast.Call] = field(default_factory=set)
+    sole: set[ast.Call] = field(default_factory=set)
     built: set[str] = field(default_factory=set)
+    unlinked: set[str] = field(default_factory=set)
     open: set[str] = field(default_factory=set)
     via: dict[tuple[ast.AST, Scope], list[Caller]] = field(default_factory=dict)
     runs: dict[Scope, list[Run]] = field(default_factory=dict)
     wrapped: dict[Scope, list[Caller]] = field(default_factory=dict)
-    receivers: dict[ast.Call, str] = field(default_factory=dict)
+    receivers: dict[ast.Call, tuple[Receiver, ...]] = field(default_factory=dict)
 
     def add(self, facts: FileFacts, call: ast.Call, targets: list[tuple[Scope, int]]) -> None:
         """Record that a call reaches these functions; the number is how many parameters are filled already."""
@@ -140,7 +142,7 @@ class _Resolver:
                 return True
             if name in self.project.classes:
                 self._add(facts, call, self._constructed([name]))
-                self.graph.receivers[call] = name
+                self.graph.receivers[call] = (Receiver(name, derived=False),)
                 return True
             if "." in name:
                 return True  # a function of a library
@@ -171,7 +173,8 @@ class _Resolver:
     def _note(self, call: ast.Call, values: Sequence[Value]) -> None:
         """Record the classes of the objects that callers pass for a parameter, if all are known."""
         if all(value.kind in (Kind.MODULE, Kind.INSTANCE) and value.name for value in values):
-            self.graph.receivers[call] = "|".join(dict.fromkeys(value.name for value in values))
+            found = (receiver for value in values for receiver in receivers_of(value))
+            self.graph.receivers[call] = tuple(dict.fromkeys(found))
 
     def _given(self, facts: FileFacts, node: ast.expr) -> Iterator[tuple[Value, Caller]]:
         """What the callers known so far pass for a parameter."""
@@ -187,14 +190,14 @@ class _Resolver:
                     yield self.values.of(caller.facts, given), caller
 
     def _method(self, facts: FileFacts, call: ast.Call, func: ast.Attribute) -> bool:
-        if isinstance(func.value, ast.Call) and isinstance(func.value.func, ast.Name) and func.value.func.id == "super":
+        if is_super(func.value):
             owner = facts.scope_of(call).owner
             above = self.project.ancestry(owner.dotted)[1:] if owner is not None else ()
             for base in above:
                 method = self.project.method(base, func.attr)
                 if method is not None:
                     self.graph.add(facts, call, [(method, 1)])
-                    self.graph.receivers[call] = SELF
+                    self.graph.receivers[call] = OWN
                     break
             return True
         receiver = self.values.of(facts, func.value)
@@ -205,16 +208,38 @@ class _Resolver:
         return receiver.known and receiver.kind is not Kind.ENV
 
     def _bound_each(self, facts: FileFacts, call: ast.Call, func: ast.Attribute) -> bool:
-        """A method of a parameter for which the callers pass objects of different kinds."""
+        """A method of a parameter, or an attribute, that is given objects of different kinds.
+
+        What is known of them wins: classes that only have a method of the name are not tried as well.
+        """
         targets: list[tuple[Scope, int]] = []
         values = [value for value, _ in self._given(facts, func.value)]
+        values = values or list(self._stored(facts, func.value))
         for value in values:
             if value.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and value.name:
                 targets += self._methods(facts, call, value, func.attr) or ()
         if targets:
             self._add(facts, call, targets)
             self._note(call, values)
-        return bool(targets)
+        return bool(targets) or bool(values and all(map(self._is_foreign, values)))
+
+    def _is_foreign(self, value: Value) -> bool:
+        """Whether a value is known to be no object of the project."""
+        if value.kind not in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS):
+            return value.known and value.kind is not Kind.ENV
+        return bool(value.name) and self.project.classes.keys().isdisjoint(value.name.split("|"))
+
+    def _stored(self, facts: FileFacts, node: ast.expr) -> Iterator[Value]:
+        """What is stored in an attribute of the object whose method reads it."""
+        if not self.linked or not isinstance(node, ast.Attribute) or _own_object(facts, node.value) is None:
+            return
+        owner = facts.scope_of(node).owner
+        for store in stores_of(self.project, owner.dotted, node.attr) if owner is not None else ():
+            value, file = store.binding.value, store.scope.file
+            if value is None or store.binding.path or store.binding.how is not Bind.ASSIGN:
+                continue
+            given = [each for each, _ in self._given(file, value)]
+            yield from given or [self.values.of(file, value)]
 
     def _bound(self, facts: FileFacts, call: ast.Call, receiver: Value, attr: str) -> bool:
         targets = self._methods(facts, call, receiver, attr)
@@ -224,7 +249,7 @@ class _Resolver:
             if held is not None:
                 self._note(call, held)
             else:
-                self.graph.receivers[call] = SELF if _method_around(facts, call) is not None else receiver.name
+                self.graph.receivers[call] = OWN if _on_own_object(facts, call, receiver) else receivers_of(receiver)
         return targets is not None
 
     def _held(self, receiver: Value, attr: str) -> list[Value] | None:
@@ -245,7 +270,7 @@ class _Resolver:
             if receiver.kind is Kind.CLASS and method is not None and "classmethod" not in method.decorator_names:
                 skip = 0
             found = [method] if method is not None else []
-            overrides = self._overrides(facts, name, attr)
+            overrides = self._overrides(facts, name, attr) if receiver.derived else []
             if around is not None:
                 found += [scope for scope in overrides if self.project.shares(around, scope)]
             else:
@@ -273,8 +298,8 @@ class _Resolver:
         targets = self._reached(facts, call, value)
         if targets:
             self._add(facts, call, targets)
-            if value.kind in (Kind.MODULE, Kind.INSTANCE):
-                self.graph.receivers[call] = SELF if _own_object(facts, call.func) is not None else value.name
+            if value.kind in (Kind.MODULE, Kind.INSTANCE, Kind.CLASS):
+                self.graph.receivers[call] = OWN if _own_object(facts, call.func) is not None else receivers_of(value)
         return targets is not None
 
     def _reached(self, facts: FileFacts, call: ast.Call, value: Value) -> list[tuple[Scope, int]] | None:
@@ -297,7 +322,8 @@ class _Resolver:
                 attr = "forward" if module and self.project.method(name, "__call__") is None else "__call__"
                 method = self.project.method(name, attr)
                 own = [method] if method is not None else []
-                targets.extend((scope, 1) for scope in [*own, *self._overrides(facts, name, attr)])
+                overrides = self._overrides(facts, name, attr) if value.derived else []
+                targets.extend((scope, 1) for scope in [*own, *overrides])
             return targets
         return [] if value.known else None
 
@@ -331,6 +357,13 @@ class _Resolver:
 def _method_around(facts: FileFacts, call: ast.Call) -> Scope | None:
     """The method on whose own object a call calls another method."""
     return _own_object(facts, call.func.value) if isinstance(call.func, ast.Attribute) else None
+
+
+def _on_own_object(facts: FileFacts, call: ast.Call, receiver: Value) -> bool:
+    """Whether a method is called on the object whose method makes the call, also as ``Base.update(self)``."""
+    if receiver.kind is Kind.CLASS and call.args and _own_object(facts, call.args[0]) is not None:
+        return True
+    return _method_around(facts, call) is not None
 
 
 def _own_object(facts: FileFacts, node: ast.expr) -> Scope | None:

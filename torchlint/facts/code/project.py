@@ -162,9 +162,15 @@ class Project(Fact):
                         if name in self.classes or name in self.functions or name.startswith("torch."):
                             return ".".join([name, *rest[1:]])
                 return ".".join([file.module, *rest])
+            found = self._definitions.lasting(file, rest[0], file.top)
             binding = found[-1]
             if binding.how is Bind.IMPORT and depth < 8:
-                return self._follow(file, ".".join([binding.target, *rest[1:]]), depth + 1)
+                targets = dict.fromkeys(each.target for each in found if each.how is Bind.IMPORT)
+                names = [self._follow(file, ".".join([target, *rest[1:]]), depth + 1) for target in targets]
+                ours = {name for name in names if name in self.classes or name in self.functions}
+                if len(ours) > 1:
+                    return ".".join([file.module, *rest])  # one of several, as the value of the name tells
+                return ours.pop() if ours else names[-1]
             if len(found) == 1 and binding.how is Bind.ASSIGN and (name := self.binding_name(file, binding) or ""):
                 return ".".join([name, *rest[1:]])  # zeros = torch.zeros
             return ".".join([file.module, *rest])
@@ -305,14 +311,14 @@ class Project(Fact):
 
     def runs_on(self, cls: str, method: Scope) -> bool:
         """Whether a method may run on an object of a class, or of one that derives from it."""
-        return any(self._inherits(each, method) for each in (cls, *(scope.dotted for scope in self.descendants(cls))))
+        return any(self.inherits(each, method) for each in (cls, *(scope.dotted for scope in self.descendants(cls))))
 
     def related(self, cls: str, other: str) -> bool:
         """Whether an object may be an instance of both classes."""
         line = (each.dotted for each in self.descendants(cls))
         return other in self.ancestry(cls) or any(other in self.ancestry(each) for each in line)
 
-    def _inherits(self, cls: str, method: Scope) -> bool:
+    def inherits(self, cls: str, method: Scope) -> bool:
         """Whether a method may run on an object of exactly this class, whatever order its bases have."""
         found = self._inherited.get((method, cls))
         owner = method.method_of

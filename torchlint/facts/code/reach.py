@@ -10,7 +10,7 @@ from dataclasses import field
 from typing import TypeGuard
 
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
-from torchlint.facts.code.tree import children
+from torchlint.facts.code.tree import children, walk
 from torchlint.late import dataclass
 
 Loop = ast.For | ast.AsyncFor | ast.While
@@ -45,6 +45,7 @@ class Rounds:
     before: tuple[Binding, ...]
 
 
+_DEFINING = frozenset({Bind.IMPORT, Bind.FUNCTION, Bind.CLASS})
 _NOWHERE = Reaching((), None)
 
 
@@ -56,6 +57,7 @@ class Definitions:
     _rounds: dict[tuple[ast.Name, Loop], Rounds] = field(default_factory=dict)
     _finders: dict[tuple[Scope, str], _Finder] = field(default_factory=dict)
     _whole: dict[tuple[Scope, str], Reaching] = field(default_factory=dict)
+    _lasting: dict[tuple[Scope, str], list[Binding]] = field(default_factory=dict)
 
     def reaching(self, facts: FileFacts, name: ast.Name) -> Reaching:
         """The bindings that may give a name its value where it is read."""
@@ -88,7 +90,9 @@ class Definitions:
 
     def _seen(self, facts: FileFacts, name: ast.Name, scope: Scope, bound: list[Binding]) -> list[Binding]:
         """Those of a scope's bindings that a use may see: all of them where the order of events is not known."""
-        if facts.scope_of(name).function is not scope.function or name.id in scope.shared:
+        if facts.scope_of(name).function is not scope.function:
+            return self.lasting(facts, name.id, scope)
+        if name.id in scope.shared:
             return bound
         if len(bound) == 1 and bound[0].how in (Bind.IMPORT, Bind.FUNCTION, Bind.CLASS, Bind.PARAM):
             return bound
@@ -97,6 +101,26 @@ class Definitions:
             return bound
         # A class body reads the names outside as long as it has none of its own; a local name is never another one.
         return found if found or scope.kind == "class" else bound
+
+    def lasting(self, facts: FileFacts, name: str, scope: Scope) -> list[Binding]:
+        """Those of the bindings of a name that code outside of a scope may see.
+
+        Of imports, functions and classes under one name only those that the end of the scope sees, if nothing can run
+        in between: of two imports the second, of those in the two branches of a condition both.
+        """
+        bound = scope.bindings[name]
+        if len(bound) < 2 or name in scope.shared or any(binding.how not in _DEFINING for binding in bound):
+            return bound
+        found = self._lasting.get((scope, name))
+        if found is None:
+            body = _body(scope.node)
+            finder = self._finder(facts, name, scope)
+            steps = finder.steps.get(body[0], ()) if body else ()
+            left: list[Binding] = []
+            if steps and not any(map(_runs_code, body[steps[0] : steps[-1]])):
+                finder.block(body, left)
+            found = self._lasting[scope, name] = [each for each in bound if each in left] or bound
+        return found
 
     def _in_rounds(self, facts: FileFacts, name: ast.Name, loop: Loop) -> Rounds:
         scope = facts.scope_of(name).function
@@ -319,6 +343,23 @@ class _Finder:
                 todo.extend(child for child in children(node) if self._binds(child))
             known = self.inside[stmts[0]] = tuple(found)
         return known
+
+
+def _body(node: ast.AST) -> Sequence[ast.stmt]:
+    """The block of statements that a scope is."""
+    return node.body if isinstance(node, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) else ()
+
+
+def _runs_code(stmt: ast.stmt) -> bool:
+    """Whether a statement may call functions of the module that are defined already."""
+    if isinstance(stmt, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return False
+    if isinstance(stmt, ast.If):
+        return any(map(_runs_code, (*stmt.body, *stmt.orelse)))
+    if _is_try(stmt):
+        blocks = (stmt.body, stmt.orelse, stmt.finalbody, *(handler.body for handler in stmt.handlers))
+        return any(_runs_code(each) for block in blocks for each in block)
+    return not isinstance(stmt, ast.Pass) and any(isinstance(node, ast.Call) for node in walk(stmt))
 
 
 def _too_many(found: list[Binding]) -> bool:

@@ -11,11 +11,14 @@ from torchlint.facts.analyses import Analyses, Fact
 from torchlint.facts.code.graph import CallGraph, How
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project, exported
+from torchlint.facts.code.receiver import ANY, Receiver
+from torchlint.facts.hotness.arrivals import Arrivals
+from torchlint.facts.hotness.criteria import is_criterion
 from torchlint.facts.hotness.evaluation import evaluates
 from torchlint.facts.hotness.observed import LABEL, Observations
 from torchlint.facts.hotness.paths import Paths
 from torchlint.facts.hotness.places import Local, Places
-from torchlint.facts.hotness.receivers import ANY, Receivers
+from torchlint.facts.hotness.receivers import Rates, Receivers
 from torchlint.facts.hotness.roots import (
     SETS_UP,
     Roots,
@@ -24,7 +27,7 @@ from torchlint.facts.hotness.roots import (
     find_roots,
     is_reset,
 )
-from torchlint.facts.hotness.unseen import forwards, is_criterion
+from torchlint.facts.hotness.unseen import forwards
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Frequency, Hotness
@@ -34,7 +37,8 @@ from torchlint.rule import Frequency, Hotness
 class Edge:
     """A place that runs a function.
 
-    ``weak`` when only the method's name says so, ``override`` when the call names a relative of the function's class.
+    ``weak`` when only the method's name says so, ``doubtful`` when more than one class may be meant then; ``override``
+    when the call names a relative of the function's class.
     """
 
     facts: FileFacts
@@ -43,6 +47,7 @@ class Edge:
     how: How = How.CALL
     weak: bool = False
     override: bool = False
+    doubtful: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,7 @@ class Entry:
     """How often a function is entered, and the edge (or the root) that makes it so.
 
     ``weak`` when the path to it has an edge that only the name of a method gives; ``when`` are words of the framework
-    that enters it.
+    that enters it; ``guessed``: no call of it is known.
     """
 
     frequency: Frequency
@@ -59,6 +64,7 @@ class Entry:
     kinds: frozenset[str] = frozenset()
     weak: bool = False
     when: str = ""
+    guessed: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -78,6 +84,7 @@ class Heat(Fact):
     places: Places = field(init=False)
     paths: Paths = field(init=False)
     receivers: Receivers = field(init=False)
+    rates: Rates = field(init=False)
     _settled: dict[ast.AST, Frequency] | None = None
     _proven: bool = True
     _rates: dict[tuple[ast.AST, Scope], Frequency] = field(default_factory=dict)
@@ -101,6 +108,7 @@ class Heat(Fact):
         self.places = Places(self.project, self.graph, self.roots)
         self.paths = Paths(self)
         self.receivers = Receivers(self.project, self.graph)
+        self.rates = Rates(self.receivers, Arrivals(self.receivers, self._drives))
 
     def at(self, facts: FileFacts, node: ast.AST) -> Hotness:
         """How often a node runs, with the path."""
@@ -269,10 +277,12 @@ class Heat(Fact):
 
     def _link(self) -> None:
         """Sort the edges of the graph by the function that they leave."""
+        weak = self.graph.weak
+        doubtful = weak - self.graph.sole
         for facts in self.project.files.values():
             for scope in facts.scopes:
                 found = [
-                    Edge(facts, call, target, weak=call in self.graph.weak, override=place > 0)
+                    Edge(facts, call, target, weak=call in weak, override=place > 0, doubtful=call in doubtful)
                     for call in scope.calls
                     for place, target in enumerate(self.graph.callees.get(call, ()))
                 ]
@@ -286,9 +296,8 @@ class Heat(Fact):
     def _start(self) -> None:
         for scope, classes in self.roots.receivers.items():
             for cls, kinds in classes.items():
-                self.receivers.note(
-                    scope, cls, Frequency.STEP if "step" in kinds else self._per_update(scope, scope.node)
-                )
+                rate = Frequency.STEP if "step" in kinds else self._per_update(scope, scope.node)
+                self.rates.note(scope, cls, rate)
         for scope, entry in self.roots.protocols.items():
             frequency = self.observed.held(scope, entry.frequency)
             label = ", ".join(filter(None, (f"called by {entry.framework}", entry.when)))
@@ -307,25 +316,32 @@ class Heat(Fact):
     def _enter(self, scope: Scope, entry: Entry) -> None:
         """Record that a function is entered on objects of any class that has it."""
         self.entries[scope] = entry
-        self.receivers.note(scope, ANY, entry.frequency)
+        self.rates.note(scope, ANY, entry.frequency)
 
     def delivered(self, edge: Edge) -> Frequency:
         """How often an edge alone makes its function run."""
         return max((frequency for _, _, frequency in self.passed(edge)), default=Frequency.ONCE)
 
-    def passed(self, edge: Edge) -> list[tuple[str | None, str, Frequency]]:
-        """How often an edge makes its function run, by the classes of the objects that caller and function run on.
+    def _drives(self, scope: Scope) -> bool:
+        """Whether a function runs loops of a program, or is run by them."""
+        return scope in self.roots.drivers or scope in self.roots.functions
+
+    def passed(self, edge: Edge) -> list[tuple[Receiver | None, Receiver, Frequency]]:
+        """How often an edge makes its function run, by the objects that caller and function run on.
 
         The caller's is ``None`` where it makes no difference.
         """
         scope = edge.facts.scope_of(edge.node).function
         local = self.local(edge.facts, edge.node, scope)
-        if local.item is None and local.episode is None and local.root in (None, scope.node):
-            found = self.receivers.passed(edge.node, scope, edge.target)
-            return [(above, cls, self._delivered(edge, scope, rate)) for above, cls, rate in found]
-        names = self.receivers.named(edge.node) or (ANY,)
-        frequency = self._delivered(edge, scope)
-        return [(None, cls, frequency) for cls in names if self.receivers.fits(cls, edge.target)]
+        rated = local.item is None and local.episode is None and local.root in (None, scope.node)
+        found = self.rates.passed(edge.node, scope, edge.target, rated=rated)
+        return [(above, cls, self._delivered(edge, scope, rate)) for above, cls, rate in found]
+
+    def comes(self, edge: Edge, home: Scope, receiver: Receiver) -> bool:
+        """Whether an object on which a method calls another of its own may come to the method."""
+        if self.receivers.named(edge.node) is not None or home.method_of is None:
+            return True
+        return any(self.receivers.meets(each, receiver) for each in self.rates.arrivals.at(home))
 
     def _delivered(self, edge: Edge, scope: Scope, rate: Frequency = Frequency.INNER) -> Frequency:
         """How often an edge alone makes its function run, for calls of its caller of some rate."""
@@ -376,7 +392,7 @@ class Heat(Fact):
             if weak and (target in self.roots.programs or (old is not None and not old.weak)):
                 continue  # a proven loop of its own, or around it, is nearer
             news = edge.how is not How.ITEMS and [
-                self.receivers.note(target, cls, self.observed.held(target, each)) for _, cls, each in passed
+                self.rates.note(target, cls, self.observed.held(target, each)) for _, cls, each in passed
             ]
             if old is not None and old.frequency >= frequency:
                 if kinds <= old.kinds:
@@ -414,12 +430,16 @@ class Heat(Fact):
                 continue
             if self._called_elsewhere(scope):
                 continue
-            learns = is_criterion(scope)
-            frequency = self.observed.held(scope, Frequency.UPDATE if learns else Frequency.STEP)
-            kinds = frozenset({"update"} if learns else {"step", "update"})
-            self._enter(scope, Entry(frequency, label="forward of a module", kinds=kinds))
+            self._enter(scope, self._guess(scope))
             work.append(scope)
         self._pass_on(work)
+
+    def _guess(self, forward: Scope) -> Entry:
+        """How often ``forward`` of a module runs that no known call reaches: as often as its kind of module does."""
+        loss = is_criterion(self.project, forward)
+        frequency = self.observed.held(forward, Frequency.UPDATE if loss else Frequency.STEP)
+        label, kinds = ("criterion", {"update"}) if loss else ("module", {"step", "update"})
+        return Entry(frequency, label=f"forward of a {label}", kinds=frozenset(kinds), guessed=True)
 
     def _raise(self) -> None:
         """Functions that were seen to run often although nothing in the code says so."""
@@ -449,15 +469,15 @@ class Heat(Fact):
 
         What a base class calls in ``__call__`` is run by a call of the object.
         """
-        todo, seen = [(method, cls)], set[Scope]()
+        todo, seen = [(method, Receiver(cls))], set[Scope]()
         while todo:
-            scope, cls = todo.pop()
+            scope, receiver = todo.pop()
             seen.add(scope)
             for caller in self.graph.callers.get(scope, ()):
                 home = caller.facts.scope_of(caller.call).function
                 if caller.call in self.graph.weak or self.is_cold(home):
                     continue
-                above = self.receivers.above(caller.call, home, cls)
+                above = self.receivers.above(caller.call, home, receiver)
                 if above is None:
                     continue
                 if self.receivers.named(caller.call) is not None or "__call__" not in (home.name, scope.name):

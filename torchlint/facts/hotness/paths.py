@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts.code.graph import How
 from torchlint.facts.code.model import FileFacts, Scope
-from torchlint.facts.hotness.receivers import ANY
+from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.late import dataclass, regex
 from torchlint.rule import Frequency, Hop
 
@@ -21,13 +21,16 @@ if TYPE_CHECKING:
 
 Key = tuple[Scope, bool]
 """A function, and whether this speaks of what it runs for each item that it yields."""
-State = tuple[Scope, bool, str]
-"""A key, and the class of the object that the function runs on."""
+State = tuple[Scope, bool, Receiver, Receiver]
+"""A key, the receiver under which the rate of the function is noted, and the object that a path brings to it."""
 
-# What an edge costs: a method that some relative of the class has, a method that is known by its name alone.
-_CALL, _OVERRIDE, _WEAK = 1, 4, 12
+# What an edge costs: a method that some relative of the class has, one that a single class has with all that is asked
+# of the object, one that several classes have. Paths are short, so one step down this scale outweighs any length.
+_CALL, _OVERRIDE, _WEAK, _DOUBTFUL = 1, 20, 200, 1000
 # A root in code for evaluation is a worse witness than one in training.
-_EVALUATION, _EPISODE = 3, 6
+_EVALUATION, _EPISODE = 20, 40
+# A module of which no call is known is a worse one than any loop.
+_GUESSED = 60
 _EVALUATING = regex(r"(^|[^a-z])(eval\w*|test\w*|infer\w*|example\w*|benchmark\w*)", re.IGNORECASE)
 
 
@@ -41,13 +44,17 @@ class Paths:
     _ranked: bool = False
 
     def of(self, facts: FileFacts, node: ast.AST, scope: Scope) -> tuple[tuple[Hop, ...], Entry | None]:
-        """The hops that lead to a node of a function, outermost first, and how the first is entered if it is called."""
+        """The hops that lead to a node of a function, outermost first, and how the first is entered if it is called.
+
+        No hops where even the best path has an edge that may as well lead to another class: that is no proof.
+        """
         if not self._ranked:
             self._ranked = True
             self._rank()
         hops: list[Hop] = []
         seen: set[Scope] = set()
         entry: Entry | None = None
+        proven = True
         state: State | None = None
         while True:
             local = self.heat.local(facts, node, scope)
@@ -69,9 +76,10 @@ class Paths:
             if scope.kind != "function" or edge is None or scope in seen:
                 break
             seen.add(scope)
+            proven = proven and not edge.doubtful
             facts, node = edge.facts, edge.node
             scope = facts.scope_of(node).function
-        return tuple(reversed(hops)), entry
+        return tuple(reversed(hops)) if proven else (), entry
 
     def _chosen(self, scope: Scope, local: Local, nearest: Edge | None) -> Edge | None:
         """The most frequent edge whose constants lead to a node, where those of the nearest one do not."""
@@ -99,13 +107,13 @@ class Paths:
             if state in self._into:
                 continue
             self._into[state] = edge, before
-            scope, items, cls = state
-            if items or self.heat.receivers.fastest(scope, cls):
+            scope, items, noted, brought = state
+            if items or self.heat.rates.fastest(scope, noted):
                 self._nearest.setdefault((scope, items), state)
             for out in self.heat.edges.get(scope, ()):
                 local = self.heat.local(out.facts, out.node, scope)
                 if _inner_root(local.root, scope) is None and (local.item is not None) == items:
-                    for onward in self._onward(out, cls):
+                    for onward in self._onward(out, noted, brought):
                         heappush(heap, (cost + weight(out), count := count + 1, onward, out, state))
 
     def _starts(self) -> Iterator[tuple[int, State, Edge | None]]:
@@ -113,31 +121,35 @@ class Paths:
         heat = self.heat
         for scope, entry in heat.entries.items():
             if entry.edge is None:
-                yield 0, (scope, False, ANY), None
-        for scope, classes in heat.roots.receivers.items():
-            for cls in classes:
+                yield _GUESSED if entry.guessed else 0, (scope, False, ANY, ANY), None
+        for scope, receivers in heat.roots.receivers.items():
+            for receiver in receivers:
                 # A loop around a call of it tells more.
-                yield _EPISODE, (scope, False, heat.receivers.known(scope, cls)), None
+                yield _EPISODE, (scope, False, heat.rates.known(scope, receiver), receiver), None
         for scope, edges in heat.edges.items():
             doubt = _EVALUATION if _EVALUATING.search(f"{scope.file.path}:{scope.qualname}") else 0
             for edge in edges:
                 local = heat.local(edge.facts, edge.node, scope)
                 inside = _inner_root(local.root, scope) is not None
                 if inside or local.episode is not None:
-                    for state in self._onward(edge, None):
+                    for state in self._onward(edge, None, ANY):
                         yield weight(edge) + doubt + (0 if inside else _EPISODE), state, edge
 
-    def _onward(self, edge: Edge, above: str | None) -> Iterator[State]:
-        """What an edge enters as often as it is entered at all, from a function that runs on an object of a class."""
+    def _onward(self, edge: Edge, noted: Receiver | None, brought: Receiver) -> Iterator[State]:
+        """What an edge enters as often as it is entered at all, from a function that runs on an object."""
         heat, target = self.heat, edge.target
         entry = (heat.items if edge.how is How.ITEMS else heat.entries).get(target)
-        for caller, cls, frequency in heat.passed(edge) if entry is not None else ():
-            if entry is None or caller not in (None, above):
+        own = heat.receivers.named(edge.node) is None
+        for caller, each, frequency in heat.passed(edge) if entry is not None else ():
+            if entry is None or caller not in (None, noted):
                 continue
-            known = heat.receivers.known(target, cls)
-            needed = entry.frequency if edge.how is How.ITEMS else heat.receivers.rate(target, known)
+            onward = heat.receivers.both(brought, each) if own else each
+            if onward is None or not heat.receivers.fits(onward, target):
+                continue
+            known = heat.rates.known(target, each)
+            needed = entry.frequency if edge.how is How.ITEMS else heat.rates.rate(target, known)
             if heat.observed.held(target, frequency) >= needed:
-                yield (*key_of(edge), known)
+                yield (*key_of(edge), known, onward)
 
 
 def _inner_root(root: ast.AST | None, scope: Scope) -> ast.AST | None:
@@ -146,7 +158,9 @@ def _inner_root(root: ast.AST | None, scope: Scope) -> ast.AST | None:
 
 def weight(edge: Edge) -> int:
     """How much faith an edge needs."""
-    return _WEAK if edge.weak else _OVERRIDE if edge.override else _CALL
+    if edge.weak:
+        return _DOUBTFUL if edge.doubtful else _WEAK
+    return _OVERRIDE if edge.override else _CALL
 
 
 def key_of(edge: Edge) -> Key:

@@ -6,97 +6,131 @@ import ast
 from collections.abc import Iterator
 from dataclasses import field
 
-from torchlint.facts.code.graph import SELF, CallGraph
+from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Scope
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.receiver import ANY, OWN, Receiver
+from torchlint.facts.hotness.arrivals import Arrivals
 from torchlint.late import dataclass
 from torchlint.rule import Frequency
 
-ANY = ""
-"""An object of any class that has the method."""
 MOST = 16
 """With more classes of objects than this, a method counts as one that runs on any."""
 
 
 @dataclass(eq=False, slots=True)
 class Receivers:
-    """How often methods are entered, by the class of their object, which may also derive from that class."""
+    """Answers on which objects the calls of a graph run methods."""
 
     project: Project
     graph: CallGraph
-    rates: dict[Scope, dict[str, Frequency]] = field(default_factory=dict)
-    _fitting: dict[tuple[str, Scope], bool] = field(default_factory=dict)
+    _fitting: dict[tuple[Receiver, Scope], bool] = field(default_factory=dict)
 
-    def note(self, scope: Scope, cls: str, frequency: Frequency) -> bool:
-        """Record that a function is entered on objects of a class; whether that is news."""
+    def named(self, node: ast.AST) -> tuple[Receiver, ...] | None:
+        """The objects that a call names, ``None`` where it is the object of the calling method."""
+        found = self.graph.receivers.get(node) if isinstance(node, ast.Call) else None
+        if found == OWN:
+            return None
+        return found or (ANY,)
+
+    def fits(self, receiver: Receiver, target: Scope) -> bool:
+        """Whether a function may run on an object."""
+        if receiver.name not in self.project.classes or target.method_of is None:
+            return True
+        found = self._fitting.get((receiver, target))
+        if found is None:
+            runs = self.project.runs_on if receiver.derived else self.project.inherits
+            found = self._fitting[receiver, target] = runs(receiver.name, target)
+        return found
+
+    def above(self, node: ast.AST, home: Scope, receiver: Receiver) -> Receiver | None:
+        """The object that a function runs on when it calls a method on an object.
+
+        ``None`` where the call is one on other objects.
+        """
+        own = Receiver(home.method_of.dotted) if home.method_of is not None else ANY
+        names = self.named(node)
+        if receiver == ANY or names == (ANY,):
+            return own
+        if names is not None:
+            return own if any(self.meets(name, receiver) for name in names) else None
+        if own == ANY:
+            return own
+        wider = receiver.derived and receiver.name in self.project.ancestry(own.name)
+        if not self.fits(receiver, home):
+            return own if wider else None
+        return own if wider else receiver
+
+    def both(self, one: Receiver, other: Receiver) -> Receiver | None:
+        """What is known of an object of which two things are known; ``None`` where they contradict each other."""
+        if not self.meets(one, other):
+            return None
+        if ANY in (one, other) or one.derived is not other.derived:
+            return other if one == ANY or (other != ANY and one.derived) else one
+        return one if other.name in self.project.ancestry(one.name) else other
+
+    def meets(self, one: Receiver, other: Receiver) -> bool:
+        """Whether an object may be both."""
+        if not one.name or not other.name or one.name not in self.project.classes:
+            return True
+        if one.derived and other.derived:
+            return self.project.related(one.name, other.name)
+        if one.derived:
+            one, other = other, one
+        line = self.project.ancestry(one.name)
+        return other.name in line if other.derived else one.name == other.name
+
+
+@dataclass(eq=False, slots=True)
+class Rates:
+    """How often methods are entered, by the object that they run on."""
+
+    receivers: Receivers
+    arrivals: Arrivals
+    rates: dict[Scope, dict[Receiver, Frequency]] = field(default_factory=dict)
+
+    def note(self, scope: Scope, receiver: Receiver, frequency: Frequency) -> bool:
+        """Record that a function is entered on an object; whether that is news."""
         rates = self.rates.setdefault(scope, {})
-        if scope.method_of is None or cls in self.project.ancestry(scope.method_of.dotted):
-            cls = ANY
-        if max(rates.get(cls, Frequency.ONCE), rates.get(ANY, Frequency.ONCE)) >= frequency:
+        owner, project = scope.method_of, self.receivers.project
+        if owner is None or (receiver.derived and receiver.name in project.ancestry(owner.dotted)):
+            receiver = ANY
+        if max(rates.get(receiver, Frequency.ONCE), rates.get(ANY, Frequency.ONCE)) >= frequency:
             return False
-        rates[cls] = frequency
+        rates[receiver] = frequency
         if len(rates) > MOST:
             self.rates[scope] = {ANY: max(rates.values())}
         return True
 
-    def known(self, scope: Scope, cls: str) -> str:
-        """The class under which the entries of a function on objects of a class are recorded."""
-        return cls if cls in self.rates.get(scope, ()) else ANY
+    def known(self, scope: Scope, receiver: Receiver) -> Receiver:
+        """The receiver under which the entries of a function on an object are recorded."""
+        return receiver if receiver in self.rates.get(scope, ()) else ANY
 
-    def rate(self, scope: Scope, cls: str) -> Frequency:
-        """How often a function is entered on objects of a class; more often than ever where it is not known to be."""
-        return self.rates.get(scope, {}).get(cls, Frequency.INNER)
+    def rate(self, scope: Scope, receiver: Receiver) -> Frequency:
+        """How often a function is entered on an object; more often than ever where it is not known to be."""
+        return self.rates.get(scope, {}).get(receiver, Frequency.INNER)
 
-    def fastest(self, scope: Scope, cls: str) -> bool:
-        """Whether a function is entered on objects of a class as often as on any."""
+    def fastest(self, scope: Scope, receiver: Receiver) -> bool:
+        """Whether a function is entered on an object as often as on any."""
         rates = self.rates.get(scope, {})
-        return not rates or rates.get(cls) is max(rates.values())
+        return not rates or rates.get(receiver) is max(rates.values())
 
-    def named(self, node: ast.AST) -> tuple[str, ...] | None:
-        """The classes of the object that a call names, ``None`` where it is the object of the calling method."""
-        found = self.graph.receivers.get(node) if isinstance(node, ast.Call) else None
-        if found == SELF:
-            return None
-        return tuple(found.split("|")) if found and node not in self.graph.weak else (ANY,)
+    def passed(
+        self, node: ast.AST, home: Scope, target: Scope, *, rated: bool
+    ) -> Iterator[tuple[Receiver | None, Receiver, Frequency]]:
+        """The objects on which a place runs a method.
 
-    def passed(self, node: ast.AST, home: Scope, target: Scope) -> Iterator[tuple[str | None, str, Frequency]]:
-        """The classes of objects on which a call runs a method.
-
-        Gives the class of the object that the calling function runs on, ``None`` where it does not matter; the class of
-        the object of the call; and how often the calling function is entered for it.
+        Gives the object that the calling function runs on, ``None`` where it does not matter; the object of the call;
+        and how often the calling function is entered for it. ``rated``: the place runs as often as the function is
+        entered, not as often as a loop in it goes round.
         """
-        names = self.named(node)
-        if names is None and home.method_of is not None:
-            rates = self.rates.get(home) or {ANY: Frequency.INNER}
-            yield from ((cls, cls, rate) for cls, rate in rates.items() if self.fits(cls, target))
+        fits, names = self.receivers.fits, self.receivers.named(node)
+        if names is not None or home.method_of is None:
+            yield from ((None, each, Frequency.INNER) for each in names or (ANY,) if fits(each, target))
+        elif not rated:
+            yield from ((None, each, Frequency.INNER) for each in self.arrivals.at(home) if fits(each, target))
         else:
-            yield from ((None, cls, Frequency.INNER) for cls in names or (ANY,) if self.fits(cls, target))
-
-    def fits(self, cls: str, target: Scope) -> bool:
-        """Whether a function may run on an object of a class."""
-        if cls not in self.project.classes or target.method_of is None:
-            return True
-        found = self._fitting.get((cls, target))
-        if found is None:
-            found = self._fitting[cls, target] = self.project.runs_on(cls, target)
-        return found
-
-    def above(self, node: ast.AST, home: Scope, cls: str) -> str | None:
-        """The class of the object that a function runs on when it calls a method on one of a class.
-
-        ``None`` where the call is one on other objects.
-        """
-        own = home.method_of.dotted if home.method_of is not None else ANY
-        names = self.named(node)
-        if cls == ANY or names == (ANY,):
-            return own
-        if names is not None:
-            return own if any(self._meets(name, cls) for name in names) else None
-        if own == ANY:
-            return own
-        if not self.fits(cls, home):
-            return own if cls in self.project.ancestry(own) else None
-        return own if cls in self.project.ancestry(own) else cls
-
-    def _meets(self, name: str, cls: str) -> bool:
-        return name not in self.project.classes or self.project.related(name, cls)
+            rates = self.rates.get(home) or {ANY: Frequency.INNER}
+            for above, rate in rates.items():
+                objects = self.arrivals.at(home) if above == ANY else (above,)
+                yield from ((above, each, rate) for each in objects if fits(each, target))

@@ -14,13 +14,14 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.indirect import indirect
 from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.fitting import fitting
 from torchlint.facts.hotness.guards import bound
 from torchlint.facts.hotness.iterations import demoted
 from torchlint.facts.hotness.programs import Programs
 from torchlint.facts.hotness.protocols import EntryPoint, entry_points
-from torchlint.facts.hotness.receivers import ANY, MOST, Receivers
+from torchlint.facts.hotness.receivers import MOST, Receivers
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
 from torchlint.rule import Kind
@@ -93,7 +94,7 @@ class Roots:
     """The roots: loops and functions, each with what makes it one (``step``, ``update``) or its protocol.
 
     ``drivers`` are functions that contain or reach a root loop; ``episodes`` the loops around these, and ``programs``
-    the functions that hold one around steps of an environment; ``receivers`` the classes of objects on which the
+    the functions that hold one around steps of an environment; ``receivers`` the objects on which the
     ``functions`` are roots; ``updating`` the
     branches that hold a gradient update themselves; ``aside`` the statements that run instead of a step, when a worker
     is sent another command; ``fitting`` the functions that hold a loop of updates.
@@ -101,7 +102,7 @@ class Roots:
 
     loops: dict[ast.AST, set[str]] = field(default_factory=dict)
     functions: dict[Scope, set[str]] = field(default_factory=dict)
-    receivers: dict[Scope, dict[str, set[str]]] = field(default_factory=dict)
+    receivers: dict[Scope, dict[Receiver, set[str]]] = field(default_factory=dict)
     protocols: dict[Scope, EntryPoint] = field(default_factory=dict)
     drivers: set[Scope] = field(default_factory=set)
     episodes: set[ast.AST] = field(default_factory=set)
@@ -326,16 +327,16 @@ def _climb(
     object of their class or a program runs them once; those of base classes for objects of the class that steps or
     updates.
     """
-    todo: list[tuple[Scope, ast.AST, str, bool, str]] = []
+    todo: list[tuple[Scope, ast.AST, str, bool, Receiver]] = []
     looping = {scope for scope, call, kind in found if kind == "step" and enclosing_loop(scope.file, call, scope)}
     resets: dict[Scope, list[ast.Attribute]] = {}
     for scope, step, kind in found:
         if kind == "step" and scope not in resets:
             resets[scope] = _resets(scope)
-        own = scope.method_of.dotted if scope.method_of is not None else ANY
+        own = Receiver(scope.method_of.dotted) if scope.method_of is not None else ANY
         fresh = kind == "step" and (_makes_object(scope) or _starts_over(step, resets[scope]))
         todo.append((scope, step, kind, fresh, own))
-    seen: dict[tuple[Scope, str, bool], set[str]] = {}
+    seen: dict[tuple[Scope, str, bool], set[Receiver]] = {}
     while todo:
         scope, call, kind, fresh, cls = todo.pop()
         facts = scope.file

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint.facts.code.graph import CallGraph, references
-from torchlint.facts.code.model import Bind, Scope
+from torchlint.facts.code.model import Scope
 from torchlint.facts.code.project import Project, exported
 from torchlint.facts.hotness.roots import cold_file
-from torchlint.late import regex
-
-_CRITERION = regex(r"(Loss|Criterion)(?![a-z])")
-_TARGETS = regex(r"^(targets?|labels?|y_true|ground_truth)$")
 
 
 def forwards(project: Project, graph: CallGraph) -> Iterator[Scope]:
@@ -31,13 +27,3 @@ def forwards(project: Project, graph: CallGraph) -> Iterator[Scope]:
             for binding in cls.bindings.get("forward", ()):
                 if binding.scope is not None:
                     yield binding.scope
-
-
-def is_criterion(forward: Scope) -> bool:
-    """Whether a module computes a loss: by its class's name, or because its ``forward`` has to be given targets."""
-    if forward.method_of is not None and _CRITERION.search(forward.method_of.name):
-        return True
-    needed = (binding for name in forward.params for binding in forward.bindings.get(name, ()))
-    return any(
-        binding.how is Bind.PARAM and binding.value is None and _TARGETS.search(binding.target) for binding in needed
-    )

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from torchlint.facts.code.graph import How
 from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.facts.hotness.hotness import Edge, Heat
 from torchlint.facts.hotness.paths import weight
 from torchlint.facts.hotness.places import Hold, Local
@@ -23,12 +24,13 @@ _MOST_CALLERS = 5
 
 @dataclass(frozen=True, slots=True)
 class _Link:
-    """One step of a path, seen from below: where a node stands, and the edge that leaves from there."""
+    """One step of a path, seen from below: where a node stands, the edge that leaves from there, and the object."""
 
     facts: FileFacts
     scope: Scope
     local: Local
     edge: Edge | None
+    receiver: Receiver
 
 
 def explain(heat: Heat, facts: FileFacts, node: ast.AST) -> Why:
@@ -37,10 +39,15 @@ def explain(heat: Heat, facts: FileFacts, node: ast.AST) -> Why:
     found = heat.frequency(facts, node)
     ways = _ways(heat, facts, node) if found > Frequency.ONCE else []
     unique: dict[Hotness, Way] = {}
-    for _, way in sorted(ways, key=lambda each: (-each[1].hot.frequency, each[0], len(each[1].hot.path))):
+    for _, way in sorted(ways, key=_order):
         unique.setdefault(way.hot, way)
     reasons = () if found > Frequency.ONCE else tuple(_reasons(heat, facts, node, scope))
     return Why(found, tuple(unique.values()), reasons)
+
+
+def _order(each: tuple[int, Way]) -> tuple[bool, int, int, int]:
+    faith, way = each
+    return not way.proven, -way.hot.frequency, faith, len(way.hot.path)
 
 
 # paths ----------------------------------------------------------------------------------------------------------------
@@ -53,7 +60,8 @@ def _ways(heat: Heat, facts: FileFacts, node: ast.AST) -> list[tuple[int, Way]]:
         for edge in edges:
             into.setdefault((edge.target, edge.how is How.ITEMS), []).append(edge)
     scope = facts.scope_of(node).function
-    first = _Link(facts, scope, heat.local(facts, node, scope), None)
+    own = Receiver(scope.method_of.dotted) if scope.method_of is not None else ANY
+    first = _Link(facts, scope, heat.local(facts, node, scope), None, own)
     todo: deque[tuple[_Link, ...]] = deque([(first,)])
     found: list[tuple[int, Way]] = []
     for _ in range(_MOST_STEPS):
@@ -69,10 +77,11 @@ def _ways(heat: Heat, facts: FileFacts, node: ast.AST) -> list[tuple[int, Way]]:
         allowed = {place for _, place in places} if places is not None else None
         for edge in into.get((last.scope, last.local.item is not None), ()):
             home = edge.facts.scope_of(edge.node).function
-            if allowed is not None and edge.node not in allowed:
+            above = heat.receivers.above(edge.node, home, last.receiver)
+            if home in seen or above is None or (allowed is not None and edge.node not in allowed):
                 continue
-            if home not in seen and heat.delivered(edge) > Frequency.ONCE:
-                todo.append((*links, _Link(edge.facts, home, heat.local(edge.facts, edge.node, home), edge)))
+            if heat.delivered(edge) > Frequency.ONCE and heat.comes(edge, home, above):
+                todo.append((*links, _Link(edge.facts, home, heat.local(edge.facts, edge.node, home), edge, above)))
     return found
 
 
@@ -120,7 +129,8 @@ def _way(heat: Heat, links: tuple[_Link, ...], frequency: Frequency, origin: str
             if why:
                 frequency = Frequency.EPISODE
                 limits.append(Limit(Hop(link.facts.path, getattr(link.edge.node, "lineno", 1), ""), frequency, why))
-    return Way(Hotness(frequency, tuple(hops)), origin, tuple(dict.fromkeys(limits)))
+    proven = not any(link.edge.doubtful for link in links if link.edge is not None)
+    return Way(Hotness(frequency, tuple(hops)), origin, tuple(dict.fromkeys(limits)), proven)
 
 
 def _inside(local: Local, frequency: Frequency) -> Frequency:

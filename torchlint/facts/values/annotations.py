@@ -21,7 +21,7 @@ _PLAIN = {
     "builtins.str": STRING,
     "torch.device": Value(Kind.DEVICE),
     "torch.dtype": Value(Kind.DTYPE),
-    "torch.nn.Module": Value(Kind.MODULE, name="torch.nn.Module"),
+    "torch.nn.Module": Value(Kind.MODULE, name="torch.nn.Module", derived=True),
     "torch.Size": Value(Kind.SIZE),
     "builtins.list": Value(Kind.LIST),
     "builtins.dict": Value(Kind.DICT),
@@ -78,7 +78,7 @@ class Annotations:
             return self.instance(name)
         if tensordicts.is_class(name):
             return tensordicts.TENSORDICT
-        return Value(Kind.MODULE, name=name) if is_external_module(name) else UNKNOWN
+        return Value(Kind.MODULE, name=name, derived=True) if is_external_module(name) else UNKNOWN
 
     def _generic(self, facts: FileFacts, node: ast.Subscript) -> Value:
         head = (self.project.qualified(facts, node.value) or "").rpartition(".")[2]

@@ -39,7 +39,7 @@ class Ask:
     _keyed: dict[str, list[tuple[FileFacts, ast.expr, bool]]] | None = None
 
     def __post_init__(self) -> None:
-        self.annotations = Annotations(self.project, self.instance)
+        self.annotations = Annotations(self.project, self.promised_instance)
 
     def value(self, facts: FileFacts, node: ast.expr) -> Value | None:
         """The value of an expression."""
@@ -91,9 +91,13 @@ class Ask:
         """An attribute of an instance of a class, or of one of several whose names are separated by ``|``."""
         return join(self.solver.ask((cls, name)) for cls in classes.split("|"))
 
-    def instance(self, cls: str) -> Value:
-        """An instance of a class of the project or of a known library."""
-        return Value(Kind.MODULE if self.project.is_module(cls) else Kind.INSTANCE, name=cls)
+    def instance(self, cls: str, *, derived: bool) -> Value:
+        """An instance of a class of the project or of a known library, or of one that derives from it."""
+        return Value(Kind.MODULE if self.project.is_module(cls) else Kind.INSTANCE, name=cls, derived=derived)
+
+    def promised_instance(self, cls: str) -> Value:
+        """What an annotation promises that names a class."""
+        return self.instance(cls, derived=True)
 
     def arguments(self, facts: FileFacts, args: Sequence[ast.expr]) -> list[Value] | None:
         """The values of positional arguments or elements, tuples behind a star spread out; ``None``: one is hidden."""

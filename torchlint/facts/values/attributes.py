@@ -20,7 +20,7 @@ from torchlint.facts.values.torch_objects import distribution_attribute
 from torchlint.late import dataclass
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
-_MODULE = Value(Kind.MODULE, name="torch.nn.Module")
+_MODULE = Value(Kind.MODULE, name="torch.nn.Module", derived=True)
 _REGISTERING = frozenset({"register_buffer", "register_parameter"})
 
 

@@ -82,7 +82,7 @@ class Calls:
             if name in project.functions:
                 return returned_at(self.ask, project.functions[name], Caller(facts, node, 0))
             if name in project.classes:
-                return self.ask.instance(name)
+                return self.ask.instance(name, derived=False)
             if is_external_module(name):
                 return made_module(name, node, self.ask.knower(facts))
             if name.rpartition(".")[0] in project.modules:
@@ -196,7 +196,7 @@ class Calls:
     def _called_one(self, callee: Value, name: str) -> Value | None:
         project, kind = self.ask.project, callee.kind
         if kind is Kind.CLASS:
-            return self.ask.instance(name) if name in project.classes else UNKNOWN
+            return self.ask.instance(name, derived=callee.derived) if name in project.classes else UNKNOWN
         if kind is Kind.FUNCTION:
             function = project.functions.get(name)
             return self.ask.solver.ask(function) if function is not None else UNKNOWN

@@ -100,6 +100,7 @@ def _meet(one: Value, other: Value) -> Value:
         name=name,
         pinned=one.pinned if one.pinned is other.pinned else None,
         widened=one.widened if one.widened == other.widened else "",
+        derived=one.derived or other.derived,
     )
 
 

@@ -300,8 +300,8 @@ class Values(Fact):
         owner = scope.method_of
         if owner is not None and scope.params[:1] == [binding.target] and "staticmethod" not in scope.decorator_names:
             if "classmethod" in scope.decorator_names:
-                return Value(Kind.CLASS, name=owner.dotted)
-            return self._ask.instance(owner.dotted)
+                return Value(Kind.CLASS, name=owner.dotted, derived=True)
+            return self._ask.instance(owner.dotted, derived=True)
         idle = self.project.unused()
         self._ask.solver.passing()
         callers = [caller for caller in self.callers.get(scope, ()) if caller.facts.path not in idle]
