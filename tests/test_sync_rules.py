@@ -123,6 +123,7 @@ BRANCHES = {
     "if (x < 0).any():\n            x = x.abs()\n        else:\n            x = x + 1": "`torch.where`",
     "x = x.abs() if (x < 0).any() else x + 1": "`torch.where`",
     "if (x < 0).any():\n            x = []": "the host has already",
+    "limit = not (x < 0).any()": "in a tensor",
     "if (x < 0).any():\n            limit.sync()": "the host has already",
     "if (x < 0).any():\n            return x.sum()": "`torch.where`",
     "for _ in range(8):\n            if (x < 0).any():\n                break\n            x = x - 1": "several rounds",

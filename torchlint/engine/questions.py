@@ -174,18 +174,17 @@ class SiteFlow(_Questions):
             return Purpose.REPORT
         if isinstance(branch, ast.While) or (isinstance(branch, ast.If) and isinstance(branch.body[-1], ast.Break)):
             return Purpose.LEAVE
-        return Purpose.BLEND if self._blends(branch) else Purpose.OTHER
-
-    def _blends(self, branch: ast.AST | None) -> bool:
-        """Whether the branches of an ``if``, or of a conditional expression around the node, only give values."""
-        file = self.site.file
-        if branch is None:
-            chosen = next((node for node in file.ancestors(self.site.twin) if isinstance(node, ast.IfExp)), None)
-            arms = [chosen.body, chosen.orelse] if chosen is not None else []
-        else:
+        if branch is not None:
             arms = values_of([*branch.body, *branch.orelse]) if isinstance(branch, ast.If) else []
-        effects = self.site.analyses[Sides].of(file, arms)
-        return bool(arms) and effects.known and not effects.writes
+        else:
+            chosen = next(
+                (each for each in self.site.file.ancestors(self.site.twin) if isinstance(each, ast.IfExp)), None
+            )
+            if chosen is None:
+                return Purpose.VALUE
+            arms = [chosen.body, chosen.orelse]
+        effects = self.site.analyses[Sides].of(self.site.file, arms)
+        return Purpose.BLEND if arms and effects.known and not effects.writes else Purpose.OTHER
 
     def handles_error(self) -> bool:
         """Whether the node stands in the ``except`` part of a ``try``."""

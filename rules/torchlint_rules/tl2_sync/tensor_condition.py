@@ -155,6 +155,7 @@ _INSTEAD = {
     Purpose.REPORT: _CHECK,
     Purpose.LEAVE: "ask once in several rounds of the loop, or count on the host",
     Purpose.BLEND: "`torch.where` needs no branch",
+    Purpose.VALUE: _KEEP,
     Purpose.OTHER: "decide by a number or flag that the host has already",
 }
 

@@ -189,13 +189,10 @@ class Project(Fact):
 
     def starred_module(self, facts: FileFacts, module: str) -> str | None:
         """The name under which a star import of a file of the project gives a module: ``np`` for ``numpy``."""
-        for base in facts.star_imports:
-            file = self.module(facts, base)
-            if file is not None and "__all__" not in file.top.bindings:
-                name = file.top.imported.get(module)
-                if name is not None and not name.startswith("_") and self._starred(facts, name) == module:
-                    return name
-        return None
+        files = (self.module(facts, base) for base in facts.star_imports)
+        tops = (file.top for file in files if file is not None and "__all__" not in file.top.bindings)
+        names = (name for top in tops if (name := top.imported.get(module, "_"))[0] != "_")
+        return next((name for name in names if self._starred(facts, name) == module), None)
 
     # classes --------------------------------------------------------------------------------------------------------
 
