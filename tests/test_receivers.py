@@ -188,3 +188,36 @@ def test_a_module_may_have_what_torch_gives_to_modules() -> None:
         """
     assert Code(text.format(use="policy.parameters()")).frequency("# policy") is Frequency.STEP
     assert Code(text.format(use="policy.buffer.items")).frequency("# policy") is Frequency.ONCE
+
+
+@pytest.mark.parametrize(
+    ("filling", "frequency"),
+    [
+        ("pass", Frequency.ONCE),
+        ("setattr(self, 'other', 1)", Frequency.ONCE),
+        ("[setattr(self, name, 1) for name in settings]", Frequency.STEP),
+        ("self.__dict__.update(settings)", Frequency.STEP),
+        ("fill(self, settings)", Frequency.STEP),
+        ("keep(self, settings)", Frequency.ONCE),
+    ],
+)
+def test_an_object_that_is_given_attributes_by_names_that_are_not_written_may_have_any(
+    filling: str, frequency: Frequency
+) -> None:
+    text = """
+        def fill(target, settings):
+            for name, value in settings.items():
+                setattr(target, name, value)
+        def keep(target, settings):
+            settings.owner = target
+        class Policy:
+            def __init__(self, settings):
+                {filling}
+            def choose(self, obs):
+                return f(obs)  # policy
+        def run(policy, env):
+            policy.spec.size
+            while True:
+                env.step(policy.choose(1))
+        """
+    assert Code(text.format(filling=filling)).frequency("# policy") is frequency

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from torchlint.facts.analyses import Fact
+from torchlint.facts.code.callers import sets_any
 from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
@@ -131,7 +132,7 @@ class Members(Fact):
                     names.add(part.attr)
                 elif isinstance(part, ast.Constant) and isinstance(part.value, str):
                     names.add(part.value)
-                elif isinstance(part, ast.Call) and _sets_any(part):
+                elif isinstance(part, ast.Call) and sets_any(part):
                     return frozenset()
         if names & _DYNAMIC:
             return frozenset()
@@ -194,11 +195,3 @@ def _targets(stmt: ast.stmt) -> Iterable[ast.Attribute]:
 
 def _is_own(target: ast.Attribute, this: str) -> bool:
     return isinstance(target.value, ast.Name) and target.value.id == this
-
-
-def _sets_any(call: ast.Call) -> bool:
-    """``setattr`` of a name that is not spelled out, or an update of ``__dict__``."""
-    func = call.func
-    if isinstance(func, ast.Name) and func.id == "setattr" and len(call.args) > 1:
-        return not isinstance(call.args[1], ast.Constant)
-    return isinstance(func, ast.Attribute) and isinstance(func.value, ast.Attribute) and func.value.attr == "__dict__"

@@ -106,3 +106,11 @@ def stores_of(project: Project, cls: str, name: str) -> Iterator[Store]:
 def methods(cls: Scope) -> Iterator[Scope]:
     """The functions in a class's body."""
     return (inner for inner in cls.inner if inner.kind == "function")
+
+
+def sets_any(call: ast.Call) -> bool:
+    """Whether a call gives an object attributes of any name: ``setattr`` without a literal, ``x.__dict__.update``."""
+    func = call.func
+    if isinstance(func, ast.Name) and func.id == "setattr" and len(call.args) > 1:
+        return not isinstance(call.args[1], ast.Constant)
+    return isinstance(func, ast.Attribute) and isinstance(func.value, ast.Attribute) and func.value.attr == "__dict__"

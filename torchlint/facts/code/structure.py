@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import field
 
-from torchlint.facts.code.callers import methods
+from torchlint.facts.code.callers import methods, sets_any
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project, is_external_module
@@ -131,8 +131,20 @@ class Structures:
         return self._known[cls]
 
     def _is_whole(self, cls: Scope) -> bool:
-        """Whether all bases of a class have a name."""
-        return isinstance(cls.node, ast.ClassDef) and len(cls.node.bases) == len(list(self.project.bases(cls)))
+        """Whether all bases of a class have a name, and its methods set no attribute whose name is not written."""
+        named = isinstance(cls.node, ast.ClassDef) and len(cls.node.bases) == len(list(self.project.bases(cls)))
+        return named and not any(self._sets_any(method) for method in methods(cls))
+
+    def _sets_any(self, method: Scope) -> bool:
+        """Whether a method, or a function that it hands its object to, sets attributes of any name."""
+        for call in method.calls:
+            if sets_any(call):
+                return True
+            if any(isinstance(given, ast.Name) and given.id == method.self_name for given in call.args):
+                taker = self.project.functions.get(self.project.qualified(method.file, call.func) or "")
+                if taker is not None and any(map(sets_any, taker.calls)):
+                    return True
+        return False
 
     def _takes(self, cls: str, name: str, shape: Shape) -> bool:
         """Whether the method of a class takes the arguments of a call; where it has none, that is not known."""
