@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from torchlint.report.context import Context
 from torchlint.report.here import seen_from_here
 from torchlint.report.total import total
@@ -61,12 +63,27 @@ def _fixable(context: Context) -> str:
     fixes = [finding.fix for finding in context.findings if finding.fix is not None]
     safe = sum(fix.applicability is Applicability.SAFE for fix in fixes)
     accepted = sum(map(context.takes, context.findings)) - safe
-    if not safe and not accepted:
-        return ""
     how = [f"{safe} fixable safely"] if safe else []
     if accepted:
         how.append(f"{accepted} as accepted" if safe else f"{accepted} fixable as accepted")
-    return f", {' and '.join(how)} with --fix"
+    ready = f"{' and '.join(how)} with --fix" if how else ""
+    return "".join(f", {part}" for part in (ready, _acceptable(context, "more" if how else "fixable")) if part)
+
+
+def _acceptable(context: Context, word: str) -> str:
+    """How many fixes wait only for the change to be accepted that most of them may make, and the options for it."""
+    waiting = Counter(
+        tuple(sorted(change.value for change in finding.fix.may_change))
+        for finding in context.findings
+        if finding.fix is not None
+        and finding.fix.applicability is Applicability.UNSAFE
+        and not finding.fix.assumes
+        and not context.takes(finding)
+    )
+    if not waiting:
+        return ""
+    changes, number = min(waiting.items(), key=lambda item: (-item[1], item[0]))
+    return f"{number} {word} with --fix --accept {','.join(changes)}"
 
 
 def _unread(context: Context) -> str:
