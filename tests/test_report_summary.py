@@ -25,7 +25,8 @@ def costing(saves, frequency, device="cpu"):
 def test_counts_fixes_and_the_cost_of_a_step():
     found = [finding(fix=SAFE, hot=STEP, cost=COST), finding(fix=ROUNDS, hot=STEP, cost=COST), finding()]
     assert summary(context_of(TEXT, *found)) == (
-        "3 findings, 1 fixable safely with --fix, 1 more with --fix --accept rounding; about 7.2 us per environment step at the sizes measured (CPU)"
+        "3 findings, 1 fixable safely with --fix, 1 more with --fix --accept rounding; "
+        "about 7.2 us per environment step at the sizes measured (CPU)"
     )
 
 
