@@ -27,6 +27,7 @@ from pathlib import Path
 from accuracy import markdown, written
 
 from torchlint.engine.analysis import analyse, parse
+from torchlint.facts.hotness.hotness import Heat
 from torchlint.rule import Frequency
 from torchlint.settings.model import Settings
 from torchlint.sources.decode import read_source
@@ -222,7 +223,7 @@ def predictions(folder: Path) -> dict[tuple[str, int], tuple[str, Frequency, boo
     settings = Settings(root=folder, isolated=True)
     names = {path.relative_to(folder).as_posix(): path for path in python_files(folder, settings)}
     files, _ = parse({name: read_source(path, name) for name, path in names.items()})
-    heat = analyse(files, settings).heat
+    heat = analyse(files, settings)[Heat]
     found = {}
     for file in files:
         for scope in file.scopes:

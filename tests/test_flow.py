@@ -292,6 +292,25 @@ GRAPHS = {
         "loss = 0\nfor _ in range(3):\n    loss += net(x).mean()\nloss.backward()",
         {"BACKWARD"},
     ),
+    "drawn from a list": (
+        "import random\ny = [net(x)]\ntorch.stack(random.sample(y, 1)).mean().backward()",
+        {"BACKWARD"},
+    ),
+    "one of a list": ("import random\ny = [net(x)]\nrandom.choice(y).sum().backward()", {"BACKWARD"}),
+    "a list in order": ("y = [net(x)]\nsorted(y, key=len)[0].sum().backward()", {"BACKWARD"}),
+    "a list in another order": (
+        "import random\ny = [net(x)]\nrandom.shuffle(y)\ny[0].sum().backward()",
+        {"BACKWARD"},
+    ),
+    "a number of rows": ("import random\nrandom.sample([1, 2], net(x))", {"DETACHED"}),
+    "rows to columns": (
+        "y = [[net(x), 1], [2, 3]]\nfor a, b in zip(*y):\n    a.sum().backward()",
+        {"BACKWARD"},
+    ),
+    "rows to other columns": (
+        "y = [[net(x), 1], [2, 3]]\nfor a, b in zip(*y):\n    b.sum().backward()",
+        set(),
+    ),
     "backward of a list": ("y = []\ny.append(net(x))\ntorch.stack(y).mean().backward()", {"BACKWARD"}),
     "autograd.grad": ("torch.autograd.grad(net(x).sum(), x)", {"BACKWARD"}),
     "scaled": ("scaler.scale(net(x).mean()).backward()", {"BACKWARD"}),

@@ -60,13 +60,13 @@ def test_an_imported_network_and_one_alone_are_hot(tmp_path: Path) -> None:
 
 def test_a_number_sent_to_a_device_names_the_fill(tmp_path: Path) -> None:
     text = message(tmp_path, '0.0, device="cuda"')
-    assert "copied to the device" in text
-    assert "torch.zeros((), dtype=..., device=...)" in text
-    assert "torch.full((), 2.5, dtype=..., device=...)" in message(tmp_path / "other", '2.5, device="cuda"')
+    assert "waits for the copy" in text
+    assert '`torch.zeros((), device="cuda")` fills it on the device' in text
+    assert '`torch.full((), 2.5, device="cuda")`' in message(tmp_path / "other", '2.5, device="cuda"')
 
 
 def test_a_number_kept_on_the_host_is_copied_nowhere(tmp_path: Path) -> None:
-    assert "copied to the device" not in message(tmp_path, '0.0, device="cpu"')
+    assert "waits for the copy" not in message(tmp_path, '0.0, device="cpu"')
 
 
 CAST = """\

@@ -120,7 +120,6 @@ class UpcastBeforeTransfer(Rule):
     name = "upcast-before-transfer"
     summary = "narrow data is widened on the host and then moved to a device"
     trigger = Method("to", "cuda") | Call(*_CONSTRUCTORS)
-    yields_to = ("TL102",)
     fixable = True
     may_change = (Change.ROUNDING,)
     exceptions: ClassVar[Mapping[str, str]] = {

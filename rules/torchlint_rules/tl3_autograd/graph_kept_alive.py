@@ -127,7 +127,7 @@ class GraphKeptAlive(Rule):
         if freed and not learns:
             return  # the graph is wanted until a later backward()
         ends = site.flow.graph_uses(node)
-        if Use.BACKWARD in ends or (ends & _OPEN and not freed):
+        if Use.BACKWARD in ends or ends & _OPEN:
             return
         text = _FREED if freed else _LEARNING if learns else _WHOLE
         message = text.format(what=source(node), where=where)

@@ -96,7 +96,9 @@ class Networks(Fact):
         return bool(origins) and not self._thawed(origins) and self._all_frozen(origins)
 
     def _is_target(self, node: ast.expr, origins: Collection[Origin]) -> bool:
-        """Whether a module is called a target network, or made or kept as a copy, and no optimizer moves it."""
+        """Whether a module is called a target network, or made or kept as a copy, and nothing uses its gradients."""
+        if not self.table.wanted.isdisjoint(origins):
+            return False
         copied = bool(origins) and (_is_called_target(node) or all(self._copy(origin) for origin in origins))
         return copied and max(map(self._trained, origins)) <= _Tie.CLASS
 

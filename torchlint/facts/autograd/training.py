@@ -25,6 +25,8 @@ _PASSING = frozenset(
 )
 _COPYING = frozenset({"copy_", "lerp_", "mul_", "add_", "set_"})
 _DEEPEST = 12
+_GRADIENTS = ("grad", "_grad")
+_WORDS = (b"parameters", b"requires_grad", b"state_dict", b"optim", b"zero_grad")
 
 Place = tuple[FileFacts, ast.expr]
 
@@ -35,7 +37,8 @@ class Table:
 
     ``trained`` says by which optimizer's constructor (or by what asks for its gradients, or hands them on); ``frozen``
     and ``thawed`` come from ``requires_grad``; ``copied`` says from which other modules one is loaded or averaged.
-    ``open`` holds the files with an optimizer of parameters from somewhere unknown.
+    ``open`` holds the files with an optimizer of parameters from somewhere unknown. ``wanted`` are the modules whose
+    gradients the code clears or reads itself: it has a use for them, whoever moves the parameters.
     """
 
     trained: dict[Origin, set[ast.AST]] = field(default_factory=dict)
@@ -43,6 +46,7 @@ class Table:
     thawed: set[Origin] = field(default_factory=set)
     copied: dict[Origin, set[Origin]] = field(default_factory=dict)
     open: set[str] = field(default_factory=set)
+    wanted: set[Origin] = field(default_factory=set)
 
     def train(self, origins: Iterable[Origin], mover: ast.AST) -> None:
         """Note that something moves these modules."""
@@ -71,25 +75,34 @@ class Reader:
         table = Table()
         for facts in self.project.files.values():
             text = facts.source.utf8
-            relevant = any(word in text for word in (b"parameters", b"requires_grad", b"state_dict", b"optim"))
+            relevant = any(word in text for word in _WORDS)
             for scope in facts.scopes if relevant else ():
                 for call in scope.calls:
                     self._call(table, facts, call)
+            for node in walk(facts.tree) if b".grad" in text and b"parameters" in text else ():
+                if isinstance(node, ast.Attribute) and node.attr in _GRADIENTS and isinstance(node.value, ast.Name):
+                    self._want(table, facts, node.value)
         for facts, target, store in self.project.outside.get("requires_grad", ()):
             self._requires_grad(table, (facts, target), store.binding.value)
         for facts, target, store in self.project.outside.get("data", ()):
             if isinstance(target, ast.Name) and store.binding.value is not None:
                 self._copied(table, facts, target, [store.binding.value])
-        for name in ("grad", "_grad"):
+        for name in _GRADIENTS:
             for facts, _, store in self.project.outside.get(name, ()):
                 self._handed_over(table, facts, store.binding)
         return table
+
+    def _want(self, table: Table, facts: FileFacts, parameter: ast.expr) -> None:
+        """``p.grad`` in a loop over the parameters of a module."""
+        for place in self.modules(facts, parameter):
+            if place is not None:
+                table.wanted.update(self.tracer.of(*place))
 
     def _handed_over(self, table: Table, facts: FileFacts, binding: Binding) -> None:
         """``shared_param.grad = param.grad``: gradients of a worker's module that another one's optimizer applies."""
         given = [part for part in walk(binding.value) if isinstance(part, ast.Attribute)] if binding.value else []
         for part in given:
-            if part.attr in ("grad", "_grad") and isinstance(part.value, ast.Name):
+            if part.attr in _GRADIENTS and isinstance(part.value, ast.Name):
                 for place in self.modules(facts, part.value):
                     if place is not None:
                         table.train(self.tracer.of(*place), binding.stmt)
@@ -103,6 +116,9 @@ class Reader:
                 return
             if last == "load_state_dict":
                 self._loaded(table, facts, func.value, call)
+                return
+            if last == "zero_grad" and self.values.of(facts, func.value).kind is Kind.MODULE:
+                table.wanted.update(self.tracer.of(facts, func.value))
                 return
             if last in _COPYING:
                 self._copied(table, facts, _data_of(func.value), call.args)

@@ -170,6 +170,8 @@ class Data:
         last = name.rpartition(".")[2]
         if name in _COPIES:
             return iter((spot.same(call),))
+        if (elements := drawn(spot, call, name)) is not None:
+            return elements
         if name.startswith(_FILES):
             return iter((self.text if self.seldom(spot.facts, call) else Use.HOST,))
         if head == "torch":
@@ -247,8 +249,9 @@ def folded(spot: Spot, call: ast.Call, last: str) -> Next | None:
         return iter(()) if last in ("zip", "enumerate", "next", "map") else None
     rest = path[1:]
     if last == "zip":
-        position = call.args.index(spot.node) if spot.node in call.args else None
-        return iter((spot.at(call, None, position, *rest),))
+        if spot.node not in call.args:  # the rows of a starred list become columns
+            return iter((spot.at(call, None, path[0] if path else None, *path[2:]),))
+        return iter((spot.at(call, None, call.args.index(spot.node), *rest),))
     if last == "enumerate":
         return iter((spot.at(call, None, 1, *rest),))
     if last == "next":
@@ -256,3 +259,14 @@ def folded(spot: Spot, call: ast.Call, last: str) -> Next | None:
     if last == "map" and isinstance(call.args[0], ast.Name) and call.args[0].id in ("float", "int", "str"):
         return iter((spot.at(call, None, *rest),))
     return None
+
+
+def drawn(spot: Spot, call: ast.Call, name: str) -> Next | None:
+    """Follow what ``random`` draws from a list: the elements themselves, not copies of them."""
+    if not call.args or call.args[0] is not spot.node or not spot.path or isinstance(spot.path[0], str):
+        return None
+    if name in ("random.sample", "random.choices"):
+        return iter((spot.same(call),))
+    if name == "random.choice":
+        return iter((spot.at(call, *spot.path[1:]),))
+    return iter(()) if name == "random.shuffle" else None

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from torchlint.facts.code.model import FileFacts
-from torchlint.facts.flow.data import folded
+from torchlint.facts.flow.data import drawn, folded
 from torchlint.facts.flow.spots import Next, Spot
 from torchlint.facts.flow.store import Ground
 from torchlint.late import dataclass
@@ -34,7 +34,7 @@ _ABOUT = frozenset(
     )
 )
 _PAIRS = frozenset({"max", "min", "sort", "topk", "median", "mode", "kthvalue", "cummax", "cummin"})
-_SAME = frozenset({"list", "tuple", "set", "reversed", "iter", "dict"})
+_SAME = frozenset({"list", "tuple", "set", "reversed", "iter", "dict", "sorted"})
 _FOLDED = frozenset({"sum", "max", "min", "abs", "pow"})
 _CONTAINERS = frozenset({"copy.copy", "copy.deepcopy", "collections.deque", "collections.OrderedDict"})
 
@@ -141,10 +141,12 @@ class Graph:
             if last in _ENDS:
                 return iter((Use.DETACHED,))
             return iter(()) if last in _ABOUT else self._result(spot, call, last)
+        if (elements := drawn(spot, call, name)) is not None:
+            return elements
         return iter((Use.DETACHED,)) if head in ("numpy", "math", "scipy", "random", "time") else None
 
     def _builtin(self, spot: Spot, call: ast.Call, last: str) -> Next | None:
-        if last in ("float", "int", "bool", "len", "range", "str", "repr", "format", "any", "all", "round", "sorted"):
+        if last in ("float", "int", "bool", "len", "range", "str", "repr", "format", "any", "all", "round"):
             return iter((Use.DETACHED,))
         if last in ("isinstance", "type", "hasattr", "callable", "id"):
             return iter(())
