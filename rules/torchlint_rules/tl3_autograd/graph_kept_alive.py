@@ -10,6 +10,8 @@ from torchlint.rule.build import source
 from torchlint_rules.tl3_autograd._graph_kept_alive import Kept, backpropagated, is_leaf, is_loss
 
 _MAY_HOLD = frozenset({Kind.TENSOR, Kind.UNKNOWN, Kind.TUPLE, Kind.LIST, Kind.DICT, Kind.DISTRIBUTION})
+# Where a later backward() may run through the graph: what is passed to code that is not known, such as a memory.
+_LATER = frozenset({Use.BACKWARD, Use.PASSED})
 _OPEN = frozenset({Use.STORED, Use.COLLECTED, Use.REPORTED, Use.RETURNED, Use.PASSED, Use.TENSOR})
 
 _FREED = (
@@ -127,7 +129,7 @@ class GraphKeptAlive(Rule):
         if freed and not learns:
             return  # the graph is wanted until a later backward()
         ends = site.flow.graph_uses(node)
-        if Use.BACKWARD in ends or ends & _OPEN:
+        if ends & _LATER or (ends & _OPEN and not freed):
             return
         text = _FREED if freed else _LEARNING if learns else _WHOLE
         message = text.format(what=source(node), where=where)
