@@ -15,5 +15,5 @@ class Finder(Fact):
     __slots__ = ()
 
     def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterable[ast.AST]:
-        """The nodes, as far as they are ``wanted``: they run often enough. What is told sooner is asked first."""
+        """Return the nodes that are ``wanted``: those that run often enough. Ask the cheaper question first."""
         raise NotImplementedError(f"{type(self).__name__} does not say where to look in {file.path}, for {wanted}")
