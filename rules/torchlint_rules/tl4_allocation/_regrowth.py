@@ -14,11 +14,12 @@ from torchlint.facts.loops.joining import JOINS
 from torchlint.facts.loops.loops import Loops
 from torchlint.facts.state.effects import nodes_of
 from torchlint.late import dataclass
+from torchlint.models import method_names
 from torchlint.rule.site import Site
 
 _JOINS = JOINS | {"numpy.append"}
 _ASKING = frozenset({"keys", "append", "setdefault"})
-_ADDING = frozenset({"append", "appendleft", "extend", "insert"})
+_ADDING = method_names("list deque", adds=True)
 _SPACES = ("action_space", "observation_space")
 _Loop = ast.For | ast.AsyncFor | ast.While
 

@@ -10,6 +10,7 @@ from torchlint.facts.autograd.layers import is_kept_layer
 from torchlint.facts.flow.spots import Carrier, Key, Next, Spot, iterated, key_of, picked
 from torchlint.facts.flow.store import Ground, fields_of
 from torchlint.late import dataclass, regex
+from torchlint.models import method_names
 from torchlint.rule import Kind, Use
 
 _LOG_LIBRARIES = (
@@ -35,7 +36,7 @@ _CONTAINERS = (Kind.LIST, Kind.DICT, Kind.SET)
 _ENV_NAME = regex(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env)\d*$", re.IGNORECASE)
 _ENV_METHODS = frozenset({"step", "send", "send_actions", "step_async", "step_wait", "env_step"})
 _ENV_BASE = regex(r"(Env|EnvBase|Environment|Wrapper)$")
-_READING = frozenset({"get", "pop", "setdefault", "popleft"})
+_READING = method_names("list deque dict", returns="element")
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,9 +200,4 @@ class Calls:
             yield replace(spot.same(call), path=found)
 
 
-_SILENT = frozenset(
-    (
-        *("append", "appendleft", "extend", "insert", "update", "add", "clear", "remove", "discard", "sort", "reverse"),
-        *("keys", "count", "index", "move_to_end"),
-    )
-)
+_SILENT = method_names("list deque set dict OrderedDict", returns=(None, "number", "keys"))

@@ -16,9 +16,10 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.state.effects import Sides, code_of, nodes_of
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import method_names
 from torchlint.rule import Kind
 
-_ADDING = frozenset({"append", "appendleft", "add", "insert", "extend", "put", "push"})
+_ADDING = method_names(adds=True, returns=False, elsewhere=False)
 _JOINING = frozenset(
     {"torch.cat", "torch.concat", "torch.hstack", "torch.vstack", "numpy.append", "numpy.concatenate", "numpy.vstack"}
 )

@@ -10,6 +10,7 @@ from torchlint.facts.code.nesting import LoopNode
 from torchlint.facts.code.project import Project
 from torchlint.facts.state.effects import code_of
 from torchlint.late import dataclass
+from torchlint.models import method_names
 
 JOINS = frozenset(
     [
@@ -21,7 +22,7 @@ JOINS = frozenset(
 """Functions that make one tensor or array of many."""
 
 _SAME = frozenset({"builtins.list", "builtins.tuple"})
-_ADDING = frozenset({"append", "extend", "insert"})
+_ADDING = method_names("list", adds=True)
 
 
 @dataclass(eq=False, slots=True)

@@ -19,9 +19,10 @@ from torchlint.facts.loops.joining import Joining
 from torchlint.facts.state.effects import PARAMETERS, Effects, Sides, nodes_of
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import method_names
 from torchlint.rule import UNKNOWN, Kind, Loop, Value
 
-_KEYS = frozenset({"keys", "values", "items"})
+_KEYS = method_names("dict", returns=("keys", "parts"))
 _PARTS = frozenset({"parameters", "named_parameters", "modules", "named_modules", "children", "named_children"})
 _GATHERED = frozenset({"torch.stack", "torch.tensor", "torch.as_tensor"})
 _FEW = 6

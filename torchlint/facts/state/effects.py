@@ -20,6 +20,7 @@ from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import children
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
+from torchlint.models import method_names
 from torchlint.rule import Kind, Value
 
 PARAMETERS = "<parameters>"
@@ -32,13 +33,7 @@ _DRAWING = regex(r"^(numpy\.random\.|torch\.(rand|normal|multinomial|bernoulli|p
 _OPTIMIZER = regex(r"(optim\w*|(^|_)opt\w*|scaler)\d*$", re.IGNORECASE)
 _LAYER = regex(r"torch\.nn\.(?!Module$)[A-Z]\w*$")
 _PLAIN = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.SCALAR, Kind.ITEM, Kind.NUMBER, Kind.STRING, Kind.SIZE, Kind.TUPLE})
-_MUTATORS = frozenset(
-    [
-        *("append", "appendleft", "add", "insert", "extend", "extendleft", "update", "setdefault"),
-        *("pop", "popleft", "popitem", "remove", "discard", "clear", "sort", "reverse", "rotate", "fill", "push"),
-        "put",
-    ]
-)
+_MUTATORS = (method_names(adds=True), method_names(removes=True, elsewhere=False), method_names(reorders=True))
 # Methods that tensors and arrays have and few other objects: harmless on a receiver of unknown kind.
 _READERS = frozenset(
     [
@@ -198,7 +193,7 @@ class Sides(Fact):
         if receiver.kind is Kind.MODULE:
             changes = attr in ("load_state_dict", "reset_parameters", "requires_grad_")
             return Effects(frozenset({PARAMETERS, *here}), frozenset({PARAMETERS}) if changes else frozenset())
-        if attr in _MUTATORS or in_place:
+        if in_place or any(attr in names for names in _MUTATORS):
             return Effects(reads=here, writes=here)
         if receiver.kind in (Kind.LIST, Kind.DICT, Kind.SET) or attr in _READERS:
             return Effects(reads=here)

@@ -15,10 +15,11 @@ from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import children, walk
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import method_names
 from torchlint.rule import UNKNOWN, Kind
 
 _HARMLESS = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.DISTRIBUTION, Kind.NUMBER, Kind.SCALAR, Kind.STRING, Kind.SIZE})
-_KEEPING = frozenset({"append", "appendleft", "extend", "insert", "add", "update", "setdefault", "put", "push"})
+_KEEPING = method_names(adds=True)
 _STEPPING = frozenset({"reset", "step", "reset_async", "step_async", "step_wait"})
 _CACHING = frozenset({"cached_property", "lazy_property", "lru_cache", "cache"})
 _PROPERTIES = frozenset({"property", "cached_property", "lazy_property"})

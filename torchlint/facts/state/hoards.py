@@ -13,10 +13,11 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import method_names
 from torchlint.rule import Frequency
 
-_ADDING = frozenset({"append", "appendleft"})
-_READING = frozenset({"append", "appendleft", "extend", "index", "count", "copy", "items", "keys", "values", "get"})
+_ADDING = method_names("list deque", adds="element", at=False)
+_READING = method_names("list deque dict", removes=False, reorders=False)
 _READERS = frozenset({"builtins", "numpy", "torch", "statistics", "math", "random"})
 _DRAWS = frozenset(
     {"random.sample", "random.choice", "random.choices", "random.randrange", "random.randint", "torch.randint"}
