@@ -14,6 +14,7 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.flow.flow import Flow
 from torchlint.facts.state.constant import Constants
 from torchlint.facts.values.values import Values
+from torchlint.models import method_names
 from torchlint.rule import Kind, Use
 
 # Methods and functions that hand the host what lies on a device.
@@ -21,7 +22,7 @@ _READING = frozenset({"item", "tolist", "numpy", "cpu", "to"})
 _NUMBERS = frozenset({"int", "float", "bool"})
 # Functions that take data of the host to a device.
 _SENDING = frozenset({"as_tensor", "tensor", "from_numpy", "asarray", "Tensor", "FloatTensor", "LongTensor"})
-_MOVING = frozenset({"to", "cuda"})
+_MOVING = method_names(moves=("device", "given"))
 # Functions whose tensors a device can make itself.
 _MAKING = frozenset(
     {"zeros", "ones", "empty", "full", "eye", "arange", "linspace", "zeros_like", "ones_like", "full_like"}

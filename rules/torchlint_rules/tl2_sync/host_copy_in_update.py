@@ -10,9 +10,9 @@ from torchlint.rule import Device, Example, Found, Frequency, Input, Kind, Level
 from torchlint_rules.tl2_sync._host_copy_in_update import HostCopies, copying, is_copy
 
 _COPIES = frozenset({"cpu", "numpy"})
-_MOVES = frozenset({"cpu", "to"})
+_MOVES = method_names(moves=("host", "given"))
 _SAME = frozenset({"cpu", "to", "detach", "clone"})
-_FURTHER = frozenset({"item", "numpy", "tolist"})
+_FURTHER = method_names(waits="reads", returns=("number", "array", "list"))
 _RECORDING = method_names("list", adds=True, at=False)
 _ENDS = frozenset({Use.LOGGED, Use.REPORTED, Use.RETURNED, Use.PASSED, Use.STORED})
 

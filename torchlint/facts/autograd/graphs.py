@@ -24,16 +24,10 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.values.signatures import keyword
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
+from torchlint.models import method_names
 from torchlint.rule import Kind
 
-ENDING = frozenset(
-    (
-        *("detach", "detach_", "item", "numpy", "tolist", "argmax", "argmin", "argsort", "long", "int", "bool", "byte"),
-        *("sample", "sample_n", "multinomial", "nonzero", "size", "dim", "numel", "eq", "ne", "gt", "ge", "lt", "le"),
-        *("isnan", "isinf", "isfinite", "any", "all", "new_zeros", "new_ones", "new_tensor", "new_full"),
-        *("sign", "round"),
-    )
-)
+ENDING = method_names(graph="ends") | method_names(about=True)
 _MAKING = frozenset(
     (
         *(

@@ -15,6 +15,7 @@ from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.late import dataclass
+from torchlint.models import names
 from torchlint.rule import Frequency
 
 _WITH = (ast.With, ast.AsyncWith)
@@ -24,8 +25,7 @@ _OFF = frozenset(f"{place}.{name}" for place in _PLACES for name in ("no_grad", 
 _ON = frozenset(f"{place}.enable_grad" for place in _PLACES)
 _SWITCH = frozenset(f"{place}.set_grad_enabled" for place in _PLACES)
 _WORDS = (b"no_grad", b"inference_mode", b"set_grad_enabled", b"enable_grad")
-_BACKWARD = frozenset({"backward", "manual_backward"})
-_GRAPH_ONLY = frozenset({"torch.autograd.grad", "torch.autograd.backward"})
+_BACKWARD = names(autograd=("backward", "gradient"))
 
 
 class Mode(enum.Enum):
@@ -271,7 +271,7 @@ class Modes(Fact):
         for call in function.calls:
             func = call.func
             named = isinstance(func, ast.Attribute) and func.attr in _BACKWARD
-            if not named and self._name(function.file, func) not in _GRAPH_ONLY:
+            if not named and self._name(function.file, func) not in _BACKWARD:
                 targets = () if call in self.graph.weak else self.graph.callees.get(call, ())
                 if not targets or not all(self._needs.ask(target) for target in targets):
                     continue

@@ -109,7 +109,7 @@ class Calls:
         """Whether a call prints, writes or logs what it is given."""
         func = call.func
         name = self.ground.project.qualified(spot.facts, func) or ""
-        if name.startswith(_LOG_LIBRARIES):
+        if name.startswith(_LOG_LIBRARIES) or "logs" in self.ground.values.row(spot.facts, call):
             return True
         if not isinstance(func, ast.Attribute):
             return False
@@ -129,6 +129,8 @@ class Calls:
     def _steps(self, spot: Spot, call: ast.Call) -> bool:
         """Whether a call steps an environment with what it is given."""
         func = call.func
+        if self.ground.values.row(spot.facts, call).get("runs") == "step":
+            return True
         if not isinstance(func, ast.Attribute) or func.attr not in _ENV_METHODS:
             return False
         value = self.ground.values.of(spot.facts, func.value)

@@ -10,12 +10,13 @@ from torchlint.facts.code.model import FileFacts
 from torchlint.facts.flow.spots import Next, Spot
 from torchlint.facts.flow.store import Ground
 from torchlint.late import dataclass
+from torchlint.models import last_names, method_names
 from torchlint.rule import Kind, Use
 
 Seldom = Callable[[FileFacts, ast.AST], bool]
 """Whether a node runs less often than once per gradient update."""
 
-_READS = frozenset({"item", "numpy", "tolist", "__array__", "__float__", "__int__"})
+_READS = method_names(waits="reads", returns=("number", "array", "list"))
 _VIEWS = frozenset(
     (
         *("cpu", "cuda", "to", "detach", "clone", "contiguous", "float", "double", "half", "bfloat16", "squeeze"),
@@ -23,12 +24,7 @@ _VIEWS = frozenset(
         *("long", "int", "bool", "pin_memory", "detach_", "data"),
     )
 )
-_ABOUT = frozenset(
-    (
-        *("shape", "dtype", "device", "ndim", "requires_grad", "is_cuda", "size", "dim", "numel", "nelement"),
-        *("grad_fn", "is_leaf", "element_size", "nbytes", "itemsize", "is_floating_point", "stride", "is_contiguous"),
-    )
-)
+_ABOUT = last_names("Tensor torch", about=True)
 _ARRAY_SAME = frozenset(
     (
         *("item", "tolist", "copy", "astype", "flatten", "ravel", "reshape", "squeeze", "mean", "sum", "min", "max"),

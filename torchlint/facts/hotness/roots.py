@@ -20,7 +20,7 @@ from torchlint.facts.hotness.fitting import fitting
 from torchlint.facts.hotness.guards import bound
 from torchlint.facts.hotness.iterations import demoted
 from torchlint.facts.hotness.programs import Programs
-from torchlint.facts.hotness.protocols import EntryPoint, entry_points
+from torchlint.facts.hotness.protocols import EntryPoint, entry_point, entry_points
 from torchlint.facts.hotness.receivers import MOST, Receivers
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
@@ -208,6 +208,9 @@ def find_roots(project: Project, graph: CallGraph, values: Values) -> Roots:
 
 def _kind(facts: FileFacts, call: ast.Call, values: Values) -> str:
     func = call.func
+    runs = values.row(facts, call).get("runs")
+    if isinstance(runs, str):
+        return runs
     if not isinstance(func, ast.Attribute):
         return ""
     if func.attr == "backward":
@@ -275,7 +278,8 @@ def _demo(facts: FileFacts, call: ast.Call, scope: Scope) -> bool:
 
 def _primes(scope: Scope, call: ast.Call) -> bool:
     """Whether an optimizer takes one step where it is made, without gradients: its scheduler asks for it."""
-    assert isinstance(call.func, ast.Attribute)
+    if not isinstance(call.func, ast.Attribute):
+        return False
     methods = {other.func.attr for other in scope.calls if isinstance(other.func, ast.Attribute)}
     if call.func.attr != "step" or "backward" in methods or enclosing_loop(scope.file, call, scope) is not None:
         return False
@@ -447,6 +451,11 @@ def _protocols(project: Project, roots: Roots) -> None:
                 for binding in cls.bindings.get(method, ()):
                     if binding.scope is not None:
                         roots.protocols.setdefault(binding.scope, entry)
+        for base in project.ancestry(cls.dotted) if project.models else ():
+            for method, often in project.models.called(base):
+                for binding in cls.bindings.get(method, ()):
+                    if binding.scope is not None:
+                        roots.protocols[binding.scope] = entry_point(often, base)
 
 
 def _drive(project: Project, graph: CallGraph, roots: Roots) -> None:

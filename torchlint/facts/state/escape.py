@@ -15,7 +15,7 @@ from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import children, walk
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
-from torchlint.models import method_names
+from torchlint.models import last_names, method_names
 from torchlint.rule import UNKNOWN, Kind
 
 _HARMLESS = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.DISTRIBUTION, Kind.NUMBER, Kind.SCALAR, Kind.STRING, Kind.SIZE})
@@ -32,7 +32,7 @@ _KEEPERS = frozenset(
         *("builtins.dict.update", "builtins.dict.setdefault", "torch.autograd.grad"),
     }
 )
-_GRADIENTS = frozenset({"enable_grad", "backward", "register_hook", "set_grad_enabled", "requires_grad_"})
+_GRADIENTS = last_names(autograd=("backward", "gradient", "hooks", "records", "leaf"))
 
 
 @dataclass(eq=False, slots=True)

@@ -15,6 +15,7 @@ from torchlint.facts.code.naming import mentions_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.late import dataclass
+from torchlint.models import method_names
 
 _LARGEST_BYTE = 255
 _DEPTH = 24
@@ -26,7 +27,7 @@ _KEEPING = frozenset(
     }
 )
 _DIVIDING = frozenset({"div", "div_", "true_divide", "divide"})
-_MOVES = frozenset({"to", "cuda"})
+_MOVES = method_names(moves=("device", "given"))
 
 
 @dataclass(eq=False, slots=True)
