@@ -54,6 +54,39 @@ def test_each_name_is_in_the_installed_library() -> None:
     assert missing == []
 
 
+@pytest.mark.once
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.skipif(not HAS_TORCH, reason="needs torch")
+def test_what_ends_a_graph_in_the_table_ends_it_in_torch() -> None:
+    """Each operation is tried with arguments until torch takes them; the few that need other ones are not counted."""
+    tried = {
+        name: kept
+        for name in {*TENSORS, *method_names("torch.Tensor torch")}
+        if (kept := keeps_graph(name)) is not None
+    }
+    ends = method_names("torch.Tensor torch", graph="ends")
+    assert {name: kept for name, kept in tried.items() if kept is (name in ends)} == {}
+    assert len(tried) > 60
+
+
+KEEPING = "abs bernoulli clamp clone double exp flatten floor max mean round sign softmax sort topk unique view"
+
+
+def keeps_graph(name: str) -> bool | None:
+    """Whether the tensor that a method returns hangs on the graph of its tensor; ``None`` where it returns none."""
+    import torch
+
+    one = torch.rand(2, 3).requires_grad_()
+    for arguments in ((), (0,), (one,), (0, 1), ((3, 2),), (one > 0.5,), (torch.float32,), (1, 1)):
+        try:
+            made = getattr(one, name)(*arguments)
+        except (TypeError, ValueError, RuntimeError, IndexError, AssertionError):
+            continue
+        first = made[0] if isinstance(made, tuple) and made else made
+        return first.requires_grad if isinstance(first, torch.Tensor) else None
+    return None
+
+
 def exists(owner: str, name: str) -> bool | None:
     """Whether a class or module has a name; ``None`` where nothing that is installed has its owner."""
     parts = owner.split(".")

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from torchlint.engine import models as engine
 from torchlint.engine.run import check
 from torchlint.rule import Finding, Frequency
 from torchlint.settings.check import SettingsError
 from torchlint.settings.load import load_settings
+from torchlint.settings.model import Settings
 
 ENVIRONMENT = """\
 import torch
@@ -87,3 +89,41 @@ def test_a_row_that_cannot_be_names_the_row_and_its_line(tmp_path: Path) -> None
     with pytest.raises(SettingsError) as caught:
         found(tmp_path, LOGGER, "TL203", rows)
     assert "pyproject.toml:5: models: methods.acme.logs.Board.put.logs: expected true, not 'often'" in str(caught.value)
+
+
+def test_a_function_whose_row_says_what_it_returns_has_a_known_value(tmp_path: Path) -> None:
+    source = """\
+import torch
+from acme.data import frames
+
+
+def train(net, optimizer):
+    for step in range(1000):
+        loss = net(torch.tensor([frame for frame in frames(step)])).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if frames(step):
+            break
+"""
+    assert found(tmp_path, source, "TL208") == []
+    rows = '[tool.torchlint.models.functions."acme.data"]\nframes = { returns = "tensor" }\n'
+    (finding,) = found(tmp_path, source, "TL208", rows)
+    assert finding.start.row == 11
+
+
+def test_a_rule_package_adds_rows_and_the_settings_win(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "models.json").write_text('{"methods": {"a.Sim": {"go": {"runs": "step", "logs": true}}}}')
+    monkeypatch.setattr(engine, "folder_of", lambda _: tmp_path)
+    own = {"methods": {"a.Sim": {"go": {"runs": "update"}}}}
+    models = engine.models_of(Settings(tmp_path, plugins=("package_with_rows",), models=own))
+    assert models.method(["a.Own", "a.Sim"], "go") == {"runs": "update", "logs": True}
+
+
+def test_wrong_rows_of_a_package_are_one_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "models.json").write_text('{"methods": {"a.Sim": {"go": {"runs": "sometimes"}}}}')
+    monkeypatch.setattr(engine, "folder_of", lambda _: tmp_path)
+    with pytest.raises(SettingsError) as caught:
+        engine.models_of(Settings(tmp_path, plugins=("package_with_a_wrong_row",)))
+    message = "methods.a.Sim.go.runs: 'sometimes' is not one of step, update"
+    assert str(caught.value) == f"plugins: 'package_with_a_wrong_row': models.json: {message}"
