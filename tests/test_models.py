@@ -47,6 +47,8 @@ def test_each_row_fits_the_schema_and_stands_in_a_line() -> None:
 def test_each_name_is_in_the_installed_library() -> None:
     missing = []
     for section, owner, name in rows():
+        if "removed" in shipped()[section][owner][name]:
+            continue
         found = (
             [exists(owner, name)] if section != "operations" else [exists(owner, name), exists(f"{owner}.Tensor", name)]
         )

@@ -55,6 +55,10 @@ class Names:
         """Select what one of two selects."""
         return Names(*self._queries, *other._queries)
 
+    def isdisjoint(self, others: Iterable[str]) -> bool:
+        """Whether none of some names is selected."""
+        return not any(name in self for name in others)
+
     @property
     def all(self) -> frozenset[str]:
         """The names as a set."""

@@ -22,38 +22,87 @@ class Attribute:
 
 ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
     {
-        "about": Attribute("tells of a tensor without reading its elements", kind=bool),
+        "about": Attribute("tells of a tensor or an object without reading its elements", kind=bool),
         "adds": Attribute(
             "puts an argument into the receiver, as one element, or all that is in it", ("element", "elements")
         ),
         "at": Attribute("the position of the argument that it adds, 0 where not given", kind=int),
         "autograd": Attribute(
             "adds up gradients (``backward``) or returns them, hooks into their computation, makes a leaf record "
-            "(``leaf``), switches recording on (``records``) or off (``pauses``)",
-            ("backward", "gradient", "hooks", "leaf", "pauses", "records"),
+            "(``leaf``), switches recording on (``records``), off (``pauses``) or as it is told (``sets``)",
+            ("backward", "gradient", "hooks", "leaf", "pauses", "records", "sets"),
         ),
         "axis": Attribute(
             "the axis along which it joins: a new one, one that is given, or a fixed one", ("fixed", "given", "new")
         ),
+        "caches": Attribute("keeps the result of the function that it decorates", kind=bool),
         "called": Attribute(
             "a framework calls this method of all that derives from its class: in a forward pass, once per step of an "
             "environment, per gradient update, per batch, per episode, or in an evaluation",
             ("batch", "episode", "evaluation", "forward", "step", "update"),
         ),
+        "casts": Attribute(
+            "the dtype of what it returns",
+            ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8"),
+        ),
         "clock": Attribute(
             "reads a clock: of the wall, of the time spent on the CPU, of the date, or of a device",
             ("cpu", "date", "device", "wall"),
         ),
+        "compares": Attribute("compares the elements", kind=bool),
+        "constant": Attribute("a constant that is not a finite number", ("infinity", "nan")),
+        "decorates": Attribute("makes a property of the function that it decorates", ("property",)),
+        "draws": Attribute("draws at random: a real number, an integer, or items", ("integer", "items", "number")),
+        "dtype": Attribute("a dtype, of what numbers", ("floating", "integer", "truth")),
+        "elements": Attribute(
+            "the elements of what it returns: all of what it is given in another form, some, repeated ones, pairs, or "
+            "what a function makes of each",
+            ("all", "made", "pairs", "repeated", "some"),
+        ),
         "elsewhere": Attribute("objects of other kinds have other methods of that name", kind=bool),
+        "environment": Attribute(
+            "acts on an environment, takes its answer, or begins an episode", ("acts", "answers", "begins")
+        ),
+        "folds": Attribute("computes one number of what it is given", kind=bool),
+        "fused": Attribute("has a fused form", kind=bool),
+        "gives": Attribute("gives the parts of a module", ("modules", "parameters", "state")),
         "graph": Attribute("no autograd graph leads from what it returns to what it is given", ("ends",)),
+        "holds": Attribute("a container of modules", ("modules",)),
+        "indices": Attribute("with an axis it returns values and their indices", kind=bool),
+        "integral": Attribute("returns integers or truth values", kind=bool),
         "joins": Attribute(
             "makes one tensor or array of many: of parts in a sequence, of the elements of a list, or of two arguments",
             ("elements", "parts", "two"),
         ),
+        "loads": Attribute("gives batches of data, items of a data set, or tensors", ("batches", "items", "tensors")),
         "logs": Attribute("writes what it is given into a log", kind=bool),
+        "makes": Attribute(
+            "makes a tensor or array: filled with a number, of a pattern, of indices, like another one, of random "
+            "numbers (``random``: of a size that is given, ``samples``: of parameters), of data, by a legacy "
+            "constructor, of an array, or from a file; or a sequence",
+            (
+                "array",
+                "data",
+                "file",
+                "filled",
+                "indices",
+                "legacy",
+                "like",
+                "pattern",
+                "random",
+                "samples",
+                "sequence",
+            ),
+        ),
         "moves": Attribute(
             "moves a tensor to the host, to an accelerator, or to the device that is given", ("device", "given", "host")
         ),
+        "number": Attribute("makes a number of Python", kind=bool),
+        "optimizes": Attribute("an optimizer of parameters", kind=bool),
+        "profiles": Attribute("profiles a program: by a schedule, or all of it", ("scheduled", "whole")),
+        "pure": Attribute("changes nothing and keeps nothing", kind=bool),
+        "reduces": Attribute("reduces an axis, or all elements, to one number", kind=bool),
+        "removed": Attribute("the version of the library that has it no more"),
         "removes": Attribute("takes elements out of the receiver", kind=bool),
         "reorders": Attribute("changes the order or the values of what is in the receiver", kind=bool),
         "returns": Attribute(
@@ -62,6 +111,10 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
             ("array", "bool", "copy", "element", "keys", "list", "number", "parts", "receiver", "tensor"),
         ),
         "runs": Attribute("each call is a step of an environment, or a gradient update", ("step", "update")),
+        "says": Attribute("writes a message, or one of something wrong", ("alarm", "message")),
+        "shapes": Attribute("changes the sizes of axes, or their order", ("order", "sizes")),
+        "tests": Attribute("tests for infinities and NaN, or for finite numbers", ("finite", "nonfinite")),
+        "text": Attribute("makes a text", kind=bool),
         "waits": Attribute(
             "the host waits for the device: to read elements, to know a shape, or for all that is queued",
             ("queue", "reads", "shape"),

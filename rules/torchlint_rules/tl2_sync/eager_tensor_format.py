@@ -11,7 +11,7 @@ from torchlint.rule import Call, Change, Device, Example, Fix, Frequency, Input,
 from torchlint.rule.build import with_arguments
 from torchlint.rule.formatting import formatted, lazy
 
-_LEVELS = frozenset({"debug", "info", "warning", "warn", "error", "critical", "exception", "fatal", "trace", "log"})
+_LEVELS = method_names(says=True)
 _LOGGER_NAME = re.compile(r"_*(\w+_)?(logger|log|logging)_*", re.IGNORECASE)
 _READS = method_names(waits="reads", returns=("number", "array", "list", "tensor"))
 

@@ -9,9 +9,9 @@ from torchlint.models import method_names
 from torchlint.rule import Device, Example, Found, Frequency, Input, Kind, Level, Method, Report, Rule, Site, Use
 from torchlint_rules.tl2_sync._host_copy_in_update import HostCopies, copying, is_copy
 
-_COPIES = frozenset({"cpu", "numpy"})
+_COPIES = method_names(waits="reads", returns=("array", "tensor"))
 _MOVES = method_names(moves=("host", "given"))
-_SAME = frozenset({"cpu", "to", "detach", "clone"})
+_SAME = method_names("torch.Tensor torch", elements="all", casts=False, shapes=False)
 _FURTHER = method_names(waits="reads", returns=("number", "array", "list"))
 _RECORDING = method_names("list", adds=True, at=False)
 _ENDS = frozenset({Use.LOGGED, Use.REPORTED, Use.RETURNED, Use.PASSED, Use.STORED})

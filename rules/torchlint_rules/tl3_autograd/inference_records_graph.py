@@ -12,7 +12,7 @@ from torchlint_rules.tl3_autograd._inference_records_graph import repeated
 
 # Ends of a value behind which no gradient can be asked for.
 _UNUSED = frozenset({Use.DETACHED, Use.READ, Use.LOGGED, Use.CONDITION, Use.INDEX, Use.SIZE, Use.ENVIRONMENT, Use.HOST})
-_GRADIENTS = names(autograd=("backward", "gradient", "hooks", "records"))
+_GRADIENTS = names(autograd=("backward", "gradient", "hooks", "records", "sets"))
 _MESSAGE = "the graph of `{what}` is recorded and never used; `torch.no_grad()` leaves it out"
 _AHEAD = "nothing asks for a gradient of what the statement computes"
 

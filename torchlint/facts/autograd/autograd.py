@@ -23,7 +23,7 @@ from torchlint.late import dataclass
 from torchlint.models import names
 from torchlint.rule import Kind, Run
 
-_GRADIENTS = names(autograd=("backward", "gradient", "hooks", "records"))
+_GRADIENTS = names(autograd=("backward", "gradient", "hooks", "records", "sets"))
 _BACKWARD = names(autograd="backward")
 _DEEPEST = 5
 

@@ -18,14 +18,7 @@ _LOG_LIBRARIES = (
     *("sys.stdout.", "sys.stderr.", "click.", "absl.logging.", "comet_ml.", "aim.", "swanlab.", "tensorboard"),
     *("torch.utils.tensorboard", "matplotlib.", "seaborn.", "plotly.", "json.", "csv.", "visdom.", "yaml."),
 )
-_LOG_METHODS = frozenset(
-    (
-        *("add_scalar", "add_scalars", "add_histogram", "add_text", "log_metric", "log_metrics", "log_scalar"),
-        *("log_scalars", "log_dict", "logkv", "logkvs", "logkv_mean", "record_mean", "set_postfix", "log_tabular"),
-        *("set_postfix_str", "set_description", "set_description_str", "writerow", "writerows", "record_tabular"),
-        *("log_value", "scalar_summary", "add_summary", "track_stats", "report_scalar"),
-    )
-)
+_LOG_METHODS = method_names(logs=True)
 _LOGGERS = regex(
     r"(^|_)(log(ger|s|ging)?|writer|wandb|tb|tensorboard|summary|p(rogress_?)?bar|progress|tqdm|recorder|reporter|console"
     r"|stdout|stderr|tbwriter|neptune|mlflow|statsd)(_run|_client|\d)?$",
@@ -34,7 +27,7 @@ _LOGGERS = regex(
 _LOGGER_CLASS = regex(r"(Logger|Writer|Recorder|Reporter|ProgressBar|tqdm|WandB|Wandb)$")
 _CONTAINERS = (Kind.LIST, Kind.DICT, Kind.SET)
 _ENV_NAME = regex(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env)\d*$", re.IGNORECASE)
-_ENV_METHODS = frozenset({"step", "send", "send_actions", "step_async", "step_wait", "env_step"})
+_ENV_METHODS = method_names(environment=("acts", "answers"))
 _ENV_BASE = regex(r"(Env|EnvBase|Environment|Wrapper)$")
 _READING = method_names("list deque dict", returns="element")
 

@@ -11,7 +11,7 @@ from torchlint.facts.flow.data import drawn, folded
 from torchlint.facts.flow.spots import Next, Spot
 from torchlint.facts.flow.store import Ground
 from torchlint.late import dataclass
-from torchlint.models import last_names
+from torchlint.models import function_names, last_names
 from torchlint.rule import Kind, Use
 
 Records = Callable[[FileFacts, ast.AST], bool | None]
@@ -19,10 +19,10 @@ Records = Callable[[FileFacts, ast.AST], bool | None]
 
 _ENDS = last_names(graph="ends")
 _ABOUT = last_names(about=True)
-_PAIRS = frozenset({"max", "min", "sort", "topk", "median", "mode", "kthvalue", "cummax", "cummin"})
-_SAME = frozenset({"list", "tuple", "set", "reversed", "iter", "dict", "sorted"})
-_FOLDED = frozenset({"sum", "max", "min", "abs", "pow"})
-_CONTAINERS = frozenset({"copy.copy", "copy.deepcopy", "collections.deque", "collections.OrderedDict"})
+_PAIRS = last_names(indices=True)
+_SAME = last_names("builtins", elements="all")
+_FOLDED = last_names("builtins", folds=True, number=False, graph=False)
+_CONTAINERS = function_names("copy collections", elements="all")
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from torchlint.facts.hotness.protocols import EntryPoint, entry_point, entry_poi
 from torchlint.facts.hotness.receivers import MOST, Receivers
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
+from torchlint.models import last_names, method_names
 from torchlint.rule import Kind
 
 _ENV = regex(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env|world|simulator)\d*($|_)", re.IGNORECASE)
@@ -83,7 +84,8 @@ _SHOWS = regex(r"_*(save\w*|render\w*|plot\w*|visuali\w+|export\w*|test_\w+|\w+_
 # Names of functions that set something up, unless hot code is seen to call them.
 SETS_UP = regex(r"_*(setup\w*|init_\w+|initialize\w*|initialise\w*|build\w*)$")
 # Decorators that keep what a function gave: it runs once for each set of arguments.
-_CACHES = frozenset({"cache", "lru_cache", "cached_property"})
+_CACHES = last_names(caches=True)
+_ADVANCING = method_names(environment=("acts", "answers"))
 # Methods of pipes and queues that give what was sent.
 _RECEIVES = frozenset({"recv", "recv_multipart", "get", "get_nowait"})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -132,7 +134,7 @@ def cold_function(project: Project, scope: Scope) -> bool:
         return False
     if _COLD_NAME.match(scope.name) and not _keeps(scope):
         return True
-    if _CACHES.intersection(scope.decorator_names) or _demonstrates(scope):
+    if not _CACHES.isdisjoint(scope.decorator_names) or _demonstrates(scope):
         return True
     return scope.name == "__init__" and scope.method_of is not None and project.is_module(scope.method_of.dotted)
 
@@ -228,7 +230,7 @@ def _kind(facts: FileFacts, call: ast.Call, values: Values) -> str:
         if receiver.kind is Kind.OPTIMIZER:
             return "update"
         return "step" if receiver.kind is Kind.ENV and call.args else ""
-    if func.attr in ("step_wait", "step_async", "recv") and _ENV.search(_last(func.value)):
+    if func.attr in _ADVANCING and _ENV.search(_last(func.value)):
         return "step"
     return ""
 

@@ -15,7 +15,7 @@ from torchlint.models import function_names, method_names
 JOINS = function_names(joins=("parts", "elements"))
 """Functions that make one tensor or array of many."""
 
-_SAME = frozenset({"builtins.list", "builtins.tuple"})
+_SAME = function_names("builtins", makes="sequence")
 _ADDING = method_names("list", adds=True)
 
 

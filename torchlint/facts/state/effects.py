@@ -35,14 +35,12 @@ _LAYER = regex(r"torch\.nn\.(?!Module$)[A-Z]\w*$")
 _PLAIN = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.SCALAR, Kind.ITEM, Kind.NUMBER, Kind.STRING, Kind.SIZE, Kind.TUPLE})
 _MUTATORS = (method_names(adds=True), method_names(removes=True, elsewhere=False), method_names(reorders=True))
 # Methods that tensors and arrays have and few other objects: harmless on a receiver of unknown kind.
-_READERS = frozenset(
-    [
-        *("detach", "cpu", "cuda", "to", "float", "long", "int", "bool", "item", "numpy", "tolist", "clone", "mean"),
-        *("sum", "max", "min", "abs", "exp", "log", "sqrt", "pow", "clamp", "squeeze", "unsqueeze", "view", "reshape"),
-        *("flatten", "permute", "transpose", "expand", "repeat", "size", "dim", "argmax", "softmax", "gather", "any"),
-        *("all", "astype", "copy", "keys", "values", "items", "get", "backward", "format", "join", "split", "norm"),
-        *("parameters", "named_parameters", "state_dict", "std", "var", "T", "contiguous", "type", "double", "half"),
-    ]
+_READERS = (
+    method_names(pure=True)
+    | method_names("dict", returns=("element", "keys", "parts"), removes=False, adds=False)
+    | method_names(gives=("parameters", "state"))
+    | method_names("str Tensor", text=True)
+    | method_names(autograd="backward")
 )
 
 

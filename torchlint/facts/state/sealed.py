@@ -14,6 +14,7 @@ from torchlint.facts.code.model import Bind, FileFacts, Scope, decorators, is_su
 from torchlint.facts.state.escape import Escapes, is_in_place, nodes_of
 from torchlint.facts.values.spaces import is_space
 from torchlint.late import dataclass, regex
+from torchlint.models import method_names
 from torchlint.rule import Kind, Value
 
 # Functions of libraries that keep no tensor and run no code but what they are given.
@@ -35,13 +36,7 @@ _READING = frozenset(
     """.split()
 )
 # Methods of tensors and arrays that no module and no container has.
-_OF_TENSORS = frozenset(
-    """
-    argmax argmin max min mean sum std var prod item tolist numpy detach clone view reshape flatten squeeze unsqueeze
-    permute transpose expand repeat size dim numel ndimension contiguous astype any all clip clamp round abs exp log
-    softmax log_softmax sigmoid tanh relu nonzero gather index_select masked_fill masked_select sort topk cumsum
-    """.split()
-)
+_OF_TENSORS = method_names(pure=True, moves=False, casts=False, elsewhere=False)
 _DATA_LIKE = frozenset(
     {Kind.TENSOR, Kind.NDARRAY, Kind.NUMBER, Kind.SCALAR, Kind.ITEM, Kind.STRING, Kind.SIZE, Kind.NONE, Kind.DEVICE}
 ) | {Kind.DTYPE, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.SET}

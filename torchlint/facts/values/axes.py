@@ -9,6 +9,7 @@ import ast
 from collections.abc import Sequence
 
 from torchlint.facts.values.signatures import Of, argument, is_true, keyword
+from torchlint.models import last_names
 from torchlint.rule import Kind, Value
 
 _ALWAYS = frozenset(
@@ -19,7 +20,7 @@ _ALWAYS = frozenset(
         *("triu", "vstack"),
     }
 )
-_FILLED = frozenset({"zeros", "ones", "empty", "full"})
+_FILLED = last_names("numpy", makes="filled")
 _AS_THE_SOURCE = frozenset({"view", "round", "clip", "argsort", "copy", "astype", "transpose"})
 _ONE_AT_LEAST = frozenset({"flatten", "ravel", "repeat", "cumsum", "cumprod", "swapaxes"})
 
