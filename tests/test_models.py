@@ -97,7 +97,7 @@ def exists(owner: str, name: str) -> bool | None:
             if not hasattr(found, part):
                 return None
             found = getattr(found, part)
-        return hasattr(found, name)
+        return hasattr(found, name) or name in getattr(found, "__annotations__", ())
     return None
 
 

@@ -24,8 +24,11 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
     {
         "about": Attribute("tells of a tensor or an object without reading its elements", kind=bool),
         "adds": Attribute(
-            "puts an argument into the receiver, as one element, or all that is in it", ("element", "elements")
+            "puts an argument into the receiver: as one element, all that is in it, as a part of a module, or as one "
+            "of its tensors",
+            ("element", "elements", "module", "tensor"),
         ),
+        "array": Attribute("always returns an array, never a number", kind=bool),
         "at": Attribute("the position of the argument that it adds, 0 where not given", kind=int),
         "autograd": Attribute(
             "adds up gradients (``backward``) or returns them, hooks into their computation, makes a leaf record "
@@ -74,6 +77,7 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
             "makes one tensor or array of many: of parts in a sequence, of the elements of a list, or of two arguments",
             ("elements", "parts", "two"),
         ),
+        "keeps": Attribute("keeps the dtype of what it is given", ("dtype",)),
         "loads": Attribute("gives batches of data, items of a data set, or tensors", ("batches", "items", "tensors")),
         "logs": Attribute("writes what it is given into a log", kind=bool),
         "makes": Attribute(
@@ -94,6 +98,7 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
                 "sequence",
             ),
         ),
+        "member": Attribute("is a member of its class, of which nothing more is said", kind=bool),
         "moves": Attribute(
             "moves a tensor to the host, to an accelerator, or to the device that is given", ("device", "given", "host")
         ),
@@ -101,6 +106,8 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
         "optimizes": Attribute("an optimizer of parameters", kind=bool),
         "profiles": Attribute("profiles a program: by a schedule, or all of it", ("scheduled", "whole")),
         "pure": Attribute("changes nothing and keeps nothing", kind=bool),
+        "quiet": Attribute("runs no code but that of the library, and keeps nothing", kind=bool),
+        "rank": Attribute("returns as many axes as it is given", ("same",)),
         "reduces": Attribute("reduces an axis, or all elements, to one number", kind=bool),
         "removed": Attribute("the version of the library that has it no more"),
         "removes": Attribute("takes elements out of the receiver", kind=bool),

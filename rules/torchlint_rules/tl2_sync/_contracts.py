@@ -24,7 +24,7 @@ from torchlint.rule.site import Site
 
 _LOADERS = last_names(loads=True)
 _DELIVERING = frozenset({"__getitem__", "__getitems__", "collate_fn", "collate"})
-_SIZES = frozenset({"shape", "size", "dim", "ndim", "numel", "dtype", "device"})
+_SIZES = last_names("Tensor torch", about=True)
 _MOST = 500
 
 

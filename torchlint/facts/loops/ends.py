@@ -19,7 +19,7 @@ from torchlint.late import dataclass
 from torchlint.models import function_names, method_names
 from torchlint.rule import Kind
 
-_ADDING = method_names(adds=True, returns=False, elsewhere=False)
+_ADDING = method_names(adds=("element", "elements"), returns=False, elsewhere=False)
 _JOINING = function_names(joins=("parts", "two"), axis=("given", "fixed"))
 
 

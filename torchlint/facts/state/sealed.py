@@ -29,12 +29,7 @@ _RUNNING = frozenset({"map", "filter", "sorted", "min", "max"})
 _HIDDEN = frozenset({"next", "exec", "eval", "vars", "globals", "locals", "__import__"})
 _REWRITING = frozenset({"weight_norm", "spectral_norm", "remove_weight_norm", "remove_spectral_norm"})
 _HOOKING = regex(r"register_(module_)?forward(_pre)?_hook$")
-_READING = frozenset(
-    """
-    parameters named_parameters buffers named_buffers children named_children modules named_modules state_dict
-    train eval zero_grad keys values items get_parameter get_buffer get_submodule extra_repr
-    """.split()
-)
+_READING = method_names("Module ModuleDict", quiet=True)
 # Methods of tensors and arrays that no module and no container has.
 _OF_TENSORS = method_names(pure=True, moves=False, casts=False, elsewhere=False)
 _DATA_LIKE = frozenset(
