@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import importlib
 import json
+import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torchlint_rules
 from conftest import HAS_TORCH
 
+import torchlint.engine
+import torchlint.facts
+import torchlint.rule
 from torchlint import models
-from torchlint.models import WrongRowError, check_rows, method_names, shipped
+from torchlint.models import ATTRIBUTES, Names, WrongRowError, check_rows, method_names, shipped
 from torchlint.models.schema import SECTIONS
 
 TABLE = Path(models.__file__).parent / "library.json"
@@ -128,3 +133,17 @@ def test_a_query_takes_owners_and_attributes() -> None:
     assert "setdefault" in method_names("dict", returns=("element", "copy"))
     assert len(method_names("list", adds=True, returns="element")) == 0
     assert method_names("deque")["insert"] == {"adds": "element", "at": 1}
+
+
+@pytest.mark.once
+def test_each_query_in_the_code_selects_something_by_known_attributes() -> None:
+    """A query with a slip of the pen would select nothing, without a word."""
+    found: list[Names] = []
+    for package in (torchlint.facts, torchlint.engine, torchlint.rule, torchlint_rules):
+        for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            module = importlib.import_module(info.name)
+            found += [value for value in vars(module).values() if isinstance(value, Names)]
+    queries = [query for names in found for query in names.queries]
+    assert len(queries) > 100
+    assert [query for query in queries if not query.where.keys() <= ATTRIBUTES.keys()] == []
+    assert [query for query in queries if not any(query.rows())] == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -60,6 +60,11 @@ class Names:
         return not any(name in self for name in others)
 
     @property
+    def queries(self) -> tuple[Query, ...]:
+        """The queries, of which one suffices."""
+        return self._queries
+
+    @property
     def all(self) -> frozenset[str]:
         """The names as a set."""
         return frozenset(self._rows)
@@ -86,12 +91,24 @@ class Query:
     def rows(self) -> Iterator[tuple[str, Row]]:
         """Give the selected rows with their names, in the order of the table."""
         owners = self.owners.split()
+        needed = next((attribute for attribute, asked in self.where.items() if not _fits(None, asked)), "")
         for section, name_of in _KINDS[self.kind]:
-            for owner, names in shipped().get(section, {}).items():
+            for owner, name, row in _rows_with().get((section, needed), ()):
                 if not owners or owner in owners or owner.rpartition(".")[2] in owners:
-                    for name, row in names.items():
-                        if all(_fits(row.get(attribute), value) for attribute, value in self.where.items()):
-                            yield name_of(owner, name), row
+                    if all(_fits(row.get(attribute), asked) for attribute, asked in self.where.items()):
+                        yield name_of(owner, name), row
+
+
+@cache
+def _rows_with() -> Mapping[tuple[str, str], Sequence[tuple[str, str, Row]]]:
+    """Owner, name and row of the rows of each section that have an attribute; under an empty one all."""
+    found: dict[tuple[str, str], list[tuple[str, str, Row]]] = {}
+    for section, owners in shipped().items():
+        for owner, names in owners.items():
+            for name, row in names.items():
+                for attribute in ("", *row):
+                    found.setdefault((section, attribute), []).append((owner, name, row))
+    return found
 
 
 def _bare(_owner: str, name: str) -> str:
