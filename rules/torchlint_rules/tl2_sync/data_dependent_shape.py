@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.models import method_names
 from torchlint.rule import Call, Device, Example, Found, Frequency, Input, Kind, Level, Method, Report, Rule, Site
 from torchlint_rules.tl2_sync._data_dependent_shape import Masks
 
-_METHODS = frozenset({"nonzero", "argwhere", "unique", "unique_consecutive", "masked_select"})
+_METHODS = method_names(waits="shape")
 _FUNCTIONS = frozenset({"torch.where", *(f"torch.{method}" for method in _METHODS)})
 
 _MESSAGE = "the host waits to learn how many elements {what} selects (on CUDA); {better}"

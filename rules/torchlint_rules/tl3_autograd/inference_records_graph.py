@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.models import names
 from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, NetworkCall, Report, Rule, Site, Use
 from torchlint.rule.build import module_for, source
 from torchlint_rules.tl3_autograd._inference_records_graph import repeated
 
 # Ends of a value behind which no gradient can be asked for.
 _UNUSED = frozenset({Use.DETACHED, Use.READ, Use.LOGGED, Use.CONDITION, Use.INDEX, Use.SIZE, Use.ENVIRONMENT, Use.HOST})
-_GRADIENTS = frozenset(
-    (
-        *("backward", "manual_backward", "enable_grad", "register_hook", "set_grad_enabled"),
-        *("torch.enable_grad", "torch.autograd.grad", "torch.autograd.backward"),
-    )
-)
+_GRADIENTS = names(autograd=("backward", "gradient", "hooks", "records", "sets"))
 _MESSAGE = "the graph of `{what}` is recorded and never used; `torch.no_grad()` leaves it out"
 _AHEAD = "nothing asks for a gradient of what the statement computes"
 
@@ -153,7 +149,7 @@ def _fix(site: Site, call: cst.Call) -> Fix | None:
     changes = (Change.ROUNDING,) if parts is None else ()
     torch, imports = module_for(site, "torch", "torch")
     guard = f"{torch}.no_grad()"
-    if site.flow.leaves_as_data() and not site.calls.reaches(_GRADIENTS):
+    if site.flow.leaves_as_data() and not site.calls.reaches(_GRADIENTS.all):
         return Fix(f"add `@{guard}`", (), may_change=changes, imports=imports, decorators=(guard,))
     value = _assigned(site, call)
     if value is None or repeated(site, value):

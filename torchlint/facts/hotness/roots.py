@@ -21,10 +21,11 @@ from torchlint.facts.hotness.fitting import fitting
 from torchlint.facts.hotness.guards import bound
 from torchlint.facts.hotness.iterations import demoted
 from torchlint.facts.hotness.programs import Programs
-from torchlint.facts.hotness.protocols import EntryPoint, entry_points
+from torchlint.facts.hotness.protocols import EntryPoint, entry_point, entry_points
 from torchlint.facts.hotness.receivers import MOST, Receivers
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
+from torchlint.models import last_names, method_names
 from torchlint.rule import Kind
 
 _ENV = regex(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env|world|simulator)\d*($|_)", re.IGNORECASE)
@@ -84,7 +85,8 @@ _SHOWS = regex(r"_*(save\w*|render\w*|plot\w*|visuali\w+|export\w*|test_\w+|\w+_
 # Names of functions that set something up, unless hot code is seen to call them.
 SETS_UP = regex(r"_*(setup\w*|init_\w+|initialize\w*|initialise\w*|build\w*)$")
 # Decorators that keep what a function gave: it runs once for each set of arguments.
-_CACHES = frozenset({"cache", "lru_cache", "cached_property"})
+_CACHES = last_names(caches=True)
+_ADVANCING = method_names(environment=("acts", "answers"))
 # Methods of pipes and queues that give what was sent.
 _RECEIVES = frozenset({"recv", "recv_multipart", "get", "get_nowait"})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -133,7 +135,7 @@ def cold_function(project: Project, scope: Scope) -> bool:
         return False
     if _COLD_NAME.match(scope.name) and not _keeps(scope):
         return True
-    if _CACHES.intersection(scope.decorator_names) or _demonstrates(scope):
+    if not _CACHES.isdisjoint(scope.decorator_names) or _demonstrates(scope):
         return True
     return scope.name == "__init__" and scope.method_of is not None and project.is_module(scope.method_of.dotted)
 
@@ -209,6 +211,9 @@ def find_roots(project: Project, graph: CallGraph, values: Values) -> Roots:
 
 def _kind(facts: FileFacts, call: ast.Call, values: Values) -> str:
     func = call.func
+    runs = values.row(facts, call).get("runs")
+    if isinstance(runs, str):
+        return runs
     if not isinstance(func, ast.Attribute):
         return ""
     if func.attr == "backward":
@@ -226,7 +231,7 @@ def _kind(facts: FileFacts, call: ast.Call, values: Values) -> str:
         if receiver.kind is Kind.OPTIMIZER:
             return "update"
         return "step" if receiver.kind is Kind.ENV and call.args else ""
-    if func.attr in ("step_wait", "step_async", "recv") and _ENV.search(_last(func.value)):
+    if func.attr in _ADVANCING and _ENV.search(_last(func.value)):
         return "step"
     return ""
 
@@ -276,7 +281,8 @@ def _demo(facts: FileFacts, call: ast.Call, scope: Scope) -> bool:
 
 def _primes(scope: Scope, call: ast.Call) -> bool:
     """Whether an optimizer takes one step where it is made, without gradients: its scheduler asks for it."""
-    assert isinstance(call.func, ast.Attribute)
+    if not isinstance(call.func, ast.Attribute):
+        return False
     methods = {other.func.attr for other in scope.calls if isinstance(other.func, ast.Attribute)}
     if call.func.attr != "step" or "backward" in methods or enclosing_loop(scope.file, call, scope) is not None:
         return False
@@ -449,6 +455,11 @@ def _protocols(project: Project, roots: Roots) -> None:
                 for binding in cls.bindings.get(method, ()):
                     if binding.scope is not None:
                         roots.protocols.setdefault(binding.scope, entry)
+        for base in project.ancestry(cls.dotted) if project.models else ():
+            for method, often in project.models.called(base):
+                for binding in cls.bindings.get(method, ()):
+                    if binding.scope is not None:
+                        roots.protocols[binding.scope] = entry_point(often, base)
 
 
 def _drive(project: Project, graph: CallGraph, roots: Roots) -> None:
