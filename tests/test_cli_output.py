@@ -40,8 +40,8 @@ def test_full_is_the_default_on_a_terminal(engine, capsys, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     main(["check"])
     out, err = capsys.readouterr()
-    assert out.startswith("warning TL101 legacy-tensor-constructor ─")
-    assert out.splitlines()[-1].startswith("1 finding, ")
+    assert out.startswith("--fix  1 finding [*] gains 3.6 us per step on CPU (train.py:88)\n\nwarning TL101 [*] ")
+    assert "\n1 finding, 1 fixable safely with --fix; " in out
     assert err == ""
 
 

@@ -3,6 +3,7 @@ import json
 from reporting import COST, ROOT, STEP, context_of, finding_of
 
 from torchlint.report import as_json
+from torchlint.report.entries import group_of
 from torchlint.rule import Change, Counted, Counts, Edit, Level, PlainFix
 
 TEXT = 'name = "日本語😀"; obs = torch.FloatTensor(\n    obs\n).to(d)\n'
@@ -32,6 +33,7 @@ def test_every_field_of_a_finding():
             "noqa_row": 3,
             "url": None,
             "fingerprint": "f00d",
+            "group": group_of(finding),
             "hot": {
                 "frequency": "step",
                 "path": [

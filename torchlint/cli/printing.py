@@ -7,6 +7,7 @@ import enum
 import os
 import sys
 from collections import Counter
+from dataclasses import field
 from pathlib import Path
 from typing import TextIO
 
@@ -27,6 +28,8 @@ _WORKSPACES = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR", "BUILD_SOURCESDIRECTORY")
 # They say it themselves, or are read by programs that take standard error for more of the same.
 _WITHOUT_SUMMARY = frozenset({"full", "markdown", "json", "json-lines", "statistics"})
 _MOST_REPORTS = 3
+# What a reader scrolls back for.
+_SCREENS = 2
 _FILE = Look(terminal=False, color=False, unicode=True, width=80)
 
 
@@ -45,13 +48,28 @@ class Volume(enum.IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Extent:
+    """How much of the findings is shown.
+
+    Attributes:
+        statistics: counts in the place of findings.
+        top: the most entries of formats for people; ``None``: on a terminal what fits on two screens.
+        whole: every entry and every place, on a terminal, too.
+    """
+
+    statistics: bool = False
+    top: int | None = None
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Printer:
     """Prints a result: to the output file where there is one, else to ``stream``."""
 
     settings: Settings
     stream: TextIO
     volume: Volume
-    statistics: bool = False
+    extent: Extent = field(default_factory=Extent)
 
     def show(self, result: Result) -> None:
         """Problems and remarks go to standard error, the findings to the stream or the file.
@@ -139,7 +157,7 @@ class Printer:
     def _format(self, look: Look) -> str:
         if self.settings.diff:
             return "diff"
-        if self.statistics:
+        if self.extent.statistics:
             return "statistics-json" if (self.settings.output_format or "").startswith("json") else "statistics"
         return self.settings.output_format or ("full" if look.terminal else "concise")
 
@@ -160,11 +178,22 @@ class Printer:
             version=__version__,
             here=Path.cwd(),
             cuts=look.terminal,
+            top=self.extent.top,
+            room=_SCREENS * look.height if look.terminal and self.extent == Extent() else 0,
+            whole=self.extent.whole,
+            links=_address() if look.links else "",
             repository=_repository(self.settings.root),
         )
 
 
 _FIT = ("fit", "fits")
+
+
+def _address() -> str:
+    """What the addresses of files on this machine begin with: a terminal may show another one, over ssh."""
+    import platform
+
+    return f"file://{platform.node()}"
 
 
 def _target(settings: Settings) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from torchlint.cli import FAILED, FOUND, OK
 from torchlint.cli.failure import Failure
 from torchlint.cli.output import complain, write
-from torchlint.cli.printing import Printer, Volume, named
+from torchlint.cli.printing import Extent, Printer, Volume, named
 from torchlint.cli.progress import waiting
 from torchlint.cli.terminal import look_of, write_bytes
 from torchlint.engine.result import NoCodeError, Result, UnusableError
@@ -50,7 +50,7 @@ class Run:
 
     Attributes:
         paths: what to lint. settings: of the run. own: gives the settings of each file.
-        volume: how much to say. statistics: counts in the place of findings.
+        volume: how much to say. extent: how much of the findings is shown.
         keeping: what is kept of the run. measuring: the profile that findings are ranked by.
     """
 
@@ -58,7 +58,7 @@ class Run:
     settings: Settings
     own: Nested
     volume: Volume
-    statistics: bool = False
+    extent: Extent = field(default_factory=Extent)
     keeping: Keeping = field(default_factory=Keeping)
     measuring: Measuring | None = None
 
@@ -82,7 +82,7 @@ class Run:
         """Print a result, and judge it."""
         if self.measuring is not None:
             self.measuring.tell(result)
-        Printer(self.settings, sys.stdout, self.volume, self.statistics).show(result)
+        Printer(self.settings, sys.stdout, self.volume, self.extent).show(result)
         self.warn_of_nothing(result)
         return exit_code(result, self.settings)
 
@@ -155,7 +155,7 @@ class Run:
             fixed = result.fixed.get(name)
             write_bytes(sys.stdout, to_bytes(fixed.after if fixed else source))
         stream = sys.stderr if settings.fix else sys.stdout
-        Printer(settings, stream, self.volume, self.statistics).show(result)
+        Printer(settings, stream, self.volume, self.extent).show(result)
         return exit_code(result, settings)
 
     def show_files(self) -> int:

@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict
 
 from torchlint.report.context import Context
+from torchlint.report.entries import group_of
 from torchlint.rule import Cost, Edit, Finding, Hotness, Measured, PlainFix, Position
 
 
@@ -29,6 +30,7 @@ def as_object(context: Context, finding: Finding) -> dict[str, object]:
         "noqa_row": finding.rows[1],
         "url": None,
         "fingerprint": finding.fingerprint,
+        "group": group_of(finding),
         "hot": _hot(context, finding.hot),
         "cost": _cost(finding),
         **({"measured": measure(finding.measured)} if finding.measured is not None else {}),

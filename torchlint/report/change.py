@@ -15,8 +15,12 @@ _ROWS_APART = 30
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """Consecutive lines before and after a fix, without the lines and the indentation that both have."""
+    """Consecutive lines before and after a fix, without the lines and the indentation that both have.
 
+    ``row`` is that of the first line that goes, or of the line before which others come.
+    """
+
+    row: int
     removed: tuple[str, ...]
     added: tuple[str, ...]
 
@@ -48,26 +52,26 @@ def _hunk(utf8: bytes, table: LineTable, edits: list[Edit]) -> Hunk:
         after += utf8[at : edit.start].decode() + edit.text
         at = edit.end
     after += utf8[at:end].decode()
-    return _trimmed(_lines(before), _lines(after))
+    return _trimmed(table.row(start), _lines(before), _lines(after))
 
 
 def _lines(text: str) -> list[str]:
     return text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
 
 
-def _trimmed(before: list[str], after: list[str]) -> Hunk:
+def _trimmed(row: int, before: list[str], after: list[str]) -> Hunk:
     while before and after and before[-1] == after[-1]:
         del before[-1], after[-1]
     same = 0
     while same < min(len(before), len(after)) and before[same] == after[same]:
         same += 1
-    return _dedented(before[same:], after[same:])
+    return _dedented(row + same, before[same:], after[same:])
 
 
-def _dedented(before: list[str], after: list[str]) -> Hunk:
+def _dedented(row: int, before: list[str], after: list[str]) -> Hunk:
     written = [line for line in (*before, *after) if line.strip()]
     indent = min((len(line) - len(line.lstrip(" \t")) for line in written), default=0)
-    return Hunk(tuple(line[indent:] for line in before), tuple(line[indent:] for line in after))
+    return Hunk(row, tuple(line[indent:] for line in before), tuple(line[indent:] for line in after))
 
 
 def acceptance(fix: PlainFix, taken: bool) -> str:

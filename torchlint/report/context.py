@@ -33,7 +33,11 @@ class Context:
         diff: fixes are only shown, not written.
         color: write ANSI colours. terminal: the text goes to one, so control characters must not get there.
         unicode: box drawing and arrows can be written. width: of the lines, in terminal cells.
-        cuts: whether lines of code and names of files that are wider are cut.
+        cuts: whether lines of code, names of files and reasons that are wider are cut.
+        top: the most entries of the formats for terminals, ``None``: any number.
+        room: the most lines of these entries, 0: any number.
+        whole: every entry and every place is wanted.
+        links: what addresses of files begin with; empty: the terminal knows no links.
         quiet: nothing but findings.
         fail_level: ``note``, ``warning`` or ``never``: the least level that fails a run.
         rules: by code, the rules that a finding may be of.
@@ -61,6 +65,10 @@ class Context:
     unicode: bool = True
     width: int = 80
     cuts: bool = True
+    top: int | None = None
+    room: int = 0
+    whole: bool = False
+    links: str = ""
     quiet: bool = False
     fail_level: str = "warning"
     rules: Mapping[str, type[Rule]] = field(default_factory=dict)
