@@ -15,6 +15,13 @@ def render(context: Context) -> str:
     return json.dumps([as_object(context, finding) for finding in context.findings], indent=2) + "\n"
 
 
+def schema_text() -> str:
+    """Return the JSON schema of the format."""
+    from importlib.resources import files  # which a run has no need of
+
+    return files("torchlint.report").joinpath("findings.schema.json").read_text(encoding="utf-8")
+
+
 def as_object(context: Context, finding: Finding) -> dict[str, object]:
     """One finding as the object that stands for it."""
     return {

@@ -26,7 +26,8 @@ def render(context: Context) -> str:
         found = [Entry((finding,)) for finding in context.findings][: context.top]
         return "".join(f"{_line(context, entry)}\n" for entry in found)
     found = entries(context.findings)
-    shown = found[: context.top or context.room or None]
+    # The lines that sum up, and what is left, take two.
+    shown = found[: context.top or max(1, context.room - 2) if context.top or context.room else None]
     lines = [_line(context, entry) for entry in shown]
     if len(shown) < len(found):
         lines.append(f"{len(found) - len(shown)} more: --all")

@@ -23,8 +23,9 @@ from torchlint.report.entries import Entry, entries
 from torchlint.report.escape import visible
 from torchlint.report.frame import DIGITS, Canvas, frame
 from torchlint.report.gains import header, mark_of
-from torchlint.report.links import linked, url_of
+from torchlint.report.links import linked
 from torchlint.report.nouns import events as noun
+from torchlint.report.places import places
 from torchlint.report.style import ADDED, ASCII, LABEL, LEVELS, MARK, QUIET, REMOVED, UNDERLINES, UNICODE
 from torchlint.report.summary import summary
 from torchlint.report.words import title_and_cure
@@ -149,7 +150,7 @@ def _entry(entry: Entry, context: Context, canvas: Canvas) -> Iterator[Text]:
     finding, width = entry.lead, canvas.width - _TEXT
     title, cure = title_and_cure(finding.message)
     yield from _title(finding, title, mark_of(context, finding), canvas)
-    yield from _places(entry, context, canvas)
+    yield from _labelled(_POINTER, places(entry, context, canvas, width))
     changes = _changes(finding, context)
     covered = _covers(changes, finding) or finding.path not in context.tables
     for hunk in changes:
@@ -170,68 +171,11 @@ def _entry(entry: Entry, context: Context, canvas: Canvas) -> Iterator[Text]:
 
 def _title(finding: Finding, title: str, mark: str, canvas: Canvas) -> Iterator[Text]:
     """Level, code, what a command would do, and the smell."""
-    head = [(finding.level.value, LEVELS[finding.level]), " ", (finding.code, "bold"), " "]
-    head += [(mark, MARK), " "] if mark else []
-    first, *rest = _wrapped(Text.assemble(*head, (visible(title), "bold")), canvas.width, hang=_TEXT)
-    yield first
-    yield from rest
-
-
-def _places(entry: Entry, context: Context, canvas: Canvas) -> Iterator[Text]:
-    """``--> agent.py:6:15, 9:15``: all places by file, on a terminal those that fit on one line and how many more."""
-    lead = entry.lead
-    by_file: dict[str, list[Finding]] = {lead.path: []}
-    for finding in entry.findings:
-        by_file.setdefault(finding.path, []).append(finding)
-    brief = canvas.cuts and not context.whole
-    pointer = _POINTER
-    for path, found in by_file.items():
-        line = Text.assemble((f"{pointer:>{_LABEL}}", LABEL), "  ", _place(found[0], context, canvas))
-        left = len(entry.findings) - 1
-        for finding in found[1:]:
-            other = _beside(finding, context)
-            left -= 1
-            more = len(_more(left, entry)) if left and brief else 0
-            if brief and line.cell_len + other.cell_len + 2 + more > canvas.width:
-                left += 1
-                break
-            line.append(", ")
-            line.append_text(other)
-        if not brief:
-            yield from _wrapped(line, canvas.width, hang=_TEXT)
-            pointer = ""
-            continue
-        more_text = _more(left, entry)
-        if left and line.cell_len + len(more_text) <= canvas.width:
-            line.append(more_text, QUIET)
-            yield line
-        else:
-            yield line
-            if left:
-                yield Text(f"{'':{_TEXT}}{more_text.removeprefix(' ')}", QUIET)
-        return
-
-
-def _more(left: int, entry: Entry) -> str:
-    """`` and 14 more places in 6 files``."""
-    files = len({finding.path for finding in entry.findings})
-    where = f" in {files} files" if files > 1 else ""
-    return f" and {left} more place{'' if left == 1 else 's'}{where}"
-
-
-def _place(finding: Finding, context: Context, canvas: Canvas) -> Text:
-    place = f"{visible(finding.path)}:{finding.start.row}:{finding.start.column}"
-    room = canvas.room(place, _TEXT)
-    return _link(fit(place, len(place), len(place), room, canvas.signs.dots).text, finding, context)
-
-
-def _beside(finding: Finding, context: Context) -> Text:
-    return _link(f"{finding.start.row}:{finding.start.column}", finding, context)
-
-
-def _link(text: str, finding: Finding, context: Context) -> Text:
-    url = url_of(context, finding.path)
-    return Text(text, Style(link=url) if url else "")
+    line = Text.assemble((finding.level.value, LEVELS[finding.level]), " ", (finding.code, "bold"), " ")
+    if mark:
+        line.append_text(Text.assemble((mark, MARK), " "))
+    line.append(visible(title), "bold")
+    yield from _wrapped(line, canvas.width, hang=_TEXT)
 
 
 def _hot(entry: Entry, canvas: Canvas) -> list[Text]:
@@ -342,10 +286,10 @@ def _hunk(hunk: Hunk, canvas: Canvas) -> Iterator[Text]:
 
 
 def _changed(row: str, sign: str, line: str, style: str, focus: tuple[int, int, int], canvas: Canvas) -> Iterator[Text]:
-    """A line that goes or comes, wrapped so that it can be read whole; only a very long one is cropped."""
+    """A line that goes or comes, whole: on a terminal wrapped, and only a very long one is cropped."""
     head, tail, longest = focus
-    room = canvas.width - _TEXT
-    width = room * _FOLDS if len(line) <= room * _FOLDS else room if canvas.cuts else canvas.room(line)
+    room = canvas.room(line, _TEXT)
+    width = room * _FOLDS if len(line) <= room * _FOLDS else room
     # Both lines are cropped around the longer difference, so that they stay under each other.
     piece = fit(line, head, head + longest, width, canvas.signs.dots)
     text = Text(piece.text, style)

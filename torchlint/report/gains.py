@@ -50,11 +50,12 @@ def offers(context: Context) -> list[Offer]:
     for finding in context.findings:
         if mark := mark_of(context, finding):
             by_mark[mark].append(finding)
-    found = [Offer(_command(mark), mark, tuple(group)) for mark, group in by_mark.items()]
+    found = [Offer(command_of(mark), mark, tuple(group)) for mark, group in by_mark.items()]
     return sorted(found, key=lambda offer: (_ORDER.get(offer.mark, 1), -sum(map(loss, offer.findings)), offer.mark))
 
 
-def _command(mark: str) -> str:
+def command_of(mark: str) -> str:
+    """The options that fix what has a mark."""
     return {_SAFE: FIX, _ASSUMED: f"{FIX} --unsafe-fixes"}.get(mark, f"{FIX} --accept {mark[1:-1]}")
 
 
@@ -68,9 +69,8 @@ def header(context: Context, width: int) -> list[str]:
         number = len(offer.findings)
         fixes = f"{number} more" if more else count(number, "finding")
         start = f"{offer.command:<{room}}  {fixes} {offer.mark}"
-        longer = (
-            f"{start} gain {gain}" if number > 1 or more else f"{start} gains {gain}" for gain in _gains(offer.findings)
-        )
+        verb = "gain" if number > 1 or more else "gains"
+        longer = (f"{start} {verb} {gain}" for gain in _gains(offer.findings))
         lines.append(next((line for line in longer if cell_len(line) <= width), start))
     return lines
 
