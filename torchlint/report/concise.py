@@ -6,8 +6,8 @@ from torchlint.report.context import Context
 from torchlint.report.cost import measured_of
 from torchlint.report.entries import Entry, entries
 from torchlint.report.escape import visible
-from torchlint.report.gains import mark_of
 from torchlint.report.links import linked, url_of
+from torchlint.report.offers import mark_of
 from torchlint.report.words import title_and_cure
 from torchlint.rule import Finding, Level
 

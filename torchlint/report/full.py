@@ -22,9 +22,10 @@ from torchlint.report.cost import brief_cost_of, cost_of, measured_of, own_cost_
 from torchlint.report.entries import Entry, entries
 from torchlint.report.escape import visible
 from torchlint.report.frame import DIGITS, Canvas, frame
-from torchlint.report.gains import header, mark_of
+from torchlint.report.gains import header
 from torchlint.report.links import linked
 from torchlint.report.nouns import events as noun
+from torchlint.report.offers import mark_of
 from torchlint.report.places import places
 from torchlint.report.style import ADDED, ASCII, LABEL, LEVELS, MARK, QUIET, REMOVED, UNDERLINES, UNICODE
 from torchlint.report.summary import summary

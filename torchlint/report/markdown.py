@@ -13,7 +13,7 @@ from torchlint.report.context import Context
 from torchlint.report.cost import brief_cost_of, cost_of, measured_of
 from torchlint.report.entries import Entry, entries
 from torchlint.report.escape import visible
-from torchlint.report.gains import command_of, mark_of, offers
+from torchlint.report.offers import command_of, mark_of, offers
 from torchlint.report.summary import count, summary
 from torchlint.report.words import title_and_cure
 
