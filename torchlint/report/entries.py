@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from hashlib import blake2b
 
 from torchlint.late import dataclass, regex
 from torchlint.report.rank import loss, severity
@@ -60,6 +59,8 @@ def _grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
 
 def group_of(finding: Finding) -> str:
     """Return an id that findings share which one cure mends; it stays the same when lines move."""
+    from hashlib import blake2b  # for programs alone
+
     return blake2b(repr(_cure(finding)).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 

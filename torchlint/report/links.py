@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from urllib.parse import quote
 
 from torchlint.report.context import Context
 
@@ -13,6 +12,8 @@ def url_of(context: Context, name: str) -> str:
     """The address of a file of the run; empty where the terminal knows no links, and for standard input."""
     if not context.links or name == "-":
         return ""
+    from urllib.parse import quote  # for terminals with links alone
+
     source = context.sources.get(name)
     path = source.path if source is not None else context.root / name
     return f"{context.links}{quote(os.fsencode(Path(os.path.abspath(path)).as_posix()))}"
