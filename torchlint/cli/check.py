@@ -75,6 +75,7 @@ class _Check(Sectioned):
         "Output": (
             "output_format",
             "output_file",
+            "html",
             "top",
             "show_all",
             "color",
@@ -130,6 +131,7 @@ class _Check(Sectioned):
 @click.option("--isolated", is_flag=True, help="Read no settings file, and quote no figures of this machine.")
 @choice_option("--output-format", choices=OUTPUT_FORMATS, envvar="TORCHLINT_OUTPUT_FORMAT", text="How to print.")
 @click.option("-o", "--output-file", type=click.Path(path_type=Path, dir_okay=False), help="Write findings to a file.")
+@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a page with the findings, too.")
 @click.option(
     "--top",
     type=click.IntRange(min=1),

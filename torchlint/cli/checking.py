@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 from torchlint.cache.place import common
 from torchlint.cli.failure import Failure
 from torchlint.cli.printing import Extent, Volume
+from torchlint.cli.records import Records
 from torchlint.cli.run import Keeping, Run, describe_hotness
 from torchlint.late import regex
 from torchlint.settings.load import Nested, load_settings
@@ -38,6 +39,7 @@ def perform(  # long: a parameter for each option that is no setting
     statistics: bool,
     top: int | None,
     show_all: bool,
+    html: Path | None,
     watch: bool,
     show_files: bool,
     show_settings: bool,
@@ -77,7 +79,7 @@ def perform(  # long: a parameter for each option that is no setting
         own = Nested(settings, overrides, config)
         measuring, settings = _measured(profile, mapping, given, settings, own)
         keeping = Keeping(not no_cache, cache_dir, config, wanted)
-        return Run(given, settings, own, Volume.of(quiet, silent, verbose), extent, keeping, measuring)
+        return Run(given, settings, own, Volume.of(quiet, silent, verbose), extent, keeping, measuring, Records(html))
 
     run = prepare()
     if show_settings:

@@ -18,7 +18,7 @@ from torchlint.engine.result import Problem, Result
 from torchlint.late import dataclass
 from torchlint.report.context import Context, seen
 from torchlint.report.escape import defused, visible
-from torchlint.report.formats import DESCRIBE_RULES, FOR_PEOPLE, renderer
+from torchlint.report.formats import DESCRIBE_RULES, FOR_PEOPLE, WITH_OWN_COSTS, renderer
 from torchlint.report.summary import count, summary
 from torchlint.rule.versions import OLDEST_PYTHON, OLDEST_TORCH
 from torchlint.settings.model import Settings
@@ -26,7 +26,7 @@ from torchlint.settings.model import Settings
 # Where services that run torchlint keep the name of the folder into which they put the repository.
 _WORKSPACES = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR", "BUILD_SOURCESDIRECTORY")
 # They say it themselves, or are read by programs that take standard error for more of the same.
-_WITHOUT_SUMMARY = frozenset({"full", "markdown", "json", "json-lines", "statistics"})
+_WITHOUT_SUMMARY = frozenset({"full", "markdown", "html", "json", "json-lines", "statistics"})
 _MOST_REPORTS = 3
 # What a reader scrolls back for.
 _SCREENS = 2
@@ -127,8 +127,8 @@ class Printer:
         look = _FILE if self.settings.output_file else look_of(self.stream, self.settings.color)
         format_name = self._format(look)
         context = self._context(result, look)
-        if format_name == "full" and not self.settings.isolated:
-            context = dataclasses.replace(context, own=own_costs())
+        if format_name in WITH_OWN_COSTS:
+            context = self._with_own_costs(context)
         if format_name in DESCRIBE_RULES:
             from torchlint.engine.rules import load_rules
 
@@ -149,6 +149,13 @@ class Printer:
         if format_name == "github":
             _append_step_summary(context)
         self._sum_up(format_name, context)
+
+    def _with_own_costs(self, context: Context) -> Context:
+        return context if self.settings.isolated else dataclasses.replace(context, own=own_costs())
+
+    def page(self, result: Result) -> str:
+        """The findings as a page."""
+        return renderer("html")(self._with_own_costs(self._context(result, _FILE)))
 
     def _sum_up(self, format_name: str, context: Context) -> None:
         if format_name not in _WITHOUT_SUMMARY and self.volume >= Volume.NORMAL and (line := summary(context)):

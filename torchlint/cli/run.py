@@ -14,6 +14,7 @@ from torchlint.cli.failure import Failure
 from torchlint.cli.output import complain, write
 from torchlint.cli.printing import Extent, Printer, Volume, named
 from torchlint.cli.progress import waiting
+from torchlint.cli.records import Records
 from torchlint.cli.terminal import look_of, write_bytes
 from torchlint.engine.result import NoCodeError, Result, UnusableError
 from torchlint.late import dataclass
@@ -52,6 +53,7 @@ class Run:
         paths: what to lint. settings: of the run. own: gives the settings of each file.
         volume: how much to say. extent: how much of the findings is shown.
         keeping: what is kept of the run. measuring: the profile that findings are ranked by.
+        records: the files that are written besides the output.
     """
 
     paths: Sequence[Path]
@@ -61,6 +63,7 @@ class Run:
     extent: Extent = field(default_factory=Extent)
     keeping: Keeping = field(default_factory=Keeping)
     measuring: Measuring | None = None
+    records: Records = field(default_factory=Records)
 
     def check(self) -> int:
         """Lint files and folders, print what was found, and return the exit code.
@@ -82,7 +85,9 @@ class Run:
         """Print a result, and judge it."""
         if self.measuring is not None:
             self.measuring.tell(result)
-        Printer(self.settings, sys.stdout, self.volume, self.extent).show(result)
+        printer = Printer(self.settings, sys.stdout, self.volume, self.extent)
+        printer.show(result)
+        self.records.write(result, printer)
         self.warn_of_nothing(result)
         return exit_code(result, self.settings)
 
