@@ -18,7 +18,7 @@ TEXT = (
     'import torch\n\n\ndef act(obs):\n    x = torch.FloatTensor(obs)  # "why"\n    return x\n' + "\n" * 30 + "y = 1\n"
 )
 CODE = "torch.FloatTensor(obs)"
-VOID = {"meta", "input"}
+VOID = {"meta", "input", "br"}
 SAFE = fix_of(TEXT, CODE, "torch.as_tensor(\n        obs)")
 
 
@@ -165,6 +165,15 @@ def test_nothing_comes_from_elsewhere():
     assert not re.search(r"url\(|@import|https?://", shown)
     (policy,) = [attrs["content"] for attrs in Page(shown).all("meta") if "http-equiv" in attrs]
     assert policy.startswith("default-src 'none'")
+
+
+def test_code_in_a_message_is_code():
+    page = page_of(
+        finding_of(TEXT, CODE, message="`x.item()` waits: use `<x>`"), finding_of(TEXT, CODE, message="a ` b")
+    )
+    assert page.inside("code").count("x.item()") == 2
+    assert "use <x>" in page.plain
+    assert "a ` b" in page.plain
 
 
 def test_nothing_found_is_a_page_without_a_table():

@@ -76,6 +76,9 @@ class _Check(Sectioned):
             "output_format",
             "output_file",
             "html",
+            "save",
+            "compare",
+            "badge",
             "top",
             "show_all",
             "color",
@@ -132,6 +135,13 @@ class _Check(Sectioned):
 @choice_option("--output-format", choices=OUTPUT_FORMATS, envvar="TORCHLINT_OUTPUT_FORMAT", text="How to print.")
 @click.option("-o", "--output-file", type=click.Path(path_type=Path, dir_okay=False), help="Write findings to a file.")
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a page with the findings, too.")
+@click.option("--save", type=click.Path(path_type=Path, dir_okay=False), help="Keep the findings for --compare, too.")
+@click.option(
+    "--compare",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Show only what is new since --save wrote this file, and count the rest.",
+)
+@click.option("--badge", type=click.Path(path_type=Path, dir_okay=False), help="Write a badge for shields.io, too.")
 @click.option(
     "--top",
     type=click.IntRange(min=1),

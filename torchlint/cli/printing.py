@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from dataclasses import field
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from torchlint import __version__
 from torchlint.cli.output import append_file, complain, own_costs, write, write_diff, write_file
@@ -22,6 +22,9 @@ from torchlint.report.formats import DESCRIBE_RULES, FOR_PEOPLE, WITH_OWN_COSTS,
 from torchlint.report.summary import count, summary
 from torchlint.rule.versions import OLDEST_PYTHON, OLDEST_TORCH
 from torchlint.settings.model import Settings
+
+if TYPE_CHECKING:
+    from torchlint.report.state import Compared
 
 # Where services that run torchlint keep the name of the folder into which they put the repository.
 _WORKSPACES = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR", "BUILD_SOURCESDIRECTORY")
@@ -70,6 +73,7 @@ class Printer:
     stream: TextIO
     volume: Volume
     extent: Extent = field(default_factory=Extent)
+    compared: Compared | None = None
 
     def show(self, result: Result) -> None:
         """Problems and remarks go to standard error, the findings to the stream or the file.
@@ -173,7 +177,8 @@ class Printer:
             Context.of(result, self.settings.root),
             unsafe_fixes=self.settings.unsafe_fixes,
             accept=self.settings.accept,
-            partial=self.settings.baseline is not None or self.settings.since is not None,
+            partial=self.settings.baseline is not None or self.settings.since is not None or self.compared is not None,
+            compared=self.compared,
             narrowed=bool(self.settings.select or self.settings.ignore or self.settings.extend_ignore),
             diff=self.settings.diff,
             color=look.color,

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from torchlint.cli.keeping import Cache
     from torchlint.cli.measuring import Measuring
     from torchlint.engine.memory import Memory
+    from torchlint.report.state import Kept
     from torchlint.settings.load import Nested
 
 
@@ -73,21 +74,24 @@ class Run:
             Failure: the output file cannot be written, or what the settings name cannot be read.
         """
         cache = self._cache()
+        before = self.records.earlier()
         if cache is None:
-            return self._checked(self.lint())
+            return self._checked(self.lint(), before)
         with cache.listening():
             result = self.lint(memory=cache.memory)
-            code = self._checked(result)
+            code = self._checked(result, before)
         self._keep(cache, result, code)
         return code
 
-    def _checked(self, result: Result) -> int:
-        """Print a result, and judge it."""
+    def _checked(self, result: Result, before: Sequence[Kept]) -> int:
+        """Print a result, and judge it; with an earlier run what is new in it."""
         if self.measuring is not None:
             self.measuring.tell(result)
-        printer = Printer(self.settings, sys.stdout, self.volume, self.extent)
+        self.records.keep(result)
+        compared = self.records.compared(result, before, self.settings.root, self.paths)
+        printer = Printer(self.settings, sys.stdout, self.volume, self.extent, compared)
         printer.show(result)
-        self.records.write(result, printer)
+        self.records.show(result, printer)
         self.warn_of_nothing(result)
         return exit_code(result, self.settings)
 

@@ -102,13 +102,16 @@ def _table(found: Sequence[Entry], numbers: Mapping[int, int], context: Context)
     yield "</tr></thead><tbody>"
     for entry in found:
         lead = entry.lead
-        links = (f'<a href="#f{numbers[id(each)]}">{text(each.path)}:{each.start.row}</a>' for each in entry.findings)
+        links = []
+        for path, group in groupby(entry.findings, key=lambda finding: finding.path):
+            rows = (f'<a href="#f{numbers[id(each)]}">{each.start.row}</a>' for each in group)
+            links.append(f"{text(path)}: {', '.join(rows)}")
         mark = mark_of(context, lead)
-        title = f"{f'<b>{text(mark)}</b> ' if mark else ''}{text(title_and_cure(lead.message)[0])}"
+        title = f"{f'<b>{text(mark)}</b> ' if mark else ''}{_prose(title_and_cure(lead.message)[0])}"
         often = text(lead.hot.phrase) if lead.hot.told else ""
         cost = text(measured_of(lead) or brief_cost_of(lead))
         yield f"<tr{_attributes(context, lead)}><td><span>{lead.code}</span> {text(lead.name)}</td><td>{title}</td>"
-        yield f"<td>{often}</td><td>{cost}</td><td>{', '.join(links)}</td></tr>"
+        yield f"<td>{often}</td><td>{cost}</td><td>{'<br>'.join(links)}</td></tr>"
     yield "</tbody></table></div>"
 
 
@@ -159,7 +162,7 @@ def _line(row: int, tokens: Sequence[Token], found: Sequence[Finding]) -> str:
     often = max((finding.hot.frequency for finding in found), default=Frequency.ONCE)
     time = sum(finding.cost.saves_us for finding in found if finding.cost is not None and finding.cost.gains)
     saved = [finding.events.saves for finding in found if finding.events is not None and finding.events.gains]
-    waits, launches = sum(each.waits for each in saved), sum(each.launches for each in saved)
+    waits, launches = max(0, sum(each.waits for each in saved)), max(0, sum(each.launches for each in saved))
     cells = [_OFTEN[often], duration(time) if time else "", str(waits or ""), str(launches or "")]
     length = sum(len(part) for _, part in tokens)
     start = min((finding.start.column - 1 for finding in found), default=0)
@@ -174,9 +177,9 @@ def _card(finding: Finding, context: Context) -> Iterator[str]:
     title, cure = title_and_cure(finding.message)
     mark = mark_of(context, finding)
     head = f"<b>{finding.level.value} {finding.code} {text(mark)}</b>"
-    yield f'<details class="card" open><summary>{head} {text(title)}</summary>'
+    yield f'<details class="card" open><summary>{head} {_prose(title)}</summary>'
     if cure:
-        yield f"<p>{text(cure)}</p>"
+        yield f"<p>{_prose(cure)}</p>"
     if finding.hot.told:
         yield from _hot(finding, context)
     costs = measured_of(finding), cost_of(finding), own_cost_of(finding, context.own)
@@ -184,6 +187,14 @@ def _card(finding: Finding, context: Context) -> Iterator[str]:
     if finding.fix is not None:
         yield from _fix(finding, context)
     yield "</details>"
+
+
+def _prose(message: str) -> str:
+    """A message, with what stands between backticks as code."""
+    parts = message.split("`")
+    if len(parts) % 2 == 0:
+        return text(message)
+    return "".join(f"<code>{text(part)}</code>" if index % 2 else text(part) for index, part in enumerate(parts))
 
 
 def _hot(finding: Finding, context: Context) -> Iterator[str]:

@@ -41,6 +41,8 @@ _LINES = 8
 # A line of a fix is shown whole on so many lines of the terminal, or else cropped to one.
 _FOLDS = 3
 _HANG = 4
+# Findings of an earlier run that a terminal shows as gone.
+_GONE = 5
 # Lines that stand above and below the entries: what commands gain, what is left out, and the sum.
 _AROUND = 8
 
@@ -64,9 +66,20 @@ def render(context: Context) -> str:
         lines += [*block, Text()]
     if len(blocks) < len(found):
         lines += [Text(_left(found[len(blocks) :]), QUIET), Text()]
+    if gone := _gone(context, canvas):
+        lines += [*gone, Text()]
     if not context.quiet:
         lines += _closing(context)
     return _written(lines, context.color)
+
+
+def _gone(context: Context, canvas: Canvas) -> list[Text]:
+    """What an earlier run found and this one does not; on a terminal the first ones."""
+    gone = context.compared.gone if context.compared is not None else ()
+    most = _GONE if canvas.cuts and not context.whole else len(gone)
+    told = [visible(f"{kept.path}:{kept.row} {kept.code} {kept.title}") for kept in gone[:most]]
+    told += [f"{len(gone) - most} more: --all"] if len(gone) > most else []
+    return list(_labelled("gone:", [line for each in told for line in _wrapped(each, canvas.width - _TEXT, QUIET)]))
 
 
 def _fitting(found: Sequence[Entry], context: Context, canvas: Canvas) -> list[list[Text]]:

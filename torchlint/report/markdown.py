@@ -21,12 +21,13 @@ from torchlint.report.words import title_and_cure
 _TABLE, _ALL = 30_000, 60_000
 # What a name or a message may take, however long it is.
 _LONGEST = 300
+_MOST_GONE = 30
 _HEADS = ("", "Rule", "What", "Where", "How often", "Cost", "Fix")
 
 
 def render(context: Context) -> str:
     """A heading, the line that sums up, what commands gain, a table of the entries, the dearest first, and details."""
-    lines = ["### torchlint", "", _plain(summary(context)), ""]
+    lines = ["### torchlint", "", _plain(summary(context)), "", *_gone(context)]
     found = entries(context.findings)
     if not found:
         return "\n".join(lines)
@@ -52,6 +53,19 @@ def render(context: Context) -> str:
             break
         lines += details
     return "\n".join(lines)
+
+
+def _gone(context: Context) -> Iterator[str]:
+    """What an earlier run found and this one does not, folded."""
+    if context.compared is None or not context.compared.gone:
+        return
+    gone = context.compared.gone
+    yield f"<details><summary>{len(gone)} gone</summary>"
+    yield ""
+    yield from (f"- {_plain(f'{kept.path}:{kept.row}: {kept.code} {kept.title}')}" for kept in gone[:_MOST_GONE])
+    if len(gone) > _MOST_GONE:
+        yield f"- {len(gone) - _MOST_GONE} more"
+    yield from ("", "</details>", "")
 
 
 def _row(context: Context, entry: Entry) -> str:
