@@ -16,10 +16,7 @@ _CLOCKS = frozenset(
     }
 )
 
-_MESSAGE = (
-    "the clock runs since before the loop, so it also counts the time in which `{compiled}` is compiled at its first "
-    "call; start it after a first round"
-)
+_MESSAGE = "the measured time includes compiling `{compiled}` at its first call; start the clock after a first round"
 
 _SOURCE = """\
 import time

@@ -15,10 +15,10 @@ _CLOCKS = frozenset(
         "timeit.default_timer",
     }
 )
-_LONGEST = 60
+_LONGEST = 40
 
 _MESSAGE = (
-    "`{work}` only queues work on the device (on CUDA), so this times how long queueing takes; "
+    "`{work}` only queues work on the GPU, so this times the queueing; "
     "synchronize before the clock is read, or record events"
 )
 
