@@ -112,6 +112,14 @@ def test_the_cure_is_cut_between_its_clauses_before_the_smell_is():
     assert "TL101 it waits; wait less; once per step" in concise.render(context_of(TEXT, finding))
 
 
+def test_a_cure_without_clauses_is_cut_between_words():
+    finding = finding_of(TEXT, CODE, message=f"it waits: read it {'once more ' * 30}", hot=HOT)
+    (line,) = concise.render(context_of(TEXT, finding)).splitlines()
+    assert 150 < len(line) <= 160
+    assert "TL101 it waits: read it once more once" in line
+    assert line.endswith(("more…; once per step (train.py:88)", "once…; once per step (train.py:88)"))
+
+
 def test_a_long_name_of_a_file_is_never_cut():
     path = f"{'folder/' * 30}agent.py"
     line = concise.render(context_of(TEXT, finding_of(TEXT, CODE, path=path)))

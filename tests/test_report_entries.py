@@ -161,6 +161,12 @@ def test_two_screens_are_filled_and_the_rest_is_counted():
     assert f"{59 - shown} more: --all" in lines
 
 
+@pytest.mark.parametrize(("room", "whole"), [(62, True), (57, True), (56, False), (40, False)])
+def test_a_few_lines_more_are_shown_rather_than_left_out(room, whole):
+    text = full.render(context_of(TEXT, *MANY[:9], room=room, terminal=True))
+    assert ("more: --all" not in text) is whole
+
+
 def test_warnings_among_the_rest_are_counted():
     found = [at(1, hot=STEP, cost=COST), at(2, code="TL102"), at(3, code="TL103", level=Level.NOTE)]
     assert "2 more, 1 warning among them: --all" in full.render(context_of(TEXT, *found, top=1))

@@ -14,6 +14,8 @@ from torchlint.rule import Finding, Level
 _STYLES = {Level.ERROR: "1;31", Level.WARNING: "1;33", Level.NOTE: "1;36"}
 # A line of a log, in which nothing wraps.
 _WIDEST = 160
+# Fewer characters of a cure than this say nothing.
+_WORTH = 24
 _DOTS, _ASCII_DOTS = "…", "..."
 
 
@@ -67,8 +69,10 @@ def _told(finding: Finding, entry: Entry, room: int, dots: str) -> str:
         whole_words = title[: max(0, room - len(end) - len(dots))].rpartition(" ")[0]
         return f"{whole_words}{dots}{end}"
     clauses = message[: room - len(end) + 1].rpartition("; ")[0]
-    kept = max((title, clauses), key=len)
-    return f"{kept}{end}"
+    words = message[: room - len(end) - len(dots) + 1].rpartition(" ")[0]
+    if len(clauses) <= len(title) and len(words) >= len(title) + _WORTH:
+        return f"{words}{dots}{end}"
+    return f"{max((title, clauses), key=len)}{end}"
 
 
 def _also(entry: Entry) -> str:

@@ -6,6 +6,7 @@ Findings with one cure are one entry, the dearest entry first.
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 
@@ -43,6 +44,8 @@ _FOLDS = 3
 _HANG = 4
 # Findings of an earlier run that a terminal shows as gone.
 _GONE = 5
+# The part of the room by which all entries together may be too long.
+_MORE = 0.1
 # Lines that stand above and below the entries: what commands gain, what is left out, and the sum.
 _AROUND = 8
 
@@ -83,15 +86,19 @@ def _gone(context: Context, canvas: Canvas) -> list[Text]:
 
 
 def _fitting(found: Sequence[Entry], context: Context, canvas: Canvas) -> list[list[Text]]:
-    """The lines of the entries that are to be shown: one at least, and as many as there is room for."""
+    """The lines of the entries that are to be shown: one at least, and as many as there is room for.
+
+    A few lines more than there is room for are better than entries that are left out.
+    """
     blocks: list[list[Text]] = []
-    room = context.room - _AROUND if context.room else 0
+    room = context.room - _AROUND if context.room else sys.maxsize
+    fitting = used = 0
     for entry in found[: context.top]:
-        block = list(_entry(entry, context, canvas))
-        room -= len(block) + 1
-        if blocks and context.room and room < 0:
-            break
-        blocks.append(block)
+        blocks.append(list(_entry(entry, context, canvas)))
+        used += len(blocks[-1]) + 1
+        fitting += used <= room
+        if used > room + context.room * _MORE:
+            return blocks[: max(1, fitting)]
     return blocks
 
 
