@@ -26,7 +26,7 @@ class Hunk:
 
 
 def hunks(utf8: bytes, table: LineTable, edits: Sequence[Edit]) -> list[Hunk]:
-    """The changes of non-overlapping edits, by place; edits on the same rows make one hunk."""
+    """The changes of non-overlapping edits, by place; edits on the same rows or on adjacent ones make one hunk."""
     found = (_hunk(utf8, table, group) for group in _groups(table, sorted(edits)))
     return [hunk for hunk in found if hunk.removed or hunk.added]
 
@@ -34,7 +34,7 @@ def hunks(utf8: bytes, table: LineTable, edits: Sequence[Edit]) -> list[Hunk]:
 def _groups(table: LineTable, edits: Sequence[Edit]) -> Iterator[list[Edit]]:
     group: list[Edit] = []
     for edit in edits:
-        if group and table.row(edit.start) > table.row(group[-1].end):
+        if group and table.row(edit.start) > table.row(group[-1].end) + 1:
             yield group
             group = []
         group.append(edit)
@@ -62,6 +62,11 @@ def _lines(text: str) -> list[str]:
 def _trimmed(row: int, before: list[str], after: list[str]) -> Hunk:
     while before and after and before[-1] == after[-1]:
         del before[-1], after[-1]
+    # Blank lines around new ones say nothing.
+    while not before and after and not after[-1].strip():
+        del after[-1]
+    while not before and after and not after[0].strip():
+        del after[0]
     same = 0
     while same < min(len(before), len(after)) and before[same] == after[same]:
         same += 1
