@@ -12,7 +12,7 @@ from torchlint_rules.tl2_sync._data_dependent_shape import Masks
 _METHODS = method_names(waits="shape")
 _FUNCTIONS = frozenset({"torch.where", *(f"torch.{method}" for method in _METHODS)})
 
-_MESSAGE = "the host waits to learn how many elements {what} selects (on CUDA); {better}"
+_MESSAGE = "{what} forces a GPU sync, because the size of its result depends on the data; {better}"
 
 _KEEP = "keep the mask instead"
 _COPY = "copy the mask to the host and select there, which waits once"
@@ -100,7 +100,7 @@ class DataDependentShape(Rule):
 
     code = "TL202"
     name = "data-dependent-shape"
-    summary = "the size of a result depends on the values of a tensor, so the host waits for the device"
+    summary = "the size of a result depends on the values of a tensor, which forces a GPU sync"
     level = Level.NOTE
     trigger = Call(*_FUNCTIONS) | Method(*_METHODS) | Found(Masks)
     least = Frequency.UPDATE
@@ -125,7 +125,7 @@ class DataDependentShape(Rule):
         if isinstance(node, cst.Call) and (what := _call(site, node)):
             yield Report(node, _MESSAGE.format(what=what, better=_KEEP if not _is_copied(site, node) else _COPY))
         elif isinstance(node, cst.Subscript) and _is_masked(site, node) and (better := _better(site, node)):
-            yield Report(node, _MESSAGE.format(what="the mask", better=better))
+            yield Report(node, _MESSAGE.format(what="indexing with a mask", better=better))
 
 
 def _is_on_host(site: Site) -> bool:

@@ -14,7 +14,7 @@ _ELSEWHERE = frozenset({Use.RETURNED, Use.PASSED, Use.STORED})
 _ENOUGH = frozenset({Use.LOGGED, Use.REPORTED, Use.TENSOR})
 _ALLOWED = _ENOUGH | _ELSEWHERE
 
-_MESSAGE = "`{what}` waits for the device, {why} (on CUDA); {better}"
+_MESSAGE = "`{what}` forces a GPU sync {why}; {better}"
 _SHARED = "; {count} such reads in this {where}, `torch.stack([...]).tolist()` would be one"
 
 _SOURCE = """\
@@ -164,14 +164,14 @@ def _is_tensor(site: Site, node: cst.BaseExpression) -> bool:
 def _advice(uses: frozenset[Use]) -> tuple[str, str]:
     """Why the number is not needed there, and what to do instead."""
     if {Use.LOGGED, Use.TENSOR} <= uses:
-        return "for a number that only logs and tensor operations need", "keep the tensor, read it where it is logged"
+        return "for a number that only logs and tensor operations use", "keep the tensor, read it where it is logged"
     if Use.LOGGED in uses:
         return (
-            "for a number that only logs and seldom code need",
+            "only to log a number",
             "keep detached tensors and read them where they are needed",
         )
     if Use.REPORTED in uses:
-        return "for a number that is only reported", "report the detached tensor and read it where it is logged"
+        return "only to report a number", "report the detached tensor and read it where it is logged"
     if Use.TENSOR in uses:
-        return "for a number that only tensor operations need", "keep the detached tensor"
-    return "for a number that no code seen here uses", "leave the read out, or give the detached tensor"
+        return "for a number that only tensor operations use", "keep the detached tensor"
+    return "for a number that nothing here uses", "leave the read out, or give the detached tensor"
