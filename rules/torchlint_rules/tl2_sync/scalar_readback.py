@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Call, Device, Example, Frequency, Input, Kind, Level, Method, Report, Rule, Site, Use
-from torchlint_rules.tl2_sync._scalar_readback import differentiated_at
-
-_NUMBERS = frozenset({"builtins.float", "builtins.int"})
-_TO_HOST = frozenset({"cpu", "to", "detach"})
-_ELSEWHERE = frozenset({Use.RETURNED, Use.PASSED, Use.STORED})
-_ENOUGH = frozenset({Use.LOGGED, Use.REPORTED, Use.TENSOR})
-_ALLOWED = _ENOUGH | _ELSEWHERE
+from torchlint.rule import Call, Example, Fix, Frequency, Input, Kind, Level, Method, Report, Rule, Site, Use
+from torchlint.rule.build import module_for
+from torchlint_rules.tl2_sync._reading_together import reads_together
+from torchlint_rules.tl2_sync._scalar_readback import NUMBERS, read_at
 
 _MESSAGE = "`{what}` waits for the device, {why} (on CUDA); {better}"
 _SHARED = "; {count} such reads in this {where}, `torch.stack([...]).tolist()` would be one"
@@ -99,10 +95,11 @@ class ScalarReadback(Rule):
     name = "scalar-readback"
     summary = "a number is read back from the device in every update for a log, a sum or more tensor operations"
     level = Level.NOTE
-    trigger = Call(*_NUMBERS) | Method("item")
+    trigger = Call(*NUMBERS) | Method("item")
     least = Frequency.UPDATE
     yields_to = ("TL201", "TL206", "TL611")
     cuda_only = True
+    fixable = True
     examples = (
         Example(
             name="loss-of-each-batch",
@@ -122,43 +119,29 @@ class ScalarReadback(Rule):
         call = site.node
         if not isinstance(call, cst.Call) or not site.device.may_be_cuda():
             return
-        read = _read(site, call)
-        if read is None or not _on_device(site, read[1]):
-            return
-        uses = site.flow.uses(call, _ALLOWED)
-        if uses <= _ALLOWED and (not uses or uses & _ENOUGH):
-            why, better = _advice(uses)
-            yield Report(call, _MESSAGE.format(what=read[0], why=why, better=better), shared=_SHARED)
+        read = read_at(site, call)
+        if read is not None:
+            why, better = _advice(read.uses)
+            fix = None if site.compiling.scripted() else _fix(site, call)
+            yield Report(call, _MESSAGE.format(what=read.how, why=why, better=better), fix, shared=_SHARED)
 
 
-def _read(site: Site, call: cst.Call) -> tuple[str, cst.BaseExpression] | None:
-    """How a call reads a number, and the expression that it reads; ``None`` for any other call."""
-    func = call.func
-    if isinstance(func, cst.Attribute) and func.attr.value == "item":
-        return (".item()", func.value) if not call.args else None
-    name = site.names.of(func)
-    if name in _NUMBERS and len(call.args) == 1 and site.calls.is_plain(call):
-        return f"{name.removeprefix('builtins.')}()", call.args[0].value
-    return None
-
-
-def _on_device(site: Site, node: cst.BaseExpression) -> bool:
-    """Whether what is read is a tensor that was not on the host before this very expression."""
-    if not _is_tensor(site, node):
-        return False
-    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in _TO_HOST:
-        node = node.func.value
-    return site.values.of(node).device is not Device.CPU
-
-
-def _is_tensor(site: Site, node: cst.BaseExpression) -> bool:
-    """Whether an expression is proven a tensor: by its value, or since backward runs through what it is made of."""
-    kind = site.values.of(node).kind
-    if kind is not Kind.UNKNOWN:
-        return kind is Kind.TENSOR
-    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-        node = node.func.value
-    return isinstance(node, (cst.Name, cst.Attribute)) and differentiated_at(site, node)
+def _fix(site: Site, call: cst.Call) -> Fix | None:
+    """The read as one with its neighbours."""
+    torch, imports = module_for(site, "torch", "torch")
+    found = reads_together(site, call)
+    if found is None:
+        return None
+    names = ", ".join(found.targets)
+    row = (found.first, f"{names} = {found.joined.format(torch=torch)}")
+    return Fix(
+        message="read these numbers at once",
+        replace=(),
+        elsewhere=tuple((old, new.replace("{torch}", torch)) for old, new in found.replaced),
+        ahead=(row,) if names else (),
+        assumes=found.doubt,
+        imports=imports,
+    )
 
 
 def _advice(uses: frozenset[Use]) -> tuple[str, str]:
