@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
-from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.code.model import COMPREHENSIONS, NESTED, FileFacts
-from torchlint.facts.code.occurrences import Occurrences
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
-from torchlint.facts.flow.flow import Flow
 from torchlint.facts.state.effects import Effects, Sides, together
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
-from torchlint.rule import Device, Kind
+from torchlint.rule import Kind
 from torchlint.rule.site import Site
+from torchlint_rules.tl2_sync._reading_afterwards import ReadingAfterwards
 from torchlint_rules.tl2_sync._scalar_readback import Read, Readbacks
+from torchlint_rules.tl2_sync._single_numbers import Tensors, text_of
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
 # What decides whether a part of it runs: such a part must not run before the statement.
 _DECIDING = (ast.IfExp, ast.BoolOp, *COMPREHENSIONS, *NESTED)
-_FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
 _WORD = regex(r"[A-Za-z][A-Za-z0-9_]*")
-_OTHER_DEVICES = ("cuda:1", "cuda:2", "cuda:3")
 _NUMBERS = (Kind.NUMBER, Kind.STRING)
 _HOLDERS = (Kind.LIST, Kind.DICT, Kind.TUPLE)
 
@@ -51,33 +48,6 @@ class Together:
 
 
 @dataclass(eq=False, slots=True)
-class Tensors(Fact):
-    """Answers what is proven of tensors that hold one number each."""
-
-    project: Project
-    values: Values
-    flow: Flow
-    autograd: Autograd
-    occurrences: Occurrences
-
-    def rank(self, facts: FileFacts, node: ast.expr) -> int | None:
-        """The number of dimensions, ``None`` where it is not known."""
-        return self.values.of(facts, node).rank
-
-    def is_floating(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether a tensor holds floating-point numbers: by its dtype, or because it hangs on a graph."""
-        if self.values.of(facts, node).dtype in _FLOATS or self.autograd.has_graph(facts, node) is True:
-            return True
-        return isinstance(node, (ast.Name, ast.Attribute)) and self.flow.differentiated(facts, node)
-
-    def on_one_device(self, facts: FileFacts, nodes: Iterable[ast.expr]) -> bool:
-        """Whether all lie on the one accelerator that a project uses."""
-        devices = {self.values.of(facts, node).device for node in nodes}
-        known = len(devices) == 1 and devices <= {Device.CUDA, Device.EITHER}
-        return known and not any(self.occurrences.mentioned(facts, word) for word in _OTHER_DEVICES)
-
-
-@dataclass(eq=False, slots=True)
 class ReadingTogether(Fact):
     """Finds reads next to each other, in one statement or in neighbours, that one copy can bring."""
 
@@ -86,6 +56,7 @@ class ReadingTogether(Fact):
     sides: Sides
     readbacks: Readbacks
     tensors: Tensors
+    afterwards: ReadingAfterwards
 
     def of(self, facts: FileFacts, call: ast.Call) -> Together | None:
         """How a read becomes one with its neighbours; ``None`` where it has none, or cannot be done earlier."""
@@ -107,11 +78,12 @@ class ReadingTogether(Fact):
         """The neighbouring statements of a block whose reads can all be done before the first of them."""
         run: list[tuple[ast.stmt, list[Read]]] = []
         for stmt in block:
-            members = self._members(facts, stmt) if isinstance(stmt, _SIMPLE) else []
-            if run and (not members or self._depends(facts, [each for each, _ in run], members)):
+            every = self._members(facts, stmt) if isinstance(stmt, _SIMPLE) else []
+            members = [read for read in every if self.afterwards.of(facts, read.call) is None]
+            if run and (not every or self._depends(facts, [each for each, _ in run], members)):
                 yield run
                 run = []
-            if members:
+            if members or (run and every):
                 run.append((stmt, members))
         if run:
             yield run
@@ -129,6 +101,8 @@ class ReadingTogether(Fact):
         """Whether an expression may as well be computed earlier, as long as what it reads is not changed meanwhile."""
         if isinstance(node, (ast.NamedExpr, ast.Await)) or (self.tensors.rank(facts, node) or 0) > 1:
             return False
+        if self.tensors.is_whole(facts, node):
+            return False
         parts = list(walk(node))
         if any(isinstance(part, (ast.NamedExpr, ast.Await, ast.Lambda, *COMPREHENSIONS)) for part in parts):
             return False
@@ -139,27 +113,27 @@ class ReadingTogether(Fact):
         """Whether what reads take may be another before these statements than after them."""
         written = self._written(facts, before)
         return any(
-            self.sides.overlaps(text, written)
-            for read in members
-            for text in self.sides.of(facts, [read.source]).reads
+            self.sides.overlaps(text, written) for read in members for text in self.sides.of(facts, [read.source]).reads
         )
 
     def _written(self, facts: FileFacts, stmts: Sequence[ast.stmt]) -> frozenset[str]:
         """The state and the names that statements change."""
-        names = {part.id for stmt in stmts for part in walk(stmt) if _is_bound(part)}
+        parts = (part for stmt in stmts for part in walk(stmt))
+        names = {part.id for part in parts if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)}
         return self.sides.of(facts, stmts).writes | names
 
     # proofs ---------------------------------------------------------------------------------------------------------
 
     def _made(self, facts: FileFacts, stmts: list[ast.stmt], reads: list[Read]) -> Together | None:
         """The reads as one, with what has to be assumed for it."""
-        if any(self._is_tensor_target(facts, stmt) for stmt in stmts):
+        between = self._between(facts, stmts, reads)
+        if between is None or any(self._is_tensor_target(facts, stmt) for stmt in stmts):
             return None
-        doubts = [*self._doubts(facts, reads), *self._between(facts, stmts, reads)]
+        doubts = [*self._doubts(facts, reads), *between]
         distinct = {ast.dump(read.source): read.source for read in reads}
         flat = all(self.tensors.rank(facts, node) == 0 for node in distinct.values())
         joiner = "stack" if flat else "hstack"
-        whole = _whole(facts, stmts, reads)
+        whole = _whole(stmts, reads)
         if whole is not None:
             texts = ", ".join(text_of(facts, read.source) for read in reads)
             joined = f"{{torch}}.{joiner}([{texts}]).tolist()"
@@ -183,21 +157,17 @@ class ReadingTogether(Fact):
         wrong = []
         if not self.tensors.on_one_device(facts, nodes):
             wrong.append("lie on one device")
-        floating = all(self.tensors.is_floating(facts, node) for node in nodes)
-        dtypes = {self.values.of(facts, node).dtype for node in nodes}
-        alike = len(dtypes) == 1 and None not in dtypes and all(read.how == ".item()" for read in reads)
-        if not floating and not alike:
+        if not all(self.tensors.is_floating(facts, node) for node in nodes):
             wrong.append("hold floating-point numbers")
         if any(self.tensors.rank(facts, node) is None for node in nodes):
             wrong.append("have at most one dimension")
         if wrong:
             yield f"the tensors {_listed(wrong)}"
 
-    def _between(self, facts: FileFacts, stmts: Sequence[ast.stmt], reads: Sequence[Read]) -> Iterator[str]:
-        """What is not proven of the code that then runs after the reads, and ran between them before."""
+    def _between(self, facts: FileFacts, stmts: Sequence[ast.stmt], reads: Sequence[Read]) -> list[str] | None:
+        """What is not proven of the code that runs before a read and would run after it; ``None``: it changes it."""
         inner = {part for read in reads for part in walk(read.call)}
-        last = reads[-1].call
-        outer = set(facts.ancestors(last))
+        outer = set(facts.ancestors(reads[-1].call))
         calls = [
             part
             for stmt in stmts
@@ -206,9 +176,11 @@ class ReadingTogether(Fact):
         ]
         effects: Effects = together(self.sides.call(facts, call) for call in calls)
         texts = {text for read in reads for text in self.sides.of(facts, [read.source]).reads}
-        clear = effects.known and not any(self.sides.overlaps(text, effects.writes) for text in texts)
-        if not clear or any(self._is_open_target(facts, stmt) for stmt in stmts[:-1]):
-            yield "what runs between the reads leaves the tensors as they are"
+        if any(self.sides.overlaps(text, effects.writes) for text in texts):
+            return None
+        if effects.known and not any(self._is_open_target(facts, stmt) for stmt in stmts[:-1]):
+            return []
+        return ["what runs between the reads leaves the tensors as they are"]
 
     def _is_tensor_target(self, facts: FileFacts, stmt: ast.stmt) -> bool:
         """Whether a statement writes into a tensor, of which another may be a view."""
@@ -231,10 +203,6 @@ def _unconditional(stmt: ast.stmt) -> Iterator[ast.AST]:
             todo.extend(ast.iter_child_nodes(node))
 
 
-def _is_bound(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
-
-
 def _changed(stmt: ast.stmt) -> ast.expr | None:
     """What a statement changes in place rather than binds: ``x`` of ``x += 1`` and of ``x[i] = 1``."""
     if isinstance(stmt, ast.AugAssign):
@@ -244,25 +212,21 @@ def _changed(stmt: ast.stmt) -> ast.expr | None:
     return None
 
 
-def _whole(facts: FileFacts, stmts: Sequence[ast.stmt], reads: Sequence[Read]) -> ast.expr | None:
+def _whole(stmts: Sequence[ast.stmt], reads: Sequence[Read]) -> ast.expr | None:
     """The tuple that a statement returns, or unpacks, and that consists of all reads."""
     stmt = stmts[0]
     if len(stmts) != 1 or not isinstance(stmt, (ast.Return, ast.Assign)) or not isinstance(stmt.value, ast.Tuple):
         return None
     calls = [read.call for read in reads]
-    if len(calls) != len(stmt.value.elts) or any(one is not two for one, two in zip(calls, stmt.value.elts)):
+    if len(calls) != len(stmt.value.elts) or any(
+        one is not two for one, two in zip(calls, stmt.value.elts, strict=True)
+    ):
         return None
     if isinstance(stmt, ast.Return):
         return stmt.value
     target = stmt.targets[0]
     unpacked = isinstance(target, ast.Tuple) and not any(isinstance(part, ast.Starred) for part in target.elts)
     return stmt.value if unpacked and len(stmt.targets) == 1 else None
-
-
-def text_of(facts: FileFacts, node: ast.expr) -> str:
-    """The source text of an expression, on one row."""
-    text = ast.get_source_segment(facts.source.text, node) or ""
-    return text if text and "\n" not in text and "\r" not in text else ast.unparse(node)
 
 
 def fresh_names(facts: FileFacts, nodes: Sequence[ast.expr]) -> list[str]:
