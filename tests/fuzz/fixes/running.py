@@ -22,7 +22,6 @@ from torchlint.bench.observe import Observation, differences, observe
 from torchlint.bench.program import build
 from torchlint.engine.rules import load_rules
 from torchlint.rule import Change, Example
-from torchlint.rule.finding import Applicability
 
 _DRIVEN = "from fuzz.fixes.driving import drive\n"
 _NEWEST = "999.0"
@@ -94,20 +93,22 @@ class Outcome:
 
 
 def fixed(program: Program, *codes: str) -> Fixed:
-    """What plain ``--fix`` makes of a program, with all rules or with these alone.
+    """What ``--fix`` makes of a program with what it accepts, with all rules or with these alone.
 
     Raises:
         AssertionError: a rule failed, or a fix that is not safe was applied.
     """
-    result = linted(program.text, unsafe=False, preview=True, target_torch=_NEWEST, select=codes or ("ALL", "TL909"))
+    accept = frozenset(program.accept)
+    select = codes or ("ALL", "TL909")
+    result = linted(program.text, unsafe=False, preview=True, target_torch=_NEWEST, select=select, accept=accept)
     if result.problems:
         raise AssertionError("; ".join(problem.message for problem in result.problems))
     if NAME not in result.fixed:
         return Fixed(program.text, ())
     file = result.fixed[NAME]
     for finding in file.applied:
-        if finding.fix is None or finding.fix.applicability is not Applicability.SAFE:
-            raise AssertionError(f"{finding.code}: a fix was applied that is not safe")
+        if finding.fix is None or not finding.fix.accepted(False, accept):
+            raise AssertionError(f"{finding.code}: a fix was applied that is not accepted")
     return Fixed(file.after.text, tuple(finding.code for finding in file.applied))
 
 
