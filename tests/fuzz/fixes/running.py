@@ -25,6 +25,8 @@ from torchlint.rule import Change, Example
 
 _DRIVEN = "from fuzz.fixes.driving import drive\n"
 _NEWEST = "999.0"
+SPEAKING = "torch.set_default_dtype(torch.get_default_dtype())"
+"""Changes nothing; only a program that holds it is run with another default dtype."""
 # What the text of a tensor says of autograd is no result.
 _GRAPH = re.compile(r",?\s*(grad_fn=<\w+>|requires_grad=True)")
 
@@ -161,7 +163,7 @@ def run(program: Program, text: str, one: Chosen) -> Run:
             raise
 
     before = torch.get_default_dtype()
-    torch.set_default_dtype(one.default)
+    torch.set_default_dtype(one.default if SPEAKING in program.text else before)
     torch.use_deterministic_algorithms(True, warn_only=True)
     try:
         with contextlib.redirect_stdout(printed), warnings.catch_warnings():
