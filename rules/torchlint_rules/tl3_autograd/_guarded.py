@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator
-
 from torchlint import cst
-from torchlint.facts.code.mentions import Mentions
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.flow.flow import Flow
 from torchlint.rule import Change, Fix, Site, Use
 from torchlint.rule.build import module_for
 
 ENDS = frozenset({Use.DETACHED, Use.READ, Use.LOGGED, Use.CONDITION, Use.INDEX, Use.SIZE, Use.ENVIRONMENT, Use.HOST})
 """Ends of a value behind which no gradient can be asked for."""
 _STATEMENTS = (cst.Assign, cst.AnnAssign, cst.Return, cst.Expr)
-# What is read of a tensor without its graph: methods, and attributes.
-_ENDING = frozenset({"detach", "item", "tolist", "argmax", "argmin", "argsort", "sign", "size", "dim", "numel"})
-_ABOUT = frozenset({"data", "shape", "dtype", "device", "ndim"})
+# Those of them at which nothing is shown of the graph, either.
+_SILENT = ENDS - {Use.LOGGED, Use.ENVIRONMENT, Use.HOST}
 
 
 def rounds_otherwise(site: Site, call: cst.Call) -> bool | None:
@@ -52,40 +47,14 @@ def guarded(site: Site, call: cst.Call, assumes: str) -> Fix | None:
     )
 
 
-def ends_at_once(site: Site, value: cst.BaseExpression) -> bool:
-    """Whether the graph of what a statement computes provably ends in the statement, or wherever its names are read.
+def ends_here(site: Site, value: cst.BaseExpression) -> bool:
+    """Whether the graph of what a statement computes provably ends in the function: the statement's code, or after it.
 
-    ``net(x).detach()``, and ``y = net(x)`` where the function reads ``y`` only as ``y.detach()`` or ``y.item()``.
+    ``net(x).detach()``, and ``y = net(x)`` where the function makes of ``y`` nothing but what is detached or read.
     """
     if site.autograd.has_graph(value) is False:
         return True
     twin = site.expression(value)
-    stmt = site.file.parent.get(twin) if twin is not None else None
-    if not isinstance(stmt, ast.Assign) or len(stmt.targets) != 1:
+    if twin is None or site.file.scope_of(twin).function.kind != "function":
         return False
-    target = stmt.targets[0]
-    names = target.elts if isinstance(target, ast.Tuple) else [target]
-    scope = site.file.scope_of(stmt)
-    return all(
-        isinstance(name, ast.Name)
-        and scope.kind == "function"
-        and name.id not in scope.globals
-        and name.id not in scope.shared
-        and all(_is_ended(site.file, read) for read in _reads(site, name, stmt))
-        for name in names
-    )
-
-
-def _reads(site: Site, name: ast.Name, stmt: ast.stmt) -> Iterator[ast.Name]:
-    """Where the function reads what a statement gives to a name."""
-    return (read for read in site.fact(Mentions).of_binding(site.file, name.id, stmt) if read is not name)
-
-
-def _is_ended(facts: FileFacts, read: ast.Name) -> bool:
-    """Whether a tensor is read without its graph."""
-    above = facts.parent.get(read)
-    if not isinstance(above, ast.Attribute) or not isinstance(read.ctx, ast.Load):
-        return False
-    call = facts.parent.get(above)
-    called = isinstance(call, ast.Call) and call.func is above
-    return above.attr in (_ENDING if called else _ABOUT)
+    return site.flow.graph_uses(value, _SILENT) <= _SILENT and site.fact(Flow).graph_stays(site.file, twin)

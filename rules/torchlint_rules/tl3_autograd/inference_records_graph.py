@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, NetworkCall, Report, Rule, Site
 from torchlint.rule.build import module_for, source
-from torchlint_rules.tl3_autograd._guarded import ENDS, ends_at_once, guarded, rounds_otherwise, value_of
+from torchlint_rules.tl3_autograd._guarded import ENDS, ends_here, guarded, rounds_otherwise, value_of
 from torchlint_rules.tl3_autograd._inference_records_graph import repeated
 
 _GRADIENTS = frozenset(
@@ -159,5 +159,5 @@ def _fix(site: Site, call: cst.Call) -> Fix | None:
         return None  # of equal runs one is enough, and its graph may be wanted for the other
     if not (value is call or site.flow.graph_uses(value, ENDS) <= ENDS):
         return None
-    proven = site.values.of(value).is_data or ends_at_once(site, value)
+    proven = site.values.of(value).is_data or ends_here(site, value)
     return guarded(site, call, "" if proven else _AHEAD)
