@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
+from torchlint.facts.code.callers import unpacked
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.nesting import LOOPS, around
 from torchlint.facts.code.project import Project
@@ -216,11 +217,7 @@ def _called(node: ast.expr) -> ast.expr:
 
 def _number(binding: Binding) -> int | float | None:
     """The literal number that an assignment gives, also as a part of a tuple."""
-    node = binding.value
-    for place in binding.path:
-        if not isinstance(node, ast.Tuple) or not 0 <= place < len(node.elts):
-            return None
-        node = node.elts[place]
+    node = unpacked(binding.value, binding.path) if binding.value is not None else None
     value = node.value if isinstance(node, ast.Constant) else None
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
