@@ -13,6 +13,8 @@ from torchlint.facts.code.project import Project
 from torchlint.late import dataclass
 from torchlint.rule import Change, Fix, Kind, Site
 from torchlint.rule.build import module_for, only_reads, source
+from torchlint.rule.convert import FLOATING
+from torchlint_rules.tl2_sync._single_numbers import Tensors
 
 _DOUBT = "the mask has as many dimensions as the tensors"
 _SIGNS: dict[type[cst.CSTNode], str] = {
@@ -140,7 +142,7 @@ def _stored(site: Site, node: cst.Subscript) -> Fix | None:
         return None
     if sign in ("*", "/") and not _is_number(site, value):
         return None
-    new = _whole(site, value, source(mask), source(held))
+    new = _whole(site, value, source(mask))
     parts = [held, *_selected(value, source(mask))]
     if _doubt(site, mask, [held]):
         return None  # a mask of rows is as likely
@@ -152,8 +154,30 @@ def _stored(site: Site, node: cst.Subscript) -> Fix | None:
     elif len(parts) == 1:
         return None  # a number alone becomes ``masked_fill_``
     torch, imports = module_for(site, "torch", "torch")
-    text = f"{source(held)}[:] = {torch}.where({source(mask)}, {new}, {source(held)})"
-    return Fix("compute all of it, and choose", ((statement, text),), (), _doubt(site, mask, parts), imports)
+    text = f"{source(held)}[...] = {torch}.where({source(mask)}, {new}, {source(held)})"
+    changes: tuple[Change, ...] = () if _is_one_dtype(site, parts) else (Change.VALIDATION,)
+    if sign in ("*", "/") or _scales(value):
+        changes = (*changes, Change.NONFINITE)
+    return Fix("compute all of it, and choose", ((statement, text),), changes, _doubt(site, mask, parts), imports)
+
+
+def _is_one_dtype(site: Site, parts: list[cst.BaseExpression]) -> bool:
+    """Whether tensors hold floating-point numbers of one dtype: storing through a mask refuses any other."""
+    dtypes = {site.values.of(part).dtype for part in parts}
+    if len(parts) > 1:
+        return len(dtypes) == 1 and dtypes <= FLOATING
+    twin = site.expression(parts[0])
+    return twin is not None and site.fact(Tensors).is_floating(site.file, twin)
+
+
+def _scales(node: cst.CSTNode) -> bool:
+    """Whether an expression multiplies or divides: a gradient of zero times infinity is no zero."""
+    match node:
+        case cst.BinaryOperation(left=left, operator=operator, right=right):
+            return isinstance(operator, _SCALING) or _scales(left) or _scales(right)
+        case cst.UnaryOperation(expression=inner):
+            return _scales(inner)
+    return False
 
 
 def _selected(node: cst.CSTNode, mask: str) -> Iterator[cst.BaseExpression]:
@@ -168,7 +192,7 @@ def _selected(node: cst.CSTNode, mask: str) -> Iterator[cst.BaseExpression]:
             yield from _selected(inner, mask)
 
 
-def _whole(site: Site, node: cst.BaseExpression, mask: str, held: str) -> str | None:
+def _whole(site: Site, node: cst.BaseExpression, mask: str) -> str | None:
     """The text of what an expression computes of selected elements, computed of all; ``None`` where that may differ.
 
     Products of two tensors are left alone: autograd keeps their factors, of which one may be what is written to.
@@ -177,14 +201,14 @@ def _whole(site: Site, node: cst.BaseExpression, mask: str, held: str) -> str | 
         case cst.Subscript(value=inner) if (own := _mask(node)) is not None and source(own) == mask:
             return source(inner) if only_reads(site, inner) else None
         case cst.UnaryOperation(operator=cst.Minus(), expression=inner):
-            text = _whole(site, inner, mask, held)
+            text = _whole(site, inner, mask)
             return None if text is None else f"-{_parenthesized(inner, text)}"
         case cst.BinaryOperation(left=left, operator=operator, right=right):
             numbers = _is_number(site, left), _is_number(site, right)
             fits = isinstance(operator, _ADDING) or (isinstance(operator, _SCALING) and any(numbers))
             if isinstance(operator, cst.Divide) and not numbers[1]:
                 return None
-            texts = [_whole(site, part, mask, held) for part in (left, right)]
+            texts = [_whole(site, part, mask) for part in (left, right)]
             if not fits or None in texts:
                 return None
             one, other = (_parenthesized(part, text or "") for part, text in zip((left, right), texts, strict=True))

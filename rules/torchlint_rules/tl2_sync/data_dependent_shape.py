@@ -105,7 +105,7 @@ def train(agent: Agent, replay, updates):
     for _ in range(updates):
         agent.update(*replay.sample(256))
 """
-_LOSS_BETTER = _LOSS.replace("error[large] -= 0.5", "error[:] = torch.where(large, error - 0.5, error)")
+_LOSS_BETTER = _LOSS.replace("error[large] -= 0.5", "error[...] = torch.where(large, error - 0.5, error)")
 _LOSS_BETTER = _LOSS_BETTER.replace("error.square()[large].sum()", "torch.where(large, error.square(), 0).sum()")
 
 
@@ -132,11 +132,13 @@ class DataDependentShape(Rule):
     ```
 
     ## What the fix may change
-    Nothing where numbers are added to selected elements or multiply them, or selected elements of one tensor are copied
-    to another: `x[mask] -= c` becomes `x[:] = torch.where(mask, x - c, x)`. Rounding where selected elements are summed
-    up or averaged, for zeros are added in another order; a mean of 16-bit numbers may overflow, too. A mask of fewer
-    dimensions than the tensor selects rows, so where both are not proven to have as many, the fix says that it assumes
-    it. Other selections have no automatic fix: which form fits depends on what is done with the result.
+    Nothing where numbers are added to selected elements: `x[mask] -= c` becomes `x[...] = torch.where(mask, x - c, x)`.
+    Where they are multiplied, gradients that are not finite; where the tensors are not proven to be of one floating
+    dtype, validation, for storing through a mask refuses any other. Where selected elements are summed up or averaged,
+    rounding, for zeros are added in another order; a mean of 16-bit numbers may overflow, too. A mask of fewer
+    dimensions than the tensor selects rows: what is stored is fixed only where the mask was computed from that tensor,
+    and elsewhere the fix says that it assumes as many. Other selections have no automatic fix: which form fits depends
+    on what is done with the result.
 
     ## When to ignore it
     On the CPU, where nothing waits; where the selected part is much smaller than the whole and costly to process.
@@ -157,7 +159,7 @@ class DataDependentShape(Rule):
     least = Frequency.UPDATE
     cuda_only = True
     fixable = True
-    may_change = (Change.ROUNDING, Change.NONFINITE)
+    may_change = (Change.ROUNDING, Change.NONFINITE, Change.VALIDATION)
     examples = (
         Example(
             name="masked-target",
