@@ -9,19 +9,15 @@ from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import unpacked
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
-from torchlint.facts.code.nesting import LOOPS, around
-from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
-from torchlint.facts.values.values import Values
+from torchlint.facts.loops.deferring import Deferring, Loop
 from torchlint.late import dataclass
 from torchlint.rule import Change
 from torchlint.rule.site import Site
 from torchlint_rules.tl2_sync._scalar_readback import Read, Readbacks
 from torchlint_rules.tl2_sync._single_numbers import Tensors, text_of
 
-_Loop = ast.For | ast.AsyncFor | ast.While
 _PRIMARY = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
-_QUIET = ("torch.", "tqdm.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +30,7 @@ class Afterwards:
         changes: what may change by it. doubt: what is not proven, in words; empty: nothing.
     """
 
-    loop: _Loop
+    loop: Loop
     rows: tuple[str, ...]
     replaced: tuple[tuple[ast.expr, str], ...]
     changes: tuple[Change, ...]
@@ -55,10 +51,9 @@ class _Kept:
 class ReadingAfterwards(Fact):
     """Finds reads whose numbers are added to a local sum, or appended to a local list, that the loop does not read."""
 
-    project: Project
-    values: Values
     readbacks: Readbacks
     tensors: Tensors
+    deferring: Deferring
 
     def of(self, facts: FileFacts, call: ast.Call) -> Afterwards | None:
         """How a read is done after its loop, together with all others that end there."""
@@ -74,8 +69,7 @@ class ReadingAfterwards(Fact):
     def _kept(self, facts: FileFacts, call: ast.Call) -> _Kept | None:
         """The local sum or list that the number of a read goes into: ``s += x.item()``, ``xs.append(x.item())``."""
         read = self.readbacks.of(facts, call)
-        scope = facts.scope_of(call)
-        if read is None or read.how == "int()" or scope.kind != "function" or not isinstance(read.source, _PRIMARY):
+        if read is None or read.how == "int()" or not isinstance(read.source, _PRIMARY):
             return None
         if self.tensors.is_whole(facts, read.source):
             return None
@@ -89,31 +83,20 @@ class ReadingAfterwards(Fact):
                 listed = True
             case _:
                 return None
-        if name in scope.globals or name in scope.shared or name in scope.params or name not in scope.bindings:
+        if not self.deferring.is_local(facts, stmt, name):
             return None
         return _Kept(read, name, stmt, listed)
 
     # which loop -----------------------------------------------------------------------------------------------------
 
-    def _loop(self, facts: FileFacts, kept: _Kept) -> _Loop | None:
+    def _loop(self, facts: FileFacts, kept: _Kept) -> Loop | None:
         """The outermost loop around a read in which nothing but such statements mentions the sum or the list."""
-        found: _Loop | None = None
-        for loop in around(facts, kept.stmt):
-            if not isinstance(loop, LOOPS) or not self._only_keeps(facts, loop, kept):
-                break
-            found = loop
-        if found is None or not self._runs_on(facts, found) or not self._begins(facts, found, kept):
-            return None
-        return found
 
-    def _only_keeps(self, facts: FileFacts, loop: _Loop, kept: _Kept) -> bool:
-        for part in walk(loop):
-            if isinstance(part, ast.Name) and part.id == kept.name:
-                stmt = facts.statement(part)
-                own = stmt is kept.stmt
-                if not own and (kept.listed or not self._adds(facts, stmt, part)):
-                    return False
-        return True
+        def keeps(stmt: ast.stmt | None, name: ast.Name) -> bool:
+            return stmt is kept.stmt or (not kept.listed and self._adds(facts, stmt, name))
+
+        found = self.deferring.loop(facts, kept.stmt, kept.name, keeps)
+        return found if found is not None and self._begins(facts, found, kept) else None
 
     def _adds(self, facts: FileFacts, stmt: ast.stmt | None, name: ast.Name) -> bool:
         """Whether a statement adds another read to the same sum."""
@@ -122,20 +105,7 @@ class ReadingAfterwards(Fact):
         other = self._kept(facts, stmt.value)
         return other is not None and not other.listed
 
-    def _runs_on(self, facts: FileFacts, loop: _Loop) -> bool:
-        """Whether what follows a loop runs whenever the loop is left, other than by an exception that ends the call."""
-        for node in facts.ancestors(loop):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                return not facts.scope_of(loop).function.yields
-            if isinstance(node, (ast.Try, getattr(ast, "TryStar", ast.Try))):
-                return False
-            if isinstance(node, (ast.With, ast.AsyncWith)):
-                names = (self.project.qualified(facts, _called(item.context_expr)) or "" for item in node.items)
-                if not all(name.startswith(_QUIET) for name in names):
-                    return False
-        return False
-
-    def _begins(self, facts: FileFacts, loop: _Loop, kept: _Kept) -> bool:
+    def _begins(self, facts: FileFacts, loop: Loop, kept: _Kept) -> bool:
         """Whether the sum begins as a number, or the list empty and right there; no one else has that list."""
         scope = facts.scope_of(kept.stmt)
         inside = set(walk(loop))
@@ -156,7 +126,7 @@ class ReadingAfterwards(Fact):
 
     # what it becomes ------------------------------------------------------------------------------------------------
 
-    def _sums(self, facts: FileFacts, loop: _Loop, sums: Sequence[_Kept]) -> Afterwards:
+    def _sums(self, facts: FileFacts, loop: Loop, sums: Sequence[_Kept]) -> Afterwards:
         names = list(dict.fromkeys(each.name for each in sums))
         wrong: list[str] = []
         if not all(self.tensors.is_floating(facts, each.read.source) for each in sums):
@@ -177,7 +147,7 @@ class ReadingAfterwards(Fact):
             " and ".join(wrong),
         )
 
-    def _shows_type(self, facts: FileFacts, scope: Scope, name: str, loop: _Loop) -> bool:
+    def _shows_type(self, facts: FileFacts, scope: Scope, name: str, loop: Loop) -> bool:
         """Whether a sum that nothing is added to would be the whole number ``0`` where it is told from ``0.0``."""
         inside = set(walk(loop))
         begun = [binding for binding in scope.bindings[name] if binding.how is Bind.ASSIGN]
@@ -194,7 +164,7 @@ class ReadingAfterwards(Fact):
                     return True
         return False
 
-    def _lists(self, facts: FileFacts, loop: _Loop, lists: Sequence[_Kept]) -> Afterwards:
+    def _lists(self, facts: FileFacts, loop: Loop, lists: Sequence[_Kept]) -> Afterwards:
         sources = [each.read.source for each in lists]
         wrong = (
             [] if all(self.tensors.rank(facts, node) == 0 for node in sources) else ["the tensors have no dimension"]
@@ -209,10 +179,6 @@ class ReadingAfterwards(Fact):
             (Change.ORDER, Change.MEMORY),
             " and ".join(wrong),
         )
-
-
-def _called(node: ast.expr) -> ast.expr:
-    return node.func if isinstance(node, ast.Call) else node
 
 
 def _number(binding: Binding) -> int | float | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import COMPREHENSIONS, NESTED, FileFacts
+from torchlint.facts.code.naming import fresh_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.state.effects import Effects, Sides, together
@@ -231,16 +231,9 @@ def _whole(stmts: Sequence[ast.stmt], reads: Sequence[Read]) -> ast.expr | None:
 
 def fresh_names(facts: FileFacts, nodes: Sequence[ast.expr]) -> list[str]:
     """New names for the numbers of tensors, after what they are called; the file holds none of these words."""
-    words = set(re.findall(r"\w+", facts.source.text))
     names: list[str] = []
     for node in nodes:
-        stem = "_".join(filter(None, (_called(node), "value")))
-        name, number = stem, 1
-        while name in words:
-            number += 1
-            name = f"{stem}_{number}"
-        words.add(name)
-        names.append(name)
+        names.append(fresh_name(facts, "_".join(filter(None, (_called(node), "value"))), names))
     return names
 
 
