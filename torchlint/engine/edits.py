@@ -105,8 +105,8 @@ def edit_for(old: cst.CSTNode, new: cst.CSTNode | str, pairs: Pairs, source: Sou
     return Edit(*place, text)
 
 
-def edit_elsewhere(old: ast.expr, new: str, facts: FileFacts, table: LineTable) -> Edit | None:
-    """The edit that replaces an expression of any statement by the text of one that binds as closely as a name.
+def edit_elsewhere(old: ast.expr | ast.stmt, new: str, facts: FileFacts, table: LineTable) -> Edit | None:
+    """The edit that replaces any small statement, or any expression by the text of one that binds like a name.
 
     ``None`` in f-strings before Python 3.12, and in ``f'{x=}'``.
     """

@@ -230,10 +230,10 @@ def _whole(stmts: Sequence[ast.stmt], reads: Sequence[Read]) -> ast.expr | None:
 
 
 def fresh_names(facts: FileFacts, nodes: Sequence[ast.expr]) -> list[str]:
-    """New names for the numbers of tensors, after what they are called; the file holds none of these words."""
+    """New names for the numbers of tensors, after what they are called; their function holds none of these words."""
     names: list[str] = []
     for node in nodes:
-        names.append(fresh_name(facts, "_".join(filter(None, (_called(node), "value"))), names))
+        names.append(fresh_name(facts, node, "_".join(filter(None, (_called(node), "value"))), names))
     return names
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from torchlint_rules.tl4_allocation.module_built_per_call import twins
 
 from fuzz.fixes.agents import acting, collecting
+from fuzz.fixes.growing import growing
 from fuzz.fixes.learners import batches, following, precision, targets
 from fuzz.fixes.masking import masking
 from fuzz.fixes.program import Program
@@ -107,6 +108,7 @@ GENERATORS: Mapping[str, Callable[[str, random.Random], Program]] = {
     "TL303": collecting,
     "TL306": targets,
     "TL403": _modules,
+    "TL405": growing,
     "TL603": following,
     "TL706": batches,
     "TL905": precision,

@@ -28,9 +28,12 @@ def own_mentions(function: Scope, code: Iterable[ast.AST], name: str) -> Sequenc
     return found.get(name, ())
 
 
-def fresh_name(facts: FileFacts, stem: str, taken: Container[str] = ()) -> str:
-    """A name that begins with a stem and that is no word of a file, nor one of those that are taken."""
-    words = frozenset(_WORD.findall(facts.source.text))
+def fresh_name(facts: FileFacts, node: ast.AST, stem: str, taken: Container[str] = ()) -> str:
+    """A name that begins with a stem, new to the function that holds a node: no word of its text, none that is taken."""
+    function = facts.scope_of(node).function.node
+    rows = facts.source.text.splitlines()
+    first, last = getattr(function, "lineno", 1), getattr(function, "end_lineno", None) or len(rows)
+    words = frozenset(_WORD.findall("\n".join(rows[first - 1 : last])))
     name, number = stem, 1
     while name in words or name in taken:
         number += 1
