@@ -61,7 +61,7 @@ def growing(code: str, choice: random.Random) -> Program:
         f"def main(learner: Learner, x):\n    for _ in range(2):\n        {read}\n\n\n"
         'if __name__ == "__main__":\n    main(Learner(), None)\n'
     )
-    accept = (Change.ALIASING, Change.MEMORY)
+    accept = (Change.ALIASING, Change.MEMORY, Change.ROUNDING)
     given = (Given("x", "rows"),)
     return Program(
         code,

@@ -33,7 +33,8 @@ class Program:
         inputs: the parameters.
         state: an expression for what the program keeps, compared after each call; empty: nothing.
         learn: what is called with the same inputs after the first call, as a training step; empty: nothing.
-        accept: what fixes may change here besides nothing; it must not be seen in any result all the same.
+        accept: what fixes may change here besides nothing. Nothing of it but rounding and the like, which are told by
+            name, may be seen in a result.
     """
 
     code: str

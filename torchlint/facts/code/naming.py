@@ -29,11 +29,12 @@ def own_mentions(function: Scope, code: Iterable[ast.AST], name: str) -> Sequenc
 
 
 def fresh_name(facts: FileFacts, node: ast.AST, stem: str, taken: Container[str] = ()) -> str:
-    """A name that begins with a stem, new to the function that holds a node: no word of its text, none that is taken."""
+    """A name that begins with a stem, new to the function around a node: no word of its text, none that is taken."""
     function = facts.scope_of(node).function.node
-    rows = facts.source.text.splitlines()
-    first, last = getattr(function, "lineno", 1), getattr(function, "end_lineno", None) or len(rows)
-    words = frozenset(_WORD.findall("\n".join(rows[first - 1 : last])))
+    text = facts.source.text
+    if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) and "\r" not in text.replace("\r\n", ""):
+        text = "\n".join(text.split("\n")[function.lineno - 1 : function.end_lineno])
+    words = frozenset(_WORD.findall(text))
     name, number = stem, 1
     while name in words or name in taken:
         number += 1
