@@ -30,6 +30,8 @@ class _Role(TypedDict, total=False):
     batch: list[str]
     evaluation: list[str]
     episode: list[str]
+    logs: list[str]
+    named: list[str]
 
 
 class _Given(TypedDict, total=False):
@@ -107,6 +109,32 @@ def places(name: str) -> bool:
     head, _, rest = name.partition(".")
     found = (protocol for protocol in _table() if head in protocol["modules"])
     return any(_fits(rest, pattern) for protocol in found for pattern in protocol.get("places", ()))
+
+
+@lru_cache(maxsize=4096)
+def logs(base: str) -> frozenset[str]:
+    """Return the methods by which a framework logs what they are given, on objects whose class derives from ``base``."""
+    return frozenset(method for _, role in _roles(base) for method in role.get("logs", ()))
+
+
+@lru_cache(maxsize=1)
+def _logging() -> frozenset[str]:
+    return frozenset(method for protocol in _table() for role in protocol["roles"] for method in role.get("logs", ()))
+
+
+def logging_method(name: str) -> bool:
+    """Whether some framework logs by a method of that name."""
+    return name in _logging()
+
+
+@lru_cache(maxsize=4096)
+def named(name: str) -> str:
+    """Return the class of a framework whose objects of unknown origin bear a name, else an empty text."""
+    for protocol in _table():
+        for role in protocol["roles"]:
+            if name.lstrip("_") in role.get("named", ()):
+                return f"{protocol['modules'][0]}.{role['classes'][0]}"
+    return ""
 
 
 @lru_cache(maxsize=4096)

@@ -19,9 +19,10 @@ from torchlint.facts.values.asking import Ask, Question
 from torchlint.facts.values.attributes import Attributes
 from torchlint.facts.values.calls import Calls
 from torchlint.facts.values.containers import element_of
-from torchlint.facts.values.join import HOST, INT, bounded, join, list_of, registry, told_more, tuple_of
+from torchlint.facts.values.join import HOST, INT, TENSOR, bounded, join, list_of, registry, told_more, tuple_of
 from torchlint.facts.values.libraries import library_name
-from torchlint.facts.values.signatures import starred
+from torchlint.facts.values.needed import Needed
+from torchlint.facts.values.signatures import starred, table
 from torchlint.facts.values.tensors import tensor_item
 from torchlint.facts.values.tested import within_test
 from torchlint.facts.values.torch_objects import on_device
@@ -44,12 +45,14 @@ class Values(Fact):
     _ask: Ask = field(init=False)
     _attributes: Attributes = field(init=False)
     _calls: Calls = field(init=False)
+    _needed: Needed = field(init=False)
 
     def __post_init__(self) -> None:
         solver = (Provisional if self.provisional else Solver)(self._answer, UNKNOWN)
         self._ask = Ask(self.project, self.callers, solver, self.guesses)
         self._attributes = Attributes(self._ask)
         self._calls = Calls(self._ask, self._envs_return_arrays)
+        self._needed = Needed(self.project)
 
     def again(self, callers: Mapping[Scope, list[Caller]], *, provisional: bool = False) -> Values:
         """Values of the same project for more callers; what rests on no caller is not found out again."""
@@ -202,7 +205,9 @@ class Values(Fact):
             return self._named(name) if name else UNKNOWN
         result = self._ask.reached(facts, reach)
         if result == UNKNOWN:
-            return operators.by_name(node.id)
+            if (named := operators.by_name(node.id)).known or not self._needed.is_tensor(facts, node):
+                return named
+            return self._ask.guess(TENSOR)
         return within_test(self.project, facts, node, result) if result is not None else None
 
     def _named(self, name: str) -> Value | None:
@@ -356,6 +361,8 @@ class Values(Fact):
             return None
         result = self._attributes.of(source, node.attr)
         if result == UNKNOWN:
+            if source == UNKNOWN and node.attr in table()["outputs"]["attributes"]:
+                return self._ask.guess(TENSOR)
             return operators.by_name(node.attr)
         return result
 
