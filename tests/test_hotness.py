@@ -1505,3 +1505,47 @@ predict(torch.ones(2))
 
 def test_a_branch_for_a_type_runs_as_often_as_calls_give_that_type() -> None:
     assert frequencies(TYPED) == {"A": O, "B": U, "C": S, "D": S, "F": U}
+
+
+TOKENS = """
+def generate(model, ids, length):
+    for _ in range(length):
+        logits = model(ids)  # A
+        new = logits[:, -1].argmax(-1, keepdim=True)
+        ids = torch.cat([ids, new], dim=-1)
+    return ids  # B
+
+def plan(actions, horizon):
+    for _ in range(horizon):
+        actions = torch.cat([actions, f(actions).argmax(-1)])  # C
+    return actions
+
+@torch.no_grad()
+def evaluate(model, eval_prompts):
+    for prompt in eval_prompts:
+        show(model, prompt)
+
+def show(model, tokens):
+    cache = None
+    for _ in range(9):
+        tokens, cache = next_token(model, tokens, past_key_values=cache)  # D
+
+def train(model, optimizer, prompts):
+    for batch in prompts:
+        answers = generate(model, batch, 8)
+        plan(answers, 4)
+        for _ in range(2):
+            model(answers).backward()
+            optimizer.step()
+        evaluate(model, prompts)
+"""
+
+
+def test_a_loop_over_tokens_is_hot_in_a_rollout_but_not_in_an_evaluation() -> None:
+    assert frequencies(TOKENS) == {"A": S, "B": E, "C": E, "D": E}
+    assert Code(HEAD + TOKENS).hot("# A").phrase == "once per token"
+
+
+def test_a_loop_over_tokens_that_no_training_reaches_is_not_hot() -> None:
+    alone = TOKENS.partition("def train")[0] + "generate(model, ids, 9)\n"
+    assert frequencies(alone) == {"A": O, "B": O, "C": O, "D": O}

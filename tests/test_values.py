@@ -788,3 +788,42 @@ class Below(Middle):
 """
     parts = shown(text).replace("code.", "").removeprefix("instance ").split("|")
     assert sorted(parts) == sorted(expected.removeprefix("instance ").split("|"))
+
+
+NEEDED = {
+    "torch.sigmoid(x)\n    show(x.mean())": "tensor rank 0",
+    "torch.distributed.all_reduce(x)\n    show(x / 2)": "tensor",
+    "y = x.masked_fill(m, 0)\n    show(x)": "tensor",
+    "x = torch.sigmoid(x)\n    show(x)": "tensor",
+    "torch.sigmoid(x)\n    x = f(x)\n    show(x)": "unknown",
+    "torch.is_tensor(x)\n    show(x)": "unknown",
+    "torch.stack(x)\n    show(x)": "unknown",
+    "torch.as_tensor(x)\n    show(x)": "unknown",
+    "if isinstance(x, torch.Tensor): torch.exp(x)\n    show(x)": "unknown",
+    "x.gather(0, m)\n    show(x)": "unknown",
+}
+
+
+@pytest.mark.parametrize("body", NEEDED)
+def test_what_only_a_tensor_may_be_is_a_tensor_where_nothing_else_is_known(body: str) -> None:
+    assert shown(f"def use(x, m):\n    {body}\n") == NEEDED[body]
+
+
+COLLECTIVES = {
+    "accelerator.gather(x)": "tensor",
+    "self.accelerator.reduce(x, 'mean')": "tensor",
+    "tools.gather_for_metrics(x)": "tensor",
+    "accelerator.gather(torch.zeros(3, dtype=torch.int64, device='cuda'))": "tensor int64",
+    "accelerator.gather([1])": "unknown",
+    "parts.reduce(x, 'mean')": "unknown",
+    "model(x).logits": "tensor",
+    "model(x).loss": "unknown",
+}
+
+
+@pytest.mark.parametrize("expression", COLLECTIVES)
+def test_results_of_collectives_and_the_logits_of_an_output_are_tensors(expression: str) -> None:
+    text = f"class A:\n    def use(self, x, accelerator, tools, parts, model):\n        show({expression})\n"
+    code = Code(HEAD + text)
+    assert described(code.value()) == COLLECTIVES[expression]
+    assert not code.analyses[Values].proven().of(code.file(), code.shown()).known

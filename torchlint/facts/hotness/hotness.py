@@ -33,6 +33,10 @@ from torchlint.late import dataclass
 from torchlint.rule import Frequency, Hotness
 
 
+ITERATION = "iteration"
+"""What makes code hot that a round runs of a loop around steps or updates: with a loop over tokens in it, once per token."""
+
+
 @dataclass(frozen=True, slots=True)
 class Edge:
     """A place that runs a function.
@@ -118,6 +122,8 @@ class Heat(Fact):
             return Hotness()
         path, first = self.paths.of(facts, node, scope)
         when = first.when if first is not None and first.frequency is frequency else ""
+        if frequency is Frequency.STEP and self._phases(facts, node) == {ITERATION}:
+            when = "once per token"
         return Hotness(frequency, path, when)
 
     def frequency(self, facts: FileFacts, node: ast.AST) -> Frequency:
@@ -135,12 +141,17 @@ class Heat(Fact):
 
     def kinds(self, facts: FileFacts, node: ast.AST) -> frozenset[str]:
         """What makes a node hot: ``step``, ``update`` or both."""
+        return self._phases(facts, node) - {ITERATION}
+
+    def _phases(self, facts: FileFacts, node: ast.AST) -> frozenset[str]:
+        """What makes a node hot, and whether it runs in the rounds of a loop around steps or updates."""
         scope = facts.scope_of(node).function
         local = self.local(facts, node, scope)
         if local.root is not None:
             return frozenset(self.roots.loops.get(local.root) or self.roots.functions.get(scope, set()))
         entry = self.entry(scope, local)
-        return entry.kinds if entry is not None else frozenset()
+        kinds = entry.kinds if entry is not None else frozenset()
+        return kinds | {ITERATION} if local.episode is not None else kinds
 
     def entry(self, scope: Scope, local: Local) -> Entry | None:
         """How often a function is entered, or goes on for another item where the node runs for each."""
@@ -174,7 +185,14 @@ class Heat(Fact):
             found = Frequency.INNER
         elif local.episode is not None:
             found = max(found, Frequency.EPISODE)
+        if local.token is not None and found is Frequency.EPISODE and self._iterates(scope, local):
+            found = Frequency.STEP
         return found if local.cap is None else min(found, local.cap)
+
+    def _iterates(self, scope: Scope, local: Local) -> bool:
+        """Whether code that runs once per episode or rollout is part of one: no evaluation."""
+        entry = self.entry(scope, local)
+        return local.episode is not None or (entry is not None and bool(entry.kinds))
 
     def _base(self, scope: Scope, local: Local) -> Frequency:
         """How often the root or the function is run that a node stands in."""
@@ -386,7 +404,7 @@ class Heat(Fact):
             weak = self._is_weak(edge, scope)
             if weak and self._proven:
                 continue
-            kinds = self.kinds(edge.facts, edge.node)
+            kinds = frozenset() if self._evaluates(target) else self._phases(edge.facts, edge.node)
             entries = self.items if edge.how is How.ITEMS else self.entries
             old = entries.get(target)
             if weak and (target in self.roots.programs or (old is not None and not old.weak)):

@@ -113,7 +113,7 @@ def places(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def logs(base: str) -> frozenset[str]:
-    """Return the methods by which a framework logs what they are given, on objects whose class derives from ``base``."""
+    """Return the methods by which a framework logs, on objects whose class derives from ``base``."""
     return frozenset(method for _, role in _roles(base) for method in role.get("logs", ()))
 
 
