@@ -32,9 +32,8 @@ from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Frequency, Hotness
 
-
 ITERATION = "iteration"
-"""What makes code hot that a round runs of a loop around steps or updates: with a loop over tokens in it, once per token."""
+"""What makes code hot that runs in the rounds of a loop around steps or updates: a loop over tokens in it."""
 
 
 @dataclass(frozen=True, slots=True)
