@@ -15,6 +15,7 @@ from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.facts.hotness.arrivals import Arrivals
 from torchlint.facts.hotness.criteria import is_criterion
 from torchlint.facts.hotness.evaluation import evaluates
+from torchlint.facts.hotness.iterations import rolls_out
 from torchlint.facts.hotness.observed import LABEL, Observations
 from torchlint.facts.hotness.paths import Paths
 from torchlint.facts.hotness.places import Local, Places
@@ -453,10 +454,21 @@ class Heat(Fact):
 
     def _guess(self, forward: Scope) -> Entry:
         """How often ``forward`` of a module runs that no known call reaches: as often as its kind of module does."""
+        if rolls_out(self.graph, forward):
+            kinds = frozenset({ITERATION})
+            return Entry(Frequency.EPISODE, label="forward of a module that generates", kinds=kinds, guessed=True)
         loss = is_criterion(self.project, forward)
         frequency = self.observed.held(forward, Frequency.UPDATE if loss else Frequency.STEP)
         label, kinds = ("criterion", {"update"}) if loss else ("module", {"step", "update"})
-        return Entry(frequency, label=f"forward of a {label}", kinds=frozenset(kinds), guessed=True)
+        when = "" if loss or self._steps() else "once per forward pass"
+        return Entry(frequency, label=f"forward of a {label}", kinds=frozenset(kinds), when=when, guessed=True)
+
+    def _steps(self) -> bool:
+        """Whether anything in the project steps an environment."""
+        rooted = (*self.roots.loops.values(), *self.roots.functions.values())
+        return any("step" in kinds for kinds in rooted) or any(
+            entry.frequency is Frequency.STEP and entry.kinds == {"step"} for entry in self.roots.protocols.values()
+        )
 
     def _raise(self) -> None:
         """Functions that were seen to run often although nothing in the code says so."""

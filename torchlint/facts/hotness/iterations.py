@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Set
+from itertools import takewhile
 
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
+from torchlint.facts.hotness.tokens import makes_tokens
 from torchlint.late import regex
 
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _GENERATES = regex(r"generate(_\w+)?$")
 
 
@@ -26,6 +30,26 @@ def demoted(project: Project, loops: dict[ast.AST, set[str]], inline: Set[ast.AS
     for loop in found:
         del loops[loop]
     return found
+
+
+def rolls_out(graph: CallGraph, scope: Scope) -> bool:
+    """Whether a function goes over rollouts of a language model: it generates in a loop of its own."""
+    facts = scope.file
+    for call in scope.calls:
+        if not any(
+            isinstance(node, _LOOPS) for node in takewhile(lambda n: n is not scope.node, facts.ancestors(call))
+        ):
+            continue
+        if isinstance(call.func, ast.Attribute) and _GENERATES.match(call.func.attr):
+            return True
+        if any(_has_token_loop(target) for target in graph.callees.get(call, ())):
+            return True
+    return False
+
+
+def _has_token_loop(scope: Scope) -> bool:
+    loops = (node for node in walk(scope.node) if isinstance(node, _LOOPS))
+    return any(makes_tokens(scope.file, loop) for loop in loops)
 
 
 def _generates(facts: FileFacts, loop: ast.AST) -> bool:

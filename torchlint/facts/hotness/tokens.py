@@ -9,7 +9,9 @@ from torchlint.facts.code.tree import names_in, walk
 from torchlint.late import regex
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_CHOOSES = regex(r"multinomial|argmax|\w*next_token(s|_\w+)?|sample_tokens?|sample_from_logits|top_k_top_p\w*")
+_CHOOSES = regex(
+    r"multinomial|argmax|gumbel\w*|\w*next_token(s|_\w+)?|sample_tokens?|sample_from_logits|top_k_top_p\w*"
+)
 _LANGUAGE = regex(r"(^|_)(tokens?|input_ids|prompts?|eos|vocab\w*|logits|past_key_values|kv_cache)(_|$)")
 _CACHED = "past_key_values"
 _JOINING = frozenset({"cat", "concat", "concatenate", "hstack"})
@@ -38,8 +40,12 @@ def _last(func: ast.expr) -> str:
 
 
 def _grows(node: ast.AST) -> bool:
-    """``ids = torch.cat([ids, new], dim=1)``."""
+    """``ids = torch.cat([ids, new], dim=1)``, ``ids = F.pad(ids, (0, 1))``."""
     match node:
+        case ast.Assign(
+            targets=[ast.Name() | ast.Attribute() as target], value=ast.Call(func=func, args=[first, _, *_])
+        ) if _last(func) == "pad":
+            return ast.unparse(first) == ast.unparse(target)
         case ast.Assign(
             targets=[ast.Name() | ast.Attribute() as target],
             value=ast.Call(func=func, args=[ast.List(elts=[first, _, *_]) | ast.Tuple(elts=[first, _, *_]), *_]),
