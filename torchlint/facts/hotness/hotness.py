@@ -455,8 +455,8 @@ class Heat(Fact):
     def _guess(self, forward: Scope) -> Entry:
         """How often ``forward`` of a module runs that no known call reaches: as often as its kind of module does."""
         if rolls_out(self.graph, forward):
-            kinds = frozenset({ITERATION})
-            return Entry(Frequency.EPISODE, label="forward of a module that generates", kinds=kinds, guessed=True)
+            label = "forward of a module that generates"
+            return Entry(Frequency.EPISODE, label=label, kinds=frozenset({ITERATION}), guessed=True)
         loss = is_criterion(self.project, forward)
         frequency = self.observed.held(forward, Frequency.UPDATE if loss else Frequency.STEP)
         label, kinds = ("criterion", {"update"}) if loss else ("module", {"step", "update"})

@@ -40,6 +40,7 @@ class _Given(TypedDict, total=False):
     calls: list[str]
     step: list[str]
     update: list[str]
+    batch: list[str]
     episode: list[str]
 
 
@@ -150,7 +151,8 @@ def given(call: str) -> Mapping[str, EntryPoint]:
                 continue
             for often, (frequency, kinds) in _OFTEN.items():
                 for argument in _names(entry, often):
-                    found.setdefault(argument, EntryPoint(frequency, kinds, protocol["framework"]))
+                    entry_point = EntryPoint(frequency, kinds, protocol["framework"], _WHEN.get(often, ""))
+                    found.setdefault(argument, entry_point)
     return found
 
 

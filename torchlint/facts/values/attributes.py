@@ -195,7 +195,12 @@ class Attributes:
         """A list or dict with what the same function puts into it under the same name."""
         scope = facts.scope_of(binding.stmt).function
         names = [n for n, bound in scope.bindings.items() if binding in bound]
-        return self._filled(value, [(scope, names[0])]) if names else value
+        if not names:
+            return value
+        places = [scope]
+        if scope.kind == "module" and value.kind is Kind.DICT:  # a registry that functions of the file fill
+            places += [inner for inner in facts.scopes if inner.kind == "function" and not _binds(inner, names[0])]
+        return self._filled(value, [(place, names[0]) for place in places])
 
     def _grown(self, cls: str, name: str, value: Value) -> Value | None:
         project = self.ask.project
@@ -248,6 +253,15 @@ class Attributes:
             item = self.ask.value(facts, node.args[-1])
             return None if item is None else Value(Kind.LIST, items=operators.items(item))
         return self.ask.value(facts, node)
+
+
+def _binds(scope: Scope | None, name: str) -> bool:
+    """Whether a function, or one around it, binds a name itself."""
+    while scope is not None and scope.kind != "module":
+        if name in scope.bindings:
+            return True
+        scope = scope.parent
+    return False
 
 
 def _replaces(init: Scope, store: Store) -> bool:

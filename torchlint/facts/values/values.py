@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import Caller, passed
+from torchlint.facts.code.decorating import registers
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import Reaching
@@ -310,7 +311,8 @@ class Values(Fact):
         idle = self.project.unused()
         self._ask.solver.passing()
         callers = [caller for caller in self.callers.get(scope, ()) if caller.facts.path not in idle]
-        known = join(self._given(scope, binding, caller) for caller in callers)
+        registered = self._registered(scope, binding.target)
+        known = join([*registered, *(self._given(scope, binding, caller) for caller in callers)])
         if annotated.kind is Kind.DEVICE:
             return known if known is not None and known.kind is Kind.DEVICE else annotated
         if known == HOST:
@@ -327,6 +329,18 @@ class Values(Fact):
             if default.kind in (Kind.DEVICE, Kind.DTYPE):
                 return default
         return operators.by_name(binding.target) if known is not None or not callers else None
+
+    def _registered(self, scope: Scope, name: str) -> Sequence[Value]:
+        """The functions and classes that a decorator takes which gives them back: ``@register("ppo")``."""
+        position = 1 if scope.method_of is not None else 0
+        if scope.params[position : position + 1] != [name] or not registers(scope, name):
+            return ()
+        found: list[Value] = []
+        for decorated, facts, plain, configured in self.project.decorated(_maker(scope)):
+            made = self._ask.known(facts, plain)
+            if configured is (_maker(scope) is not scope) and _maker(scope).dotted in made.name.split("|"):
+                found.append(Value(Kind.CLASS if decorated.kind == "class" else Kind.FUNCTION, name=decorated.dotted))
+        return found
 
     def _rest(self, binding: Binding) -> Value | None:
         """``*args``: the tuple of what the calls give that no parameter takes."""
@@ -373,6 +387,15 @@ class Values(Fact):
             steps = [method for method in self.project.methods.get("step", ()) if len(method.params) > 1]
             self._arrays = not any(operators.first(apart.returned(method)).kind is Kind.TENSOR for method in steps)
         return self._arrays
+
+
+def _maker(decorator: Scope) -> Scope:
+    """The function whose call gives a decorator: the function around it, where that returns it."""
+    outer = decorator.parent
+    if outer is None or outer.kind != "function":
+        return decorator
+    gives = [given.value for given in outer.returns]
+    return outer if any(isinstance(node, ast.Name) and node.id == decorator.name for node in gives) else decorator
 
 
 def _is_slice(index: ast.expr) -> bool:
