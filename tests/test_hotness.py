@@ -1549,3 +1549,32 @@ def test_a_loop_over_tokens_is_hot_in_a_rollout_but_not_in_an_evaluation() -> No
 def test_a_loop_over_tokens_that_no_training_reaches_is_not_hot() -> None:
     alone = TOKENS.partition("def train")[0] + "generate(model, ids, 9)\n"
     assert frequencies(alone) == {"A": O, "B": O, "C": O, "D": O}
+
+
+ROLLING = """
+def sample(net, tokens):
+    for _ in range(9):
+        tokens = torch.cat([tokens, net(tokens)[:, -1:].argmax(-1)], dim=-1)  # A
+    return tokens
+
+class Answers(nn.Module):
+    def forward(self, prompts):
+        for prompt in prompts:
+            self.keep(sample(self.net, prompt))  # B
+
+class Policy(nn.Module):
+    def forward(self, x):
+        return f(x)  # C
+
+parts = nn.ModuleList([Answers(), Policy()])
+"""
+
+
+def test_a_forward_that_goes_over_rollouts_runs_once_per_rollout() -> None:
+    assert frequencies(ROLLING) == {"A": S, "B": E, "C": S}
+
+
+def test_without_an_environment_a_forward_runs_once_per_forward_pass() -> None:
+    assert Code(HEAD + ROLLING).hot("# C").phrase == "once per forward pass"
+    stepping = ROLLING + "while True:\n    obs, reward, done, info = env.step(parts(obs))\n"
+    assert Code(HEAD + stepping).hot("# C").phrase == "once per environment step"

@@ -205,8 +205,11 @@ class Attributes:
     def _grown(self, cls: str, name: str, value: Value) -> Value | None:
         project = self.ask.project
         classes = [*project.family(cls), *project.descendants(cls)]
-        found = [(method, f"{method.self_name}.{name}") for scope in classes for method in methods(scope)]
-        return self._filled(value, [(method, text) for method, text in found if not text.startswith(".")])
+        own = [method for scope in classes for method in methods(scope) if method.self_name]
+        found = [(method, f"{method.self_name}.{name}") for method in own]
+        for method in own if value.kind is Kind.DICT else ():  # a decorator inside a method fills a registry
+            found += [(inner, f"{method.self_name}.{name}") for inner in method.inner if inner.kind == "function"]
+        return self._filled(value, found)
 
     def _filled(self, value: Value, places: Sequence[tuple[Scope, str]]) -> Value | None:
         """A list or dict with what functions put into it under these names."""
