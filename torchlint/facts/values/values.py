@@ -130,7 +130,7 @@ class Values(Fact):
         if isinstance(node, ast.BinOp):
             return operators.binary(node.op, self._ask.known(facts, node.left), self._ask.known(facts, node.right))
         if isinstance(node, ast.UnaryOp):
-            return operators.unary(node.op, self._ask.known(facts, node.operand))
+            return self._unary(facts, node)
         if isinstance(node, ast.Compare):
             return operators.compare(node, [self._ask.known(facts, part) for part in [node.left, *node.comparators]])
         if isinstance(node, ast.BoolOp):
@@ -149,6 +149,13 @@ class Values(Fact):
         if isinstance(node, (ast.NamedExpr, ast.Await)):
             return self._ask.value(facts, node.value)
         return self._lambda(facts, node) if isinstance(node, ast.Lambda) else UNKNOWN
+
+    def _unary(self, facts: FileFacts, node: ast.UnaryOp) -> Value:
+        """A unary operation; a tensor of unknown dtype that ``~`` inverts is taken for a mask."""
+        found = operators.unary(node.op, self._ask.known(facts, node.operand))
+        if isinstance(node.op, ast.Invert) and found.kind is Kind.TENSOR and found.dtype is None and self.guesses:
+            return self._ask.guess(replace(found, dtype="bool"))
+        return found
 
     def _lambda(self, facts: FileFacts, node: ast.Lambda) -> Value:
         own = next((scope for scope in facts.scope_of(node).inner if scope.node is node), None)
