@@ -27,12 +27,6 @@ def keeps_result(project: Project, function: Scope) -> bool:
     return all(_keeps(project, function, each, each is not whole) for each, whole in zip(plain, written, strict=True))
 
 
-def registers(decorator: Scope, name: str) -> bool:
-    """Return whether a decorator gives back what it takes under a name, as it is: it only notes it somewhere."""
-    given = [each.value for each in decorator.returns]
-    return bool(given) and all(isinstance(node, ast.Name) and node.id == name for node in given)
-
-
 def _keeps(project: Project, function: Scope, decorator: ast.expr, configured: bool) -> bool:
     name = project.qualified(function.file, decorator) or ""
     own = project.functions.get(name)

@@ -11,7 +11,7 @@ from itertools import chain
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.linking import Modules, connected
-from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, Store, decorators, is_super
+from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, Store, is_super
 from torchlint.facts.code.reach import MOST_BINDINGS, Definitions, Loop, Reaching, Rounds
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
@@ -52,7 +52,6 @@ class Project(Fact):
     _stored: dict[str, frozenset[str]] | None = None
     _unused: frozenset[str] | None = None
     _quoted: frozenset[bytes] | None = None
-    _decorated: dict[str, list[tuple[Scope, FileFacts, ast.expr, bool]]] | None = None
     _definitions: Definitions = field(default_factory=Definitions)
 
     # names ----------------------------------------------------------------------------------------------------------
@@ -121,18 +120,6 @@ class Project(Fact):
             texts = (file.source.utf8 for file in self.files.values())
             self._quoted = frozenset(found[2] for text in texts for found in _QUOTED.finditer(text))
         return name.encode() in self._quoted
-
-    def decorated(self, decorator: Scope) -> Sequence[tuple[Scope, FileFacts, ast.expr, bool]]:
-        """What has a decorator of that name: a function or class, its file, the decorator, and whether it is called."""
-        if self._decorated is None:
-            self._decorated = {}
-            for facts in self.files.values():
-                for scope in facts.scopes:
-                    written = getattr(scope.node, "decorator_list", [])
-                    for plain, whole in zip(decorators(scope.node), written, strict=True):
-                        last = plain.attr if isinstance(plain, ast.Attribute) else getattr(plain, "id", "")
-                        self._decorated.setdefault(last, []).append((scope, facts, plain, plain is not whole))
-        return self._decorated.get(decorator.name, ())
 
     def binding_name(self, facts: FileFacts, binding: Binding) -> str | None:
         """Qualified name that a binding gives, for imports, functions, classes and plain aliases of these."""

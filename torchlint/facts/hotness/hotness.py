@@ -28,7 +28,7 @@ from torchlint.facts.hotness.roots import (
     find_roots,
     is_reset,
 )
-from torchlint.facts.hotness.unseen import forwards
+from torchlint.facts.hotness.unseen import called_elsewhere, forwards
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Frequency, Hotness
@@ -446,7 +446,7 @@ class Heat(Fact):
             entry = self.entries.get(scope)
             if self.is_cold(scope) or (entry is not None and entry.frequency >= Frequency.UPDATE):
                 continue
-            if self._called_elsewhere(scope):
+            if called_elsewhere(self.receivers, scope, self.is_cold):
                 continue
             self._enter(scope, self._guess(scope))
             work.append(scope)
@@ -486,31 +486,3 @@ class Heat(Fact):
     def _pass_on(self, work: deque[Scope]) -> None:
         while work:
             work.extend(self._pass_all(work.popleft()))
-
-    def _called_elsewhere(self, forward: Scope) -> bool:
-        """Whether a known call that is not set-up runs a module, so that its hotness is that of the call."""
-        if forward.owner is None or exported(self.project, forward.owner):
-            return False
-        return self._is_run(forward, forward.owner.dotted)
-
-    def _is_run(self, method: Scope, cls: str) -> bool:
-        """Whether a known call that is not set-up runs a method on an object of a class.
-
-        What a base class calls in ``__call__`` is run by a call of the object.
-        """
-        todo, seen = [(method, Receiver(cls))], set[Scope]()
-        while todo:
-            scope, receiver = todo.pop()
-            seen.add(scope)
-            for caller in self.graph.callers.get(scope, ()):
-                home = caller.facts.scope_of(caller.call).function
-                if caller.call in self.graph.weak or self.is_cold(home):
-                    continue
-                above = self.receivers.above(caller.call, home, receiver)
-                if above is None:
-                    continue
-                if self.receivers.named(caller.call) is not None or "__call__" not in (home.name, scope.name):
-                    return True
-                if home not in seen:
-                    todo.append((home, above))
-        return False

@@ -8,10 +8,10 @@ from dataclasses import field, replace
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import Caller, passed
-from torchlint.facts.code.decorating import registers
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import Reaching
+from torchlint.facts.code.registering import Registering
 from torchlint.facts.code.solver import NotYetError, Provisional, Solver
 from torchlint.facts.values import operators, tensordicts
 from torchlint.facts.values.annotations import Annotations
@@ -47,6 +47,7 @@ class Values(Fact):
     _attributes: Attributes = field(init=False)
     _calls: Calls = field(init=False)
     _needed: Needed = field(init=False)
+    _registering: Registering = field(init=False)
 
     def __post_init__(self) -> None:
         solver = (Provisional if self.provisional else Solver)(self._answer, UNKNOWN)
@@ -54,6 +55,7 @@ class Values(Fact):
         self._attributes = Attributes(self._ask)
         self._calls = Calls(self._ask, self._envs_return_arrays)
         self._needed = Needed(self.project)
+        self._registering = Registering(self.project)
 
     def again(self, callers: Mapping[Scope, list[Caller]], *, provisional: bool = False) -> Values:
         """Values of the same project for more callers; what rests on no caller is not found out again."""
@@ -339,14 +341,11 @@ class Values(Fact):
 
     def _registered(self, scope: Scope, name: str) -> Sequence[Value]:
         """The functions and classes that a decorator takes which gives them back: ``@register("ppo")``."""
-        position = 1 if scope.method_of is not None else 0
-        if scope.params[position : position + 1] != [name] or not registers(scope, name):
-            return ()
         found: list[Value] = []
-        for decorated, facts, plain, configured in self.project.decorated(_maker(scope)):
-            made = self._ask.known(facts, plain)
-            if configured is (_maker(scope) is not scope) and _maker(scope).dotted in made.name.split("|"):
-                found.append(Value(Kind.CLASS if decorated.kind == "class" else Kind.FUNCTION, name=decorated.dotted))
+        for each, maker in self._registering.taken(scope, name):
+            if maker.dotted in self._ask.known(each.facts, each.decorator).name.split("|"):
+                kind = Kind.CLASS if each.scope.kind == "class" else Kind.FUNCTION
+                found.append(Value(kind, name=each.scope.dotted))
         return found
 
     def _rest(self, binding: Binding) -> Value | None:
@@ -394,15 +393,6 @@ class Values(Fact):
             steps = [method for method in self.project.methods.get("step", ()) if len(method.params) > 1]
             self._arrays = not any(operators.first(apart.returned(method)).kind is Kind.TENSOR for method in steps)
         return self._arrays
-
-
-def _maker(decorator: Scope) -> Scope:
-    """The function whose call gives a decorator: the function around it, where that returns it."""
-    outer = decorator.parent
-    if outer is None or outer.kind != "function":
-        return decorator
-    gives = [given.value for given in outer.returns]
-    return outer if any(isinstance(node, ast.Name) and node.id == decorator.name for node in gives) else decorator
 
 
 def _is_slice(index: ast.expr) -> bool:
