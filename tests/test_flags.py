@@ -448,3 +448,74 @@ for trajectory in trajectories:
     returns(trajectory, critic).backward()
 """
     assert Code(text).frequency("# A") is U
+
+
+OPTION = """
+import torch
+{above}
+class Agent{base}:
+    def __init__(self, prior="uniform"{more}):
+        self.prior = prior
+        {stored}
+
+    def update(self, x, writer=None):
+        if self.prior == "normal":
+            f(x)  # A
+        elif self.prior is "uniform":
+            g(x)  # B
+        if writer is not None:
+            h(x)  # C
+        {after}
+
+def main(batches):
+    writer = {writer}
+    agent = {made}
+    for batch in batches:
+        agent.update(batch, writer)
+        loss.backward()
+"""
+PLAIN = {
+    "above": "",
+    "base": "",
+    "more": "",
+    "stored": "pass",
+    "after": "pass",
+    "writer": "None",
+    "made": "Agent()",
+}
+OPTIONS: dict[str, tuple[dict[str, str], tuple[Frequency, ...]]] = {
+    "as the only call leaves it": ({}, (O, U, O)),
+    "given": ({"made": 'Agent(prior="normal")'}, (U, O, O)),
+    "given from the command line": ({"made": "Agent(args.prior)", "writer": "open(args.log)"}, (U, U, U)),
+    "a setting of the module": ({"above": 'PRIOR = "uniform"', "made": "Agent(PRIOR)"}, (U, U, O)),
+    "given twice": ({"made": 'Agent("normal") if normal else Agent()'}, (U, U, O)),
+    "set by another method": ({"after": 'self.prior = "normal"'}, (U, U, O)),
+    "set to what is not known": ({"stored": "self.prior = args.prior"}, (U, U, O)),
+    "set from outside": ({"above": 'def use(agent):\n    agent.prior = "normal"\n'}, (U, U, O)),
+    "set by any name": (
+        {"more": ", **settings", "stored": "for k, v in settings.items(): setattr(self, k, v)"},
+        (U, U, O),
+    ),
+    "a default that keywords may replace": ({"made": "Agent(**settings)"}, (U, U, O)),
+    "a base that is not seen": ({"above": "from other import Base", "base": "(Base)"}, (U, U, O)),
+    "a writer on some ways": ({"writer": "open(path) if path else None"}, (O, U, U)),
+}
+
+
+@pytest.mark.parametrize(("given", "expected"), OPTIONS.values(), ids=OPTIONS)
+def test_a_branch_for_an_option_that_no_call_gives_is_cold(
+    given: dict[str, str], expected: tuple[Frequency, ...]
+) -> None:
+    parts = {**PLAIN, **given}
+    code = Code(OPTION.format(**parts))
+    assert tuple(min(code.frequency(f"# {mark}"), U) for mark in "ABC") == expected
+
+
+def test_a_library_leaves_its_options_to_code_that_is_not_seen() -> None:
+    texts = {
+        "agents/__init__.py": "from agents.agent import Agent",
+        "agents/agent.py": OPTION.format(**PLAIN),
+    }
+    code = Code(texts)
+    file = "agents/agent.py"
+    assert [min(code.frequency(f"# {mark}", file), U) for mark in "ABC"] == [U, U, U]

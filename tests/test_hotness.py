@@ -387,7 +387,7 @@ class Agent:
 {lines}
 agent = Agent()
 while True:
-    env.step(agent.act(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11))
+    env.step(agent.act(*given))
 """
     assert frequencies(text) == {"A": expected}
 
@@ -413,9 +413,7 @@ EXPRESSIONS = {
 
 @pytest.mark.parametrize(("text", "expected"), EXPRESSIONS.items())
 def test_parts_of_expressions(text: str, expected: Frequency) -> None:
-    code = Code(
-        f"def act(x, debug, done, flag, y):\n    return {text}\nwhile True:\n    env.step(act(1, 2, 3, 4, 5))\n"
-    )
+    code = Code(f"def act(x, debug, done, flag, y):\n    return {text}\nwhile True:\n    env.step(act(*given))\n")
     assert code.analyses[Heat].at(code.file(), code.node("f(x)")).frequency is expected
 
 

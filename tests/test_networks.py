@@ -186,3 +186,48 @@ show([net, other, third, fourth])
     assert together(code.file(), shown["net"], shown["other"]) is True
     assert together(code.file(), shown["net"], shown["third"]) is False
     assert together(code.file(), shown["net"], shown["fourth"]) is None
+
+
+TWO = """
+import copy
+import torch
+from torch import nn
+
+class {name}:
+    def __init__(self):
+        self.agent = nn.GRUCell(8, 8)
+
+    def act(self, inputs):
+        return show(self.agent)
+
+    def parameters(self):
+        params = list(self.agent.parameters())
+        params += list(self.other.parameters())
+        return params
+
+    def load_state(self, other):
+        self.agent.load_state_dict(other.{slot}.state_dict())
+
+REGISTRY = {{}}
+REGISTRY["first"] = {name}
+REGISTRY["second"] = Second
+
+class Learner:
+    def __init__(self, kind):
+        self.online = REGISTRY[kind]()
+        self.net = nn.GRUCell(8, 8)
+        self.params = list(self.online.parameters()) + list(self.net.parameters())
+        self.optimizer = torch.optim.Adam(self.params)
+        self.copied = copy.deepcopy(self.online)
+
+    def learn(self):
+        self.copied.load_state({given})
+"""
+
+
+@pytest.mark.parametrize(
+    ("slot", "given", "expected"), [("agent", "self.online", False), ("net", "self", True)], ids=["same slot", "other"]
+)
+def test_of_two_objects_of_a_class_one_is_the_copy(slot: str, given: str, expected: bool) -> None:
+    code = Code(TWO.format(name="First", slot=slot, given=given))
+    assert code.analyses[Networks].target(code.file(), code.shown()) is expected

@@ -171,9 +171,19 @@ class Networks(Fact):
             tie = self._tie(origin, other)
             if tie is _Tie.PART and self._tied(origin, sources) is not _Tie.NONE:
                 continue  # what holds both a network and its copy is no copy
+            if any(self._is_same_slot(origin, source) for source in sources):
+                continue  # one of two objects of a class is the copy, the other one is trained
             if tie in (_Tie.WHOLE, _Tie.PART) and self._any_trained(sources):
                 return True
         return any(value is not None and self._copies(facts, value) for facts, value in self.tracer.made(origin))
+
+    def _is_same_slot(self, origin: Origin, source: Origin) -> bool:
+        """Whether a module and the one that it is copied from are the same attribute of objects of one class."""
+        depth = len(source.path) - len(origin.path)
+        if not isinstance(origin.root, Scope) or depth < 0 or source.path[depth:] != origin.path:
+            return False
+        owners = self.tracer.classes(source, depth)
+        return not owners or any(self.tracer.related(owner, origin.root.dotted) for owner in owners)
 
     def _copies(self, facts: FileFacts, value: ast.expr) -> bool:
         calls = [part for part in walk(value) if isinstance(part, ast.Call) and part.args]

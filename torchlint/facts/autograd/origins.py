@@ -263,7 +263,7 @@ class Tracer(Fact):
         found = self._views.get(origin)
         if found is None:
             cuts = range(len(origin.path) + 1)
-            found = tuple((cls, origin.path[cut:]) for cut in cuts for cls in self._class_of(origin, cut))
+            found = tuple((cls, origin.path[cut:]) for cut in cuts for cls in self.classes(origin, cut))
             self._views[origin] = found
         return found
 
@@ -278,7 +278,7 @@ class Tracer(Fact):
             for store in stores_of(self.project, cls, rest[0])
         ]
 
-    def _class_of(self, origin: Origin, cut: int) -> list[str]:
+    def classes(self, origin: Origin, cut: int) -> list[str]:
         """Qualified names of the project's classes of the first ``cut`` steps of an origin."""
         if isinstance(origin.root, Scope):
             names = [origin.root.dotted]

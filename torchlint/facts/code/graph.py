@@ -231,7 +231,7 @@ class _Resolver:
 
     def _stored(self, facts: FileFacts, node: ast.expr) -> Iterator[Value]:
         """What is stored in an attribute of the object whose method reads it."""
-        if not self.linked or not isinstance(node, ast.Attribute) or _own_object(facts, node.value) is None:
+        if not self.linked or not isinstance(node, ast.Attribute) or own_object(facts, node.value) is None:
             return
         owner = facts.scope_of(node).owner
         for store in stores_of(self.project, owner.dotted, node.attr) if owner is not None else ():
@@ -249,7 +249,7 @@ class _Resolver:
             if held is not None:
                 self._note(call, held)
             else:
-                self.graph.receivers[call] = OWN if _on_own_object(facts, call, receiver) else receivers_of(receiver)
+                self.graph.receivers[call] = OWN if _onown_object(facts, call, receiver) else receivers_of(receiver)
         return targets is not None
 
     def _held(self, receiver: Value, attr: str) -> list[Value] | None:
@@ -299,7 +299,7 @@ class _Resolver:
         if targets:
             self._add(facts, call, targets)
             if value.kind in (Kind.MODULE, Kind.INSTANCE, Kind.CLASS):
-                self.graph.receivers[call] = OWN if _own_object(facts, call.func) is not None else receivers_of(value)
+                self.graph.receivers[call] = OWN if own_object(facts, call.func) is not None else receivers_of(value)
         return targets is not None
 
     def _reached(self, facts: FileFacts, call: ast.Call, value: Value) -> list[tuple[Scope, int]] | None:
@@ -366,17 +366,17 @@ def _hides_default(scope: Scope, names: Sequence[str]) -> bool:
 
 def _method_around(facts: FileFacts, call: ast.Call) -> Scope | None:
     """The method on whose own object a call calls another method."""
-    return _own_object(facts, call.func.value) if isinstance(call.func, ast.Attribute) else None
+    return own_object(facts, call.func.value) if isinstance(call.func, ast.Attribute) else None
 
 
-def _on_own_object(facts: FileFacts, call: ast.Call, receiver: Value) -> bool:
+def _onown_object(facts: FileFacts, call: ast.Call, receiver: Value) -> bool:
     """Whether a method is called on the object whose method makes the call, also as ``Base.update(self)``."""
-    if receiver.kind is Kind.CLASS and call.args and _own_object(facts, call.args[0]) is not None:
+    if receiver.kind is Kind.CLASS and call.args and own_object(facts, call.args[0]) is not None:
         return True
     return _method_around(facts, call) is not None
 
 
-def _own_object(facts: FileFacts, node: ast.expr) -> Scope | None:
+def own_object(facts: FileFacts, node: ast.expr) -> Scope | None:
     """The method whose own object a name means."""
     if not isinstance(node, ast.Name):
         return None

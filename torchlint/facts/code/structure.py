@@ -20,7 +20,8 @@ _Branch = tuple[ast.AST, str]
 _Uses = dict[str, list[tuple[str, ast.expr, ast.Call | None]]]
 """By the text of an object: the attributes that are read of it, and the call if they are called."""
 
-_BARE = frozenset({"builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol"})
+BARE = frozenset({"builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol"})
+"""Bases that give a class no attributes."""
 _ASKING = frozenset({"hasattr", "getattr"})
 _BRANCHING = (ast.If, ast.IfExp, ast.Try, ast.ExceptHandler)
 # What every module has besides its methods.
@@ -124,7 +125,7 @@ class Structures:
         if cls not in self._known:
             line = self.project.ancestry(cls)
             scopes = [self.project.classes[each] for each in line if each in self.project.classes]
-            others = (each for each in line if each not in self.project.classes and each not in _BARE)
+            others = (each for each in line if each not in self.project.classes and each not in BARE)
             whole = all(map(is_external_module, others)) and all(map(self._is_whole, scopes))
             names = frozenset(name for scope in scopes for name in (*scope.bindings, *scope.stores))
             self._known[cls] = names if whole and "__getattr__" not in names else None

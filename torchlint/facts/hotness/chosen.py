@@ -18,9 +18,15 @@ from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind
 
+
+def _same(one: object, other: object) -> bool:
+    """Whether two literals are one object where Python keeps equal ones once: ``status is "train"``."""
+    return one is other or (type(one) is type(other) and one == other)
+
+
 COMPARING: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
-    ast.Is: operator.is_,
-    ast.IsNot: operator.is_not,
+    ast.Is: _same,
+    ast.IsNot: lambda one, other: not _same(one, other),
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,

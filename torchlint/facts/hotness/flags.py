@@ -1,22 +1,17 @@
-"""Flags that are seldom true: set at intervals, handed over by callers, cleared by the branch that they lead into.
-
-Parameters that all known calls leave at their default, or give ``None``, tell how a test of them ends.
-"""
+"""Flags that are seldom true: set at intervals, handed over by callers, cleared by the branch that they lead into."""
 
 from __future__ import annotations
 
 import ast
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 
 from torchlint.facts.code.callers import passed
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
-from torchlint.facts.code.project import Project, exported
+from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
-from torchlint.facts.hotness.chosen import COMPARING, holds
 from torchlint.facts.hotness.guards import Bound, bound, least
 from torchlint.facts.hotness.intervals import one_round
 from torchlint.facts.hotness.missing import Missing
@@ -24,7 +19,6 @@ from torchlint.facts.values.signatures import starred
 from torchlint.late import dataclass
 from torchlint.rule import Frequency
 
-_OBJECT = "()"
 _UNSET = "option that no call sets"
 
 
@@ -67,8 +61,6 @@ class Flags:
     _latches: dict[Scope, frozenset[str]] = field(default_factory=dict)
     _false: dict[FileFacts, frozenset[str]] = field(default_factory=dict)
     _set: _Set | None = None
-    _given: dict[tuple[Scope, str], tuple[object, ...] | None] = field(default_factory=dict)
-    _unlinked: tuple[frozenset[str], dict[str, int]] | None = None
 
     def bound(self, facts: FileFacts, test: ast.expr, truth: bool) -> Bound | None:
         """The guard on what runs when a test has a truth value, ``None`` when nothing is known that limits it."""
@@ -158,86 +150,6 @@ class Flags:
                 return [Bound(held, "flag that is seldom set") if held is not None else None]
             return [Bound(Frequency.ONCE, _UNSET)] if isinstance(value.value, bool) else []
         return [self._part(facts, value, truth)]
-
-    def never(self, facts: FileFacts, test: ast.expr, truth: bool) -> bool:
-        """Whether a test of a parameter has a truth value at no known call of the function, and there is a call."""
-        match test:
-            case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return self.never(facts, operand, not truth)
-            case ast.BoolOp(op=op, values=parts) if isinstance(op, ast.And) is truth:
-                return any(self.never(facts, part, truth) for part in parts)
-            case ast.Name():
-                found = self.constants(facts, test)
-                return found is not None and all(bool(value) is not truth for value in found)
-            case ast.Compare(left=ast.Name() as name, ops=[op], comparators=[ast.Constant()]):
-                found = self.constants(facts, name) if type(op) in COMPARING else None
-                return found is not None and all(holds(test, value) is (not truth) for value in found)
-        return False
-
-    def constants(self, facts: FileFacts, name: ast.Name) -> tuple[object, ...] | None:
-        """The values of a parameter at all known calls, if they leave it out or give ``None``, and there is a call."""
-        bindings = self.project.reaching(facts, name).bindings
-        if len(bindings) != 1:
-            return None
-        binding = next(iter(bindings))
-        if binding.how is not Bind.PARAM or binding.scope is None or binding.target == binding.scope.self_name:
-            return None
-        key = binding.scope, binding.target
-        if key not in self._given:
-            self._given[key] = None  # a function that hands it to itself says nothing of it
-            self._given[key] = self._constants(binding.scope, binding)
-        return self._given[key]
-
-    @roomy
-    def _constants(self, scope: Scope, binding: Binding) -> tuple[object, ...] | None:
-        callers = self.graph.callers.get(scope, ())
-        top = scope.method_of if scope.method_of is not None else scope
-        if not callers or scope in self.graph.runs or exported(self.project, top):
-            return None
-        if any(starred(caller.call) for caller in callers) or self.maybe_given(scope, binding.target):
-            return None
-        found: list[object] = []
-        for caller in callers:
-            given = passed(scope, binding.target, caller)
-            if given is None and isinstance(binding.value, ast.Constant):
-                found.append(binding.value.value)
-            elif isinstance(given, ast.Constant) and given.value is None:
-                found.append(None)
-            else:
-                more = self.constants(caller.facts, given) if isinstance(given, ast.Name) else None
-                if more is None:
-                    return None
-                found.extend(more)
-        return tuple(found)
-
-    def maybe_given(self, scope: Scope, name: str) -> bool:
-        """Whether a call that reaches no known function may be one of a function and pass a parameter."""
-        if self._unlinked is None:
-            self._unlinked = self._unlinked_calls()
-        keywords, most = self._unlinked
-        first = int(scope.method_of is not None)
-        place = (scope.params.index(name) if name in scope.params else len(scope.params)) - first
-        names = [scope.name, *([_OBJECT] if scope.name in ("forward", "__call__") else [])]
-        return name in keywords or any(most.get(each, 0) > place for each in names)
-
-    def _unlinked_calls(self) -> tuple[frozenset[str], dict[str, int]]:
-        """The keywords of calls that reach no known function; by name of the function the most positional arguments.
-
-        Under ``_OBJECT`` stand those of calls of what a name, or an attribute of one, holds.
-        """
-        keywords: set[str] = set()
-        most: dict[str, int] = {}
-        for call in (call for facts in self.project.files.values() for scope in facts.scopes for call in scope.calls):
-            if self.graph.callees.get(call):
-                continue
-            keywords.update(keyword.arg for keyword in call.keywords if keyword.arg is not None)
-            count = sys.maxsize if starred(call) else len(call.args)
-            func = call.func
-            name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
-            held = isinstance(func, ast.Name) or (isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name))
-            for each in (name, _OBJECT) if held else (name,):
-                most[each] = max(count, most.get(each, 0))
-        return frozenset(keywords), most
 
     def _is_latch(self, facts: FileFacts, test: ast.Attribute) -> bool:
         """Whether a branch under ``if self.fresh:`` clears the flag, and only another method sets it again."""

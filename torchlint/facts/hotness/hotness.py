@@ -226,7 +226,7 @@ class Heat(Fact):
         callers = [c for c in self.graph.callers.get(scope, ()) if entry.weak or c.call not in self.graph.weak]
         allowed = [c for c in callers if all(choice.allows(c, self.values) for choice in local.choices)]
         given = (choice.parameter.target for choice in local.choices)
-        if len(allowed) == len(callers) or any(self.places.flags.maybe_given(scope, name) for name in given):
+        if len(allowed) == len(callers) or any(self.places.options.maybe_given(scope, name) for name in given):
             return None
         typed = any(choice.kind is not None for choice in local.choices) and not self._is_exported(scope)
         places: list[tuple[FileFacts, ast.AST]] = [(caller.facts, caller.call) for caller in allowed]

@@ -17,6 +17,7 @@ from torchlint.facts.hotness.flags import Flags
 from torchlint.facts.hotness.guards import Bound, bound, branch_bound, early_exits, least, raises
 from torchlint.facts.hotness.intervals import one_round
 from torchlint.facts.hotness.missing import Missing
+from torchlint.facts.hotness.options import Options
 from torchlint.facts.hotness.roots import Roots, enclosing_loop, runs_each_time
 from torchlint.facts.hotness.tokens import makes_tokens
 from torchlint.facts.state.caches import kept_already, renews
@@ -160,12 +161,14 @@ class Places:
     _before: dict[ast.stmt, _Before] = field(default_factory=dict)
     _yielding: dict[Scope, frozenset[ast.AST]] = field(default_factory=dict)
     flags: Flags = field(init=False)
+    options: Options = field(init=False)
     _tokens: dict[ast.AST, bool] = field(default_factory=dict)
     _open: int = 0
 
     def __post_init__(self) -> None:
         missing = Missing(self.project, self.graph, self._cap, self._rooted)
         self.flags = Flags(self.project, self.graph, missing)
+        self.options = Options(self.project, self.graph)
 
     def _rooted(self, loop: ast.AST) -> bool:
         """Whether a loop is a root, or stands around one."""
@@ -276,12 +279,12 @@ class Places:
     def _constant(self, facts: FileFacts, test: ast.expr) -> Bound | None:
         """The guard on a test that asks for no tensor and runs no other work: of a constant."""
         tested = test.operand if isinstance(test, ast.UnaryOp) else test
-        plain = isinstance(tested, ast.Name) and self.flags.constants(facts, tested) is not None
+        plain = isinstance(tested, ast.Name) and self.options.literals(facts, tested) is not None
         return Bound(Frequency.ONCE, "test of a constant") if plain else None
 
     def _flagged(self, facts: FileFacts, test: ast.expr, truth: bool, updating: bool = False) -> Bound | None:
         """The guard on what runs when a test has a truth value, from how often its flags are set."""
-        if self.flags.never(facts, test, truth):
+        if self.options.never(facts, test, truth):
             return Bound(Frequency.ONCE, "option that no call sets")
         asks = isinstance(test, ast.Compare) and is_none(test.comparators[0])
         return self.flags.bound(facts, test, truth) if asks or not updating else None

@@ -1,0 +1,187 @@
+"""The literals that the calls of a program give to its functions and objects: options that they leave off, or on."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable
+from dataclasses import field
+
+from torchlint.facts.code.callers import methods, passed, sets_any, stores_of
+from torchlint.facts.code.graph import CallGraph, own_object
+from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.project import Project, exported, is_external_module
+from torchlint.facts.code.room import roomy
+from torchlint.facts.code.structure import BARE
+from torchlint.facts.hotness.chosen import COMPARING, holds
+from torchlint.facts.values.signatures import starred
+from torchlint.late import dataclass
+
+_OBJECT = "()"
+_MOST = 16
+"""With more literals than this, an expression may have any value."""
+Literals = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Passed:
+    """What some calls pass: their keywords, and the most arguments by position."""
+
+    keywords: frozenset[str] = frozenset()
+    most: int = 0
+
+    def joined(self, other: _Passed) -> _Passed:
+        """What these calls and others pass."""
+        return _Passed(self.keywords | other.keywords, max(self.most, other.most))
+
+
+_NO_CALL = _Passed()
+
+
+@dataclass(eq=False, slots=True)
+class Options:
+    """Answers which literals an expression may be, and which tests of it therefore never hold.
+
+    Followed are names, parameters through all calls of their function, and attributes that a method reads of its own
+    object. What a module binds is a setting that people change, and so is what a command line or a file gives.
+    """
+
+    project: Project
+    graph: CallGraph
+    _given: dict[tuple[Scope, str], Literals | None] = field(default_factory=dict)
+    _unlinked: dict[str, _Passed] | None = None
+
+    def never(self, facts: FileFacts, test: ast.expr, truth: bool) -> bool:
+        """Whether a test has a truth value for none of the literals that the tested expression may be."""
+        match test:
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return self.never(facts, operand, not truth)
+            case ast.BoolOp(op=op, values=parts) if isinstance(op, ast.And) is truth:
+                return any(self.never(facts, part, truth) for part in parts)
+            case ast.Name() | ast.Attribute():
+                found = self.literals(facts, test)
+                return found is not None and all(bool(value) is not truth for value in found)
+            case ast.Compare(left=left, ops=[op], comparators=[ast.Constant()]) if type(op) in COMPARING:
+                found = self.literals(facts, left)
+                return found is not None and all(holds(test, value) is (not truth) for value in found)
+        return False
+
+    def literals(self, facts: FileFacts, node: ast.expr) -> Literals | None:
+        """The literals that an expression may be in the program, ``None`` where it may be anything else."""
+        match node:
+            case ast.Constant(value=value):
+                return (value,)
+            case ast.Name():
+                return self._union(
+                    self._of_binding(facts, each) for each in self.project.reaching(facts, node).bindings
+                )
+            case ast.Attribute(value=ast.Name() as base):
+                method = own_object(facts, base)
+                owner = method.method_of if method is not None else None
+                return self._kept(owner, node.attr) if owner is not None else None
+        return None
+
+    def _of_binding(self, facts: FileFacts, binding: Binding) -> Literals | None:
+        scope = binding.scope
+        if binding.how is Bind.PARAM and scope is not None:
+            return self._of_parameter(scope, binding) if binding.target != scope.self_name else None
+        if binding.how is not Bind.ASSIGN or binding.value is None or binding.path:
+            return None
+        return self.literals(facts, binding.value) if facts.scope_of(binding.stmt).function.kind == "function" else None
+
+    def _of_parameter(self, scope: Scope, binding: Binding) -> Literals | None:
+        key = scope, binding.target
+        if key not in self._given:
+            self._given[key] = None  # a function that hands it to itself says nothing of it
+            self._given[key] = self._by_calls(scope, binding)
+        return self._given[key]
+
+    @roomy
+    def _by_calls(self, scope: Scope, binding: Binding) -> Literals | None:
+        """The literals that all calls of a function give for a parameter, where all calls are known."""
+        callers = self.graph.callers.get(scope, ())
+        top = scope.method_of if scope.method_of is not None else scope
+        if not callers or scope in self.graph.runs or exported(self.project, top):
+            return None
+        if any(starred(caller.call) for caller in callers) or self.maybe_given(scope, binding.target):
+            return None
+        given = [(caller.facts, passed(scope, binding.target, caller)) for caller in callers]
+        default = (scope.file, binding.value)
+        return self._union(
+            self.literals(facts, node) if node is not None else None
+            for facts, node in (each if each[1] is not None else default for each in given)
+        )
+
+    def _kept(self, cls: Scope, attr: str) -> Literals | None:
+        key = cls, attr
+        if key not in self._given:
+            self._given[key] = None
+            self._given[key] = self._by_stores(cls, attr)
+        return self._given[key]
+
+    @roomy
+    def _by_stores(self, cls: Scope, attr: str) -> Literals | None:
+        """The literals that methods store in an attribute of their object, where nothing else can set it."""
+        if self.project.outside.get(attr) or exported(self.project, cls):
+            return None
+        family = (*self.project.family(cls.dotted), *self.project.descendants(cls.dotted))
+        if any(attr in each.bindings or _sets_any(each) for each in family) or self._has_foreign_base(cls):
+            return None
+        stores = list(stores_of(self.project, cls.dotted, attr))
+        plain = [s.binding.value for s in stores if s.binding.how is Bind.ASSIGN and not s.binding.path]
+        if len(plain) < len(stores) or not any(store.scope.function.name == "__init__" for store in stores):
+            return None  # what no constructor sets, code that is not seen sets before it is read
+        return self._union(
+            self.literals(store.scope.file, node) if node is not None else None
+            for store, node in zip(stores, plain, strict=True)
+        )
+
+    def _has_foreign_base(self, cls: Scope) -> bool:
+        """Whether a class derives from one that is not known to set no attributes but its own."""
+        line = self.project.ancestry(cls.dotted)
+        return any(
+            base not in self.project.classes and base not in BARE and not is_external_module(base) for base in line
+        )
+
+    def _union(self, parts: Iterable[Literals | None]) -> Literals | None:
+        found: list[object] = []
+        for part in parts:
+            if part is None or len(found) > _MOST:
+                return None
+            found.extend(part)
+        return tuple(found) or None
+
+    def maybe_given(self, scope: Scope, name: str) -> bool:
+        """Whether a call that reaches no known function may be one of a function and pass a parameter."""
+        if self._unlinked is None:
+            self._unlinked = self._unlinked_calls()
+        first = int(scope.method_of is not None)
+        place = (scope.params.index(name) if name in scope.params else len(scope.params)) - first
+        named, held = (self._unlinked.get(each, _NO_CALL) for each in (scope.name, _OBJECT))
+        if name in named.keywords or name in held.keywords or named.most > place:
+            return True
+        return scope.name in ("forward", "__call__") and held.most > place
+
+    def _unlinked_calls(self) -> dict[str, _Passed]:
+        """What calls that reach no known function pass, by the name of what they call.
+
+        Under ``_OBJECT`` stands what is passed to whatever a name, or an attribute that code assigns to, holds.
+        """
+        found: dict[str, _Passed] = {}
+        held = {attr for cls in self.project.classes.values() for attr in cls.stores} | self.project.outside.keys()
+        for call in (call for facts in self.project.files.values() for scope in facts.scopes for call in scope.calls):
+            if self.graph.callees.get(call):
+                continue
+            keywords = frozenset(keyword.arg for keyword in call.keywords if keyword.arg is not None)
+            passed_on = _Passed(keywords, sys.maxsize if starred(call) else len(call.args))
+            func = call.func
+            name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+            is_held = not isinstance(func, ast.Attribute) or name in held
+            for each in (name, _OBJECT) if is_held else (name,):
+                found[each] = found.get(each, _NO_CALL).joined(passed_on)
+        return found
+
+
+def _sets_any(cls: Scope) -> bool:
+    """Whether a method of a class gives its objects attributes of any name."""
+    return any(sets_any(call) for method in methods(cls) for call in method.calls)
