@@ -997,6 +997,15 @@ class Agent:
         for t in range(128):
             obs, reward, done, info = env.step(1)
 
+    def answers(self, prompts):
+        return [self.answer(prompt) for prompt in prompts]
+
+    def answer(self, prompt):
+        return self.policy.generate(prompt, max_new_tokens=9)
+
+    def parse(self, texts):
+        return self.parser.generate(texts)
+
     def learn(self):
         f()  # A
         self.loss.backward()
@@ -1017,6 +1026,8 @@ def main(agent: Agent, env, policy):
         ("agent.collect(env)", U),
         ("for t in range(9):\n            obs, reward, done, info = env.step(1)", U),
         ("policy.generate(prompts)", O),
+        ("agent.answers(prompts)", O),
+        ("agent.parse(prompts)", U),
         ("pass", U),
     ],
 )

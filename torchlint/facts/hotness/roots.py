@@ -199,7 +199,7 @@ def find_roots(project: Project, graph: CallGraph, values: Values) -> Roots:
     programs = Programs(project, graph)
     _climb(roots, Receivers(project, graph), programs, [each for each in found if not shown.only(*each[:2])])
     inline = {enclosing_loop(scope.file, call, scope) for scope, call, _ in found}
-    roots.episodes |= demoted(project, roots.loops, inline)
+    roots.episodes |= demoted(project, graph, roots.loops, inline)
     roots.fitting = fitting(project, roots.loops, roots.functions)
     _protocols(project, roots)
     _drive(project, graph, roots)
