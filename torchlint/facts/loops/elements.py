@@ -107,6 +107,9 @@ class Elements(Fact):
             return None
         filled = any(self._is_filled(facts, stmt) for stmt in loop.body)
         tensors = [value for value in found if value.kind is Kind.TENSOR]
+        if not tensors and found and all(value.kind is Kind.UNKNOWN for value in found):
+            kept = (self.values.of(facts, part) for stmt in loop.body for part in _kept(stmt))
+            tensors = [value for value in kept if value.kind is Kind.TENSOR]
         if not tensors and not (found and filled and all(value.kind is Kind.UNKNOWN for value in found)):
             return None
         carried = any(self._is_carried(facts, loop, stmt) for stmt in parts if isinstance(stmt, ast.stmt))
@@ -210,6 +213,13 @@ def _root(node: ast.expr) -> ast.expr:
 def _first(node: ast.Subscript) -> ast.expr:
     """The first index of a subscript."""
     return node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+
+
+def _kept(stmt: ast.stmt) -> Iterator[ast.Name]:
+    """What a statement puts at the end of a list: ``found.append(x)``."""
+    match stmt:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr="append"), args=[ast.Name() as kept])):
+            yield kept
 
 
 def _column(node: ast.Subscript) -> ast.expr | None:

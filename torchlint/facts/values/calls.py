@@ -12,7 +12,7 @@ from torchlint.facts.code.decorating import keeps_result
 from torchlint.facts.code.dynamic import looked_up
 from torchlint.facts.code.model import FileFacts, Scope, is_super
 from torchlint.facts.code.project import is_external_module
-from torchlint.facts.values import operators, spaces, tensordicts
+from torchlint.facts.values import engines, operators, spaces, tensordicts
 from torchlint.facts.values.arrays import mapped, ndarray_method
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.containers import LOADERS, container_method, element_of, generator_of, named_items
@@ -20,7 +20,7 @@ from torchlint.facts.values.handed import returned_at
 from torchlint.facts.values.join import HOST, NONE, join, list_of, registry, told_more
 from torchlint.facts.values.libraries import library_call
 from torchlint.facts.values.loaders import loader
-from torchlint.facts.values.signatures import starred
+from torchlint.facts.values.signatures import starred, table
 from torchlint.facts.values.tensors import tensor_method
 from torchlint.facts.values.torch_objects import distribution_method, made_module, module_call, module_moved, on_device
 from torchlint.late import dataclass, regex
@@ -45,6 +45,7 @@ _WRAPPERS = frozenset(
         "torch.func.vmap",
         "torch.nn.DataParallel",
         "torch.nn.parallel.DistributedDataParallel",
+        "torch.distributed.fsdp.FullyShardedDataParallel",
     }
 )
 
@@ -65,13 +66,15 @@ class Calls:
         if name == "builtins.getattr" and len(node.args) in (2, 3):
             return looked_up(self.ask, facts, node)
         if name == "builtins.dict" and node.keywords and not node.args:
-            table = registry([self.ask.known(facts, keyword.value) for keyword in node.keywords])
-            if table.items:
-                return table
+            made = registry([self.ask.known(facts, keyword.value) for keyword in node.keywords])
+            if made.items:
+                return made
         if name in _WRAPPERS and node.args:
             wrapped = self.ask.value(facts, node.args[0])
             if wrapped is None or wrapped.kind in (Kind.FUNCTION, Kind.MODULE):
                 return wrapped
+        if (handed := engines.wrapped(name or "", node, self.ask.knower(facts))) is not None:
+            return handed if name in table()["wrapping"]["functions"] else self.ask.guess(handed)
         if name == PARTIAL and node.args:
             return self._partial(facts, node)
         if name == "builtins.map" and len(node.args) == 2:
@@ -257,6 +260,8 @@ class Calls:
     def _of_kind(self, function: Scope, promised: Value) -> Value:
         """What a function returns that promises a tensor or an array: its returns say more, also that it is a truth."""
         given = UNKNOWN if function.yields else self._given(function)
+        if given is not None and given.kind is Kind.TUPLE and len(given.items) > 1:
+            return given  # a forgotten annotation: every return gives several values
         truth = given is not None and given.kind is Kind.NUMBER and given.dtype == "bool"
         return given if given is not None and truth else told_more(promised, given)
 

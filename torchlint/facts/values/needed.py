@@ -42,7 +42,7 @@ class Needed:
         """By name where a function gives it to a call that takes only tensors, whatever its type turns out to be."""
         places: dict[str, list[ast.Name]] = {}
         for call in scope.calls:
-            for node in self._taken(facts, call):
+            for node in (*self._taken(facts, call), *self._joined(facts, scope, call)):
                 if isinstance(node, ast.Name) and not _is_tested(facts, node):
                     places.setdefault(node.id, []).append(node)
         return places
@@ -55,6 +55,16 @@ class Needed:
                 yield call.args[0]
         elif isinstance(call.func, ast.Attribute) and call.func.attr in table()["needed"]["methods"]:
             yield call.func.value
+
+
+    def _joined(self, facts: FileFacts, scope: Scope, call: ast.Call) -> Iterator[ast.expr]:
+        """What a function puts into a list that it joins to one tensor: ``torch.stack(found[::-1])``."""
+        name = self.project.qualified(facts, call.func) or ""
+        if not call.args or not name.startswith("torch.") or name[6:] not in table()["torch"]["join"]:
+            return
+        source = call.args[0].value if isinstance(call.args[0], ast.Subscript) else call.args[0]
+        if isinstance(source, ast.Name):
+            yield from (node for how, node in scope.appends.get(source.id, ()) if how != "extend")
 
 
 @cache

@@ -337,7 +337,11 @@ class Values(Fact):
             default = self._ask.known(facts, binding.value)
             if default.kind in (Kind.DEVICE, Kind.DTYPE):
                 return default
-        return operators.by_name(binding.target) if known is not None or not callers else None
+        if known is None and callers:
+            return None
+        if owner is not None and binding.target in table()["outputs"]["inputs"] and self.project.is_module(owner.dotted):
+            return self._ask.guess(TENSOR)  # what tokenizers give models, by the names that they have for all models
+        return operators.by_name(binding.target)
 
     def _registered(self, scope: Scope, name: str) -> Sequence[Value]:
         """The functions and classes that a decorator takes which gives them back: ``@register("ppo")``."""
