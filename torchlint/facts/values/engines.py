@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts.values.join import tuple_of
-from torchlint.facts.values.signatures import Of, keyword, starred, table
+from torchlint.facts.values.signatures import Of, argument, starred, table
 from torchlint.rule import UNKNOWN, Kind, Value
 
 _WRAPPED = frozenset({Kind.MODULE, Kind.OPTIMIZER, Kind.INSTANCE, Kind.LIST})
@@ -18,8 +18,8 @@ def wrapped(name: str, node: ast.Call, of: Of) -> Value | None:
     """
     known = table()["wrapping"]
     if name in known["functions"]:
-        found = [keyword(node, given) for given in known["functions"][name]]
-        return _padded([_part(given, of) for given in found], known["parts"][name])
+        position, option = known["functions"][name]
+        return _padded([_part(argument(node, position, option), of)], known["parts"][name])
     func = node.func
     if not isinstance(func, ast.Attribute) or starred(node):
         return None

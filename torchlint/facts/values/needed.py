@@ -56,7 +56,6 @@ class Needed:
         elif isinstance(call.func, ast.Attribute) and call.func.attr in table()["needed"]["methods"]:
             yield call.func.value
 
-
     def _joined(self, facts: FileFacts, scope: Scope, call: ast.Call) -> Iterator[ast.expr]:
         """What a function puts into a list that it joins to one tensor: ``torch.stack(found[::-1])``."""
         name = self.project.qualified(facts, call.func) or ""

@@ -339,7 +339,11 @@ class Values(Fact):
                 return default
         if known is None and callers:
             return None
-        if owner is not None and binding.target in table()["outputs"]["inputs"] and self.project.is_module(owner.dotted):
+        if (
+            owner is not None
+            and binding.target in table()["outputs"]["inputs"]
+            and self.project.is_module(owner.dotted)
+        ):
             return self._ask.guess(TENSOR)  # what tokenizers give models, by the names that they have for all models
         return operators.by_name(binding.target)
 
