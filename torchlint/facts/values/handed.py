@@ -15,7 +15,7 @@ from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 
 def returned_at(ask: Ask, function: Scope, caller: Caller) -> Value | None:
-    """What one call of a function gives: its own argument, or a tensor on the host where all that it hands through lies.
+    """What one call of a function gives: its own argument, a tensor on the host where all handed through lies there.
 
     A parameter is on the host only if it is in all calls, so a helper that many share would forget where each one's
     tensors lie. Here the returns are followed through names, views and arithmetic to the arguments of this call.
