@@ -1587,3 +1587,23 @@ def test_without_an_environment_a_forward_runs_once_per_forward_pass() -> None:
     assert Code(HEAD + ROLLING).hot("# C").phrase == "once per forward pass"
     stepping = ROLLING + "while True:\n    obs, reward, done, info = env.step(parts(obs))\n"
     assert Code(HEAD + stepping).hot("# C").phrase == "once per environment step"
+
+
+MOVING = """
+class Engine:
+    def {name}(self):
+        f(1)  # A
+class Trainer:
+    def learn(self, engine):
+        for batch in batches:
+            engine.{name}()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("name", ["onload", "offload_weights", "empty_cache", "wake_up", "release_memory_buffers"])
+def test_what_makes_room_for_another_phase_is_not_hot_by_its_name_alone(name: str) -> None:
+    text = MOVING.format(name=name)
+    assert frequencies(text) == {"A": O}
+    assert frequencies(text.replace("engine):", "engine: Engine):")) == {"A": U}
+    assert frequencies(MOVING.format(name="advance")) == {"A": U}

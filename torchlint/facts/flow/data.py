@@ -262,17 +262,30 @@ def _is_collective(name: str) -> bool:
 
 
 def _read_back(facts: FileFacts, call: ast.Call) -> ast.Call | None:
-    """The call that reads one number from what a call gives: ``torch.tensor(losses).mean().item()``."""
-    while isinstance(method := facts.parent.get(call), ast.Attribute) and method.value is call:
-        outer = facts.parent.get(method)
-        if not isinstance(outer, ast.Call) or outer.func is not method:
-            return None
-        if method.attr == "item":
+    """The call that makes one number of what a call gives: ``torch.tensor(losses).mean().item()``.
+
+    Or one tensor with a single number: ``torch.mean(torch.tensor(losses))``.
+    """
+    reduced: ast.Call | None = None
+    while (outer := _applied(facts, call)) is not None:
+        name = outer.func.attr if isinstance(outer.func, ast.Attribute) else ""
+        if name == "item":
             return outer
-        if method.attr not in _REDUCING and method.attr not in _VIEWS:
-            return None
+        if name not in _REDUCING and name not in _VIEWS:
+            break
+        if name in _REDUCING and not outer.keywords:
+            reduced = outer
         call = outer
-    return None
+    return reduced
+
+
+def _applied(facts: FileFacts, call: ast.Call) -> ast.Call | None:
+    """The call of a method of what a call gives, or of a function with it as the only positional argument."""
+    parent = facts.parent.get(call)
+    if isinstance(parent, ast.Attribute):
+        outer = facts.parent.get(parent)
+        return outer if isinstance(outer, ast.Call) and outer.func is parent else None
+    return parent if isinstance(parent, ast.Call) and parent.args == [call] else None
 
 
 def folded(spot: Spot, call: ast.Call, last: str) -> Next | None:
