@@ -82,8 +82,11 @@ _COLD_NAME = regex(
 _KEEPS = regex(r"_*save_(obs\w*|transitions?|experiences?|actions?|rewards?|samples?|steps?|rollouts?|trajector\w+)$")
 _WRITES = regex(r"save|dump|write|export|open$|makedirs|mkdir|(^|_)to_(csv|json|pickle|parquet)", re.IGNORECASE)
 _SHOWS = regex(r"_*(save\w*|render\w*|plot\w*|visuali\w+|export\w*|test_\w+|\w+_test|print_\w+)$")
-# Names of functions that set something up, unless hot code is seen to call them.
-SETS_UP = regex(r"_*(setup\w*|init_\w+|initialize\w*|initialise\w*|build\w*)$")
+# Names of functions that set something up, or make room for another phase, unless hot code is seen to call them.
+SETS_UP = regex(
+    r"_*(setup\w*|init_\w+|initialize\w*|initialise\w*|build\w*|(on|off|re|un)load(_\w+)?|wake_?up|sleep"
+    r"|(empty|clear|free|release)_(\w+_)?(cache|memory|weights|buffers?))$"
+)
 # Decorators that keep what a function gave: it runs once for each set of arguments.
 _CACHES = last_names(caches=True)
 _ADVANCING = method_names(environment=("acts", "answers"))
@@ -202,7 +205,7 @@ def find_roots(project: Project, graph: CallGraph, values: Values) -> Roots:
     programs = Programs(project, graph)
     _climb(roots, Receivers(project, graph), programs, [each for each in found if not shown.only(*each[:2])])
     inline = {enclosing_loop(scope.file, call, scope) for scope, call, _ in found}
-    roots.episodes |= demoted(project, roots.loops, inline)
+    roots.episodes |= demoted(project, graph, roots.loops, inline)
     roots.fitting = fitting(project, roots.loops, roots.functions)
     _protocols(project, roots)
     _drive(project, graph, roots)
