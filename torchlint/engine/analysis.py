@@ -16,8 +16,8 @@ from torchlint.facts.code.graph import CallGraph, call_graph
 from torchlint.facts.code.linking import module_name
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import link
+from torchlint.facts.hotness.coldness import is_test
 from torchlint.facts.hotness.hotness import Heat
-from torchlint.facts.hotness.roots import is_test
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.settings.model import Settings

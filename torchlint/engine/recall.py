@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.engine.analysis import Unparsed
 from torchlint.engine.memory import Known, Memory, key_of
-from torchlint.facts.hotness.roots import is_test
+from torchlint.facts.hotness.coldness import is_test
 from torchlint.late import dataclass
 from torchlint.rule import Finding
 from torchlint.settings.model import Settings

@@ -29,8 +29,8 @@ from torchlint.engine.scope import Scope, Scopes, SettingsOf
 from torchlint.engine.units import MOST_BYTES, Leftovers, Target, Unit, in_parts, together
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
+from torchlint.facts.hotness.coldness import is_test
 from torchlint.facts.hotness.hotness import Heat
-from torchlint.facts.hotness.roots import is_test
 from torchlint.late import dataclass
 from torchlint.rule import Finding, PlainFix
 from torchlint.rule.frequency import Why

@@ -165,9 +165,9 @@ def _names_device(site: Site, node: cst.BaseExpression) -> bool:
     return value.kind in (Kind.DEVICE, Kind.STRING) or (value.kind is Kind.NUMBER and value.dtype == "int")
 
 
-def legacy_dtype(name: str, torch: str) -> cst.BaseExpression:
-    """The dtype of what a legacy constructor makes."""
-    return expression(f"{torch}.{LEGACY_CONSTRUCTORS[name] or 'get_default_dtype()'}")
+def legacy_dtype(name: str, torch: str, default: str = "get_default_dtype()") -> cst.BaseExpression:
+    """The dtype of what a legacy constructor makes; ``default``: the default dtype, in words of the module."""
+    return expression(f"{torch}.{LEGACY_CONSTRUCTORS[name] or default}")
 
 
 def legacy_device(name: str) -> cst.BaseExpression:

@@ -26,6 +26,7 @@ OUTPUT_FORMATS = (
     "pylint",
     "lintrunner",
     "markdown",
+    "html",
 )
 COLORS = ("auto", "always", "never")
 DEVICES = ("auto", "cpu", "cuda")

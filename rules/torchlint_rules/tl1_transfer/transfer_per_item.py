@@ -15,12 +15,9 @@ _WRAPPERS = frozenset({"numpy.array", "numpy.asarray", "numpy.squeeze", "builtin
 _SURELY_TENSOR = frozenset({"detach", "unsqueeze", "squeeze", "clone"})
 
 _TOGETHER = (
-    "each item is moved by itself, one copy per round of the loop (on CUDA); put them together "
-    "first and move the whole once"
+    "each item is moved by itself, one copy per round of the loop; put them together first and move the whole once"
 )
-_BEFORE = (
-    "one row at a time is moved, and the host waits for each (on CUDA); move the whole tensor once before the loop"
-)
+_BEFORE = "rows are moved one at a time, with a GPU sync for each; move the whole tensor once before the loop"
 
 _SOURCE = """\
 import torch

@@ -19,7 +19,7 @@ _MEMORY = frozenset(
     for name in ("max_memory_allocated", "memory_allocated", "max_memory_reserved", "memory_reserved", "memory_stats")
 )
 
-_MESSAGE = "the host waits for all work on the device (on CUDA); leave it out: what reads a result waits for it anyway"
+_MESSAGE = "this call forces a GPU sync without a need; leave it out: what reads a result waits for it anyway"
 
 _SOURCE = """\
 import torch
@@ -88,7 +88,7 @@ class ExplicitSynchronize(Rule):
 
     code = "TL207"
     name = "explicit-synchronize"
-    summary = "hot code waits for the device without a need"
+    summary = "hot code forces a GPU sync without a need"
     level = Level.NOTE
     trigger = Call(*_WAITS)
     least = Frequency.UPDATE

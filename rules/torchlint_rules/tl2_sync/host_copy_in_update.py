@@ -16,10 +16,7 @@ _FURTHER = method_names(waits="reads", returns=("number", "array", "list"))
 _RECORDING = method_names("list", adds=True, at=False)
 _ENDS = frozenset({Use.LOGGED, Use.REPORTED, Use.RETURNED, Use.PASSED, Use.STORED})
 
-_MESSAGE = (
-    "`{what}` waits for the device, for a value that only logs and seldom code need (on CUDA); "
-    "keep it detached and copy it where it is needed"
-)
+_MESSAGE = "`{what}` forces a GPU sync only to log a value; keep it detached and copy it where it is needed"
 
 _SOURCE = """\
 import torch

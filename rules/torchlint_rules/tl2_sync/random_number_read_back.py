@@ -11,9 +11,7 @@ from torchlint.rule.build import keyword_of
 
 _CREATORS = function_names("torch", makes="random")
 
-_MESSAGE = (
-    "these numbers are drawn on the device and read on the host, which waits for them (on CUDA); draw them on the host"
-)
+_MESSAGE = "random numbers drawn on the GPU and read on the host force a GPU sync; draw them on the host"
 
 _SOURCE = """\
 import torch

@@ -11,10 +11,7 @@ from torchlint_rules.tl8_instrumentation._clock_before_warm_up import warms_up
 
 _CLOCKS = function_names(clock="wall")
 
-_MESSAGE = (
-    "the clock runs since before the loop, so it also counts the time in which `{compiled}` is compiled at its first "
-    "call; start it after a first round"
-)
+_MESSAGE = "the measured time includes compiling `{compiled}` at its first call; start the clock after a first round"
 
 _SOURCE = """\
 import time

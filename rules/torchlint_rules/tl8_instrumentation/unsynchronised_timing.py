@@ -10,10 +10,10 @@ from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report,
 from torchlint_rules.tl8_instrumentation._unsynchronised_timing import unsynchronised
 
 _CLOCKS = function_names(clock="wall")
-_LONGEST = 60
+_LONGEST = 40
 
 _MESSAGE = (
-    "`{work}` only queues work on the device (on CUDA), so this times how long queueing takes; "
+    "`{work}` only queues work on the GPU, so this times the queueing; "
     "synchronize before the clock is read, or record events"
 )
 

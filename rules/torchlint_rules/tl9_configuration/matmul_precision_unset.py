@@ -1,4 +1,4 @@
-"""TL904: matrix products run in full float32 precision and nobody decided so."""
+"""TL904: matrix products run in full float32 precision by default."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class MatmulPrecisionUnset(Rule):
 
     code = "TL904"
     name = "matmul-precision-unset"
-    summary = "matrix products run in full float32 precision and nobody decided so"
+    summary = "matrix products run in full float32 precision by default"
     level = Level.NOTE
     set = RuleSet.OPT_IN
     trigger = Call(*_OPTIMIZERS)

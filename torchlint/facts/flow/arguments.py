@@ -7,8 +7,11 @@ import re
 from dataclasses import replace
 
 from torchlint.facts.autograd.layers import is_kept_layer
+from torchlint.facts.code.model import is_super
 from torchlint.facts.flow.spots import Carrier, Key, Next, Spot, iterated, key_of, picked
 from torchlint.facts.flow.store import Ground, fields_of
+from torchlint.facts.hotness.protocols import logging_method, logs, named
+from torchlint.facts.values.operators import last_name
 from torchlint.late import dataclass, regex
 from torchlint.models import method_names
 from torchlint.rule import Kind, Use
@@ -87,7 +90,10 @@ class Calls:
             else:
                 yield Use.PASSED
         for function in functions:
-            if place is None:
+            known = self.carrier.summary(spot, call, function)
+            if known is not None:
+                yield from known
+            elif place is None:
                 yield Use.PASSED
             else:
                 yield from self.ground.parameter(spot, call, function, place, self.carrier.quiet(spot, call))
@@ -106,7 +112,7 @@ class Calls:
             return True
         if not isinstance(func, ast.Attribute):
             return False
-        if func.attr in _LOG_METHODS:
+        if func.attr in _LOG_METHODS or self._framework_logs(spot, func):
             return True
         receiver = func.value.func if isinstance(func.value, ast.Call) else func.value
         last = receiver.attr if isinstance(receiver, ast.Attribute) else getattr(receiver, "id", "")
@@ -118,6 +124,18 @@ class Calls:
         if func.attr == "format" and value.kind is Kind.STRING:
             return True
         return bool(_LOGGERS.search(last)) and func.attr not in ("append", "extend", "update", "setdefault", "exp")
+
+    def _framework_logs(self, spot: Spot, func: ast.Attribute) -> bool:
+        """Whether a method is one by which a framework logs: ``super().log(x)`` of a trainer, ``self.log(name, x)``."""
+        if not logging_method(func.attr):
+            return False
+        if is_super(func.value):
+            owner = spot.facts.scope_of(func).owner
+            classes = owner.dotted if owner is not None else ""
+        else:
+            classes = self.ground.values.of(spot.facts, func.value).name or named(last_name(func.value))
+        bases = (base for cls in classes.split("|") for base in self.ground.project.ancestry(cls))
+        return any(func.attr in logs(base) for base in bases)
 
     def _steps(self, spot: Spot, call: ast.Call) -> bool:
         """Whether a call steps an environment with what it is given."""

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import replace
 
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.flow.data import drawn, folded
 from torchlint.facts.flow.spots import Next, Spot
 from torchlint.facts.flow.store import Ground
@@ -101,6 +101,10 @@ class Graph:
             if isinstance(after, Spot) and func.attr.endswith("_") and not func.attr.endswith("__"):
                 if not (isinstance(func.value, ast.Attribute) and func.value.attr == "data"):
                     yield spot.inside(func.value)
+
+    def summary(self, _spot: Spot, _call: ast.Call, _function: Scope) -> Next | None:
+        """Graphs are followed into every function."""
+        return None
 
     def stored(self, spot: Spot, target: ast.Subscript) -> Next | None:
         """Written into a tensor, which hangs on the graph from then on; an array keeps no graph."""
