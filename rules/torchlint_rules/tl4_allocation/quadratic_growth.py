@@ -11,6 +11,8 @@ from torchlint_rules.tl4_allocation._joining_afterwards import joined_afterwards
 from torchlint_rules.tl4_allocation._regrowth import regrown
 
 _TORCH = function_names("torch", joins="parts", axis=("given", "fixed"))
+# Of a single part these return it as it is; others may add an axis, so that a loop without a round would differ.
+_AS_IT_IS = function_names("torch", joins="parts", axis="given")
 _NUMPY = function_names("numpy", joins=("parts", "two"), axis=("given", "fixed"))
 
 _PROGRAM = """\
@@ -159,7 +161,7 @@ class QuadraticGrowth(Rule):
         if grown:
             message = f"every round copies all of `{grown}` again; append to a list and join it once after the loop"
             figure = "cat-256x17" if name in _TORCH else "append-256"
-            yield Report(call, message, _fix(site, call) if name in _TORCH else None, figure=figure)
+            yield Report(call, message, _fix(site, call) if name in _AS_IT_IS else None, figure=figure)
 
 
 def _fix(site: Site, call: cst.Call) -> Fix | None:
