@@ -1503,3 +1503,66 @@ predict(torch.ones(2))
 
 def test_a_branch_for_a_type_runs_as_often_as_calls_give_that_type() -> None:
     assert frequencies(TYPED) == {"A": O, "B": U, "C": S, "D": S, "F": U}
+
+
+TWO_WRAPPERS = """
+import torch
+
+class First:
+    def __init__(self, task: Task):
+        self.task = task
+    def step(self, actions):
+        obs, reward, done, info = self.task.step(actions)
+        return obs
+
+class Second:
+    def __init__(self, task: Task):
+        self.inner = task
+    def step(self, actions):
+        actions = actions + 1
+        obs, reward, done, info = self.inner.step(actions)
+        return obs
+
+class Task:
+    def step(self, actions):
+        return f(actions)  # A
+
+{after}
+"""
+
+
+@pytest.mark.parametrize("after", ["env = {}(Task())", "TASKS = {{'env': {}}}", "TASKS = ['{}']"])
+@pytest.mark.parametrize("name", ["First", "Second"])
+def test_a_class_that_no_code_mentions_is_the_worst_witness(after: str, name: str) -> None:
+    code = Code(TWO_WRAPPERS.format(after=after.format(name)))
+    found = code.analyses[Heat].at(code.file(), code.node("f(actions)"))
+    assert [hop.name for hop in found.path] == [f"{name}.step", "Task.step"]
+
+
+OWN_ENVIRONMENT = """
+import torch
+
+class Simulator:
+    def reset(self):
+        return f(1)  # A
+    def step(self, {actions}):
+        self.move()
+        return {given}
+    def move(self):
+        f(2)  # B
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "actions", "expected"),
+    [
+        ("self.obs, self.reward, self.done, {}", "actions", S),
+        ("self.obs, self.reward, self.done", "actions", S),
+        ("self.obs, self.state", "actions", O),
+        ("self.obs", "actions", O),
+        ("self.obs, self.reward, self.done, {}", "", O),
+    ],
+)
+def test_a_class_with_the_methods_of_an_environment_is_one(given: str, actions: str, expected: Frequency) -> None:
+    code = Code(OWN_ENVIRONMENT.format(given=given, actions=actions))
+    assert (code.frequency("# A"), code.frequency("# B")) == (O, expected)

@@ -249,7 +249,7 @@ def _peeled(
             both = divisor is not None and found_.divisor is not None
             kept = found_.divisor if divisor is None else divisor
             return replace(found_, divisor=kept, views=tuple(views), whole=found_.whole and not both)
-    if tensor.widened in WIDTHS and not _is_filled(site, receiver):
+    if _is_narrower(tensor.widened, tensor.dtype) and not _is_filled(site, receiver):
         return _Upcast(receiver, device, tensor.dtype or "", tensor.dtype or "", proven=True, whole=False)
     return None
 
@@ -381,8 +381,8 @@ def _divided_later(site: Site, call: cst.Call) -> bool:
 
 
 def _is_narrower(old: str | None, new: str | None) -> bool:
-    """Whether both dtypes are known and the first takes less memory."""
-    return WIDTHS.get(old or "", 8) < WIDTHS.get(new or "", 0)
+    """Whether both dtypes are known and the first takes less memory, and less than float32."""
+    return WIDTHS.get(old or "", 8) < min(WIDTHS.get(new or "", 0), WIDTHS["float32"])
 
 
 def _moved_first(site: Site, found: _Upcast, torch: str) -> cst.BaseExpression:

@@ -301,7 +301,7 @@ class Heat(Fact):
         for scope, entry in self.roots.protocols.items():
             frequency = self.observed.held(scope, entry.frequency)
             label = ", ".join(filter(None, (f"called by {entry.framework}", entry.when)))
-            given = Entry(frequency, label=label, kinds=entry.kinds, when=entry.when)
+            given = Entry(frequency, label=label, kinds=entry.kinds, when=entry.when, guessed=entry.guessed)
             if scope.yields:  # the framework draws the items, of which a call gives many
                 self.items[scope] = given
                 given = replace(given, frequency=min(given.frequency, Frequency.EPISODE))

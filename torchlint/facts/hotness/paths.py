@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts.code.graph import How
 from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.project import Project, exported
 from torchlint.facts.code.receiver import ANY, Receiver
+from torchlint.facts.code.tree import walk
 from torchlint.late import dataclass, regex
 from torchlint.rule import Frequency, Hop
 
@@ -31,6 +33,8 @@ _CALL, _OVERRIDE, _WEAK, _DOUBTFUL = 1, 20, 200, 1000
 _EVALUATION, _EPISODE = 20, 40
 # A module of which no call is known is a worse one than any loop.
 _GUESSED = 60
+# The method of a class that no code mentions is the worst witness: no object of it may ever be made.
+_DEAD = 5000
 _EVALUATING = regex(r"(^|[^a-z])(eval\w*|test\w*|infer\w*|example\w*|benchmark\w*)", re.IGNORECASE)
 
 
@@ -41,6 +45,7 @@ class Paths:
     heat: Heat
     _into: dict[State, tuple[Edge | None, State | None]] = field(default_factory=dict)
     _nearest: dict[Key, State] = field(default_factory=dict)
+    _mentioned: dict[str, bool] = field(default_factory=dict)
     _ranked: bool = False
 
     def of(self, facts: FileFacts, node: ast.AST, scope: Scope) -> tuple[tuple[Hop, ...], Entry | None]:
@@ -125,15 +130,28 @@ class Paths:
         for scope, receivers in heat.roots.receivers.items():
             for receiver in receivers:
                 # A loop around a call of it tells more.
-                yield _EPISODE, (scope, False, heat.rates.known(scope, receiver), receiver), None
+                cost = _DEAD if self._is_dead(scope) else _EPISODE
+                yield cost, (scope, False, heat.rates.known(scope, receiver), receiver), None
         for scope, edges in heat.edges.items():
             doubt = _EVALUATION if _EVALUATING.search(f"{scope.file.path}:{scope.qualname}") else 0
+            doubt += _DEAD if self._is_dead(scope) else 0
             for edge in edges:
                 local = heat.local(edge.facts, edge.node, scope)
                 inside = _inner_root(local.root, scope) is not None
                 if inside or local.episode is not None:
                     for state in self._onward(edge, None, ANY):
                         yield weight(edge) + doubt + (0 if inside else _EPISODE), state, edge
+
+    def _is_dead(self, scope: Scope) -> bool:
+        """Whether a method belongs to a class that no code makes an object of, hands on, or derives another from."""
+        owner, project = scope.method_of, self.heat.project
+        if owner is None or owner.dotted in self.heat.graph.built or owner.dotted in project.children:
+            return False
+        found = self._mentioned.get(owner.dotted)
+        if found is None:
+            found = exported(project, owner) or _is_mentioned(project, owner.name)
+            self._mentioned[owner.dotted] = found
+        return not found
 
     def _onward(self, edge: Edge, noted: Receiver | None, brought: Receiver) -> Iterator[State]:
         """What an edge enters as often as it is entered at all, from a function that runs on an object."""
@@ -150,6 +168,20 @@ class Paths:
             needed = entry.frequency if edge.how is How.ITEMS else heat.rates.rate(target, known)
             if heat.observed.held(target, frequency) >= needed:
                 yield (*key_of(edge), known, onward)
+
+
+def _is_mentioned(project: Project, name: str) -> bool:
+    """Whether any code reads a name, or has it in quotes; imports and the definition do neither."""
+    word = name.encode()
+    files = (facts for facts in project.files.values() if word in facts.source.utf8)
+    return project.quotes(name) or any(_reads(node, name) for facts in files for node in walk(facts.tree))
+
+
+def _reads(node: ast.AST, name: str) -> bool:
+    match node:
+        case ast.Name(id=read) | ast.Attribute(attr=read):
+            return read == name
+    return False
 
 
 def _inner_root(root: ast.AST | None, scope: Scope) -> ast.AST | None:

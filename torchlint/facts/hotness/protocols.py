@@ -53,13 +53,15 @@ class _Protocol(TypedDict, total=False):
 class EntryPoint:
     """How often a framework calls something, for what (``step``, ``update``, or both), and the framework's name.
 
-    ``when`` says more than the frequency does: an update may take several batches.
+    ``when`` says more than the frequency does: an update may take several batches. ``guessed``: what the class has says
+    so, and no framework.
     """
 
     frequency: Frequency
     kinds: frozenset[str]
     framework: str
     when: str = ""
+    guessed: bool = False
 
 
 # ``forward`` stands for what both an environment step and a gradient update run.

@@ -16,6 +16,7 @@ from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.facts.code.tree import walk
+from torchlint.facts.hotness import environments
 from torchlint.facts.hotness.fitting import fitting
 from torchlint.facts.hotness.guards import bound
 from torchlint.facts.hotness.iterations import demoted
@@ -442,8 +443,9 @@ def _protocols(project: Project, roots: Roots) -> None:
     for cls in project.classes.values():
         if cold_file(cls.file.path) or cls.file.path in hidden:
             continue
-        for base in filter(entry_points, project.ancestry(cls.dotted)):
-            for method, entry in entry_points(base).items():
+        known = [*filter(None, map(entry_points, project.ancestry(cls.dotted))), environments.entry_of(project, cls)]
+        for entries in known:
+            for method, entry in entries.items():
                 for binding in cls.bindings.get(method, ()):
                     if binding.scope is not None:
                         roots.protocols.setdefault(binding.scope, entry)
