@@ -35,6 +35,7 @@ FORMATS: Mapping[str, str] = MappingProxyType(
 # For people, in the encoding of their terminal; the others are for programs, which read UTF-8 whatever the locale says.
 FOR_PEOPLE = frozenset({"full", "concise", "grouped", "pylint", "statistics"})
 JSON = frozenset({"json", "json-lines", "gitlab", "sarif", "rdjson", "lintrunner", "statistics-json"})
+XML = frozenset({"junit", "html"})
 # These say what each rule is about, which only its own module knows.
 DESCRIBE_RULES = frozenset({"sarif"})
 _BY_CELL = frozenset({"full", "concise", "grouped", "pylint", "json", "json-lines", "markdown", "html"})
@@ -55,7 +56,7 @@ def renderer(name: str) -> Renderer:
     """The function of a format; only its module is imported, because that of ``full`` brings rich."""
     module = import_module(f"torchlint.report.{FORMATS[name]}")
     render: Renderer = module.render_json if name == "statistics-json" else module.render
-    defuse = defused_json if name in JSON else defused_xml if name == "junit" else None
+    defuse = defused_json if name in JSON else defused_xml if name in XML else None
     if defuse is not None:
         return lambda context: defuse(render(_seen(name, _placed(name, context))))
     return lambda context: render(_seen(name, _placed(name, context)))

@@ -183,7 +183,7 @@ def _entry(entry: Entry, context: Context, canvas: Canvas) -> Iterator[Text]:
         yield from frame(finding, context.tables[finding.path], canvas, UNDERLINES[finding.level])
     if finding.hot.told:
         yield from _labelled("hot:", _hot(entry, canvas))
-    costs = [_cost(finding, width, canvas), measured_of(finding), own_cost_of(finding, context.own)]
+    costs = [measured_of(finding), _cost(finding, width, canvas), own_cost_of(finding, context.own)]
     yield from _labelled("cost:", [line for cost in costs if cost for line in _wrapped(cost, width)])
     if cure and not (changes and canvas.cuts):
         yield from _labelled("help:", _wrapped(visible(cure), width))
