@@ -16,7 +16,8 @@ from torchlint.testing import fixtures
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "coverage.md"
 TEXT = PAGE.read_text(encoding="utf-8")
-TABLES = [line for line in TEXT.splitlines() if line.startswith("| ")]
+REPORTS, _, FIXES = TEXT.partition("## Rules without a fix")
+TABLES = [line for line in REPORTS.splitlines() if line.startswith("| ")]
 ROWS = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in TABLES]
 ROWS = [row for row in ROWS if row[0] not in ("recommendation", "smell", "---")]
 LINK = re.compile(r"(?P<code>TL\d{3}) \(\[line\]\((?P<path>\.\./tests/fixtures/TL\d{3}/\w+\.py)#L(?P<row>\d+)\)\)")
@@ -32,6 +33,13 @@ def test_every_recommendation_names_a_rule_or_a_reason() -> None:
 def test_each_of_the_five_reports_has_its_table() -> None:
     assert len(re.findall(r"^## The \w+: ", TEXT, re.MULTILINE)) == 5
     assert TABLES.count("| recommendation | found by | remark |") == 5
+
+
+def test_the_rules_without_a_fix_are_listed_with_the_better_form_and_a_reason() -> None:
+    table = [line for line in FIXES.splitlines() if line.startswith("| TL")]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table]
+    assert [row[0] for row in rows] == [rule.code for rule in load_rules() if not rule.fixable]
+    assert [row for row in rows if len(row) != 3 or not all(row)] == []
 
 
 def test_every_rule_that_is_named_exists() -> None:

@@ -106,8 +106,12 @@ def test_a_shared_insertion_is_no_conflict_but_another_text_there_is():
     assert choose_edits(groups) == [0, 1]
 
 
-def test_an_equal_replacement_in_two_groups_waits():
-    assert choose_edits([(Edit(0, 3, "x"),), (Edit(0, 3, "x"),)]) == [0]
+def test_equal_groups_are_one_fix_of_several_findings():
+    assert choose_edits([(Edit(0, 3, "x"), Edit(9, 9, "y")), (Edit(9, 9, "y"), Edit(0, 3, "x"))]) == [0, 1]
+
+
+def test_an_equal_replacement_in_groups_that_differ_waits():
+    assert choose_edits([(Edit(0, 3, "x"),), (Edit(0, 3, "x"), Edit(9, 9, "y"))]) == [0]
 
 
 def test_a_group_that_contradicts_itself_or_is_empty_is_left_out():

@@ -332,3 +332,42 @@ def test_torch_is_imported_where_a_star_import_keeps_it_back(tmp_path: Path) -> 
     fixed = lint(tmp_path, texts, fix=True, select=("TL101",)).fixed["act.py"].after.text
     assert "import torch\n" in fixed
     assert "torch.as_tensor([0.5, 2.0], dtype=torch.float32" in fixed
+
+
+LOOP = """\
+def f(rows):
+    total = 0.0  # the sum
+    # all rows
+    for row in rows:
+        total += net(x)
+        # the last comment
+    return total
+"""
+
+
+def beside(text: str, kind: str, row: str, where: type[ast.stmt] = ast.For) -> str | None:
+    """The text after a fix that puts a row before or after the first statement of a class."""
+    source = source_of("code.py", text)
+    [facts], _ = parse({"code.py": source})
+    stmt = next(node for node in ast.walk(facts.tree) if isinstance(node, where))
+    fix = Fix("", (), **{kind: ((stmt, row),)})
+    edits = with_lines(facts, LineTable(source.utf8), stmt, fix, [])
+    return None if edits is None else apply_edits(source, edits).text
+
+
+def test_rows_go_before_and_after_a_statement_as_far_indented() -> None:
+    ahead = beside(LOOP, "ahead", "parts = []\nseen = 0")
+    assert ahead == LOOP.replace("    for", "    parts = []\n    seen = 0\n    for")
+    behind = beside(LOOP, "behind", "total = float(total)")
+    assert behind == LOOP.replace("net(x)\n", "net(x)\n    total = float(total)\n")
+
+
+def test_a_row_behind_the_last_statement_of_a_file_without_a_newline() -> None:
+    assert beside("for row in rows:\n    f()", "behind", "g()") == "for row in rows:\n    f()\ng()\n"
+
+
+@pytest.mark.parametrize(("kind", "text"), [("ahead", "a = 1; b = 2\n"), ("behind", "a = 1; b = 2\n")])
+def test_a_statement_that_shares_its_row_gets_none_where_it_would_part_them(kind: str, text: str) -> None:
+    expected = "c\na = 1; b = 2\n" if kind == "ahead" else None
+    assert beside(text, kind, "c", ast.Assign) == expected
+    assert beside("if a: b = 1\n", kind, "c", ast.Assign) is None

@@ -15,6 +15,7 @@ from libcst._nodes.internal import CodegenState
 
 from torchlint.engine.pair import Pairs
 from torchlint.engine.snippets import COMPOUND, cut_of, newline_of
+from torchlint.facts.code.model import FileFacts
 from torchlint.rule import Edit
 from torchlint.sources.lines import LineTable
 from torchlint.sources.text import Source
@@ -102,6 +103,20 @@ def edit_for(old: cst.CSTNode, new: cst.CSTNode | str, pairs: Pairs, source: Sou
     if place is None or text is None or (_UNSAFE_IN_FSTRING.intersection(text) and enclosing_fstring(old, pairs)):
         return None
     return Edit(*place, text)
+
+
+def edit_elsewhere(old: ast.expr | ast.stmt, new: str, facts: FileFacts, table: LineTable) -> Edit | None:
+    """The edit that replaces any small statement, or any expression by the text of one that binds like a name.
+
+    ``None`` in f-strings before Python 3.12, and in ``f'{x=}'``.
+    """
+    start, end = span_of(old, table)
+    if any(isinstance(node, ast.JoinedStr) for node in facts.ancestors(old)):
+        behind = facts.source.utf8[end:].lstrip()
+        shown = behind.startswith(b"=") and not behind.startswith(b"==")
+        if not _FSTRING_POSITIONS or shown or _UNSAFE_IN_FSTRING.intersection(new):
+            return None
+    return Edit(start, end, new)
 
 
 def comments_in(text: str) -> list[str]:

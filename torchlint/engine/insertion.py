@@ -27,9 +27,10 @@ def with_lines(facts: FileFacts, table: LineTable, node: ast.AST, fix: Fix, edit
     setup = _setup_lines(facts, table, place, fix.setup) if fix.setup else []
     decorators = _decorator_lines(facts, table, place, fix.decorators) if fix.decorators else []
     body = _body(facts, table, node, fix, edits)
-    if setup is None or decorators is None or body is None:
+    beside = _beside_lines(facts, table, fix)
+    if setup is None or decorators is None or body is None or beside is None:
         return None
-    return _merged(facts, [*lines, *setup, *decorators, *body])
+    return _merged(facts, [*lines, *setup, *decorators, *beside, *body])
 
 
 def _body(facts: FileFacts, table: LineTable, node: ast.AST, fix: Fix, edits: Sequence[Edit]) -> Sequence[Edit] | None:
@@ -40,6 +41,20 @@ def _body(facts: FileFacts, table: LineTable, node: ast.AST, fix: Fix, edits: Se
         return wrapped(facts, table, node, f"if {fix.under}", ()) or edits
     if fix.drops:
         return dropped(facts, table, node) or edits
+    return edits
+
+
+def _beside_lines(facts: FileFacts, table: LineTable, fix: Fix) -> list[Edit] | None:
+    """The edits that add rows before and after statements; ``None`` where one shares a row with something else."""
+    rows = Rows(facts.source.utf8, table)
+    edits: list[Edit] = []
+    for stmt, text, ahead in (*((*pair, True) for pair in fix.ahead), *((*pair, False) for pair in fix.behind)):
+        indent = rows.indent(stmt)
+        if indent is None or not (ahead or rows.ends(stmt)):
+            return None
+        first = min([stmt.lineno, *(decorator.lineno for decorator in getattr(stmt, "decorator_list", []))])
+        at = table.offset(first, 0) if ahead else rows.after(stmt.end_lineno or stmt.lineno)
+        edits.append(Edit(at, at, "".join(f"{indent}{line}\n" for line in text.splitlines())))
     return edits
 
 

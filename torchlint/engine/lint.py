@@ -277,14 +277,17 @@ def _rows(site: PairedSite) -> tuple[int, int]:
 
 def plain_fix(fix: Fix, site: PairedSite, width: int | None = None) -> PlainFix | None:
     """A fix as text edits; ``None`` when a node or a line has no place where it could go, or nothing changes."""
-    from torchlint.engine.edits import edit_for, loses_comment
+    from torchlint.engine.edits import edit_elsewhere, edit_for, loses_comment
     from torchlint.engine.layout import fitted, width_in
 
     source, table = site.file.source, site.analyses[Tables].of(site.file)
     edits: list[Edit] = []
     loses = False
-    for old, new in fix.replace:
-        edit = edit_for(old, new, site.pairs, source, table)
+    wanted = [
+        *(edit_for(old, new, site.pairs, source, table) for old, new in fix.replace),
+        *(edit_elsewhere(old, new, site.file, table) for old, new in fix.elsewhere),
+    ]
+    for edit in wanted:
         if edit is None:
             return None
         loses = loses or loses_comment(source, edit)

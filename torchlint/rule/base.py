@@ -14,6 +14,8 @@ from torchlint.rule.value import Kind
 from torchlint.rule.versions import ANY, Version
 
 if TYPE_CHECKING:
+    import ast
+
     import libcst as cst
 
     from torchlint.rule.site import Site
@@ -44,6 +46,10 @@ class Fix:
         within: the header of a ``with`` statement (``torch.no_grad()``) to put around the site's statement.
         under: the condition of an ``if`` to put around the site's statement; ``replace`` is for where it cannot be.
         drops: whether the site's statement goes; ``replace`` is for where it cannot, as with a comment on its row.
+        elsewhere: pairs of an expression in any statement of the file, as facts know it, and what takes its place: the
+            source text of a name, a call, a display or anything else that binds as closely; or of a small statement.
+        ahead, behind: pairs of a statement, as facts know it, and source text that goes before it or after it on rows
+            of its own, as far indented.
         torch, python: the oldest versions that understand the new code; it is not offered to projects for older ones.
         stated: it is offered only to projects that say which torch they run with.
     """
@@ -59,6 +65,9 @@ class Fix:
     within: str = ""
     under: str = ""
     drops: bool = False
+    elsewhere: tuple[tuple[ast.expr | ast.stmt, str], ...] = ()
+    ahead: tuple[tuple[ast.stmt, str], ...] = ()
+    behind: tuple[tuple[ast.stmt, str], ...] = ()
     torch: Version = ANY
     python: Version = ANY
     stated: bool = False

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchlint import cst
 from torchlint.late import dataclass
+from torchlint.models import method_names
 from torchlint.rule.build import expression
 from torchlint.rule.site import Link
 from torchlint.rule.value import Device, Kind
@@ -55,7 +56,7 @@ WIDTHS = {
 """Bytes of one element by dtype."""
 FLOATING = frozenset({"float16", "bfloat16", "float32", "float64"})
 
-_VIEWS = frozenset({"unsqueeze", "squeeze", "view", "reshape", "flatten", "permute", "transpose", "t"})
+_VIEWS = method_names("torch.Tensor torch", shapes=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +165,9 @@ def _names_device(site: Site, node: cst.BaseExpression) -> bool:
     return value.kind in (Kind.DEVICE, Kind.STRING) or (value.kind is Kind.NUMBER and value.dtype == "int")
 
 
-def legacy_dtype(name: str, torch: str) -> cst.BaseExpression:
-    """The dtype of what a legacy constructor makes."""
-    return expression(f"{torch}.{LEGACY_CONSTRUCTORS[name] or 'get_default_dtype()'}")
+def legacy_dtype(name: str, torch: str, default: str = "get_default_dtype()") -> cst.BaseExpression:
+    """The dtype of what a legacy constructor makes; ``default``: the default dtype, in words of the module."""
+    return expression(f"{torch}.{LEGACY_CONSTRUCTORS[name] or default}")
 
 
 def legacy_device(name: str) -> cst.BaseExpression:

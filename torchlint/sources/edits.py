@@ -54,16 +54,19 @@ def inserted(edit: Edit, newline: str) -> bytes:
 def choose_edits(groups: Sequence[tuple[Edit, ...]]) -> list[int]:
     """Indices of the groups that can be applied together, in the order of their first edits.
 
-    A group is taken whole or not at all. Groups may share an equal insertion; any other overlap leaves the later group
-    out, and so does one inside a group.
+    A group is taken whole or not at all. Groups may share an equal insertion, and all edits with one that is taken; any
+    other overlap leaves the later group out, and so does one inside a group.
     """
     taken: list[Edit] = []
+    wholes: set[frozenset[Edit]] = set()
     chosen = []
     order = sorted((min(group), index) for index, group in enumerate(groups) if group)
     for _, index in order:
-        added = _added(groups[index], taken)
+        whole = frozenset(groups[index])
+        added = [] if whole in wholes else _added(groups[index], taken)
         if added is not None:
             chosen.append(index)
+            wholes.add(whole)
             for edit in added:
                 insort(taken, edit)
     return chosen

@@ -8,6 +8,7 @@ from torchlint import cst
 from torchlint.rule import Call, Device, Example, Fix, Frequency, Input, Kind, Method, Report, Rule, Site
 from torchlint.rule.build import source
 from torchlint.rule.convert import LEGACY_CONSTRUCTORS
+from torchlint_rules.tl1_transfer._defaults import defaults_unset
 from torchlint_rules.tl1_transfer._host_round_trip import read_back
 
 _COPY = "torch.tensor"
@@ -138,7 +139,7 @@ def _fix(site: Site, call: cst.Call) -> Fix | None:
     """The copy on the host, where the tensor is proven to be there and no default device takes it elsewhere."""
     if not _is_copy(site, call) or site.compiling.scripted():
         return None
-    if site.calls.arguments("torch.set_default_device") or site.calls.arguments("torch.set_default_tensor_type"):
+    if not defaults_unset(site):
         return None
     tensor = _read(call.args[0].value)
     on_host, detached_before = True, False

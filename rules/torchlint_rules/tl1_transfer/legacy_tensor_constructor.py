@@ -15,6 +15,7 @@ from torchlint.rule.convert import (
     legacy_dtype,
     move_after,
 )
+from torchlint_rules.tl1_transfer._defaults import defaults_kept
 
 if TYPE_CHECKING:
     from torchlint.rule import Link, Site
@@ -93,9 +94,10 @@ class LegacyTensorConstructor(Rule):
     `torch.FloatTensor` shares memory with a float32 array just as `torch.as_tensor` does, so no aliasing comes or goes.
     Where the argument may be a number, the fix is unsafe, for `torch.FloatTensor(5)` makes five elements, as does
     `torch.FloatTensor(np.array(5))`. So is it where the argument may be a tensor, which keeps its dtype in
-    `torch.Tensor(x)` and loses a class of its own in all of them, and for a `torch.Tensor(x)` that is not moved: it
-    follows `torch.set_default_tensor_type`, which may name an accelerator. A move to something that is not proven to
-    be a device stays where it is. An empty list becomes `torch.empty(0)`.
+    `torch.Tensor(x)` and loses a class of its own in all of them, and for a `torch.Tensor(x)` that is not moved, where
+    the code is a library's or the project speaks of `torch.set_default_tensor_type` or its like: that may name an
+    accelerator. Elsewhere the dtype of `torch.Tensor(x)` is written as `torch.float32`. A move to something that is not
+    proven to be a device stays where it is. An empty list becomes `torch.empty(0)`.
 
     ## When to ignore it
     In code that runs seldom. Sizes (`torch.FloatTensor(3, 4)`, `torch.FloatTensor(x.shape)`) are never reported.
@@ -151,8 +153,9 @@ class LegacyTensorConstructor(Rule):
         old = move.end if move else call
         fix = None
         if not site.compiling.scripted():
-            new = in_place_of(old, _rewritten(call, name, torch, move))
-            doubt = _doubt(site, name, data, move)
+            kept = name == "torch.Tensor" and defaults_kept(site)
+            new = in_place_of(old, _rewritten(call, name, torch, move, kept=kept))
+            doubt = _doubt(site, name, data, move, kept=kept)
             fix = Fix(f"Use {torch}.as_tensor", ((old, new),), assumes=doubt, imports=imports)
         figure = "masks-of-8-environments" if site.values.of(data).kind is Kind.LIST else "observation-17"
         yield Report(old, _message(name, move), fix, figure=figure)
@@ -179,8 +182,8 @@ def _sounds_like_size(node: cst.CSTNode) -> bool:
     return False
 
 
-def _doubt(site: Site, name: str, data: cst.BaseExpression, move: Move | None) -> str:
-    """What the fix has to assume, empty when all is proven.
+def _doubt(site: Site, name: str, data: cst.BaseExpression, move: Move | None, *, kept: bool) -> str:
+    """What the fix has to assume, empty when all is proven; ``kept``: no default of new tensors is changed.
 
     The constructors take what Python can index with for a number of elements: an array of integers without a
     dimension too, but none of floats or of truths. A tensor, and no array, keeps the dtype that it has in
@@ -191,7 +194,7 @@ def _doubt(site: Site, name: str, data: cst.BaseExpression, move: Move | None) -
         return "the argument is an array or a list, not a number of elements or a tensor"
     if value.kind in (Kind.NDARRAY, Kind.ITEM) and not (value.has_axes or value.dtype in _NO_SIZE):
         return "the array has at least one dimension"
-    if name == "torch.Tensor" and move is None:
+    if name == "torch.Tensor" and move is None and not kept:
         return "no default device is set" if _is_empty(data) else "the default tensor type lives on the CPU"
     return ""
 
@@ -201,7 +204,7 @@ def _is_empty(data: cst.BaseExpression) -> bool:
     return isinstance(data, (cst.List, cst.Tuple)) and not data.elements
 
 
-def _rewritten(call: cst.Call, name: str, torch: str, move: Move | None) -> cst.BaseExpression:
+def _rewritten(call: cst.Call, name: str, torch: str, move: Move | None, *, kept: bool) -> cst.BaseExpression:
     """The call as ``torch.as_tensor(x, dtype=..., device=...)``, with the views that stood before the move."""
     if _is_empty(call.args[0].value):
         zero = call.args[0].with_changes(value=cst.Integer("0"))
@@ -212,7 +215,7 @@ def _rewritten(call: cst.Call, name: str, torch: str, move: Move | None) -> cst.
             new = with_keyword(new, "device", move.device if move else legacy_device(name))
         return on_top(new, move.views if move else ())
     new = call.with_changes(func=expression(f"{torch}.as_tensor"))
-    new = with_keyword(new, "dtype", legacy_dtype(name, torch))
+    new = with_keyword(new, "dtype", legacy_dtype(name, torch, "float32") if kept else legacy_dtype(name, torch))
     new = with_keyword(new, "device", move.device if move else legacy_device(name))
     return on_top(new, move.views if move else ())
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from torchlint import cst
+from torchlint.models import function_names
 from torchlint.rule import Call, Change, Device, Example, Fix, Input, Kind, Method, Report, Rule
 from torchlint.rule.build import call_of, expression, in_place_of, keyword_of, module_for, on_top, source, with_keyword
 from torchlint.rule.convert import (
@@ -24,11 +25,11 @@ from torchlint_rules.tl1_transfer._upcast_before_transfer import scaled
 if TYPE_CHECKING:
     from torchlint.rule import Link, Site, Value
 
-_CONSTRUCTORS = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
-_MAKERS = _CONSTRUCTORS | {"torch.from_numpy"} | set(LEGACY_CONSTRUCTORS)
+_CONSTRUCTORS = function_names("torch", makes="data")
+_MAKERS = function_names("torch torch.cuda", makes=("data", "array", "legacy"))
 _ARRAYS = frozenset({"numpy.array", "numpy.asarray", "numpy.ascontiguousarray", "numpy.float32", "numpy.float64"})
 _KEYWORDS = frozenset({"dtype", "device", "data"})
-_FILLED = frozenset(f"torch.{name}{like}" for name in ("zeros", "ones", "empty", "full") for like in ("", "_like"))
+_FILLED = function_names("torch", makes=("filled", "like"))
 _LARGEST_BYTE = 255
 _FLAGS = frozenset({"done", "dones", "end", "ends", "ended", "terminal", "terminals", "nonterminal", "mask", "masks"})
 _DEFAULT = "get_default_dtype()"

@@ -1,13 +1,101 @@
-"""What TL203 asks about a site."""
+"""Which calls read a number back that the host does not need: what TL203 asks about a site."""
 
 from __future__ import annotations
 
+import ast
+from dataclasses import field
+
 from torchlint import cst
+from torchlint.facts.analyses import Fact
+from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.project import Project
 from torchlint.facts.flow.flow import Flow
+from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
+from torchlint.rule import Device, Kind, Use
 from torchlint.rule.site import Site
 
+NUMBERS = frozenset({"builtins.float", "builtins.int"})
+"""The functions of Python that read the number of a tensor."""
+_TO_HOST = frozenset({"cpu", "to", "detach"})
+_BARE = frozenset({"cpu", "detach"})
+_ELSEWHERE = frozenset({Use.RETURNED, Use.PASSED, Use.STORED})
+_ENOUGH = frozenset({Use.LOGGED, Use.REPORTED, Use.TENSOR})
+_ALLOWED = _ENOUGH | _ELSEWHERE
 
-def differentiated_at(site: Site, node: cst.CSTNode) -> bool:
-    """Whether ``backward()`` runs through what a name or attribute holds, wherever that is read: it is a tensor."""
-    twin = site.expression(node)
-    return twin is not None and site.fact(Flow).differentiated(site.file, twin)
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Read:
+    """A call that reads a number: how (``.item()``), what, and where the number goes."""
+
+    call: ast.Call
+    how: str
+    tensor: ast.expr
+    uses: frozenset[Use]
+
+    @property
+    def source(self) -> ast.expr:
+        """What is read, without a copy to the host or a ``detach()`` on top: another read makes both needless."""
+        node = self.tensor
+        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _BARE:
+            if node.args or node.keywords:
+                break
+            node = node.func.value
+        return node
+
+
+@dataclass(eq=False, slots=True)
+class Readbacks(Fact):
+    """Finds calls that read a number from a tensor on a device, where only a log, a sum or a tensor takes it."""
+
+    project: Project
+    values: Values
+    flow: Flow
+    _known: dict[ast.Call, Read | None] = field(default_factory=dict)
+
+    def of(self, facts: FileFacts, call: ast.Call) -> Read | None:
+        """What a call reads back that the host does not need; ``None`` of any other call."""
+        if call not in self._known:
+            self._known[call] = self._of(facts, call)
+        return self._known[call]
+
+    def _of(self, facts: FileFacts, call: ast.Call) -> Read | None:
+        read = self._read(facts, call)
+        if read is None or not self._on_device(facts, read[1]):
+            return None
+        uses = self.flow.uses(facts, call, _ALLOWED)
+        wasteful = uses <= _ALLOWED and (not uses or uses & _ENOUGH)
+        return Read(call, read[0], read[1], uses) if wasteful else None
+
+    def _read(self, facts: FileFacts, call: ast.Call) -> tuple[str, ast.expr] | None:
+        """How a call reads a number, and the expression that it reads; ``None`` for any other call."""
+        func = call.func
+        if isinstance(func, ast.Attribute) and func.attr == "item":
+            return (".item()", func.value) if not call.args and not call.keywords else None
+        name = self.project.qualified(facts, func)
+        if name in NUMBERS and len(call.args) == 1 and not call.keywords and not isinstance(call.args[0], ast.Starred):
+            return f"{name.removeprefix('builtins.')}()", call.args[0]
+        return None
+
+    def _on_device(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether what is read is a tensor that was not on the host before this very expression."""
+        if not self._is_tensor(facts, node):
+            return False
+        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _TO_HOST:
+            node = node.func.value
+        return self.values.of(facts, node).device is not Device.CPU
+
+    def _is_tensor(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether an expression is proven a tensor: by its value, or since backward runs through what it is made of."""
+        kind = self.values.of(facts, node).kind
+        if kind is not Kind.UNKNOWN:
+            return kind is Kind.TENSOR
+        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            node = node.func.value
+        return isinstance(node, (ast.Name, ast.Attribute)) and self.flow.differentiated(facts, node)
+
+
+def read_at(site: Site, call: cst.Call) -> Read | None:
+    """What a call reads back that the host does not need; ``None`` of any other call."""
+    twin = site.expression(call)
+    return site.fact(Readbacks).of(site.file, twin) if isinstance(twin, ast.Call) else None

@@ -5,13 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Call, Device, Example, Found, Frequency, Input, Kind, Level, Method, Report, Rule, Site
+from torchlint.models import method_names
+from torchlint.rule import (
+    Call,
+    Change,
+    Device,
+    Example,
+    Found,
+    Frequency,
+    Input,
+    Kind,
+    Level,
+    Method,
+    Report,
+    Rule,
+    Site,
+)
 from torchlint_rules.tl2_sync._data_dependent_shape import Masks
+from torchlint_rules.tl2_sync._masked_forms import fixed_size
 
-_METHODS = frozenset({"nonzero", "argwhere", "unique", "unique_consecutive", "masked_select"})
+_METHODS = method_names(waits="shape")
 _FUNCTIONS = frozenset({"torch.where", *(f"torch.{method}" for method in _METHODS)})
 
-_MESSAGE = "the host waits to learn how many elements {what} selects (on CUDA); {better}"
+_MESSAGE = "{what} forces a GPU sync, because the size of its result depends on the data; {better}"
 
 _KEEP = "keep the mask instead"
 _COPY = "copy the mask to the host and select there, which waits once"
@@ -61,6 +77,39 @@ _BETTER = _SOURCE.replace(
 )
 
 
+_LOSS = """\
+import torch
+from torch import nn
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+class Agent:
+    def __init__(self):
+        self.q = nn.Sequential(nn.Linear(17, 64), nn.ReLU(), nn.Linear(64, 6)).to(device)
+        self.optimizer = torch.optim.Adam(self.q.parameters())
+
+    def loss(self, obs: torch.Tensor, goal: torch.Tensor):
+        error = self.q(obs).amax(1) - goal
+        large = error > 1.0
+        error[large] -= 0.5
+        return error.square()[large].sum()
+
+    def update(self, obs: torch.Tensor, goal: torch.Tensor):
+        loss = self.loss(obs.to(device), goal.to(device))
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+
+def train(agent: Agent, replay, updates):
+    for _ in range(updates):
+        agent.update(*replay.sample(256))
+"""
+_LOSS_BETTER = _LOSS.replace("error[large] -= 0.5", "error[...] = torch.where(large, error - 0.5, error)")
+_LOSS_BETTER = _LOSS_BETTER.replace("error.square()[large].sum()", "torch.where(large, error.square(), 0).sum()")
+
+
 class DataDependentShape(Rule):
     """Python has to wait for the device to learn how many elements a mask selects.
 
@@ -84,7 +133,13 @@ class DataDependentShape(Rule):
     ```
 
     ## What the fix may change
-    There is no automatic fix: which masked form fits depends on what is done with the result.
+    Nothing where numbers are added to selected elements: `x[mask] -= c` becomes `x[...] = torch.where(mask, x - c, x)`.
+    Where they are multiplied, gradients that are not finite; where the tensors are not proven to be of one floating
+    dtype, validation, for storing through a mask refuses any other. Where selected elements are summed up or averaged,
+    rounding, for zeros are added in another order; a mean of 16-bit numbers may overflow, too. A mask of fewer
+    dimensions than the tensor selects rows: what is stored is fixed only where the mask was computed from that tensor,
+    and elsewhere the fix says that it assumes as many. Other selections have no automatic fix: which form fits depends
+    on what is done with the result.
 
     ## When to ignore it
     On the CPU, where nothing waits; where the selected part is much smaller than the whole and costly to process.
@@ -99,11 +154,13 @@ class DataDependentShape(Rule):
 
     code = "TL202"
     name = "data-dependent-shape"
-    summary = "the size of a result depends on the values of a tensor, so the host waits for the device"
+    summary = "the size of a result depends on the values of a tensor, which forces a GPU sync"
     level = Level.NOTE
     trigger = Call(*_FUNCTIONS) | Method(*_METHODS) | Found(Masks)
     least = Frequency.UPDATE
     cuda_only = True
+    fixable = True
+    may_change = (Change.ROUNDING, Change.NONFINITE, Change.VALIDATION)
     examples = (
         Example(
             name="masked-target",
@@ -113,6 +170,14 @@ class DataDependentShape(Rule):
             workload="agent.next_value(next_obs, done)",
             inputs=(Input("next_obs", Kind.TENSOR, (256, 17)), Input("done", Kind.TENSOR, (256,), "bool")),
             by_hand=True,
+        ),
+        Example(
+            name="masked-errors",
+            source=_LOSS,
+            fixed=_LOSS_BETTER,
+            setup="agent = Agent()\nobs, goal = obs.to(device), goal.to(device)",
+            workload="agent.loss(obs, goal)",
+            inputs=(Input("obs", Kind.TENSOR, (256, 17)), Input("goal", Kind.TENSOR, (256,))),
         ),
     )
 
@@ -124,7 +189,8 @@ class DataDependentShape(Rule):
         if isinstance(node, cst.Call) and (what := _call(site, node)):
             yield Report(node, _MESSAGE.format(what=what, better=_KEEP if not _is_copied(site, node) else _COPY))
         elif isinstance(node, cst.Subscript) and _is_masked(site, node) and (better := _better(site, node)):
-            yield Report(node, _MESSAGE.format(what="the mask", better=better))
+            what = "indexing with a mask"
+            yield Report(node, _MESSAGE.format(what=what, better=better), fixed_size(site, node))
 
 
 def _is_on_host(site: Site) -> bool:

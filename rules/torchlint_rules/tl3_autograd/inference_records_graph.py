@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, NetworkCall, Report, Rule, Site, Use
+from torchlint.models import names
+from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, NetworkCall, Report, Rule, Site
 from torchlint.rule.build import module_for, source
+from torchlint_rules.tl3_autograd._guarded import ENDS, ends_here, guarded, rounds_otherwise, value_of
 from torchlint_rules.tl3_autograd._inference_records_graph import repeated
 
-# Ends of a value behind which no gradient can be asked for.
-_UNUSED = frozenset({Use.DETACHED, Use.READ, Use.LOGGED, Use.CONDITION, Use.INDEX, Use.SIZE, Use.ENVIRONMENT, Use.HOST})
-_GRADIENTS = frozenset(
-    (
-        *("backward", "manual_backward", "enable_grad", "register_hook", "set_grad_enabled"),
-        *("torch.enable_grad", "torch.autograd.grad", "torch.autograd.backward"),
-    )
-)
+_GRADIENTS = names(autograd=("backward", "gradient", "hooks", "records", "sets"))
 _MESSAGE = "the graph of `{what}` is recorded and never used; `torch.no_grad()` leaves it out"
 _AHEAD = "nothing asks for a gradient of what the statement computes"
 
@@ -142,32 +137,23 @@ def _dead(site: Site, call: cst.Call) -> bool:
     run = site.autograd.run(call)
     if run is None or run.returned or run.keeps or run.differentiates or site.autograd.has_graph(call) is not True:
         return False
-    return site.flow.graph_uses(call, _UNUSED) <= _UNUSED and bool(site.flow.uses(call, frozenset()))
+    return site.flow.graph_uses(call, ENDS) <= ENDS and bool(site.flow.uses(call, frozenset()))
 
 
 def _fix(site: Site, call: cst.Call) -> Fix | None:
     """``no_grad`` on the function where it needs no graph at all, else around the statement where that needs none."""
-    parts = site.autograd.network(call.func).parts
-    if parts is not None and any("Transformer" in part or part.endswith("MultiheadAttention") for part in parts):
+    rounds = rounds_otherwise(site, call)
+    if rounds:
         return None
-    changes = (Change.ROUNDING,) if parts is None else ()
-    torch, imports = module_for(site, "torch", "torch")
-    guard = f"{torch}.no_grad()"
-    if site.flow.leaves_as_data() and not site.calls.reaches(_GRADIENTS):
+    if site.flow.leaves_as_data() and not site.calls.reaches(_GRADIENTS.all):
+        torch, imports = module_for(site, "torch", "torch")
+        guard = f"{torch}.no_grad()"
+        changes = (Change.ROUNDING,) if rounds is None else ()
         return Fix(f"add `@{guard}`", (), may_change=changes, imports=imports, decorators=(guard,))
-    value = _assigned(site, call)
+    value = value_of(site, call)
     if value is None or repeated(site, value):
         return None  # of equal runs one is enough, and its graph may be wanted for the other
-    if not (value is call or site.flow.graph_uses(value, _UNUSED) <= _UNUSED):
+    if not (value is call or site.flow.graph_uses(value, ENDS) <= ENDS):
         return None
-    assumes = "" if site.values.of(value).is_data else _AHEAD
-    return Fix(f"put it into `with {guard}:`", (), may_change=changes, assumes=assumes, imports=imports, within=guard)
-
-
-def _assigned(site: Site, call: cst.Call) -> cst.CSTNode | None:
-    """All that the statement computes, ``None`` where it is no plain assignment or return."""
-    node: cst.CSTNode = call
-    above = site.parent(node)
-    while above is not None and not isinstance(above, (cst.Assign, cst.AnnAssign, cst.Return, cst.Expr)):
-        node, above = above, site.parent(above)
-    return node if above is not None else None
+    proven = site.values.of(value).is_data or ends_here(site, value)
+    return guarded(site, call, "" if proven else _AHEAD)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Level, NetworkCall, Report, Rule, Site, Use
-from torchlint.rule.build import module_for, source
+from torchlint.rule.build import source
+from torchlint_rules.tl3_autograd._guarded import ENDS, guarded, value_of
 
-_ENDS = frozenset({Use.DETACHED, Use.READ, Use.LOGGED, Use.CONDITION, Use.INDEX, Use.SIZE, Use.ENVIRONMENT, Use.HOST})
 _DETACHED = "the graph of `{what}`, a copy that no optimizer moves, is recorded and detached; use `torch.no_grad()`"
 _LIVE = "`backward` also runs through `{what}`, a copy that no optimizer moves; run it in `torch.no_grad()`"
 _GRADIENTS = "nothing reads gradients of the target network"
@@ -133,7 +133,7 @@ class TargetRecordsGraph(Rule):
             above = site.parent(above)
         what = source(call.func)
         ends = site.flow.graph_uses(call)
-        if ends <= _ENDS:
+        if ends <= ENDS:
             message, fix = _DETACHED.format(what=what), _fix(site, call, detached=True)
             yield Report(call, message, fix, figure="dqn-update-detached", level=Level.NOTE)
         elif Use.BACKWARD in ends and not any(
@@ -154,24 +154,10 @@ def _copied(site: Site, call: cst.Call) -> bool:
 
 def _fix(site: Site, call: cst.Call, *, detached: bool) -> Fix | None:
     """The statement in a ``with``, where all that it computes comes from target networks or is detached."""
-    parts = site.autograd.network(call.func).parts
-    if parts is not None and any("Transformer" in part or part.endswith("MultiheadAttention") for part in parts):
-        return None
-    value: cst.CSTNode = call
-    above = site.parent(value)
-    while above is not None and not isinstance(above, (cst.Assign, cst.AnnAssign, cst.Return)):
-        value, above = above, site.parent(above)
-    if above is None or (
-        site.autograd.has_graph(value, trained=True) and not site.flow.graph_uses(value, _ENDS) <= _ENDS
+    value = value_of(site, call)
+    if value is None or (
+        site.autograd.has_graph(value, trained=True) and not site.flow.graph_uses(value, ENDS) <= ENDS
     ):
         return None
     run = site.autograd.run(call)
-    torch, imports = module_for(site, "torch", "torch")
-    return Fix(
-        f"put it into `with {torch}.no_grad():`",
-        (),
-        may_change=(Change.ROUNDING,) if parts is None else (),
-        assumes="" if detached and run is not None and not run.keeps else _GRADIENTS,
-        imports=imports,
-        within=f"{torch}.no_grad()",
-    )
+    return guarded(site, call, "" if detached and run is not None and not run.keeps else _GRADIENTS)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Call, Example, Frequency, Input, Kind, Report, Rule, Site
+from torchlint.models import function_names
+from torchlint.rule import Call, Change, Example, Fix, Frequency, Input, Kind, Report, Rule, Site
+from torchlint_rules.tl4_allocation._joining_afterwards import joined_afterwards
 from torchlint_rules.tl4_allocation._regrowth import regrown
 
-_TORCH = frozenset(f"torch.{name}" for name in ("cat", "concat", "concatenate", "hstack", "vstack"))
-_NUMPY = frozenset(f"numpy.{name}" for name in ("append", "concatenate", "hstack", "vstack"))
+_TORCH = function_names("torch", joins="parts", axis=("given", "fixed"))
+_NUMPY = function_names("numpy", joins=("parts", "two"), axis=("given", "fixed"))
 
 _PROGRAM = """\
 import numpy as np
@@ -52,10 +54,12 @@ _CAT = _PROGRAM.format(
 )
 _LIST = _PROGRAM.format(
     scan="""\
-    states = [rows[0]]
+    states = rows[:1]
+    states_parts = [states]
     for row in rows[1:]:
-        states.append(row)
-    return torch.stack(states)"""
+        states_parts.append(row[None])
+    states = torch.cat(states_parts)
+    return states"""
 )
 _APPEND = _PROGRAM.format(
     scan="""\
@@ -99,8 +103,12 @@ class QuadraticGrowth(Rule):
     ```
 
     ## What the fix may change
-    There is no automatic fix: it spans the code before, in and after the loop. By hand, append what the loop makes new;
-    a buffer that is written into again must be cloned first, which the concatenation did.
+    Which memory is shared, where the loop runs no round: the tensor is then a copy of the first one. And memory: the
+    pieces are kept until the loop is over. And rounding: gradients of what several pieces are made of are added in
+    another order. The fix is for `torch.cat` and its like onto a local name that the loop does
+    not read; it assumes that nothing writes into a piece before the loop is over, unless the piece is computed where it
+    is joined. For arrays there is none: by hand, append what the loop makes new; a buffer that is written into again
+    must be copied first, which the concatenation did.
 
     ## When to ignore it
     Where the loop has only a few rounds.
@@ -117,6 +125,8 @@ class QuadraticGrowth(Rule):
     summary = "a tensor or array grows by concatenation in a loop"
     trigger = Call(*_TORCH, *_NUMPY)
     least = Frequency.UPDATE
+    fixable = True
+    may_change = (Change.ALIASING, Change.MEMORY, Change.ROUNDING)
     examples = (
         Example(
             name="cat-256x17",
@@ -126,7 +136,6 @@ class QuadraticGrowth(Rule):
             workload="scan(rows)",
             unit="loop",
             inputs=(Input("rows", Kind.TENSOR, (256, 17)),),
-            by_hand=True,
         ),
         Example(
             name="append-256",
@@ -149,4 +158,21 @@ class QuadraticGrowth(Rule):
         grown = regrown(site, call) if name in _TORCH or name in _NUMPY else ""
         if grown:
             message = f"every round copies all of `{grown}` again; append to a list and join it once after the loop"
-            yield Report(call, message, figure="cat-256x17" if name in _TORCH else "append-256")
+            figure = "cat-256x17" if name in _TORCH else "append-256"
+            yield Report(call, message, _fix(site, call) if name in _TORCH else None, figure=figure)
+
+
+def _fix(site: Site, call: cst.Call) -> Fix | None:
+    """The pieces in a list, joined behind the loop."""
+    found = joined_afterwards(site, call)
+    if found is None or site.compiling.scripted():
+        return None
+    return Fix(
+        "collect the pieces, and join them once",
+        (),
+        may_change=(Change.ALIASING, Change.MEMORY, Change.ROUNDING),
+        assumes=found.doubt,
+        elsewhere=((found.statement, found.inside),),
+        ahead=((found.loop, found.before),),
+        behind=((found.loop, found.behind),),
+    )

@@ -25,9 +25,10 @@ class Indexing(Fact):
         """What the variable of a ``for`` over an expression indexes, if it only indexes tensors and arrays.
 
         The variable is a name that the function binds and reads nowhere else. Empty: it is used for more, or for less.
+        The expression stands in the head, or is what the statement right before gives to a name for the head alone.
         """
-        loop = facts.parent.get(over)
-        if not isinstance(loop, ast.For) or loop.iter is not over or not isinstance(loop.target, ast.Name):
+        loop = _loop_over(facts, over)
+        if loop is None or not isinstance(loop.target, ast.Name):
             return frozenset()
         inside = {part for stmt in loop.body for part in walk(stmt)}
         name = loop.target.id
@@ -44,6 +45,23 @@ class Indexing(Fact):
         if not isinstance(above, ast.Subscript) or above.slice is not use or not isinstance(above.ctx, ast.Load):
             return Kind.UNKNOWN
         return self.values.of(facts, above.value).kind
+
+
+def _loop_over(facts: FileFacts, over: ast.expr) -> ast.For | None:
+    """The ``for`` that goes over an expression, itself or behind a name that nothing else reads or binds."""
+    above = facts.parent.get(over)
+    if isinstance(above, ast.For):
+        return above if above.iter is over else None
+    if not isinstance(above, ast.Assign) or len(above.targets) != 1 or not isinstance(above.targets[0], ast.Name):
+        return None
+    block, index = facts.places[above]
+    after = block[index + 1] if index + 1 < len(block) else None
+    scope = facts.scope_of(above)
+    name = above.targets[0].id
+    if not isinstance(after, ast.For) or scope.kind != "function" or name in scope.shared or name in scope.globals:
+        return None
+    mentions = {part for part in walk(scope.node) if isinstance(part, ast.Name) and part.id == name}
+    return after if mentions == {above.targets[0], after.iter} else None
 
 
 def only_indexes(site: Site, node: cst.CSTNode) -> frozenset[Kind]:

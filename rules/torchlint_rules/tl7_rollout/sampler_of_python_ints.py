@@ -14,6 +14,9 @@ _SHUFFLED = "torch.utils.data.SubsetRandomSampler"
 _IN_ORDER = "torch.utils.data.SequentialSampler"
 _SAMPLERS = frozenset({_SHUFFLED, _IN_ORDER, "torch.utils.data.RandomSampler"})
 _RANGES = frozenset({"builtins.range", "numpy.arange", "torch.arange"})
+_FULL = "a batch has at least one row and no more than there are"
+_FULL_SEVERAL = "a batch has several rows and no more than there are"
+_TWICE = (cst.Name, cst.Attribute, cst.Integer)
 _SOME = "there is at least one row"
 _SEVERAL = "no batch has a single row"
 _SIZED = "a batch has at least one row"
@@ -73,12 +76,12 @@ class SamplerOfPythonInts(Rule):
     ```
 
     ## What the fix may change
-    Nothing: both draw the same permutation. It is offered in the head of a `for` whose variable only indexes proven
-    tensors and arrays, without `drop_last`. For no rows at all `split` gives one empty batch where the sampler gives
-    none, so where the number of rows is not known the fix says that it assumes one. It assumes that a size of a batch
-    which is not known is a positive number, for both refuse others with exceptions of other classes. Where arrays are
-    indexed it assumes that no batch is of one row: NumPy takes a tensor of one element for a number and drops the
-    dimension.
+    Nothing: both draw the same permutation. It is offered in the head of a `for`, or in the statement right before it,
+    where the variable only indexes proven tensors and arrays. With `drop_last` the rows that are left over are cut off.
+    For no rows at all, or fewer than a batch has, `split` gives one batch where the sampler gives none, so where these
+    numbers are not known the fix says what it assumes. It assumes that a size of a batch which is not known is a
+    positive number, for both refuse others with exceptions of other classes. Where arrays are indexed it assumes that
+    no batch is of one row: NumPy takes a tensor of one element for a number and drops the dimension.
 
     ## When to ignore it
     Where a batch takes far longer than the indexing.
@@ -156,14 +159,38 @@ def _fix(site: Site, call: cst.Call, rows: cst.BaseExpression, size: cst.BaseExp
     """The permutation, split."""
     drop = site.calls.argument(call, 2, "drop_last")
     indexed = only_indexes(site, call)
-    if not (isinstance(drop, cst.Name) and drop.value == "False") or not indexed or site.compiling.scripted():
+    drops = drop.value if isinstance(drop, cst.Name) else ""
+    if drops not in ("True", "False") or not indexed or site.compiling.scripted():
         return None
+    if drops == "True" and not (isinstance(rows, _TWICE) and isinstance(size, _TWICE)):
+        return None  # both are written twice
     torch, missing = module_for(site, "torch", "torch")
-    known = site.values.of(rows).literal if isinstance(rows, cst.Integer) else None
-    some = isinstance(known, int) and known > 0
-    batch = site.values.of(size).literal
-    several = isinstance(known, int) and isinstance(batch, int) and batch > 1 and known % batch != 1
-    sized = type(batch) is int and batch > 0
-    doubt = _SIZED if not sized else "" if indexed == {Kind.TENSOR} or several else _SEVERAL
-    text = f"{torch}.randperm({source(rows)}).split({source(size)})"
-    return Fix("split a permutation", ((call, text),), assumes=doubt if some else _SOME, imports=missing)
+    count, step = source(rows), source(size)
+    batches = f"{torch}.randperm({count})"
+    known, batch = _number(site, rows), _number(site, size)
+    if drops == "True" and known and batch:
+        if known < batch:
+            return None  # there is no batch at all
+        batches += f"[:{known - known % batch}]" if known % batch else ""
+    elif drops == "True":
+        batches += f"[: {count} - {count} % {step}]"
+    doubt = _doubt(known, batch, drops=drops == "True", tensors=indexed == {Kind.TENSOR})
+    return Fix("split a permutation", ((call, f"{batches}.split({step})"),), assumes=doubt, imports=missing)
+
+
+def _number(site: Site, node: cst.BaseExpression) -> int | None:
+    """The positive whole number that an expression is proven to be."""
+    value = site.values.of(node).literal
+    return value if type(value) is int and value > 0 else None
+
+
+def _doubt(known: int | None, batch: int | None, *, drops: bool, tensors: bool) -> str:
+    """What is not proven of the numbers of rows; a batch of one row drops a dimension where it indexes an array."""
+    if drops:
+        full = known is not None and batch is not None and (tensors or batch > 1)
+        return "" if full else _FULL if tensors else _FULL_SEVERAL
+    if known is None:
+        return _SOME
+    if batch is None:
+        return _SIZED
+    return "" if tensors or (batch > 1 and known % batch != 1) else _SEVERAL

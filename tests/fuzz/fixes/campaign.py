@@ -6,13 +6,13 @@ import random
 import re
 import traceback
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
 from fuzz.fixes.generators import GENERATORS
 from fuzz.fixes.program import Program
-from fuzz.fixes.running import Difference, fixed, tried
+from fuzz.fixes.running import SPEAKING, Difference, fixed, tried
 from fuzz.properties import linted
 from torchlint.engine.rules import load_rules
 from torchlint.rule.finding import Applicability
@@ -74,7 +74,10 @@ class Told:
 def program(task: Task) -> tuple[Program, random.Random]:
     """The program of a task, and the source of its random inputs."""
     choice = random.Random(f"{task.seed}:{task.code}:{task.number}")
-    return GENERATORS[task.code](task.code, choice), choice
+    written = GENERATORS[task.code](task.code, choice)
+    if choice.random() < 0.3:
+        written = replace(written, text=f"{written.text}\n\n{SPEAKING}\n")
+    return written, choice
 
 
 def tasks(seed: str, programs: int, inputs: int, codes: Iterable[str] = ()) -> Iterator[Task]:

@@ -8,8 +8,11 @@ from collections.abc import Callable, Mapping
 from torchlint_rules.tl4_allocation.module_built_per_call import twins
 
 from fuzz.fixes.agents import acting, collecting
+from fuzz.fixes.growing import growing
 from fuzz.fixes.learners import batches, following, precision, targets
+from fuzz.fixes.masking import masking
 from fuzz.fixes.program import Program
+from fuzz.fixes.readbacks import reading
 from fuzz.fixes.surroundings import Surroundings, around
 
 _COMMENTS = (
@@ -98,11 +101,14 @@ def _modules(code: str, choice: random.Random) -> Program:
 
 GENERATORS: Mapping[str, Callable[[str, random.Random], Program]] = {
     **dict.fromkeys(("TL101", "TL102", "TL104", "TL105", "TL209", "TL401", "TL409", "TL412", "TL611"), around),
+    "TL202": masking,
+    "TL203": reading,
     "TL301": acting,
     "TL302": acting,
     "TL303": collecting,
     "TL306": targets,
     "TL403": _modules,
+    "TL405": growing,
     "TL603": following,
     "TL706": batches,
     "TL905": precision,

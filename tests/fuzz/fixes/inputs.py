@@ -202,6 +202,12 @@ def _observation(name: str, choice: random.Random) -> Variant:
     return _declared(name, kind, choice, ((3,), (2, 3), (1, 3)), ("float32", "float32", "float64", "int64"))
 
 
+def _batches_of_rows(name: str, choice: random.Random) -> Variant:
+    """A list of tensors that a network with three inputs takes; it may be empty."""
+    rows = [_rows(name, choice) for _ in range(choice.randint(0, 3))]
+    return Variant(name, ", ".join(row.label for row in rows) or "none", lambda: [row.make() for row in rows])
+
+
 def _many(name: str, choice: random.Random) -> Variant:
     """Batches of observations."""
     one, number = _observation(name, choice), choice.randint(0, 3)
@@ -253,6 +259,7 @@ _MAKERS: Mapping[str, Callable[[str, random.Random], Variant]] = {
     "rows": _rows,
     "observation": _observation,
     "batches": _many,
+    "tensors of rows": _batches_of_rows,
     "longer": _longer(Kind.TENSOR),
     "longer array": _longer(Kind.NDARRAY),
     "factor": _factor,

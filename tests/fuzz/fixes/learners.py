@@ -234,7 +234,7 @@ def batches(code: str, choice: random.Random) -> Program:
     name = choice.choice(_SAMPLERS[:1] if usual else _SAMPLERS)
     ranges = ("range({})",) if usual else ("np.arange({})", "range({})", "torch.arange({})")
     over = choice.choice(ranges).format(rows)
-    last = choice.choice(("False", "drop_last=False") if usual else ("False", "True"))
+    last = choice.choice(("False", "drop_last=False", "True", "drop_last=True") if usual else ("False", "True"))
     kind, annotation = choice.choice(
         (("longer", ": torch.Tensor"),) * 2 + (("longer array", ": np.ndarray"), ("anything", ""))
     )
@@ -244,6 +244,13 @@ def batches(code: str, choice: random.Random) -> Program:
         + row.replace("\n", "\n    ")
         + "\nreturn found, x"
     )
+    if choice.random() < 0.4:
+        head = f"BatchSampler({name}({over}), {size}, {last})"
+        between = choice.choice(("", "", "", "torch.rand(1)\n", "y = x\n"))
+        body = body.replace("found = []\n", f"found = []\nsampler = {head}\n{between}").replace(
+            f"in {head}", "in sampler"
+        )
+        body += choice.choice(("", "", "", ", sampler", ", [index for index in sampler]"))
     if choice.random() < 0.2:
         body = body.replace("return found, x", "torch.rand(1)\nreturn found, x, torch.rand(2), index")
     text = (

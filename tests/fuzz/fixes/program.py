@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from torchlint.rule import Change
+
 
 @dataclass(frozen=True)
 class Given:
@@ -31,6 +33,8 @@ class Program:
         inputs: the parameters.
         state: an expression for what the program keeps, compared after each call; empty: nothing.
         learn: what is called with the same inputs after the first call, as a training step; empty: nothing.
+        accept: what fixes may change here besides nothing. Nothing of it but rounding and the like, which are told by
+            name, may be seen in a result.
     """
 
     code: str
@@ -40,6 +44,7 @@ class Program:
     inputs: tuple[Given, ...]
     state: str = ""
     learn: str = ""
+    accept: tuple[Change, ...] = ()
 
     @property
     def workload(self) -> str:

@@ -22,10 +22,11 @@ from torchlint.bench.observe import Observation, differences, observe
 from torchlint.bench.program import build
 from torchlint.engine.rules import load_rules
 from torchlint.rule import Change, Example
-from torchlint.rule.finding import Applicability
 
 _DRIVEN = "from fuzz.fixes.driving import drive\n"
 _NEWEST = "999.0"
+SPEAKING = "torch.set_default_dtype(torch.get_default_dtype())"
+"""Changes nothing; only a program that holds it is run with another default dtype."""
 # What the text of a tensor says of autograd is no result.
 _GRAPH = re.compile(r",?\s*(grad_fn=<\w+>|requires_grad=True)")
 
@@ -94,20 +95,22 @@ class Outcome:
 
 
 def fixed(program: Program, *codes: str) -> Fixed:
-    """What plain ``--fix`` makes of a program, with all rules or with these alone.
+    """What ``--fix`` makes of a program with what it accepts, with all rules or with these alone.
 
     Raises:
         AssertionError: a rule failed, or a fix that is not safe was applied.
     """
-    result = linted(program.text, unsafe=False, preview=True, target_torch=_NEWEST, select=codes or ("ALL", "TL909"))
+    accept = frozenset(program.accept)
+    select = codes or ("ALL", "TL909")
+    result = linted(program.text, unsafe=False, preview=True, target_torch=_NEWEST, select=select, accept=accept)
     if result.problems:
         raise AssertionError("; ".join(problem.message for problem in result.problems))
     if NAME not in result.fixed:
         return Fixed(program.text, ())
     file = result.fixed[NAME]
     for finding in file.applied:
-        if finding.fix is None or finding.fix.applicability is not Applicability.SAFE:
-            raise AssertionError(f"{finding.code}: a fix was applied that is not safe")
+        if finding.fix is None or not finding.fix.accepted(False, accept):
+            raise AssertionError(f"{finding.code}: a fix was applied that is not accepted")
     return Fixed(file.after.text, tuple(finding.code for finding in file.applied))
 
 
@@ -127,7 +130,7 @@ def tried(program: Program, inputs: int, choice: random.Random) -> Outcome:
         before = run(program, program.text, one)
         outcome.raised += before.seen.raised is not None
         again = run(program, after.text, one)
-        told = compared(before, again)
+        told = compared(before, again, program.accept)
         outcome.refused += not told and again.seen.raised is not before.seen.raised
         if not told:
             continue
@@ -160,7 +163,7 @@ def run(program: Program, text: str, one: Chosen) -> Run:
             raise
 
     before = torch.get_default_dtype()
-    torch.set_default_dtype(one.default)
+    torch.set_default_dtype(one.default if SPEAKING in program.text else before)
     torch.use_deterministic_algorithms(True, warn_only=True)
     try:
         with contextlib.redirect_stdout(printed), warnings.catch_warnings():
@@ -181,7 +184,7 @@ def _without_autocast() -> None:
     torch.clear_autocast_cache()
 
 
-def compared(before: Run, after: Run) -> str:
+def compared(before: Run, after: Run, accepted: Iterable[Change] = ()) -> str:
     """How two runs differ, in words; empty: not at all.
 
     A run that refuses its input promises no class of exception.
@@ -189,7 +192,8 @@ def compared(before: Run, after: Run) -> str:
     both = before.seen.raised is not None and after.seen.raised is not None
     if before.vanishing or (both and (before.refuses or after.refuses)):
         return ""
-    changes, other = differences(before.seen, after.seen)
+    found, other = differences(before.seen, after.seen)
+    changes = set(found) - set(accepted)
     if Change.VALIDATION in changes and not other:
         return f"raises {_class(after)} where {_class(before)} was raised"
     return "; ".join(filter(None, (other, *sorted(f"changes {change.value}" for change in changes))))
@@ -202,7 +206,7 @@ def _class(one: Run) -> str:
 def _alone(program: Program, code: str, one: Chosen) -> bool:
     """Whether the fixes of one rule alone make a difference."""
     text = fixed(program, code).text
-    return bool(compared(run(program, program.text, one), run(program, text, one)))
+    return bool(compared(run(program, program.text, one), run(program, text, one), program.accept))
 
 
 @cache

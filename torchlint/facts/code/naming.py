@@ -1,12 +1,15 @@
-"""Where a piece of code mentions a name, looked up without going through the code each time."""
+"""Where a piece of code mentions a name, looked up without going through the code each time, and last names."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.tree import walk
+from torchlint.late import regex
+
+_WORD = regex(r"\w+")
 
 
 def mentions_of(facts: FileFacts, tree: ast.AST, name: str) -> Sequence[ast.Name]:
@@ -23,6 +26,29 @@ def own_mentions(function: Scope, code: Iterable[ast.AST], name: str) -> Sequenc
     if found is None:
         found = function.file.named[function] = _by_name(code)
     return found.get(name, ())
+
+
+def fresh_name(facts: FileFacts, node: ast.AST, stem: str, taken: Container[str] = ()) -> str:
+    """A name that begins with a stem, new to the function around a node: no word of its text, none that is taken."""
+    function = facts.scope_of(node).function.node
+    text = facts.source.text
+    if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) and "\r" not in text.replace("\r\n", ""):
+        text = "\n".join(text.split("\n")[function.lineno - 1 : function.end_lineno])
+    words = frozenset(_WORD.findall(text))
+    name, number = stem, 1
+    while name in words or name in taken:
+        number += 1
+        name = f"{stem}_{number}"
+    return name
+
+
+def rightmost_name(node: ast.expr) -> str:
+    """The last name of what an expression names, calls or takes an item of: ``env`` of ``self.envs[0].env(1)``."""
+    while isinstance(node, (ast.Subscript, ast.Call)):
+        node = node.value if isinstance(node, ast.Subscript) else node.func
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _by_name(nodes: Iterable[ast.AST]) -> dict[str, list[ast.Name]]:

@@ -11,25 +11,15 @@ from torchlint.facts.flow.spots import Next, Spot
 from torchlint.facts.flow.store import Ground
 from torchlint.facts.values.signatures import table
 from torchlint.late import dataclass
+from torchlint.models import function_names, last_names, method_names
 from torchlint.rule import Kind, Use
 
 Seldom = Callable[[FileFacts, ast.AST], bool]
 """Whether a node runs less often than once per gradient update."""
 
-_READS = frozenset({"item", "numpy", "tolist", "__array__", "__float__", "__int__"})
-_VIEWS = frozenset(
-    (
-        *("cpu", "cuda", "to", "detach", "clone", "contiguous", "float", "double", "half", "bfloat16", "squeeze"),
-        *("unsqueeze", "view", "reshape", "flatten", "ravel", "permute", "transpose", "t", "requires_grad_", "type"),
-        *("long", "int", "bool", "pin_memory", "detach_", "data"),
-    )
-)
-_ABOUT = frozenset(
-    (
-        *("shape", "dtype", "device", "ndim", "requires_grad", "is_cuda", "size", "dim", "numel", "nelement"),
-        *("grad_fn", "is_leaf", "element_size", "nbytes", "itemsize", "is_floating_point", "stride", "is_contiguous"),
-    )
-)
+_READS = method_names(waits="reads", returns=("number", "array", "list"))
+_VIEWS = method_names("torch.Tensor torch", elements="all")
+_ABOUT = last_names("Tensor torch", about=True)
 _ARRAY_SAME = frozenset(
     (
         *("item", "tolist", "copy", "astype", "flatten", "ravel", "reshape", "squeeze", "mean", "sum", "min", "max"),
@@ -42,15 +32,8 @@ _SHAPING = frozenset(
         *("new_ones", "new_full", "new_empty", "topk", "flatten", "permute", "transpose", "tile"),
     )
 )
-_SIZED = frozenset(
-    {"zeros", "ones", "empty", "full", "eye", "identity", "rand", "randn", "randperm", "tri", "linspace", "arange"}
-)
-_REDUCING = frozenset(
-    (
-        *("mean", "sum", "std", "var", "min", "max", "amin", "amax", "median", "average", "prod", "nanmean", "nansum"),
-        *("nanstd", "nanmin", "nanmax", "percentile", "quantile", "fmean", "fsum", "stdev", "pstdev", "any", "all"),
-    )
-)
+_SIZED = last_names("torch numpy", makes=("filled", "pattern", "random"))
+_REDUCING = last_names(reduces=True)
 _ARRAYS = frozenset(
     (
         *("array", "asarray", "stack", "concatenate", "atleast_1d", "float32", "float64", "hstack", "asanyarray"),
@@ -63,13 +46,11 @@ _HOST = (
 )
 _FILES = ("pickle.", "torch.save", "numpy.save", "joblib.dump", "dill.")
 _MAKES = frozenset({"tensor", "as_tensor", "Tensor", "FloatTensor", "DoubleTensor"})
-_COPIES = frozenset({"copy.copy", "copy.deepcopy", "collections.deque", "collections.OrderedDict"})
-_SAME = frozenset({"list", "tuple", "set", "frozenset", "reversed", "iter", "dict"})
-_FOLDED = frozenset(
-    {"sum", "max", "min", "abs", "round", "float", "int", "bool", "complex", "pow", "divmod", "any", "all"}
-)
-_NOTHING = frozenset({"isinstance", "type", "hasattr", "callable", "id", "len", "issubclass", "vars", "dir"})
-_TEXT = frozenset({"str", "repr", "format", "ascii"})
+_COPIES = function_names("copy collections", elements="all")
+_SAME = last_names("builtins", elements="all", compares=False)
+_FOLDED = last_names("builtins", folds=True)
+_NOTHING = last_names("builtins", about=True)
+_TEXT = last_names("builtins", text=True)
 
 
 @dataclass(frozen=True, slots=True)

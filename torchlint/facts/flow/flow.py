@@ -52,6 +52,16 @@ class Flow(Fact):
         """All ends that the autograd graph of a tensor comes to; or some, one of them not ``within`` the allowed."""
         return self._graph.ends(Spot(facts, node), within)
 
+    def graph_stays(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether the autograd graph of a tensor is followed through local names of one function alone."""
+        home = facts.scope_of(node).function
+        return all(
+            spot.facts is facts
+            and facts.scope_of(spot.node).function is home
+            and (not spot.put or isinstance(spot.node, ast.Name))
+            for spot in self._graph.spots(Spot(facts, node))
+        )
+
     def differentiated(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether ``backward()`` runs through what a name or attribute holds, wherever else that is read."""
         if isinstance(node, ast.Attribute) and not self.values.of(facts, node.value).name:
@@ -76,13 +86,19 @@ class _Steps:
         """
         found = self._found.get(start)
         if found is None:
-            found = self._followed(start, within)
+            found = self._followed(start, within, {start})
             if found <= within:
                 self._found[start] = found
         return found
 
-    def _followed(self, start: Spot, within: frozenset[Use]) -> frozenset[Use]:
-        todo, seen, found = [start], {start}, set[Use]()
+    def spots(self, start: Spot) -> set[Spot]:
+        """All places that a value comes to."""
+        seen = {start}
+        self._followed(start, EVERY_USE, seen)
+        return seen
+
+    def _followed(self, start: Spot, within: frozenset[Use], seen: set[Spot]) -> frozenset[Use]:
+        todo, found = [start], set[Use]()
         while todo:
             spot = todo.pop()
             ways = self._after.get(spot)

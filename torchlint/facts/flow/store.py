@@ -15,13 +15,14 @@ from torchlint.facts.flow.spots import Carrier, Key, Next, Spot, key_of, picked
 from torchlint.facts.hotness.protocols import logging_method, logs
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import last_names, method_names
 from torchlint.rule import Kind, Use
 
 _FRESH = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.Constant)
 _MAKING = ("builtins.", "collections.", "torch.", "numpy.", "copy.")
 _ENVIRONMENTS = frozenset({"gym.Env", "gym.core.Env", "gymnasium.Env", "gymnasium.core.Env"})
-_PROPERTIES = frozenset({"property", "cached_property"})
-_ADDING = frozenset({"append", "appendleft", "extend", "insert", "add", "update"})
+_PROPERTIES = last_names(decorates="property")
+_ADDING = method_names("list deque set dict", adds=True)
 
 
 @dataclass(eq=False, slots=True)

@@ -13,6 +13,7 @@ from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project, exported
 from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.facts.hotness.arrivals import Arrivals
+from torchlint.facts.hotness.coldness import SETS_UP, cold_file, cold_function
 from torchlint.facts.hotness.criteria import is_criterion
 from torchlint.facts.hotness.evaluation import evaluates
 from torchlint.facts.hotness.iterations import rolls_out
@@ -20,14 +21,7 @@ from torchlint.facts.hotness.observed import LABEL, Observations
 from torchlint.facts.hotness.paths import Paths
 from torchlint.facts.hotness.places import Local, Places
 from torchlint.facts.hotness.receivers import Rates, Receivers
-from torchlint.facts.hotness.roots import (
-    SETS_UP,
-    Roots,
-    cold_file,
-    cold_function,
-    find_roots,
-    is_reset,
-)
+from torchlint.facts.hotness.roots import Roots, find_roots, is_reset
 from torchlint.facts.hotness.unseen import called_elsewhere, forwards
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass

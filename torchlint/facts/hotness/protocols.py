@@ -81,6 +81,12 @@ _OFTEN: Mapping[str, tuple[Frequency, frozenset[str]]] = {
 _WHEN = {"batch": "once per micro-batch"}
 
 
+def entry_point(often: str, framework: str) -> EntryPoint:
+    """Make the entry point of a method that a framework calls that often: ``forward``, ``step``, ``update`` ..."""
+    frequency, kinds = _OFTEN[often]
+    return EntryPoint(frequency, kinds, framework, _WHEN.get(often, ""))
+
+
 @lru_cache(maxsize=1)
 def _table() -> Sequence[_Protocol]:
     text = (Path(__file__).parent.parent / "tables" / "protocols.json").read_text(encoding="utf-8")
@@ -93,10 +99,9 @@ def entry_points(base: str) -> Mapping[str, EntryPoint]:
     """The methods that a framework calls on objects whose class derives from ``base``, a qualified name."""
     found: dict[str, EntryPoint] = {}
     for protocol, role in _roles(base):
-        for often, (frequency, kinds) in _OFTEN.items():
+        for often in _OFTEN:
             for method in _names(role, often):
-                entry = EntryPoint(frequency, kinds, protocol["framework"], _WHEN.get(often, ""))
-                found.setdefault(method, entry)
+                found.setdefault(method, entry_point(often, protocol["framework"]))
     return found
 
 

@@ -8,8 +8,8 @@ from torchlint.facts.code.graph import CallGraph, references
 from torchlint.facts.code.model import Scope
 from torchlint.facts.code.project import Project, exported
 from torchlint.facts.code.receiver import Receiver
+from torchlint.facts.hotness.coldness import cold_file
 from torchlint.facts.hotness.receivers import Receivers
-from torchlint.facts.hotness.roots import cold_file
 
 
 def forwards(project: Project, graph: CallGraph) -> Iterator[Scope]:

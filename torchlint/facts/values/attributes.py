@@ -18,10 +18,11 @@ from torchlint.facts.values.join import HOST, TENSOR, join
 from torchlint.facts.values.tensors import tensor_attribute
 from torchlint.facts.values.torch_objects import distribution_attribute
 from torchlint.late import dataclass
+from torchlint.models import method_names
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 _MODULE = Value(Kind.MODULE, name="torch.nn.Module", derived=True)
-_REGISTERING = frozenset({"register_buffer", "register_parameter"})
+_REGISTERING = method_names("Module", adds="tensor")
 
 
 @dataclass(eq=False, slots=True)

@@ -13,6 +13,7 @@ from torchlint.facts.code.dynamic import looked_up
 from torchlint.facts.code.model import FileFacts, Scope, is_super
 from torchlint.facts.code.project import is_external_module
 from torchlint.facts.values import engines, operators, spaces, tensordicts
+from torchlint.facts.values.added import RETURNED, row_of
 from torchlint.facts.values.arrays import mapped, ndarray_method
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.containers import LOADERS, container_method, element_of, generator_of, named_items
@@ -24,11 +25,10 @@ from torchlint.facts.values.signatures import starred, table
 from torchlint.facts.values.tensors import tensor_method
 from torchlint.facts.values.torch_objects import distribution_method, made_module, module_call, module_moved, on_device
 from torchlint.late import dataclass, regex
+from torchlint.models import function_names, method_names
 from torchlint.rule import UNKNOWN, Kind, Value
 
-_KEEPING = frozenset(
-    {"to", "cuda", "cpu", "eval", "train", "float", "double", "half", "requires_grad_", "share_memory"}
-)
+_KEEPING = method_names("Module", returns="receiver")
 _ENV_NAME = regex(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env|gym_env)\d*$", re.IGNORECASE)
 PARTIAL = "functools.partial"
 """Name of a function with arguments filled in: it is the first item of the value, the others and ``keys`` fill it."""
@@ -36,18 +36,7 @@ STARRED = "*"
 """Key of a partial whose arguments are not all written out."""
 
 # Calls that give their argument back in another form, to be called like it.
-_WRAPPERS = frozenset(
-    {
-        "torch.compile",
-        "torch.jit.script",
-        "torch.jit.trace",
-        "torch.vmap",
-        "torch.func.vmap",
-        "torch.nn.DataParallel",
-        "torch.nn.parallel.DistributedDataParallel",
-        "torch.distributed.fsdp.FullyShardedDataParallel",
-    }
-)
+_WRAPPERS = function_names(wraps=True)
 
 _ANY_MODULE = "torch.nn.Module"
 
@@ -63,6 +52,10 @@ class Calls:
         """The value of a call."""
         project = self.ask.project
         name = project.qualified(facts, node.func)
+        if project.models:
+            added = RETURNED.get(row_of(project, facts, node, self.ask.knower(facts)).get("returns"))
+            if added is not None:
+                return added
         if name == "builtins.getattr" and len(node.args) in (2, 3):
             return looked_up(self.ask, facts, node)
         if name == "builtins.dict" and node.keywords and not node.args:

@@ -14,6 +14,7 @@ from torchlint.facts.code.reach import Reaching
 from torchlint.facts.code.registering import Registering
 from torchlint.facts.code.solver import NotYetError, Provisional, Solver
 from torchlint.facts.values import operators, tensordicts
+from torchlint.facts.values.added import row_of
 from torchlint.facts.values.annotations import Annotations
 from torchlint.facts.values.arrays import array_item
 from torchlint.facts.values.asking import Ask, Question
@@ -28,6 +29,7 @@ from torchlint.facts.values.tensors import tensor_item
 from torchlint.facts.values.tested import within_test
 from torchlint.facts.values.torch_objects import on_device
 from torchlint.late import dataclass
+from torchlint.models import Row
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 
@@ -85,6 +87,10 @@ class Values(Fact):
     def of(self, facts: FileFacts, node: ast.expr) -> Value:
         """What is known of an expression."""
         return self._ask.value(facts, node) or UNKNOWN
+
+    def row(self, facts: FileFacts, call: ast.Call) -> Row:
+        """Get what the rows that a project adds say of a call, empty where they say nothing."""
+        return row_of(self.project, facts, call, lambda node: self.of(facts, node))
 
     def returned(self, function: Scope) -> Value:
         """What a call of a project function gives."""

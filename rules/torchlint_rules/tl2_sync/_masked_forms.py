@@ -1,0 +1,226 @@
+"""Masked selections written with ``torch.where``, whose results have a fixed size: the fixes of TL202."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint import cst
+from torchlint.facts.analyses import Fact
+from torchlint.facts.code.callers import unpacked
+from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.project import Project
+from torchlint.late import dataclass
+from torchlint.rule import Change, Fix, Kind, Site
+from torchlint.rule.build import module_for, only_reads, source
+from torchlint.rule.convert import FLOATING
+from torchlint_rules.tl2_sync._single_numbers import Tensors
+
+_DOUBT = "the mask has as many dimensions as the tensors"
+_SIGNS: dict[type[cst.CSTNode], str] = {
+    cst.AddAssign: "+",
+    cst.SubtractAssign: "-",
+    cst.MultiplyAssign: "*",
+    cst.DivideAssign: "/",
+}
+_ADDING = (cst.Add, cst.Subtract)
+_SCALING = (cst.Multiply, cst.Divide)
+_ELEMENTWISE = frozenset(
+    {"abs", "exp", "log", "sqrt", "square", "sign", "isnan", "isinf", "isfinite", "detach", "float"}
+)
+_MOST = 50
+_REDUCING = frozenset({"sum", "mean"})
+
+
+def fixed_size(site: Site, node: cst.Subscript) -> Fix | None:
+    """A statement or a reduction that selects by a mask, of a fixed size; ``None`` where it has no such form."""
+    if site.compiling.scripted():
+        return None
+    return _reduced(site, node) or _stored(site, node)
+
+
+def _mask(node: cst.CSTNode) -> cst.BaseExpression | None:
+    """The only index of a subscript."""
+    match node:
+        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=mask, star=None))]):
+            return mask
+    return None
+
+
+@dataclass(eq=False, slots=True)
+class MaskShapes(Fact):
+    """Answers whether a mask has as many dimensions as a tensor that it selects from.
+
+    It cannot have more, or indexing raises. It has as many where it was computed from the tensor element by element,
+    whatever else went in: a result has at least the dimensions of each of its operands.
+    """
+
+    project: Project
+
+    def covers(self, facts: FileFacts, mask: ast.expr, tensor: ast.expr) -> bool:
+        """Whether a mask was computed from all elements of a tensor that a name holds."""
+        if not isinstance(tensor, ast.Name):
+            return False
+        bindings = self.project.reaching(facts, tensor).bindings
+        todo, seen = [mask], 0
+        while todo and seen < _MOST:
+            node, seen = todo.pop(), seen + 1
+            match node:
+                case ast.Name(id=name):
+                    own = self.project.reaching(facts, node).bindings
+                    if name == tensor.id and own == bindings:
+                        return True
+                    made = own[0].value if len(own) == 1 and own[0].how is Bind.ASSIGN else None
+                    part = unpacked(made, own[0].path) if made is not None else None
+                    if part is not None and (part is not made or not own[0].path):
+                        todo.append(part)
+                case ast.Compare(left=left, ops=[_], comparators=[right]) | ast.BinOp(left=left, right=right):
+                    todo += [left, right]
+                case ast.UnaryOp(op=ast.Invert() | ast.USub(), operand=operand):
+                    todo.append(operand)
+                case ast.Call(func=ast.Attribute(value=inner, attr=name), args=[]) if name in _ELEMENTWISE:
+                    todo.append(inner)
+        return False
+
+
+def _doubt(site: Site, mask: cst.BaseExpression, tensors: list[cst.BaseExpression]) -> str:
+    """What is not proven of the shapes; a mask that fits a tensor and is of its rank has its shape."""
+    ranks = {site.values.of(part).rank for part in (mask, *tensors)}
+    if len(ranks) == 1 and None not in ranks and 0 not in ranks:
+        return ""
+    return "" if all(_covers(site, mask, tensor) for tensor in tensors) else _DOUBT
+
+
+def _covers(site: Site, mask: cst.BaseExpression, tensor: cst.BaseExpression) -> bool:
+    """Whether a mask was computed from all elements of a tensor."""
+    one, other = site.expression(mask), site.expression(tensor)
+    return one is not None and other is not None and site.fact(MaskShapes).covers(site.file, one, other)
+
+
+def _reduced(site: Site, node: cst.Subscript) -> Fix | None:
+    """``x[m].sum()`` and ``x[m].mean()``."""
+    mask, links = _mask(node), site.calls.chain(node)
+    if (
+        mask is None
+        or not links
+        or links[0].name not in _REDUCING
+        or site.values.of(node.value).kind is not Kind.TENSOR
+    ):
+        return None
+    reduction = links[0].node
+    if not isinstance(reduction, cst.Call) or reduction.args or "\n" in source(reduction):
+        return None
+    mean = links[0].name == "mean"
+    if mean and not only_reads(site, mask):
+        return None  # it is written twice
+    torch, imports = module_for(site, "torch", "torch")
+    text = f"{torch}.where({source(mask)}, {source(node.value)}, 0).sum()"
+    changes: tuple[Change, ...] = (Change.ROUNDING,)
+    if mean:
+        text = f"({text} / {source(mask)}.sum())"
+        changes = (Change.ROUNDING, Change.NONFINITE)
+    doubt = _doubt(site, mask, [node.value])
+    return Fix("reduce all of it, zero where the mask is not", ((reduction, text),), changes, doubt, imports)
+
+
+def _stored(site: Site, node: cst.Subscript) -> Fix | None:
+    """``x[m] -= c`` and ``x[m] = v[m]``, also with sums and multiples of such parts."""
+    statement: cst.CSTNode | None = node
+    while statement is not None and not isinstance(statement, (cst.Assign, cst.AugAssign)):
+        statement = site.parent(statement)
+    match statement:
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript() as target)], value=value):
+            sign = ""
+        case cst.AugAssign(target=cst.Subscript() as target, operator=operator, value=value) if (
+            type(operator) in _SIGNS
+        ):
+            sign = _SIGNS[type(operator)]
+        case _:
+            return None
+    mask, held = _mask(target), target.value
+    if mask is None or not only_reads(site, mask) or not only_reads(site, held) or "\n" in source(statement):
+        return None
+    if sign in ("*", "/") and not _is_number(site, value):
+        return None
+    new = _whole(site, value, source(mask))
+    parts = [held, *_selected(value, source(mask))]
+    if _doubt(site, mask, [held]):
+        return None  # a mask of rows is as likely
+    if new is None or not all(site.values.of(part).kind is Kind.TENSOR for part in parts):
+        return None
+    if sign:
+        right = f"({new})" if isinstance(value, cst.BinaryOperation) else new
+        new = f"{source(held)} {sign} {right}"
+    elif len(parts) == 1:
+        return None  # a number alone becomes ``masked_fill_``
+    torch, imports = module_for(site, "torch", "torch")
+    text = f"{source(held)}[...] = {torch}.where({source(mask)}, {new}, {source(held)})"
+    changes: tuple[Change, ...] = () if _is_one_dtype(site, parts) else (Change.VALIDATION,)
+    if sign in ("*", "/") or _scales(value):
+        changes = (*changes, Change.NONFINITE)
+    return Fix("compute all of it, and choose", ((statement, text),), changes, _doubt(site, mask, parts), imports)
+
+
+def _is_one_dtype(site: Site, parts: list[cst.BaseExpression]) -> bool:
+    """Whether tensors hold floating-point numbers of one dtype: storing through a mask refuses any other."""
+    dtypes = {site.values.of(part).dtype for part in parts}
+    if len(parts) > 1:
+        return len(dtypes) == 1 and dtypes <= FLOATING
+    twin = site.expression(parts[0])
+    return twin is not None and site.fact(Tensors).is_floating(site.file, twin)
+
+
+def _scales(node: cst.CSTNode) -> bool:
+    """Whether an expression multiplies or divides: a gradient of zero times infinity is no zero."""
+    match node:
+        case cst.BinaryOperation(left=left, operator=operator, right=right):
+            return isinstance(operator, _SCALING) or _scales(left) or _scales(right)
+        case cst.UnaryOperation(expression=inner):
+            return _scales(inner)
+    return False
+
+
+def _selected(node: cst.CSTNode, mask: str) -> Iterator[cst.BaseExpression]:
+    """The tensors of which an expression takes what a mask selects."""
+    match node:
+        case cst.Subscript(value=held) if (own := _mask(node)) is not None and source(own) == mask:
+            yield held
+        case cst.BinaryOperation(left=left, right=right):
+            yield from _selected(left, mask)
+            yield from _selected(right, mask)
+        case cst.UnaryOperation(expression=inner):
+            yield from _selected(inner, mask)
+
+
+def _whole(site: Site, node: cst.BaseExpression, mask: str) -> str | None:
+    """The text of what an expression computes of selected elements, computed of all; ``None`` where that may differ.
+
+    Products of two tensors are left alone: autograd keeps their factors, of which one may be what is written to.
+    """
+    match node:
+        case cst.Subscript(value=inner) if (own := _mask(node)) is not None and source(own) == mask:
+            return source(inner) if only_reads(site, inner) else None
+        case cst.UnaryOperation(operator=cst.Minus(), expression=inner):
+            text = _whole(site, inner, mask)
+            return None if text is None else f"-{_parenthesized(inner, text)}"
+        case cst.BinaryOperation(left=left, operator=operator, right=right):
+            numbers = _is_number(site, left), _is_number(site, right)
+            fits = isinstance(operator, _ADDING) or (isinstance(operator, _SCALING) and any(numbers))
+            if isinstance(operator, cst.Divide) and not numbers[1]:
+                return None
+            texts = [_whole(site, part, mask) for part in (left, right)]
+            if not fits or None in texts:
+                return None
+            one, other = (_parenthesized(part, text or "") for part, text in zip((left, right), texts, strict=True))
+            return f"{one} {source(operator).strip()} {other}"
+    return source(node) if _is_number(site, node) else None
+
+
+def _parenthesized(node: cst.BaseExpression, text: str) -> str:
+    """The text, in the parentheses that the expression had."""
+    return f"({text})" if node.lpar and isinstance(node, cst.BinaryOperation) else text
+
+
+def _is_number(site: Site, node: cst.BaseExpression) -> bool:
+    """Whether an expression is a Python number that may as well be computed with other elements."""
+    return site.values.of(node).kind is Kind.NUMBER and only_reads(site, node)

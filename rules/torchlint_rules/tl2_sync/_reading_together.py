@@ -1,0 +1,263 @@
+"""Several numbers read one by one that one copy could bring: how TL203 reads neighbours together."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from torchlint import cst
+from torchlint.facts.analyses import Fact
+from torchlint.facts.code.model import COMPREHENSIONS, NESTED, FileFacts
+from torchlint.facts.code.naming import fresh_name
+from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import walk
+from torchlint.facts.state.effects import Effects, Sides, together
+from torchlint.facts.values.values import Values
+from torchlint.late import dataclass, regex
+from torchlint.rule import Kind
+from torchlint.rule.site import Site
+from torchlint_rules.tl2_sync._reading_afterwards import ReadingAfterwards
+from torchlint_rules.tl2_sync._scalar_readback import Read, Readbacks
+from torchlint_rules.tl2_sync._single_numbers import Tensors, text_of
+
+_SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
+# What decides whether a part of it runs: such a part must not run before the statement.
+_DECIDING = (ast.IfExp, ast.BoolOp, *COMPREHENSIONS, *NESTED)
+_WORD = regex(r"[A-Za-z][A-Za-z0-9_]*")
+_NUMBERS = (Kind.NUMBER, Kind.STRING)
+_HOLDERS = (Kind.LIST, Kind.DICT, Kind.TUPLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """How the reads of neighbouring statements become one.
+
+    Attributes:
+        joined: the expression that reads all of them, with the module ``torch`` called ``{torch}``.
+        targets: the new names of the numbers, in order; empty: ``joined`` takes the place of one expression.
+        first: the statement before which they are read.
+        replaced: expressions, and the text that takes the place of each.
+        doubt: what is not proven, in words; empty: nothing.
+    """
+
+    joined: str
+    targets: tuple[str, ...]
+    first: ast.stmt
+    replaced: tuple[tuple[ast.expr, str], ...]
+    doubt: str
+
+
+@dataclass(eq=False, slots=True)
+class ReadingTogether(Fact):
+    """Finds reads next to each other, in one statement or in neighbours, that one copy can bring."""
+
+    project: Project
+    values: Values
+    sides: Sides
+    readbacks: Readbacks
+    tensors: Tensors
+    afterwards: ReadingAfterwards
+
+    def of(self, facts: FileFacts, call: ast.Call) -> Together | None:
+        """How a read becomes one with its neighbours; ``None`` where it has none, or cannot be done earlier."""
+        stmt = facts.statement(call)
+        if stmt is None or stmt not in facts.places or not isinstance(stmt, _SIMPLE):
+            return None
+        if facts.scope_of(stmt).kind == "class":
+            return None
+        for run in self._runs(facts, facts.places[stmt][0]):
+            reads = [read for _, members in run for read in members]
+            if any(read.call is call for read in reads):
+                distinct = {ast.dump(read.source) for read in reads}
+                return self._made(facts, [each for each, _ in run], reads) if len(distinct) > 1 else None
+        return None
+
+    # which reads ----------------------------------------------------------------------------------------------------
+
+    def _runs(self, facts: FileFacts, block: Sequence[ast.stmt]) -> Iterator[list[tuple[ast.stmt, list[Read]]]]:
+        """The neighbouring statements of a block whose reads can all be done before the first of them."""
+        run: list[tuple[ast.stmt, list[Read]]] = []
+        for stmt in block:
+            every = self._members(facts, stmt) if isinstance(stmt, _SIMPLE) else []
+            members = [read for read in every if self.afterwards.of(facts, read.call) is None]
+            if run and (not every or self._depends(facts, [each for each, _ in run], members)):
+                yield run
+                run = []
+            if members or (run and every):
+                run.append((stmt, members))
+        if run:
+            yield run
+
+    def _members(self, facts: FileFacts, stmt: ast.stmt) -> list[Read]:
+        """The reads of a statement that run whenever it runs and that compute nothing besides, in order."""
+        found = []
+        for node in _unconditional(stmt):
+            read = self.readbacks.of(facts, node) if isinstance(node, ast.Call) else None
+            if read is not None and read.how != "int()" and self._is_pure(facts, read.source):
+                found.append(read)
+        return sorted(found, key=lambda read: (read.call.lineno, read.call.col_offset))
+
+    def _is_pure(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether an expression may as well be computed earlier, as long as what it reads is not changed meanwhile."""
+        if isinstance(node, (ast.NamedExpr, ast.Await)) or (self.tensors.rank(facts, node) or 0) > 1:
+            return False
+        if self.tensors.is_whole(facts, node):
+            return False
+        parts = list(walk(node))
+        if any(isinstance(part, (ast.NamedExpr, ast.Await, ast.Lambda, *COMPREHENSIONS)) for part in parts):
+            return False
+        effects = self.sides.of(facts, [node])
+        return effects.known and not effects.writes and not effects.draws
+
+    def _depends(self, facts: FileFacts, before: Sequence[ast.stmt], members: Sequence[Read]) -> bool:
+        """Whether what reads take may be another before these statements than after them."""
+        written = self._written(facts, before)
+        return any(
+            self.sides.overlaps(text, written) for read in members for text in self.sides.of(facts, [read.source]).reads
+        )
+
+    def _written(self, facts: FileFacts, stmts: Sequence[ast.stmt]) -> frozenset[str]:
+        """The state and the names that statements change."""
+        parts = (part for stmt in stmts for part in walk(stmt))
+        names = {part.id for part in parts if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)}
+        return self.sides.of(facts, stmts).writes | names
+
+    # proofs ---------------------------------------------------------------------------------------------------------
+
+    def _made(self, facts: FileFacts, stmts: list[ast.stmt], reads: list[Read]) -> Together | None:
+        """The reads as one, with what has to be assumed for it."""
+        between = self._between(facts, stmts, reads)
+        if between is None or any(self._is_tensor_target(facts, stmt) for stmt in stmts):
+            return None
+        doubts = [*self._doubts(facts, reads), *between]
+        distinct = {ast.dump(read.source): read.source for read in reads}
+        flat = all(self.tensors.rank(facts, node) == 0 for node in distinct.values())
+        joiner = "stack" if flat else "hstack"
+        whole = _whole(stmts, reads)
+        if whole is not None:
+            texts = ", ".join(text_of(facts, read.source) for read in reads)
+            joined = f"{{torch}}.{joiner}([{texts}]).tolist()"
+            returned = isinstance(stmts[0], ast.Return)
+            text = f"tuple({joined})" if returned else joined
+            return Together(joined, (), stmts[0], ((whole, text),), "; ".join(doubts))
+        texts = ", ".join(text_of(facts, node) for node in distinct.values())
+        names = fresh_names(facts, list(distinct.values()))
+        by_source = dict(zip(distinct, names, strict=True))
+        return Together(
+            f"{{torch}}.{joiner}([{texts}]).tolist()",
+            tuple(names),
+            stmts[0],
+            tuple((read.call, by_source[ast.dump(read.source)]) for read in reads),
+            "; ".join(doubts),
+        )
+
+    def _doubts(self, facts: FileFacts, reads: Sequence[Read]) -> Iterator[str]:
+        """What is not proven of the tensors: their device, their dtypes, their dimensions."""
+        nodes = [read.source for read in reads]
+        wrong = []
+        if not self.tensors.on_one_device(facts, nodes):
+            wrong.append("lie on one device")
+        if not all(self.tensors.is_floating(facts, node) for node in nodes):
+            wrong.append("hold floating-point numbers")
+        if any(self.tensors.rank(facts, node) is None for node in nodes):
+            wrong.append("have at most one dimension")
+        if wrong:
+            yield f"the tensors {_listed(wrong)}"
+
+    def _between(self, facts: FileFacts, stmts: Sequence[ast.stmt], reads: Sequence[Read]) -> list[str] | None:
+        """What is not proven of the code that runs before a read and would run after it; ``None``: it changes it."""
+        inner = {part for read in reads for part in walk(read.call)}
+        outer = set(facts.ancestors(reads[-1].call))
+        calls = [
+            part
+            for stmt in stmts
+            for part in _unconditional(stmt)
+            if isinstance(part, ast.Call) and part not in inner and part not in outer
+        ]
+        effects: Effects = together(self.sides.call(facts, call) for call in calls)
+        texts = {text for read in reads for text in self.sides.of(facts, [read.source]).reads}
+        if any(self.sides.overlaps(text, effects.writes) for text in texts):
+            return None
+        if effects.known and not any(self._is_open_target(facts, stmt) for stmt in stmts[:-1]):
+            return []
+        return ["what runs between the reads leaves the tensors as they are"]
+
+    def _is_tensor_target(self, facts: FileFacts, stmt: ast.stmt) -> bool:
+        """Whether a statement writes into a tensor, of which another may be a view."""
+        target = _changed(stmt)
+        return target is not None and self.values.of(facts, target).kind is Kind.TENSOR
+
+    def _is_open_target(self, facts: FileFacts, stmt: ast.stmt) -> bool:
+        """Whether a statement changes something in place of which it is not known whether it is a tensor."""
+        target = _changed(stmt)
+        return target is not None and self.values.of(facts, target).kind not in (*_NUMBERS, *_HOLDERS)
+
+
+def _unconditional(stmt: ast.stmt) -> Iterator[ast.AST]:
+    """The nodes of a simple statement that run whenever it runs."""
+    todo: list[ast.AST] = [stmt]
+    while todo:
+        node = todo.pop()
+        yield node
+        if not isinstance(node, _DECIDING):
+            todo.extend(ast.iter_child_nodes(node))
+
+
+def _changed(stmt: ast.stmt) -> ast.expr | None:
+    """What a statement changes in place rather than binds: ``x`` of ``x += 1`` and of ``x[i] = 1``."""
+    if isinstance(stmt, ast.AugAssign):
+        return stmt.target
+    if isinstance(stmt, ast.Assign) and isinstance(stmt.targets[0], ast.Subscript):
+        return stmt.targets[0].value
+    return None
+
+
+def _whole(stmts: Sequence[ast.stmt], reads: Sequence[Read]) -> ast.expr | None:
+    """The tuple that a statement returns, or unpacks, and that consists of all reads."""
+    stmt = stmts[0]
+    if len(stmts) != 1 or not isinstance(stmt, (ast.Return, ast.Assign)) or not isinstance(stmt.value, ast.Tuple):
+        return None
+    calls = [read.call for read in reads]
+    if len(calls) != len(stmt.value.elts) or any(
+        one is not two for one, two in zip(calls, stmt.value.elts, strict=True)
+    ):
+        return None
+    if isinstance(stmt, ast.Return):
+        return stmt.value
+    target = stmt.targets[0]
+    unpacked = isinstance(target, ast.Tuple) and not any(isinstance(part, ast.Starred) for part in target.elts)
+    return stmt.value if unpacked and len(stmt.targets) == 1 else None
+
+
+def fresh_names(facts: FileFacts, nodes: Sequence[ast.expr]) -> list[str]:
+    """New names for the numbers of tensors, after what they are called; their function holds none of these words."""
+    names: list[str] = []
+    for node in nodes:
+        names.append(fresh_name(facts, node, "_".join(filter(None, (_called(node), "value"))), names))
+    return names
+
+
+def _called(node: ast.expr) -> str:
+    """What an expression is called: ``loss`` of ``self.loss``, ``kl_mean`` of ``kl.mean()``, ``q`` of ``out["q"]``."""
+    match node:
+        case ast.Name(id=name):
+            return name.strip("_")
+        case ast.Attribute(attr=name):
+            return name.strip("_")
+        case ast.Call(func=ast.Attribute(value=inner, attr=name)):
+            return "_".join(filter(None, (_called(inner), name.strip("_"))))
+        case ast.Subscript(slice=ast.Constant(value=str(key))) if _WORD.fullmatch(key):
+            return key
+        case ast.Subscript(value=inner):
+            return _called(inner)
+    return ""
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def reads_together(site: Site, call: cst.Call) -> Together | None:
+    """How a read becomes one with its neighbours; ``None`` where it has none, or cannot be done earlier."""
+    twin = site.expression(call)
+    return site.fact(ReadingTogether).of(site.file, twin) if isinstance(twin, ast.Call) else None

@@ -1,0 +1,58 @@
+"""What is proven of tensors that hold one number each, for the fixes of TL203."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from torchlint.facts.analyses import Fact
+from torchlint.facts.autograd.autograd import Autograd
+from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.occurrences import Occurrences
+from torchlint.facts.flow.flow import Flow
+from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
+from torchlint.rule import Device
+
+_FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
+_OTHER_DEVICES = ("cuda:1", "cuda:2", "cuda:3")
+
+
+@dataclass(eq=False, slots=True)
+class Tensors(Fact):
+    """Answers what is proven of tensors that hold one number each."""
+
+    values: Values
+    flow: Flow
+    autograd: Autograd
+    occurrences: Occurrences
+
+    def rank(self, facts: FileFacts, node: ast.expr) -> int | None:
+        """The number of dimensions, ``None`` where it is not known."""
+        return self.values.of(facts, node).rank
+
+    def is_floating(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether a tensor holds floating-point numbers: by its dtype, or because it hangs on a graph."""
+        if self.values.of(facts, node).dtype in _FLOATS or self.autograd.has_graph(facts, node) is True:
+            return True
+        return isinstance(node, (ast.Name, ast.Attribute)) and self.flow.differentiated(facts, node)
+
+    def is_whole(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether a tensor is proven to hold whole numbers or truths."""
+        return (self.values.of(facts, node).dtype or "float32") not in _FLOATS
+
+    def on_cuda(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether a tensor lies on a CUDA device where there is one, else on the CPU."""
+        return self.values.of(facts, node).device in (Device.CUDA, Device.EITHER)
+
+    def on_one_device(self, facts: FileFacts, nodes: Iterable[ast.expr]) -> bool:
+        """Whether all lie on the one accelerator that a project uses."""
+        nodes = list(nodes)
+        alike = len({self.values.of(facts, node).device for node in nodes}) == 1 and self.on_cuda(facts, nodes[0])
+        return alike and not any(self.occurrences.mentioned(facts, word) for word in _OTHER_DEVICES)
+
+
+def text_of(facts: FileFacts, node: ast.expr) -> str:
+    """The source text of an expression, on one row."""
+    text = ast.get_source_segment(facts.source.text, node) or ""
+    return text if text and "\n" not in text and "\r" not in text else ast.unparse(node)

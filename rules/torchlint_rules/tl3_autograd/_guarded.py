@@ -1,0 +1,60 @@
+"""A statement put under ``no_grad`` because its graph is not needed: what TL302 and TL306 share."""
+
+from __future__ import annotations
+
+from torchlint import cst
+from torchlint.facts.flow.flow import Flow
+from torchlint.rule import Change, Fix, Site, Use
+from torchlint.rule.build import module_for
+
+ENDS = frozenset({Use.DETACHED, Use.READ, Use.LOGGED, Use.CONDITION, Use.INDEX, Use.SIZE, Use.ENVIRONMENT, Use.HOST})
+"""Ends of a value behind which no gradient can be asked for."""
+_STATEMENTS = (cst.Assign, cst.AnnAssign, cst.Return, cst.Expr)
+# Those of them at which nothing is shown of the graph, either.
+_SILENT = ENDS - {Use.LOGGED, Use.ENVIRONMENT, Use.HOST}
+
+
+def rounds_otherwise(site: Site, call: cst.Call) -> bool | None:
+    """Whether a network rounds otherwise without gradients: transformer layers do; ``None`` where it is not known."""
+    parts = site.autograd.network(call.func).parts
+    if parts is None:
+        return None
+    return any("Transformer" in part or part.endswith("MultiheadAttention") for part in parts)
+
+
+def value_of(site: Site, call: cst.Call) -> cst.BaseExpression | None:
+    """All that the statement of a call computes, ``None`` where it is no plain assignment, return or expression."""
+    node: cst.CSTNode = call
+    above = site.parent(node)
+    while above is not None and not isinstance(above, _STATEMENTS):
+        node, above = above, site.parent(above)
+    return node if above is not None and isinstance(node, cst.BaseExpression) else None
+
+
+def guarded(site: Site, call: cst.Call, assumes: str) -> Fix | None:
+    """The statement of a run in a ``with``; ``None`` where the network rounds otherwise there."""
+    rounds = rounds_otherwise(site, call)
+    if rounds:
+        return None
+    torch, imports = module_for(site, "torch", "torch")
+    return Fix(
+        f"put it into `with {torch}.no_grad():`",
+        (),
+        may_change=(Change.ROUNDING,) if rounds is None else (),
+        assumes=assumes,
+        imports=imports,
+        within=f"{torch}.no_grad()",
+    )
+
+
+def ends_here(site: Site, value: cst.BaseExpression) -> bool:
+    """Whether the graph of what a statement computes provably ends in the function: the statement's code, or after it.
+
+    ``net(x).detach()``, and ``y = net(x)`` where the function makes of ``y`` nothing but what is detached or read.
+    """
+    if site.autograd.has_graph(value) is False:
+        return True
+    twin = site.expression(value)
+    if twin is None or site.file.scope_of(twin).function.kind != "function":
+        return False
+    return site.flow.graph_uses(value, _SILENT) <= _SILENT and site.fact(Flow).graph_stays(site.file, twin)
