@@ -61,7 +61,7 @@ oracle: .venv/made ## train on the counted device and hold what waits against fi
 tutorial: .venv/made ## run the commands of docs/tutorial.md and put what they print into it
 	.venv/bin/python benchmarks/tutorial.py
 
-picture: .venv/made ## draw what torchlint count prints for the agent in examples/: docs/assets/count.svg
+picture: .venv/made ## draw what torchlint prints for the agent in examples/: docs/assets/check.svg and count.svg
 	.venv/bin/python benchmarks/picture.py
 
 index: .venv/made ## write the tables that are made from the commands and the rules

@@ -21,7 +21,7 @@ CODE = "torch.FloatTensor(obs)"
 WARNING = finding_of(TEXT, CODE, fix=fix_of(TEXT, CODE, "torch.as_tensor(obs)"), hot=STEP, cost=COST)
 NOTE = finding_of(TEXT, CODE, level=Level.NOTE, code="TL301")
 ERROR = finding_of(TEXT, CODE, level=Level.ERROR, code="TL000")
-LINE = "agent.py:1:5: TL101 [*] use torch.as_tensor; hot: once per environment step (train.py:88 loop → Agent.act)\n"
+LINE = "agent.py:1:5: TL101 [*] use torch.as_tensor; once per step (train.py:88)\n"
 
 
 class Sample(Rule):

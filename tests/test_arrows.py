@@ -28,7 +28,8 @@ ALLOWED = {
     "torchlint.__main__": ("torchlint.cli",),
     "torchlint.late": (),
     "torchlint.cst": (),
-    "torchlint.rule": ("torchlint.cst",),
+    "torchlint.models": (),
+    "torchlint.rule": ("torchlint.cst", "torchlint.models"),
     # For type checkers alone: a rule asks facts of its own about what a site gives.
     "torchlint.rule.site": (
         "torchlint.rule",
@@ -37,7 +38,7 @@ ALLOWED = {
         "torchlint.facts.code.model",
     ),
     "torchlint.cache": (),
-    "torchlint.settings": ("torchlint.rule", "torchlint.sources.walk", "torchlint.cache.place"),
+    "torchlint.settings": ("torchlint.rule", "torchlint.models", "torchlint.sources.walk", "torchlint.cache.place"),
     "torchlint.sources": (
         "torchlint.rule",
         "torchlint.settings.model",
@@ -45,9 +46,10 @@ ALLOWED = {
         "torchlint.cache.strays",
         "torchlint.cache.world",
     ),
-    "torchlint.facts": ("torchlint.rule", "torchlint.sources", "torchlint.settings.model"),
+    "torchlint.facts": ("torchlint.rule", "torchlint.models", "torchlint.sources", "torchlint.settings.model"),
     "torchlint.engine": (
         "torchlint.rule",
+        "torchlint.models",
         "torchlint.cst",
         "torchlint.cache",
         "torchlint.facts",
@@ -104,7 +106,7 @@ ALLOWED = {
         "torchlint.settings.width",
     ),
     "torchlint.cli": ("torchlint",),
-    "torchlint_rules": ("torchlint.rule", "torchlint.cst", "torchlint.facts"),
+    "torchlint_rules": ("torchlint.rule", "torchlint.cst", "torchlint.facts", "torchlint.models"),
 }
 
 

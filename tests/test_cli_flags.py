@@ -573,6 +573,7 @@ FOR_ONE_RUN = {
     *("add-noqa", "cache-dir", "config", "diff", "exit-non-zero-on-fix", "exit-zero", "explain-hot", "help"),
     *("color", "ignore-noqa", "isolated", "no-cache", "no-context", "output-file", "paths", "quiet", "show-files"),
     *("show-settings", "silent", "since", "statistics", "stdin-filename", "verbose", "watch", "profile", "mapping"),
+    *("top", "show-all", "html", "save", "compare", "badge"),
 }
 FOR_A_PROJECT = {"cold", "extend", "hot", "plugins", "rules"}
 

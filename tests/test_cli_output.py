@@ -40,9 +40,68 @@ def test_full_is_the_default_on_a_terminal(engine, capsys, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     main(["check"])
     out, err = capsys.readouterr()
-    assert out.startswith("warning TL101 legacy-tensor-constructor ─")
-    assert out.splitlines()[-1].startswith("1 finding, ")
+    assert out.startswith("--fix  1 finding [*] gains 3.6 us per step on CPU (train.py:88)\n\nwarning TL101 [*] ")
+    assert "\n1 finding, 1 fixable safely with --fix; " in out
     assert err == ""
+
+
+@pytest.mark.parametrize("name", ["full", "concise"])
+def test_a_terminal_gets_what_fits_and_all_if_asked(engine, capsys, monkeypatch, name):
+    many = [finding_of(TEXT, CODE, code=f"TL{row}", message="it waits; read it later") for row in range(101, 200)]
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("LINES", "30")
+
+    def shown(*flags):
+        engine.finds(*many)
+        main(["check", "--output-format", name, *flags])
+        out = capsys.readouterr().out
+        return out.count(" it waits"), len(out.splitlines()), "more: --all" in out
+
+    number, lines, more = shown()
+    assert (10 if name == "concise" else 5) < number < 99
+    assert lines <= 2 * 30
+    assert more
+    assert shown("--top", "3")[::2] == (3, True)
+    assert shown("--all")[::2] == (99, False)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: False)
+    assert shown()[::2] == (99, False)
+    assert shown("--top", "3")[0] == 3
+
+
+def test_top_and_all_exclude_each_other(engine, capsys):
+    assert main(["check", "--top", "3", "--all"]) == 2
+    assert "--top and --all cannot be given together" in capsys.readouterr().err
+    assert main(["check", "--top", "0"]) == 2
+
+
+LINKS = {
+    "": {"TERM": "xterm"},
+    "iTerm": {"TERM_PROGRAM": "iTerm.app"},
+    "kitty": {"TERM": "xterm-kitty"},
+    "new VTE": {"VTE_VERSION": "7600"},
+    "old VTE": {"VTE_VERSION": "4205"},
+    "Windows": {"WT_SESSION": "0"},
+    "forced": {"FORCE_HYPERLINK": "1"},
+    "forbidden": {"TERM_PROGRAM": "vscode", "FORCE_HYPERLINK": "0"},
+    "no colours": {"TERM_PROGRAM": "vscode", "NO_COLOR": "1"},
+}
+TERMINALS = ("TERM_PROGRAM", "VTE_VERSION", "KONSOLE_VERSION", "WT_SESSION", "DOMTERM", "FORCE_HYPERLINK")
+
+
+@pytest.mark.parametrize("name", LINKS)
+@pytest.mark.parametrize("terminal", [True, False])
+def test_links_go_to_terminals_that_know_them(engine, capsys, monkeypatch, name, terminal):
+    engine.finds(WARNING)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    for variable in TERMINALS:
+        monkeypatch.delenv(variable, raising=False)
+    for variable, value in {"TERM": "xterm", **LINKS[name]}.items():
+        monkeypatch.setenv(variable, value)
+    for format_name in ("full", "concise"):
+        main(["check", "--output-format", format_name])
+        known = terminal and name in ("iTerm", "kitty", "new VTE", "Windows", "forced")
+        assert ("\x1b]8;;file://" in capsys.readouterr().out) is known
 
 
 def test_the_environment_names_a_format_and_the_flag_wins(engine, capsys, monkeypatch):

@@ -997,6 +997,15 @@ class Agent:
         for t in range(128):
             obs, reward, done, info = env.step(1)
 
+    def answers(self, prompts):
+        return [self.answer(prompt) for prompt in prompts]
+
+    def answer(self, prompt):
+        return self.policy.generate(prompt, max_new_tokens=9)
+
+    def parse(self, texts):
+        return self.parser.generate(texts)
+
     def learn(self):
         f()  # A
         self.loss.backward()
@@ -1017,6 +1026,8 @@ def main(agent: Agent, env, policy):
         ("agent.collect(env)", U),
         ("for t in range(9):\n            obs, reward, done, info = env.step(1)", U),
         ("policy.generate(prompts)", O),
+        ("agent.answers(prompts)", O),
+        ("agent.parse(prompts)", U),
         ("pass", U),
     ],
 )
@@ -1503,6 +1514,99 @@ predict(torch.ones(2))
 
 def test_a_branch_for_a_type_runs_as_often_as_calls_give_that_type() -> None:
     assert frequencies(TYPED) == {"A": O, "B": U, "C": S, "D": S, "F": U}
+
+
+TOKENS = """
+def generate(model, ids, length):
+    for _ in range(length):
+        logits = model(ids)  # A
+        new = logits[:, -1].argmax(-1, keepdim=True)
+        ids = torch.cat([ids, new], dim=-1)
+    return ids  # B
+
+def plan(actions, horizon):
+    for _ in range(horizon):
+        actions = torch.cat([actions, f(actions).argmax(-1)])  # C
+    return actions
+
+@torch.no_grad()
+def evaluate(model, eval_prompts):
+    for prompt in eval_prompts:
+        show(model, prompt)
+
+def show(model, tokens):
+    cache = None
+    for _ in range(9):
+        tokens, cache = next_token(model, tokens, past_key_values=cache)  # D
+
+def train(model, optimizer, prompts):
+    for batch in prompts:
+        answers = generate(model, batch, 8)
+        plan(answers, 4)
+        for _ in range(2):
+            model(answers).backward()
+            optimizer.step()
+        evaluate(model, prompts)
+"""
+
+
+def test_a_loop_over_tokens_is_hot_in_a_rollout_but_not_in_an_evaluation() -> None:
+    assert frequencies(TOKENS) == {"A": S, "B": E, "C": E, "D": E}
+    assert Code(HEAD + TOKENS).hot("# A").phrase == "once per token"
+
+
+def test_a_loop_over_tokens_that_no_training_reaches_is_not_hot() -> None:
+    alone = TOKENS.partition("def train")[0] + "generate(model, ids, 9)\n"
+    assert frequencies(alone) == {"A": O, "B": O, "C": O, "D": O}
+
+
+ROLLING = """
+def sample(net, tokens):
+    for _ in range(9):
+        tokens = torch.cat([tokens, net(tokens)[:, -1:].argmax(-1)], dim=-1)  # A
+    return tokens
+
+class Answers(nn.Module):
+    def forward(self, prompts):
+        for prompt in prompts:
+            self.keep(sample(self.net, prompt))  # B
+
+class Policy(nn.Module):
+    def forward(self, x):
+        return f(x)  # C
+
+parts = nn.ModuleList([Answers(), Policy()])
+"""
+
+
+def test_a_forward_that_goes_over_rollouts_runs_once_per_rollout() -> None:
+    assert frequencies(ROLLING) == {"A": S, "B": E, "C": S}
+
+
+def test_without_an_environment_a_forward_runs_once_per_forward_pass() -> None:
+    assert Code(HEAD + ROLLING).hot("# C").phrase == "once per forward pass"
+    stepping = ROLLING + "while True:\n    obs, reward, done, info = env.step(parts(obs))\n"
+    assert Code(HEAD + stepping).hot("# C").phrase == "once per environment step"
+
+
+MOVING = """
+class Engine:
+    def {name}(self):
+        f(1)  # A
+class Trainer:
+    def learn(self, engine):
+        for batch in batches:
+            engine.{name}()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("name", ["onload", "offload_weights", "empty_cache", "wake_up", "release_memory_buffers"])
+def test_what_makes_room_for_another_phase_is_not_hot_by_its_name_alone(name: str) -> None:
+    text = MOVING.format(name=name)
+    assert frequencies(text) == {"A": O}
+    assert frequencies(text.replace("engine):", "engine: Engine):")) == {"A": U}
+    assert frequencies(MOVING.format(name="advance")) == {"A": U}
 
 
 TWO_WRAPPERS = """

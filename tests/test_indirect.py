@@ -52,6 +52,68 @@ def act(x):
     return g(x)  # S0
 Runner(act).run()
 """,
+    "functions that a decorator notes in a table": """
+TABLE = {}
+def register(name):
+    def note(function):
+        TABLE[name] = function
+        return function
+    return note
+def look_up(name):
+    return TABLE[name]
+@register("clipped")
+def clipped(x):
+    return g(x)  # U0
+@register("plain")
+def plain(x):
+    return g(x)  # U1
+def timed(function):
+    def wrapper(x):
+        return function(x)
+    return wrapper
+@timed
+def other(x):
+    return g(x)  # O2
+for batch in batches:
+    loss_of = look_up(settings.loss)
+    loss_of(batch).backward()
+    optimizer.step()
+""",
+    "classes that an object notes": """
+class Registry:
+    def __init__(self):
+        self.known = {}
+    def register(self, name):
+        def note(cls):
+            self.known[name] = cls
+            return cls
+        return note
+    def get(self, name):
+        return self.known[name]
+losses = Registry()
+@losses.register("clipped")
+class Clipped:
+    def compute(self, x):
+        return g(x)  # U0
+class Idle:
+    def compute(self, x):
+        return g(x)  # O1
+loss = losses.get(settings.loss)()
+for batch in batches:
+    loss.compute(batch).backward()
+    optimizer.step()
+""",
+    "a step that a framework runs, and the loss that it hands back": """
+from functools import partial
+from megatron.core.pipeline_parallel import get_forward_backward_func
+def loss_func(data, output):
+    return g(output)  # U0
+def forward_step(batches, model):
+    data = next(batches)  # U1
+    return model(data), partial(loss_func, data)
+run = get_forward_backward_func()
+run(forward_step_func=forward_step, data_iterator=batches, model=model)
+""",
     "a partial": """
 from functools import partial
 def act(net, x):

@@ -1,11 +1,12 @@
 import re
 from dataclasses import replace
 
+import pytest
 from reporting import context_of, finding_of, fix_of
 
 from torchlint.report import concise
 from torchlint.report.escape import visible
-from torchlint.rule import Change, Frequency, Hop, Hotness, Level
+from torchlint.rule import Change, Frequency, Hop, Hotness, Level, Position
 
 TEXT = 'x = "é"; y = torch.FloatTensor(obs)\n'
 CODE = "torch.FloatTensor(obs)"
@@ -67,4 +68,71 @@ def test_the_path_that_makes_a_line_hot_is_told() -> None:
     hot = Hotness(Frequency.STEP, (Hop("train.py", 88, "loop"), Hop("agent.py", 1, "Agent.act")))
     finding = replace(finding_of(TEXT, CODE), hot=hot)
     line = concise.render(context_of(TEXT, finding))
-    assert line.endswith("use torch.as_tensor; hot: once per environment step (train.py:88 loop → Agent.act)\n")
+    assert line.endswith("use torch.as_tensor; once per step (train.py:88)\n")
+
+
+def test_the_mark_names_what_must_be_accepted():
+    def mark(**fields):
+        finding = finding_of(TEXT, CODE, fix=fix_of(TEXT, CODE, "z", **fields))
+        return concise.render(context_of(TEXT, finding)).split()[2]
+
+    assert mark(may_change=(Change.VALIDATION,)) == "[validation]"
+    assert mark(may_change=(Change.ROUNDING, Change.RNG)) == "[rounding,rng]"
+    assert mark(may_change=(Change.RNG,), assumes="d is a device") == "[unsafe]"
+    assert mark(loses_comment=True) == "use"
+
+
+LONG = "the host waits for the device " * 8
+HOT = Hotness(Frequency.STEP, (Hop("train.py", 88, "loop"), Hop("agent.py", 1, "Agent.act")))
+
+
+@pytest.mark.parametrize("unicode", [True, False])
+@pytest.mark.parametrize(
+    "message",
+    [
+        f"{LONG}; {LONG}",
+        f"it waits; {LONG}",
+        f"it waits; wait less; {LONG}",
+        f"`{LONG}` is long: {LONG}",
+        "日本語 " * 60,
+        "x" * 400,
+    ],
+)
+def test_a_line_has_at_most_160_characters_and_says_where_and_how_often(message, unicode):
+    finding = finding_of(TEXT, CODE, message=message, hot=HOT)
+    (line,) = concise.render(context_of(TEXT, finding, unicode=unicode)).splitlines()
+    assert len(line) <= 160
+    assert line.startswith("agent.py:1:14: TL101 ")
+    assert line.endswith("; once per step (train.py:88)")
+    assert unicode or line.isascii() or not message.isascii()
+
+
+def test_the_cure_is_cut_between_its_clauses_before_the_smell_is():
+    finding = finding_of(TEXT, CODE, message=f"it waits; wait less; {LONG}", hot=HOT)
+    assert "TL101 it waits; wait less; once per step" in concise.render(context_of(TEXT, finding))
+
+
+def test_a_cure_without_clauses_is_cut_between_words():
+    finding = finding_of(TEXT, CODE, message=f"it waits: read it {'once more ' * 30}", hot=HOT)
+    (line,) = concise.render(context_of(TEXT, finding)).splitlines()
+    assert 150 < len(line) <= 160
+    assert "TL101 it waits: read it once more once" in line
+    assert line.endswith(("more…; once per step (train.py:88)", "once…; once per step (train.py:88)"))
+
+
+def test_a_long_name_of_a_file_is_never_cut():
+    path = f"{'folder/' * 30}agent.py"
+    line = concise.render(context_of(TEXT, finding_of(TEXT, CODE, path=path)))
+    assert line.startswith(f"{path}:1:14: TL101 ")
+
+
+def test_on_a_terminal_findings_with_one_cure_are_one_line_the_dearest_first():
+    cheap = [finding_of(TEXT, CODE, start=Position(row, 1)) for row in (1, 2, 3)]
+    dear = finding_of(TEXT, CODE, code="TL301", path="z.py", hot=HOT)
+    context = context_of(TEXT, *cheap, dear, terminal=True)
+    assert concise.render(context).splitlines() == [
+        "z.py:1:14: TL301 use torch.as_tensor; once per step (train.py:88)",
+        "agent.py:1:1: TL101 use torch.as_tensor; and 2 more places",
+    ]
+    assert concise.render(replace(context, top=1)).splitlines()[1:] == ["1 more: --all"]
+    assert len(concise.render(replace(context, terminal=False)).splitlines()) == 4

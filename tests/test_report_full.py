@@ -47,32 +47,61 @@ def test_the_whole_picture():
     assert (
         full.render(context_of(TEXT, finding))
         == """\
-warning TL101 legacy-tensor-constructor ────────────────────────── agent.py:6:15
-use torch.as_tensor
+--fix  1 finding [*] gains 3.6 us per step on CPU (train.py:88)
 
-   5 │ def act(self, obs):
-   6 │     obs = torch.FloatTensor(obs).to(self.device)
-     │           ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
-   7 │     return self.net(obs)
-     ╵
- hot:  once per environment step (train.py:88 loop → Agent.act)
-cost:  about 3.6 us a call, 3.1x (2.3-3.1x), measured at 17-dim observations on
-       CPU
- fix:  rewrite it
-     - obs = torch.FloatTensor(obs).to(self.device)
+warning TL101 [*] use torch.as_tensor
+  -->  agent.py:6:15
+   6 - obs = torch.FloatTensor(obs).to(self.device)
      + obs = torch.as_tensor(obs, dtype=torch.float32, device=self.device)
-       safe: changes nothing but the time; --fix applies it
+ hot:  once per environment step (train.py:88 loop → Agent.act)
+cost:  3.6 us a call, 3.1x on CPU
 
 1 finding, 1 fixable safely with --fix; about 3.6 us per environment step at the sizes measured (CPU)
 """
     )
 
 
+def test_off_a_terminal_nothing_is_left_out():
+    finding = finding_of(
+        TEXT, CODE, message="it is slow; make it fast", fix=fix_of(TEXT, CODE, BETTER), cost=COST, hot=STEP
+    )
+    assert full.render(context_of(TEXT, finding, cuts=False)).splitlines()[2:] == [
+        "warning TL101 [*] it is slow",
+        "  -->  agent.py:6:15",
+        "   6 - obs = torch.FloatTensor(obs).to(self.device)",
+        "     + obs = torch.as_tensor(obs, dtype=torch.float32, device=self.device)",
+        " hot:  once per environment step (train.py:88 loop → Agent.act)",
+        "cost:  about 3.6 us a call, 3.1x (2.3-3.1x), measured at 17-dim observations on",
+        "       CPU",
+        "help:  make it fast",
+        " fix:  rewrite it",
+        "       safe: changes nothing but the time; --fix applies it",
+        "",
+        "1 finding, 1 fixable safely with --fix; about 3.6 us per environment step at the sizes measured (CPU)",
+    ]
+
+
+def test_without_a_fix_the_code_is_underlined_and_the_cure_said():
+    finding = finding_of(TEXT, CODE, message="it is slow: make it fast")
+    assert lines_of(TEXT, finding)[:-2] == [
+        "warning TL101 it is slow",
+        "  -->  agent.py:6:15",
+        "   6 │ obs = torch.FloatTensor(obs).to(self.device)",
+        "     │       ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━",
+        "help:  make it fast",
+    ]
+
+
+def test_a_span_that_is_the_whole_line_has_no_underline():
+    lines = lines_of(TEXT, finding_of(TEXT, "return self.net(obs)"))
+    assert lines[2:-2] == ["   7 │ return self.net(obs)"]
+
+
 def test_in_ascii_there_is_no_other_character():
-    finding = finding_of(TEXT, CODE, fix=fix_of(TEXT, CODE, BETTER), cost=COST, hot=STEP)
+    finding = finding_of(TEXT, CODE, cost=COST, hot=STEP)
     text = full.render(context_of(TEXT, finding, unicode=False))
     assert text.isascii()
-    assert "     |           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n" in text
+    assert "     |       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n" in text
 
 
 def test_colours_only_colour():
@@ -92,15 +121,22 @@ def test_nothing_found_is_one_friendly_line():
 
 
 def test_quiet_leaves_the_last_line_out():
-    assert lines_of(TEXT, finding_of(TEXT, CODE), quiet=True)[-1] == "     ╵"
+    lines = lines_of(TEXT, finding_of(TEXT, CODE, fix=fix_of(TEXT, CODE, BETTER)), quiet=True)
+    assert (lines[0], lines[-1][:7]) == ("warning TL101 [*] use torch.as_tensor", "     + ")
 
 
-def test_worst_first_and_summed_up():
-    note = finding_of(TEXT, CODE, level=Level.NOTE, code="TL301")
+def codes_of(lines):
+    return [line.split()[1] for line in lines if re.match("(error|warning|note) TL", line)]
+
+
+def test_the_dearest_first_and_summed_up():
+    dear = finding_of(TEXT, CODE, level=Level.NOTE, code="TL301", hot=STEP, cost=COST)
+    frequent = finding_of(TEXT, CODE, level=Level.NOTE, code="TL302", hot=STEP)
     warning = finding_of(TEXT, CODE, code="TL102", path="z.py")
-    lines = lines_of(TEXT, note, warning)
-    assert [line.split()[1] for line in lines if "─" in line] == ["TL102", "TL301"]
-    assert lines[-1] == "2 findings"
+    broken = finding_of(TEXT, CODE, level=Level.ERROR, code="TL000", path="z.py")
+    lines = lines_of(TEXT, warning, frequent, dear, broken)
+    assert codes_of(lines) == ["TL000", "TL301", "TL302", "TL102"]
+    assert lines[-1].startswith("4 findings; ")
 
 
 SPANS = {
@@ -127,18 +163,16 @@ def test_the_underline_is_exact_and_no_line_too_wide(case, width):
     assert all(cell_len(line) <= width for line in lines[:-1])
 
 
-def test_a_span_over_several_rows_is_underlined_in_each():
-    code = "torch.tensor(\n        [a],\n    )"
+def test_a_span_over_two_rows_is_underlined_in_each():
+    code = "torch.tensor([a],\n        dtype=d)"
     text = f"def f():\n    x = {code}.to(d)\n"
-    assert underlined(lines_of(text, finding_of(text, code))) == ["torch.tensor(", "[a],", ")"]
+    assert underlined(lines_of(text, finding_of(text, code))) == ["torch.tensor([a],", "dtype=d)"]
 
 
-def test_a_long_span_shows_its_ends():
+def test_of_a_long_span_the_first_row_is_shown():
     code = "torch.tensor([\n" + "".join(f"    {n},\n" for n in range(50)) + "])"
     text = f"x = {code}\n"
-    lines = lines_of(text, finding_of(text, code))
-    assert underlined(lines) == ["torch.tensor([", "0,", "1,", "])"]
-    assert "   ⋮" in lines
+    assert lines_of(text, finding_of(text, code))[2:-2] == ["   1 │ x = torch.tensor([", "     │     ━━━━━━━━━━━━━…"]
 
 
 def test_a_span_wider_than_the_line_is_cut():
@@ -157,7 +191,7 @@ def test_an_empty_span_is_still_seen():
 @pytest.mark.parametrize("row", [8, 9, 500])
 def test_a_place_outside_of_the_text_breaks_nothing(row):
     finding = replace(finding_of(TEXT, CODE), start=Position(row, 40), end=Position(row, 41))
-    assert "use torch.as_tensor" in lines_of(TEXT, finding)
+    assert "warning TL101 use torch.as_tensor" in lines_of(TEXT, finding)
 
 
 def test_an_unknown_text_has_no_frame():
@@ -182,9 +216,27 @@ def test_hostile_names_and_messages_stay_on_their_lines():
     assert all(cell_len(line) <= 80 for line in text.splitlines()[:-1])
 
 
+HOPS = tuple(Hop(f"package/module_{n}.py", n, f"Trainer{n}.collect_rollouts") for n in range(1, 7))
+
+
+@pytest.mark.parametrize(
+    ("width", "path"),
+    [
+        (240, f"package/module_1.py:1 {' → '.join(hop.name for hop in HOPS)}"),
+        (160, f"package/module_1.py:1 Trainer1.collect_rollouts → … → {' → '.join(hop.name for hop in HOPS[4:])}"),
+        (120, "package/module_1.py:1 Trainer1.collect_rollouts → … → Trainer6.collect_rollouts"),
+        (90, "package/module_1.py:1 Trainer1.collect_rollouts → …"),
+        (84, "package/module_1.py:1 Trainer1.collect_rollouts"),
+        (60, "package/module_1.py:1"),
+    ],
+)
+def test_on_a_terminal_a_long_path_of_calls_is_shortened_to_one_line(width, path):
+    lines = lines_of(TEXT, finding_of(TEXT, CODE, hot=Hotness(Frequency.STEP, HOPS)), width=width)
+    assert f" hot:  once per environment step ({path})" in lines
+
+
 def test_a_long_path_of_calls_breaks_between_its_links():
-    hops = tuple(Hop(f"package/module_{n}.py", n, f"Trainer{n}.collect_rollouts") for n in range(1, 7))
-    lines = lines_of(TEXT, finding_of(TEXT, CODE, hot=Hotness(Frequency.STEP, hops)))
+    lines = lines_of(TEXT, finding_of(TEXT, CODE, hot=Hotness(Frequency.STEP, HOPS)), cuts=False)
     first = next(index for index, line in enumerate(lines) if line.startswith(" hot:"))
     shown = " ".join(line[7:] for line in lines[first:-2])
     names = " → ".join(f"Trainer{n}.collect_rollouts" for n in range(2, 7))
@@ -193,7 +245,7 @@ def test_a_long_path_of_calls_breaks_between_its_links():
 
 def test_a_link_with_blanks_in_its_path_stays_together():
     hops = (Hop("2.3 Prioritized Experience/some long file name.py", 97, "loop"), Hop("a.py", 1, "Agent.act"))
-    lines = lines_of(TEXT, finding_of(TEXT, CODE, hot=Hotness(Frequency.STEP, hops)))
+    lines = lines_of(TEXT, finding_of(TEXT, CODE, hot=Hotness(Frequency.STEP, hops)), cuts=False)
     first = lines.index(" hot:  once per environment step")
     assert lines[first + 1] == "       (2.3 Prioritized Experience/some long file name.py:97 loop → Agent.act)"
 
@@ -206,14 +258,17 @@ def test_the_beginning_of_a_line_is_kept_where_the_span_leaves_room():
 
 
 def fix_lines(fix, text=TEXT, code=CODE, **fields):
+    """The lines of the change."""
     lines = lines_of(text, finding_of(text, code, fix=fix), **fields)
-    first = next(index for index, line in enumerate(lines) if line.startswith(" fix:"))
-    return lines[first:-2]
+    first = next(index for index, line in enumerate(lines) if line.startswith("  -->"))
+    return lines[first + 1 : -2]
 
 
 def test_how_a_fix_is_accepted():
     def last(fix, **fields):
-        return " ".join(line.strip() for line in fix_lines(fix, **fields) if line.startswith("       "))
+        lines = lines_of(TEXT, finding_of(TEXT, CODE, fix=fix), cuts=False, **fields)
+        told = lines.index(" fix:  rewrite it")
+        return " ".join(line.strip() for line in lines[told + 1 : -2])
 
     change = {"may_change": (Change.ROUNDING, Change.VALIDATION)}
     both = fix_of(TEXT, CODE, "z", **change)
@@ -226,25 +281,60 @@ def test_how_a_fix_is_accepted():
     assert last(fix_of(TEXT, CODE, "z", loses_comment=True)) == "would lose a comment, so it is left to you"
 
 
+def test_on_a_terminal_only_what_the_mark_does_not_say_is_said_of_a_fix():
+    def told(**fields):
+        lines = lines_of(TEXT, finding_of(TEXT, CODE, fix=fix_of(TEXT, CODE, "z", **fields)))
+        title = next(line for line in lines if line.startswith("warning"))
+        return title, " ".join(" ".join(lines).partition(" fix:")[2].split()).partition(" 1 finding")[0]
+
+    assert told() == ("warning TL101 [*] use torch.as_tensor", "")
+    rounding = told(may_change=(Change.ROUNDING, Change.RNG))
+    assert rounding == ("warning TL101 [rounding,rng] use torch.as_tensor", "")
+    title, why = told(assumes="d is a device")
+    assert (title, why) == (
+        "warning TL101 [unsafe] use torch.as_tensor",
+        "right only if d is a device; --fix --unsafe-fixes applies it",
+    )
+    assert told(loses_comment=True) == (
+        "warning TL101 use torch.as_tensor",
+        "would lose a comment, so it is left to you",
+    )
+
+
 def test_a_fix_shows_only_the_lines_that_change():
     start = len(TEXT[: TEXT.index(CODE)].encode())
     edits = (Edit(0, 0, "import numpy as np\n"), Edit(start, start + len(CODE), "np.array(obs)"))
-    assert fix_lines(PlainFix("stack", edits))[1:-1] == [
-        "     + import numpy as np",
-        "     - obs = torch.FloatTensor(obs).to(self.device)",
+    assert fix_lines(PlainFix("stack", edits)) == [
+        "   1 + import numpy as np",
+        "   6 - obs = torch.FloatTensor(obs).to(self.device)",
         "     + obs = np.array(obs)",
     ]
 
 
 def test_edits_in_one_row_are_one_change():
     edits = (Edit(0, 6, "from"), Edit(7, 12, "torch import nn"))
-    assert fix_lines(PlainFix("x", edits))[1:-1] == ["     - import torch", "     + from torch import nn"]
+    assert fix_lines(PlainFix("x", edits), code="import torch") == [
+        "   1 - import torch",
+        "     + from torch import nn",
+    ]
 
 
 def test_a_deleted_line_and_windows_newlines():
     text = "a = 1\r\nb = torch.zeros(3)\r\nc = 2\r\n"
     fix = PlainFix("drop it", (Edit(7, text.index("c ="), ""),))
-    assert fix_lines(fix, text, "torch.zeros(3)")[1:-1] == ["     - b = torch.zeros(3)"]
+    assert fix_lines(fix, text, "torch.zeros(3)") == ["   2 - b = torch.zeros(3)"]
+
+
+def test_a_change_elsewhere_stands_beside_the_code_in_the_order_of_rows():
+    after = TEXT.index("        return")
+    above = PlainFix("x", (Edit(0, 0, "import numpy\n"),))
+    below = PlainFix("x", (Edit(after, after, "        del state\n"),))
+    code = [
+        "   6 │ obs = torch.FloatTensor(obs).to(self.device)",
+        "     │       ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━",
+    ]
+    assert fix_lines(above) == ["   1 + import numpy", *code]
+    assert fix_lines(below) == [*code, "   7 + del state"]
 
 
 def test_a_large_change_is_cut():
@@ -256,7 +346,7 @@ def test_a_large_change_is_cut():
 
 def test_the_change_in_a_long_line_is_in_sight_in_both():
     text = "x = " + "a + " * 200 + CODE + " + b" * 200 + "\n"
-    removed, added = fix_lines(fix_of(text, CODE, BETTER), text)[1:3]
+    removed, added = fix_lines(fix_of(text, CODE, BETTER), text)[:2]
     assert "FloatTensor(obs).to(" in removed
     assert "as_tensor(obs, dtype=torch.float32, device=" in added
     assert removed.index("torch.FloatTensor") == added.index("torch.as_tensor")
@@ -264,7 +354,7 @@ def test_the_change_in_a_long_line_is_in_sight_in_both():
 
 def test_a_fix_a_little_wider_than_the_terminal_is_shown_whole():
     lines = fix_lines(fix_of(TEXT, CODE, BETTER), width=60)
-    assert lines[2:4] == [
+    assert lines[1:3] == [
         "     + obs = torch.as_tensor(obs, dtype=torch.float32,",
         "           device=self.device)",
     ]
@@ -278,9 +368,11 @@ def test_not_hot_and_not_measured_is_not_said():
 
 def test_events_that_are_saved_are_said():
     events = Counted(Counts(waits=3, launches=7, copies=2, bytes=16_384), Counts(waits=1, launches=8), "obs 17")
-    text = full.render(context_of(TEXT, finding_of(TEXT, CODE, cuda_only=True, events=events)))
+    finding = finding_of(TEXT, CODE, cuda_only=True, events=events)
+    text = full.render(context_of(TEXT, finding, cuts=False))
     told = "on a GPU 2 waits and 2 copies (16.4 kB) fewer and 1 launch more a call, counted at obs 17"
     assert f"cost: {told}" in re.sub(r"\s+", " ", text)
+    assert "cost:  on a GPU 2 waits a call\n" in full.render(context_of(TEXT, finding, width=60))
 
 
 @pytest.mark.parametrize("width", range(10, 30))

@@ -1,9 +1,18 @@
 import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
 
+import pytest
+from jsonschema import Draft7Validator
 from reporting import COST, ROOT, STEP, context_of, finding_of
 
+from torchlint.engine.run import check
 from torchlint.report import as_json
-from torchlint.rule import Change, Counted, Counts, Edit, Level, PlainFix
+from torchlint.report.context import Context
+from torchlint.report.entries import group_of
+from torchlint.rule import Applicability, Basis, Change, Counted, Counts, Edit, Frequency, Level, Measured, PlainFix
+from torchlint.settings.model import Settings
 
 TEXT = 'name = "日本語😀"; obs = torch.FloatTensor(\n    obs\n).to(d)\n'
 CODE = "torch.FloatTensor(\n    obs\n).to(d)"
@@ -32,6 +41,7 @@ def test_every_field_of_a_finding():
             "noqa_row": 3,
             "url": None,
             "fingerprint": "f00d",
+            "group": group_of(finding),
             "hot": {
                 "frequency": "step",
                 "path": [
@@ -114,3 +124,59 @@ def test_standard_input_without_a_name_stays_a_dash():
 def test_a_syntax_error_in_an_unknown_text_has_a_file_name_too():
     (read,) = json.loads(as_json.render(context_of(TEXT, finding_of(TEXT, CODE, path="broken.py"))))
     assert read["filename"] == "/home/me/project/broken.py"
+
+
+# the schema -----------------------------------------------------------------------------------------------------------
+
+
+@cache
+def validator():
+    schema = json.loads(as_json.schema_text())
+    Draft7Validator.check_schema(schema)
+    return Draft7Validator(schema)
+
+
+def test_the_schema_holds_for_findings_with_all_that_there_can_be():
+    events = Counted(Counts(waits=3), Counts(launches=1), "losses")
+    whole = replace(COST, unit="", most_us=9.0, most_size="256", open=True)
+    seen = Measured(Basis.CALLS, 0.2, 12.0, 3, 1.5, "step", 2)
+    text = as_json.render(
+        context_of(
+            TEXT,
+            finding_of(TEXT, CODE, fix=fix(), cost=whole, hot=STEP, events=events, measured=seen),
+            finding_of(TEXT, CODE, level=Level.ERROR, code="TL000", measured=Measured(Basis.UNSEEN)),
+            cells={"agent.py": ("nb.ipynb", 3)},
+        )
+    )
+    assert [error.message for error in validator().iter_errors(json.loads(text))] == []
+
+
+def test_the_schema_knows_every_word_that_a_field_may_have():
+    def words(name, *path):
+        found = validator().schema["definitions"][name]["properties"]
+        for key in path:
+            found = found[key]
+        return found["enum"]
+
+    assert words("finding", "severity") == [level.value for level in Level]
+    assert words("finding", "hot", "properties", "frequency") == [each.name.lower() for each in Frequency]
+    assert words("fix", "applicability") == [each.value for each in Applicability]
+    assert words("fix", "may_change", "items") == [change.value for change in Change]
+    assert words("measured", "basis") == [basis.value for basis in Basis]
+
+
+@pytest.mark.parametrize("name", ["message", "group", "hot", "fix"])
+def test_the_schema_refuses_what_lacks_a_field_or_has_another(name):
+    (known,) = read(finding_of(TEXT, CODE))
+    assert validator().is_valid([known])
+    assert not validator().is_valid([{key: value for key, value in known.items() if key != name}])
+    assert not validator().is_valid([{**known, f"{name}s": 1}])
+
+
+def test_what_the_engine_finds_in_the_examples_fits_the_schema():
+    root = Path(__file__).resolve().parent.parent / "examples" / "agent"
+    settings = Settings(root=root, preview=True, device="cuda")
+    result = check((root,), settings)
+    found = json.loads(as_json.render(Context.of(result, root)))
+    assert len(found) > 10
+    assert [error.message for error in validator().iter_errors(found)] == []

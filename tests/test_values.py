@@ -788,3 +788,110 @@ class Below(Middle):
 """
     parts = shown(text).replace("code.", "").removeprefix("instance ").split("|")
     assert sorted(parts) == sorted(expected.removeprefix("instance ").split("|"))
+
+
+NEEDED = {
+    "torch.sigmoid(x)\n    show(x.mean())": "tensor rank 0",
+    "torch.distributed.all_reduce(x)\n    show(x / 2)": "tensor",
+    "y = x.masked_fill(m, 0)\n    show(x)": "tensor",
+    "x = torch.sigmoid(x)\n    show(x)": "tensor",
+    "torch.sigmoid(x)\n    x = f(x)\n    show(x)": "unknown",
+    "torch.is_tensor(x)\n    show(x)": "unknown",
+    "torch.stack(x)\n    show(x)": "unknown",
+    "torch.as_tensor(x)\n    show(x)": "unknown",
+    "if isinstance(x, torch.Tensor): torch.exp(x)\n    show(x)": "unknown",
+    "x.gather(0, m)\n    show(x)": "unknown",
+}
+
+
+@pytest.mark.parametrize("body", NEEDED)
+def test_what_only_a_tensor_may_be_is_a_tensor_where_nothing_else_is_known(body: str) -> None:
+    assert shown(f"def use(x, m):\n    {body}\n") == NEEDED[body]
+
+
+COLLECTIVES = {
+    "accelerator.gather(x)": "tensor",
+    "self.accelerator.reduce(x, 'mean')": "tensor",
+    "tools.gather_for_metrics(x)": "tensor",
+    "accelerator.gather(torch.zeros(3, dtype=torch.int64, device='cuda'))": "tensor int64",
+    "accelerator.gather([1])": "unknown",
+    "parts.reduce(x, 'mean')": "unknown",
+    "model(x).logits": "tensor",
+    "model(x).loss": "unknown",
+}
+
+
+@pytest.mark.parametrize("expression", COLLECTIVES)
+def test_results_of_collectives_and_the_logits_of_an_output_are_tensors(expression: str) -> None:
+    text = f"class A:\n    def use(self, x, accelerator, tools, parts, model):\n        show({expression})\n"
+    code = Code(HEAD + text)
+    assert described(code.value()) == COLLECTIVES[expression]
+    assert not code.analyses[Values].proven().of(code.file(), code.shown()).known
+
+
+def test_a_tensor_that_is_inverted_is_taken_for_a_mask() -> None:
+    assert shown("def use(x: torch.Tensor):\n    show(~x)\n") == "tensor bool"
+    assert shown("def use(x):\n    show(~torch.zeros(3, dtype=torch.int64))\n") == "tensor int64 cpu rank 1"
+    code = Code(HEAD + "def use(x: torch.Tensor):\n    show(~x)\n")
+    assert described(code.analyses[Values].proven().of(code.file(), code.shown())) == "tensor"
+
+
+WRAPPED = {
+    "model, optimizer, _, _ = deepspeed.initialize(model=net, config={})\n    show(model)": "module code.Net",
+    "model, optimizer, _, _ = deepspeed.initialize(args, net)\n    show(model)": "module code.Net",
+    "model, optimizer = accelerator.prepare(net, optimizer)\n    show(model)": "module code.Net",
+    "show(self.accelerator.prepare(net))": "module code.Net",
+    "model, optimizer, *_ = self.booster.boost(net, optimizer)\n    show(model)": "module code.Net",
+    "show(kitchen.prepare(net))": "unknown",
+    "show(with_adapters(net, 4))": "module code.Net",
+    "show(with_adapters(3, 4))": "Python number int",
+    "show(changed(net))": "unknown",
+    "show(several(net)[1])": "Python number bool",
+}
+
+
+@pytest.mark.parametrize("body", WRAPPED)
+def test_what_is_given_back_wrapped_or_as_it_came_is_what_was_given(body: str) -> None:
+    text = f"""
+import deepspeed
+
+
+class Net(nn.Module):
+    pass
+
+
+def with_adapters(model, rank):
+    model.extend(rank)
+    return model
+
+
+def changed(model):
+    model = convert(model)
+    return model
+
+
+def several(model) -> torch.Tensor:
+    return model(1), False
+
+
+def use(self, accelerator, kitchen, args, optimizer):
+    with_adapters(unseen, 2)
+    net = Net()
+    {body}
+"""
+    assert shown(text) == WRAPPED[body]
+
+
+def test_what_a_module_is_given_under_the_names_of_tokenizers_is_a_tensor() -> None:
+    text = "class Net(nn.Module):\n    def forward(self, input_ids, other):\n        show({})\n"
+    assert shown(text.format("input_ids")) == "tensor"
+    assert shown(text.format("other")) == "unknown"
+    assert shown("def collate(input_ids):\n    show(input_ids)\n") == "unknown"
+
+
+def test_what_is_put_into_a_list_that_becomes_one_tensor_is_a_tensor() -> None:
+    text = (
+        "def use(xs):\n    found = []\n    for x in xs:\n        y = f(x)\n        found.append(y)\n{}\n    show(y)\n"
+    )
+    assert shown(text.format("    torch.stack(found[::-1])")) == "tensor"
+    assert shown(text.format("    torch.tensor(found)")) == "unknown"

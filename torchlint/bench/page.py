@@ -9,6 +9,7 @@ from torchlint.bench.plots import Bar, intervals, savings
 from torchlint.bench.result import CONTROL_LIMITS, Results, Row, Status, disagreements
 from torchlint.bench.table import NOT_HELD, Shipped, against, events_of, held_of, is_faster, memory, summary
 from torchlint.report.cost import duration, factor
+from torchlint.report.page import document
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c2330; --quiet: #667085; --paper: #ffffff; --line: #d5dae3;
@@ -51,21 +52,15 @@ _HEADINGS = (
 def as_html(results: Results, shipped: Shipped) -> str:
     """The whole page."""
     machine = results.machine
-    title = f"torchlint bench on {machine.device}"
     rows = results.rows
     bars = [_bar(row, shipped) for row in rows if row.status is Status.MEASURED]
-    parts = [
-        "<!DOCTYPE html>",
-        '<html lang="en"><head><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>",
-        f"<h1>{escape(title)}</h1>",
+    body = [
         f'<p class="quiet">{escape(_of(results))}</p>',
         f"<p>{escape(summary(results))} The program after is what the fixer makes of the one before. Their "
         "results were compared on ordinary and on awkward inputs before anything was timed.</p>",
     ]
     if bars:
-        parts += [
+        body += [
             "<h2>Time before by time after</h2>",
             "<p class='quiet'>Median and 10th to 90th percentile; right of 1 the fix is faster. A hollow circle is the "
             "figure that came with the rule.</p>",
@@ -73,8 +68,8 @@ def as_html(results: Results, shipped: Shipped) -> str:
             "<h2>Saved in one call</h2>",
             f'<div class="wide">{savings(bars)}</div>',
         ]
-    parts += ["<h2>All figures</h2>", *_table(rows, shipped), *_problems(rows), *_held(rows), *_notes(rows)]
-    return "\n".join([*parts, "</body></html>", ""])
+    body += ["<h2>All figures</h2>", *_table(rows, shipped), *_problems(rows), *_held(rows), *_notes(rows)]
+    return document(f"torchlint bench on {machine.device}", body, _STYLE)
 
 
 def _of(results: Results) -> str:

@@ -75,6 +75,12 @@ class _Check(Sectioned):
         "Output": (
             "output_format",
             "output_file",
+            "html",
+            "save",
+            "compare",
+            "badge",
+            "top",
+            "show_all",
             "color",
             "statistics",
             "watch",
@@ -128,6 +134,21 @@ class _Check(Sectioned):
 @click.option("--isolated", is_flag=True, help="Read no settings file, and quote no figures of this machine.")
 @choice_option("--output-format", choices=OUTPUT_FORMATS, envvar="TORCHLINT_OUTPUT_FORMAT", text="How to print.")
 @click.option("-o", "--output-file", type=click.Path(path_type=Path, dir_okay=False), help="Write findings to a file.")
+@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a page with the findings, too.")
+@click.option("--save", type=click.Path(path_type=Path, dir_okay=False), help="Keep the findings for --compare, too.")
+@click.option(
+    "--compare",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Show only what is new since --save wrote this file, and count the rest.",
+)
+@click.option("--badge", type=click.Path(path_type=Path, dir_okay=False), help="Write a badge for shields.io, too.")
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Print the N dearest entries (default on a terminal: what fits on two screens).",
+)
+@click.option("--all", "show_all", is_flag=True, help="Print every entry and every place on a terminal, too.")
 @choice_option("--color", choices=COLORS, text="Whether to colour; auto: on a terminal.")
 @click.option("--stdin-filename", type=click.Path(path_type=Path), help="The name of what comes on standard input.")
 @choice_option("--fail-level", choices=FAIL_LEVELS, text="The least level that makes the exit code 1.")

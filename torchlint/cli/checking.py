@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 from torchlint.cache.place import common
 from torchlint.cli.failure import Failure
-from torchlint.cli.printing import Volume
+from torchlint.cli.printing import Extent, Volume
+from torchlint.cli.records import Records
 from torchlint.cli.run import Keeping, Run, describe_hotness
 from torchlint.late import regex
 from torchlint.settings.load import Nested, load_settings
@@ -36,6 +37,12 @@ def perform(  # long: a parameter for each option that is no setting
     mapping: tuple[str, ...],
     add_noqa: str | None,
     statistics: bool,
+    top: int | None,
+    show_all: bool,
+    html: Path | None,
+    save: Path | None,
+    compare: Path | None,
+    badge: Path | None,
     watch: bool,
     show_files: bool,
     show_settings: bool,
@@ -58,6 +65,8 @@ def perform(  # long: a parameter for each option that is no setting
     flags = {"watch": watch, "show_files": show_files, "show_settings": show_settings, "quiet": quiet}
     flags |= {"silent": silent, "verbose": verbose, "explain_hot": explain_hot is not None}
     flags |= {"add_noqa": add_noqa is not None, "profile": profile is not None}
+    flags |= {"top": top is not None, "all": show_all, "html": html is not None, "save": save is not None}
+    flags |= {"compare": compare is not None, "badge": badge is not None}
     _check_combination(paths, {**flags, **{name: bool(overrides.get(name)) for name in ("fix", "diff")}})
     if explain_hot is not None:
         path, cell, row = _place(explain_hot)
@@ -66,6 +75,8 @@ def perform(  # long: a parameter for each option that is no setting
         settings = _measured(profile, mapping, given, settings, Nested(settings, overrides, config))[1]
         return describe_hotness(path, cell, row, given, settings)
     start = start_of(paths, stdin_filename)
+    extent = Extent(statistics, top, show_all)
+    records = Records(html, save, badge, compare)
 
     def prepare() -> Run:
         given = tuple(map(Path, paths)) or (Path(),)
@@ -73,7 +84,7 @@ def perform(  # long: a parameter for each option that is no setting
         own = Nested(settings, overrides, config)
         measuring, settings = _measured(profile, mapping, given, settings, own)
         keeping = Keeping(not no_cache, cache_dir, config, wanted)
-        return Run(given, settings, own, Volume.of(quiet, silent, verbose), statistics, keeping, measuring)
+        return Run(given, settings, own, Volume.of(quiet, silent, verbose), extent, keeping, measuring, records)
 
     run = prepare()
     if show_settings:
@@ -117,6 +128,7 @@ _ONE_OF = (
     ("add_noqa", "fix"),
     ("add_noqa", "diff"),
     ("quiet", "silent", "verbose"),
+    ("top", "all"),
 )
 
 
@@ -127,7 +139,7 @@ def _check_combination(paths: Sequence[str], given: Mapping[str, bool]) -> None:
         if len(both) > 1:
             raise Failure(f"{both[0]} and {both[1]} cannot be given together")
     if _STDIN in paths:
-        for name in ("watch", "add_noqa", "show_files", "profile"):
+        for name in ("watch", "add_noqa", "show_files", "profile", "html", "save", "compare", "badge"):
             if given[name]:
                 raise Failure(f"- (standard input) and --{name.replace('_', '-')} cannot be given together")
 

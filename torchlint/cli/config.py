@@ -11,6 +11,7 @@ from torchlint.cli import OK
 from torchlint.cli.nearest import choice_option
 from torchlint.cli.output import write
 from torchlint.cli.terminal import look_of
+from torchlint.report.as_json import schema_text as findings_schema_text
 from torchlint.settings.check import nearest
 from torchlint.settings.describe import KEYS, Key, default_of, schema_text, toml_value
 
@@ -19,7 +20,8 @@ from torchlint.settings.describe import KEYS, Key, default_of, schema_text, toml
 @click.argument("key", required=False)
 @choice_option("--output-format", choices=("text", "json"), default="text", text="How to print.")
 @click.option("--schema", is_flag=True, help="Print the JSON schema of torchlint.toml, for editors.")
-def config(key: str | None, output_format: str, schema: bool) -> int:
+@click.option("--findings-schema", is_flag=True, help="Print the JSON schema of check --output-format json.")
+def config(key: str | None, output_format: str, schema: bool, findings_schema: bool) -> int:
     """List the settings of a torchlint.toml, or of [tool.torchlint] in a pyproject.toml, or explain one.
 
     \b
@@ -27,11 +29,14 @@ def config(key: str | None, output_format: str, schema: bool) -> int:
       torchlint config
       torchlint config per-file-ignores
       torchlint config --schema > torchlint.schema.json
+      torchlint config --findings-schema > findings.schema.json
     """
-    if schema:
+    if schema or findings_schema:
         if key is not None:
             raise click.UsageError("--schema describes all settings: give no key with it")
-        write(sys.stdout, schema_text())
+        if schema and findings_schema:
+            raise click.UsageError("--schema and --findings-schema cannot be given together")
+        write(sys.stdout, schema_text() if schema else findings_schema_text())
         return OK
     if key is not None and key not in KEYS:
         raise click.UsageError(f"no such setting: {key}{nearest(key, KEYS)}")

@@ -21,7 +21,8 @@ _STDIN = "-"
 # What writes files, asks others than the file system, or does not end.
 _OTHERWISE = (
     *("fix", "diff", "fix_only", "add_noqa", "since", "output_file", "stdin_filename", "watch", "explain_hot"),
-    *("show_files", "show_settings", "no_cache", "profile", "mapping"),
+    *("show_files", "show_settings", "no_cache", "profile", "mapping", "html"),
+    *("save", "compare", "badge"),
 )
 # A service's page to which every run adds something.
 _PAGE = "GITHUB_STEP_SUMMARY"

@@ -7,8 +7,9 @@ import enum
 import os
 import sys
 from collections import Counter
+from dataclasses import field
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from torchlint import __version__
 from torchlint.cli.output import append_file, complain, own_costs, write, write_diff, write_file
@@ -17,16 +18,21 @@ from torchlint.engine.result import Problem, Result
 from torchlint.late import dataclass
 from torchlint.report.context import Context, seen
 from torchlint.report.escape import defused, visible
-from torchlint.report.formats import DESCRIBE_RULES, FOR_PEOPLE, renderer
+from torchlint.report.formats import DESCRIBE_RULES, FOR_PEOPLE, WITH_OWN_COSTS, renderer
 from torchlint.report.summary import count, summary
 from torchlint.rule.versions import OLDEST_PYTHON, OLDEST_TORCH
 from torchlint.settings.model import Settings
 
+if TYPE_CHECKING:
+    from torchlint.report.state import Compared
+
 # Where services that run torchlint keep the name of the folder into which they put the repository.
 _WORKSPACES = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR", "BUILD_SOURCESDIRECTORY")
 # They say it themselves, or are read by programs that take standard error for more of the same.
-_WITHOUT_SUMMARY = frozenset({"full", "markdown", "json", "json-lines", "statistics"})
+_WITHOUT_SUMMARY = frozenset({"full", "markdown", "html", "json", "json-lines", "statistics"})
 _MOST_REPORTS = 3
+# What a reader scrolls back for.
+_SCREENS = 2
 _FILE = Look(terminal=False, color=False, unicode=True, width=80)
 
 
@@ -45,13 +51,29 @@ class Volume(enum.IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Extent:
+    """How much of the findings is shown.
+
+    Attributes:
+        statistics: counts in the place of findings.
+        top: the most entries of formats for people; ``None``: on a terminal what fits on two screens.
+        whole: every entry and every place, on a terminal, too.
+    """
+
+    statistics: bool = False
+    top: int | None = None
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Printer:
     """Prints a result: to the output file where there is one, else to ``stream``."""
 
     settings: Settings
     stream: TextIO
     volume: Volume
-    statistics: bool = False
+    extent: Extent = field(default_factory=Extent)
+    compared: Compared | None = None
 
     def show(self, result: Result) -> None:
         """Problems and remarks go to standard error, the findings to the stream or the file.
@@ -109,8 +131,8 @@ class Printer:
         look = _FILE if self.settings.output_file else look_of(self.stream, self.settings.color)
         format_name = self._format(look)
         context = self._context(result, look)
-        if format_name == "full" and not self.settings.isolated:
-            context = dataclasses.replace(context, own=own_costs())
+        if format_name in WITH_OWN_COSTS:
+            context = self._with_own_costs(context)
         if format_name in DESCRIBE_RULES:
             from torchlint.engine.rules import load_rules
 
@@ -132,6 +154,13 @@ class Printer:
             _append_step_summary(context)
         self._sum_up(format_name, context)
 
+    def _with_own_costs(self, context: Context) -> Context:
+        return context if self.settings.isolated else dataclasses.replace(context, own=own_costs())
+
+    def page(self, result: Result) -> str:
+        """The findings as a page."""
+        return renderer("html")(self._with_own_costs(self._context(result, _FILE)))
+
     def _sum_up(self, format_name: str, context: Context) -> None:
         if format_name not in _WITHOUT_SUMMARY and self.volume >= Volume.NORMAL and (line := summary(context)):
             write(sys.stderr, f"{line}\n")
@@ -139,7 +168,7 @@ class Printer:
     def _format(self, look: Look) -> str:
         if self.settings.diff:
             return "diff"
-        if self.statistics:
+        if self.extent.statistics:
             return "statistics-json" if (self.settings.output_format or "").startswith("json") else "statistics"
         return self.settings.output_format or ("full" if look.terminal else "concise")
 
@@ -148,7 +177,8 @@ class Printer:
             Context.of(result, self.settings.root),
             unsafe_fixes=self.settings.unsafe_fixes,
             accept=self.settings.accept,
-            partial=self.settings.baseline is not None or self.settings.since is not None,
+            partial=self.settings.baseline is not None or self.settings.since is not None or self.compared is not None,
+            compared=self.compared,
             narrowed=bool(self.settings.select or self.settings.ignore or self.settings.extend_ignore),
             diff=self.settings.diff,
             color=look.color,
@@ -160,11 +190,22 @@ class Printer:
             version=__version__,
             here=Path.cwd(),
             cuts=look.terminal,
+            top=self.extent.top,
+            room=_SCREENS * look.height if look.terminal and self.extent == Extent() else 0,
+            whole=self.extent.whole,
+            links=_address() if look.links else "",
             repository=_repository(self.settings.root),
         )
 
 
 _FIT = ("fit", "fits")
+
+
+def _address() -> str:
+    """What the addresses of files on this machine begin with: a terminal may show another one, over ssh."""
+    import platform
+
+    return f"file://{platform.node()}"
 
 
 def _target(settings: Settings) -> str:

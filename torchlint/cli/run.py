@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from torchlint.cli import FAILED, FOUND, OK
 from torchlint.cli.failure import Failure
 from torchlint.cli.output import complain, write
-from torchlint.cli.printing import Printer, Volume, named
+from torchlint.cli.printing import Extent, Printer, Volume, named
 from torchlint.cli.progress import waiting
+from torchlint.cli.records import Records
 from torchlint.cli.terminal import look_of, write_bytes
 from torchlint.engine.result import NoCodeError, Result, UnusableError
 from torchlint.late import dataclass
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from torchlint.cli.keeping import Cache
     from torchlint.cli.measuring import Measuring
     from torchlint.engine.memory import Memory
+    from torchlint.report.state import Kept
     from torchlint.settings.load import Nested
 
 
@@ -50,17 +52,19 @@ class Run:
 
     Attributes:
         paths: what to lint. settings: of the run. own: gives the settings of each file.
-        volume: how much to say. statistics: counts in the place of findings.
+        volume: how much to say. extent: how much of the findings is shown.
         keeping: what is kept of the run. measuring: the profile that findings are ranked by.
+        records: the files that are written besides the output.
     """
 
     paths: Sequence[Path]
     settings: Settings
     own: Nested
     volume: Volume
-    statistics: bool = False
+    extent: Extent = field(default_factory=Extent)
     keeping: Keeping = field(default_factory=Keeping)
     measuring: Measuring | None = None
+    records: Records = field(default_factory=Records)
 
     def check(self) -> int:
         """Lint files and folders, print what was found, and return the exit code.
@@ -70,19 +74,24 @@ class Run:
             Failure: the output file cannot be written, or what the settings name cannot be read.
         """
         cache = self._cache()
+        before = self.records.earlier()
         if cache is None:
-            return self._checked(self.lint())
+            return self._checked(self.lint(), before)
         with cache.listening():
             result = self.lint(memory=cache.memory)
-            code = self._checked(result)
+            code = self._checked(result, before)
         self._keep(cache, result, code)
         return code
 
-    def _checked(self, result: Result) -> int:
-        """Print a result, and judge it."""
+    def _checked(self, result: Result, before: Sequence[Kept]) -> int:
+        """Print a result, and judge it; with an earlier run what is new in it."""
         if self.measuring is not None:
             self.measuring.tell(result)
-        Printer(self.settings, sys.stdout, self.volume, self.statistics).show(result)
+        self.records.keep(result)
+        compared = self.records.compared(result, before, self.settings.root, self.paths)
+        printer = Printer(self.settings, sys.stdout, self.volume, self.extent, compared)
+        printer.show(result)
+        self.records.show(result, printer)
         self.warn_of_nothing(result)
         return exit_code(result, self.settings)
 
@@ -155,7 +164,7 @@ class Run:
             fixed = result.fixed.get(name)
             write_bytes(sys.stdout, to_bytes(fixed.after if fixed else source))
         stream = sys.stderr if settings.fix else sys.stdout
-        Printer(settings, stream, self.volume, self.statistics).show(result)
+        Printer(settings, stream, self.volume, self.extent).show(result)
         return exit_code(result, settings)
 
     def show_files(self) -> int:

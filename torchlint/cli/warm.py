@@ -42,7 +42,8 @@ def run_key(args: list[str]) -> str:
     """
     out, err = sys.stdout, sys.stderr
     look = look_of(out)
-    seen = (look.terminal, look.color, look.width, out.encoding, out.errors, err.isatty(), err.encoding, err.errors)
+    shown = (look.terminal, look.color, look.width, look.terminal and look.height, look.links)
+    seen = (*shown, out.encoding, out.errors, err.isatty(), err.encoding, err.errors)
     variables = [f"{name}={os.environ.get(name)}" for name in _VARIABLES]
     tool = (__version__, sys.version, sys.prefix, os.path.dirname(__file__))
     parts = (*tool, os.getcwd(), *map(str, seen), *variables, "", *args)

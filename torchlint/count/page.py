@@ -1,6 +1,6 @@
 """A counted run as one self-contained HTML page: the code, with the events of each line in the margin.
 
-Nothing comes from elsewhere, no script runs, and nothing in a name or a line of code can become markup.
+No script runs.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from torchlint.count.table import headline, summary, verdict
 from torchlint.report.cost import amount
 from torchlint.report.escape import visible
 from torchlint.report.nouns import events
+from torchlint.report.page import document
 
 _AROUND = 4
 """Rows of code that are shown above and below a line with events."""
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _STYLE = """
 :root { color-scheme: light dark; } h1, h2, nav { overflow-wrap: anywhere; } a { color: inherit; }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem; color: #1d2329; }
@@ -55,26 +55,15 @@ _HEADS = ("Line", "Waits", "Launches", "Copies", "Bytes", "Code")
 
 def as_html(run: CountedRun, root: Path, program: str) -> str:
     """Return the page; ``root`` is the folder that the paths of the lines are relative to, ``program`` what ran."""
-    title = f"torchlint count: {visible(program)}"
-    parts = [
-        "<!DOCTYPE html>",
-        '<html lang="en"><head><meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>",
-        f"<h1>{escape(title)}</h1>",
-        f"<p>{escape(headline(run))}</p>",
-        f"<p>{escape(summary(run))}</p>",
-        *_legend(),
-    ]
+    body = [f"<p>{escape(headline(run))}</p>", f"<p>{escape(summary(run))}</p>", *_legend()]
     lines = sorted(run.lines, key=lambda line: (line.path, line.row))
     files = [(path, {line.row: line for line in group}) for path, group in groupby(lines, lambda line: line.path)]
     files.sort(key=lambda file: (-sum(line.events.waits for line in file[1].values()), file[0]))
     if len(files) > 1:
-        parts += _contents(files)
+        body += _contents(files)
     for number, (path, by_row) in enumerate(files, 1):
-        parts += _file(number, path, by_row, _text(root / path))
-    return "\n".join([*parts, "</body></html>", ""])
+        body += _file(number, path, by_row, _text(root / path))
+    return document(f"torchlint count: {program}", body, _STYLE)
 
 
 def _legend() -> Iterator[str]:

@@ -9,14 +9,15 @@ from pathlib import Path
 
 from torchlint.engine.ahead import NEWER, reads_newer
 from torchlint.engine.limits import too_long_to_parse, too_much
+from torchlint.engine.models import models_of
 from torchlint.facts.analyses import Analyses
 from torchlint.facts.code.collect import collect
 from torchlint.facts.code.graph import CallGraph, call_graph
 from torchlint.facts.code.linking import module_name
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import link
+from torchlint.facts.hotness.coldness import is_test
 from torchlint.facts.hotness.hotness import Heat
-from torchlint.facts.hotness.roots import is_test
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.settings.model import Settings
@@ -112,7 +113,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings) -> Analyses:
 
     What a crash could come from in any project is found at once: imports, the call graph, and how often code runs.
     """
-    project = link(files)
+    project = link(files, models_of(settings))
     graph, values = call_graph(project)
     analyses = Analyses(settings, [project, graph, values])
     analyses[Heat]

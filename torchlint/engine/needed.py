@@ -14,19 +14,17 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.flow.flow import Flow
 from torchlint.facts.state.constant import Constants
 from torchlint.facts.values.values import Values
+from torchlint.models import last_names, method_names
 from torchlint.rule import Kind, Use
 
 # Methods and functions that hand the host what lies on a device.
-_READING = frozenset({"item", "tolist", "numpy", "cpu", "to"})
-_NUMBERS = frozenset({"int", "float", "bool"})
+_READING = method_names(waits="reads") | method_names(moves="given")
+_NUMBERS = last_names("builtins", number=True)
 # Functions that take data of the host to a device.
-_SENDING = frozenset({"as_tensor", "tensor", "from_numpy", "asarray", "Tensor", "FloatTensor", "LongTensor"})
-_MOVING = frozenset({"to", "cuda"})
+_SENDING = last_names("torch", makes=("data", "array", "legacy"))
+_MOVING = method_names(moves=("device", "given"))
 # Functions whose tensors a device can make itself.
-_MAKING = frozenset(
-    {"zeros", "ones", "empty", "full", "eye", "arange", "linspace", "zeros_like", "ones_like", "full_like"}
-    | {"rand", "randn", "randint", "randperm", "rand_like", "randn_like"}
-)
+_MAKING = last_names("torch", makes=("filled", "pattern", "like", "random"))
 _SENT = "data of the host goes in"
 # The ends of a value for which only the host can have it, the strongest reason first.
 _NEEDED = {

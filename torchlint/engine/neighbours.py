@@ -12,12 +12,13 @@ from itertools import pairwise
 from torchlint.engine.fix_checks import BrokenFixError, Reading, check
 from torchlint.engine.rows import Rows
 from torchlint.facts.code.tree import walk
+from torchlint.models import last_names
 from torchlint.rule import Edit
 from torchlint.sources.edits import apply_edits
 from torchlint.sources.lines import LineTable
 from torchlint.sources.text import Source
 
-_GUARDS = frozenset({"no_grad", "inference_mode"})
+_GUARDS = last_names(autograd="pauses")
 _Block = ast.With | ast.If
 _Pair = tuple[_Block, _Block]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.engine.analysis import Unparsed
 from torchlint.engine.memory import Known, Memory, key_of
-from torchlint.facts.hotness.roots import is_test
+from torchlint.facts.hotness.coldness import is_test
 from torchlint.late import dataclass
 from torchlint.rule import Finding
 from torchlint.settings.model import Settings
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 # The settings that decide what is found in a unit. What is shown of it, and which files there are, is decided anew.
 DECISIVE = (
     *("root", "select", "ignore", "extend_select", "extend_ignore", "preview", "per_file_ignores", "ignore_noqa"),
-    *("hot", "cold", "observed", "device", "rules", "plugins", "target_torch", "target_version", "line_length"),
+    *("hot", "cold", "observed", "device", "rules", "models", "plugins"),
+    *("target_torch", "target_version", "line_length"),
 )
 
 

@@ -18,6 +18,7 @@ from torchlint.engine.figures import Figures
 from torchlint.engine.known import Known
 from torchlint.engine.memory import Memory
 from torchlint.engine.mishap import kept_going, mishap
+from torchlint.engine.models import models_of
 from torchlint.engine.notebooks import by_cells, inner_name, row_of_cell
 from torchlint.engine.processes import Done, lint_all
 from torchlint.engine.reading import ChangedWhileReadError, File, Reader, passing
@@ -28,8 +29,8 @@ from torchlint.engine.scope import Scope, Scopes, SettingsOf
 from torchlint.engine.units import MOST_BYTES, Leftovers, Target, Unit, in_parts, together
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
+from torchlint.facts.hotness.coldness import is_test
 from torchlint.facts.hotness.hotness import Heat
-from torchlint.facts.hotness.roots import is_test
 from torchlint.late import dataclass
 from torchlint.rule import Finding, PlainFix
 from torchlint.rule.frequency import Why
@@ -206,6 +207,7 @@ class Run:
     ) -> Run:
         """Select the rules and find the files; without memory they are all read."""
         plugins = settings.plugins
+        models_of(settings)  # what is wrong with a package is said before any file is read
         scopes = Scopes(Scope.of(settings, listed_rules(plugins), Figures.of(plugins), []), own)
         run = cls(settings, scopes, Known.of(settings), given, memory)
         run._find(paths)

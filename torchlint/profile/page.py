@@ -1,17 +1,12 @@
 """A profile joined to the findings as one self-contained HTML page: a flame view that the findings are marked in.
 
-Nothing comes from elsewhere, and nothing in a name of the profile can become markup or code: the data is JSON in which
-no ``<`` stands, the script writes text only, and the page's policy lets no other script run.
+The script writes text only.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from html import escape
-from importlib.resources import files
 
 from torchlint.profile.flame import Cell, cells
 from torchlint.profile.join import Group
@@ -32,6 +27,7 @@ from torchlint.profile.table import (
 from torchlint.profile.words import NO_STACKS, asked, basis, effects, frequency, places, remedy, time, what
 from torchlint.report.cost import number, percent
 from torchlint.report.escape import visible
+from torchlint.report.page import document, resource
 from torchlint.rule import Basis
 
 _HINT = (
@@ -49,17 +45,7 @@ _LEGEND = (
 
 def as_html(report: Report) -> str:
     """The whole page."""
-    title = f"torchlint profile: {visible(report.trace)}"
-    script, style = _resource("page.js"), _resource("page.css")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
-    parts = [
-        "<!DOCTYPE html>",
-        '<html lang="en"><head><meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{escape(title)}</title><style>{style}</style></head><body>",
-        f"<h1>{escape(title)}</h1>",
+    body = [
         f'<p class="quiet">{escape(headline_of(report))}</p>',
         f"<p>{escape(summary(report))}</p>",
         *_view(report),
@@ -68,16 +54,9 @@ def as_html(report: Report) -> str:
         *_spots(report),
         *_idle(report),
         *_agreement(report),
-        f'<script type="application/json" id="data">{_data(report)}</script>',
-        f"<script>{script}</script>",
-        "</body></html>",
-        "",
     ]
-    return "\n".join(parts)
-
-
-def _resource(name: str) -> str:
-    return files("torchlint.profile").joinpath(name).read_text(encoding="utf-8")
+    style, script = (resource("torchlint.profile", name) for name in ("page.css", "page.js"))
+    return document(f"torchlint profile: {report.trace}", body, style, script, _data(report))
 
 
 def _view(report: Report) -> Iterator[str]:
@@ -183,8 +162,8 @@ def _head(*headings: str) -> Iterator[str]:
     yield f'<div class="wide"><table><thead><tr>{cells_}</tr></thead><tbody>'
 
 
-def _data(report: Report) -> str:
-    """What the script draws, as JSON that holds no character with a meaning in HTML."""
+def _data(report: Report) -> dict[str, object]:
+    """What the script draws."""
     groups = [
         {
             "code": group.code,
@@ -225,7 +204,7 @@ def _data(report: Report) -> str:
         }
         for cell in drawn
     ]
-    told = {
+    return {
         "total": report.profile.total_us or 1.0,
         "unit": report.pace.unit,
         "units": report.pace.units,
@@ -233,8 +212,6 @@ def _data(report: Report) -> str:
         "functions": functions,
         "cells": told_cells,
     }
-    text = json.dumps(told, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _shown_as(cell: Cell, drawn: Sequence[Cell], report: Report) -> list[int]:

@@ -6,12 +6,20 @@ import json
 from dataclasses import asdict
 
 from torchlint.report.context import Context
+from torchlint.report.entries import group_of
 from torchlint.rule import Cost, Edit, Finding, Hotness, Measured, PlainFix, Position
 
 
 def render(context: Context) -> str:
     """A JSON array, one object a finding, in order. Rows and columns are 1-based code points, paths absolute."""
     return json.dumps([as_object(context, finding) for finding in context.findings], indent=2) + "\n"
+
+
+def schema_text() -> str:
+    """Return the JSON schema of the format."""
+    from importlib.resources import files  # which a run has no need of
+
+    return files("torchlint.report").joinpath("findings.schema.json").read_text(encoding="utf-8")
 
 
 def as_object(context: Context, finding: Finding) -> dict[str, object]:
@@ -29,6 +37,7 @@ def as_object(context: Context, finding: Finding) -> dict[str, object]:
         "noqa_row": finding.rows[1],
         "url": None,
         "fingerprint": finding.fingerprint,
+        "group": group_of(finding),
         "hot": _hot(context, finding.hot),
         "cost": _cost(finding),
         **({"measured": measure(finding.measured)} if finding.measured is not None else {}),

@@ -15,14 +15,18 @@ _ROWS_APART = 30
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """Consecutive lines before and after a fix, without the lines and the indentation that both have."""
+    """Consecutive lines before and after a fix, without the lines and the indentation that both have.
 
+    ``row`` is that of the first line that goes, or of the line before which others come.
+    """
+
+    row: int
     removed: tuple[str, ...]
     added: tuple[str, ...]
 
 
 def hunks(utf8: bytes, table: LineTable, edits: Sequence[Edit]) -> list[Hunk]:
-    """The changes of non-overlapping edits, by place; edits on the same rows make one hunk."""
+    """The changes of non-overlapping edits, by place; edits on the same rows or on adjacent ones make one hunk."""
     found = (_hunk(utf8, table, group) for group in _groups(table, sorted(edits)))
     return [hunk for hunk in found if hunk.removed or hunk.added]
 
@@ -30,7 +34,7 @@ def hunks(utf8: bytes, table: LineTable, edits: Sequence[Edit]) -> list[Hunk]:
 def _groups(table: LineTable, edits: Sequence[Edit]) -> Iterator[list[Edit]]:
     group: list[Edit] = []
     for edit in edits:
-        if group and table.row(edit.start) > table.row(group[-1].end):
+        if group and table.row(edit.start) > table.row(group[-1].end) + 1:
             yield group
             group = []
         group.append(edit)
@@ -48,26 +52,31 @@ def _hunk(utf8: bytes, table: LineTable, edits: list[Edit]) -> Hunk:
         after += utf8[at : edit.start].decode() + edit.text
         at = edit.end
     after += utf8[at:end].decode()
-    return _trimmed(_lines(before), _lines(after))
+    return _trimmed(table.row(start), _lines(before), _lines(after))
 
 
 def _lines(text: str) -> list[str]:
     return text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
 
 
-def _trimmed(before: list[str], after: list[str]) -> Hunk:
+def _trimmed(row: int, before: list[str], after: list[str]) -> Hunk:
     while before and after and before[-1] == after[-1]:
         del before[-1], after[-1]
+    # Blank lines around new ones say nothing.
+    while not before and after and not after[-1].strip():
+        del after[-1]
+    while not before and after and not after[0].strip():
+        del after[0]
     same = 0
     while same < min(len(before), len(after)) and before[same] == after[same]:
         same += 1
-    return _dedented(before[same:], after[same:])
+    return _dedented(row + same, before[same:], after[same:])
 
 
-def _dedented(before: list[str], after: list[str]) -> Hunk:
+def _dedented(row: int, before: list[str], after: list[str]) -> Hunk:
     written = [line for line in (*before, *after) if line.strip()]
     indent = min((len(line) - len(line.lstrip(" \t")) for line in written), default=0)
-    return Hunk(tuple(line[indent:] for line in before), tuple(line[indent:] for line in after))
+    return Hunk(row, tuple(line[indent:] for line in before), tuple(line[indent:] for line in after))
 
 
 def acceptance(fix: PlainFix, taken: bool) -> str:

@@ -1,23 +1,44 @@
-"""The format ``concise``: one finding a line, ``path:row:col: CODE [*] message; hot: why``."""
+"""The format ``concise``: ``path:row:col: CODE [*] message; how often (root)``, one line of at most 160 cells."""
 
 from __future__ import annotations
 
 from torchlint.report.context import Context
 from torchlint.report.cost import measured_of
+from torchlint.report.entries import Entry, entries
 from torchlint.report.escape import visible
+from torchlint.report.links import linked, url_of
+from torchlint.report.offers import mark_of
+from torchlint.report.words import title_and_cure
 from torchlint.rule import Finding, Level
 
 _STYLES = {Level.ERROR: "1;31", Level.WARNING: "1;33", Level.NOTE: "1;36"}
+# A line of a log, in which nothing wraps.
+_WIDEST = 160
+# Fewer characters of a cure than this say nothing.
+_WORTH = 24
+_DOTS, _ASCII_DOTS = "…", "..."
 
 
 def render(context: Context) -> str:
-    """One line for each finding in order; ``[*]`` marks those that ``--fix`` would fix. Columns count code points."""
-    return "".join(f"{_line(context, finding)}\n" for finding in context.findings)
+    """One line for each finding in order; on a terminal one for each entry, the dearest first.
+
+    ``[*]`` marks what ``--fix`` fixes, ``[rounding]`` what it fixes where that is accepted. Columns count code points.
+    """
+    if not context.terminal:
+        found = [Entry((finding,)) for finding in context.findings][: context.top]
+        return "".join(f"{_line(context, entry)}\n" for entry in found)
+    found = entries(context.findings)
+    # The lines that sum up, and what is left, take two.
+    shown = found[: context.top or max(1, context.room - 2) if context.top or context.room else None]
+    lines = [_line(context, entry) for entry in shown]
+    if len(shown) < len(found):
+        lines.append(f"{len(found) - len(shown)} more: --all")
+    return "".join(f"{line}\n" for line in lines)
 
 
 def marked_code(context: Context, finding: Finding) -> str:
-    """``TL101 [*]``: the code, and a mark where ``--fix`` would fix it, in colours where there are some."""
-    mark = "[*]" if context.takes(finding) else ""
+    """``TL101 [*]``: the code, and a mark where a command would fix it, in colours where there are some."""
+    mark = mark_of(context, finding)
     code = finding.code
     if context.color:
         code = f"\x1b[{_STYLES[finding.level]}m{code}\x1b[0m"
@@ -25,8 +46,46 @@ def marked_code(context: Context, finding: Finding) -> str:
     return f"{code} {mark}".rstrip()
 
 
-def _line(context: Context, finding: Finding) -> str:
-    place = f"{visible(finding.path)}:{finding.start.row}:{finding.start.column}:"
-    why = f"; hot: {finding.hot.describe()}" if finding.hot.told else ""
-    cost = f"; {told}" if (told := measured_of(finding)) else ""
-    return f"{place} {marked_code(context, finding)} {visible(finding.message + why + cost)}"
+def _line(context: Context, entry: Entry) -> str:
+    finding = entry.lead
+    place = f"{visible(finding.path)}:{finding.start.row}:{finding.start.column}"
+    head = len(f"{place}: {finding.code} {mark_of(context, finding)}".rstrip()) + 1
+    told = _told(finding, entry, max(0, _WIDEST - head), _DOTS if context.unicode else _ASCII_DOTS)
+    return f"{linked(place, url_of(context, finding.path))}: {marked_code(context, finding)} {told}"
+
+
+def _told(finding: Finding, entry: Entry, room: int, dots: str) -> str:
+    """The message and how often the line runs in at most ``room`` characters.
+
+    Where there is no room for both, first the cure is cut, then the smell.
+    """
+    ends = [_also(entry), _hot(finding), measured_of(finding)]
+    end = "".join(f"; {visible(part)}" for part in ends if part)
+    message = visible(finding.message)
+    if len(message) + len(end) <= room:
+        return f"{message}{end}"
+    title = visible(title_and_cure(finding.message)[0])
+    if len(title) + len(end) > room:
+        whole_words = title[: max(0, room - len(end) - len(dots))].rpartition(" ")[0]
+        return f"{whole_words}{dots}{end}"
+    clauses = message[: room - len(end) + 1].rpartition("; ")[0]
+    words = message[: room - len(end) - len(dots) + 1].rpartition(" ")[0]
+    if len(clauses) <= len(title) and len(words) >= len(title) + _WORTH:
+        return f"{words}{dots}{end}"
+    return f"{max((title, clauses), key=len)}{end}"
+
+
+def _also(entry: Entry) -> str:
+    number = len(entry.findings) - 1
+    return f"and {number} more place{'' if number == 1 else 's'}" if number else ""
+
+
+def _hot(finding: Finding) -> str:
+    """``once per step (train.py:88)``: the frequency and the root of the path that makes it so."""
+    hot = finding.hot
+    if not hot.told:
+        return ""
+    if not hot.path:
+        return hot.describe()
+    phrase = hot.phrase.replace("environment step", "step").replace("gradient update", "update")
+    return f"{phrase} ({hot.path[0].path}:{hot.path[0].row})"

@@ -7,12 +7,16 @@ from collections.abc import Mapping
 from dataclasses import field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from torchlint.engine.result import Accepts, FixedFile, Problem, Result
 from torchlint.late import dataclass
 from torchlint.rule import Change, Cost, Finding, Level, Rule
 from torchlint.sources.lines import LineTable
 from torchlint.sources.text import Source
+
+if TYPE_CHECKING:
+    from torchlint.report.state import Compared
 
 
 @dataclass(frozen=True)
@@ -29,11 +33,16 @@ class Context:
         unsafe_fixes, accept: what the user takes besides the safe fixes; ``accepts``: by name, where files differ.
         own: what the user measured, by code of the rule; for people, never for programs.
         partial: what a baseline knows, or what stands on unchanged lines, is left out.
+        compared: what became of the findings of an earlier run; ``findings`` are those that it did not have.
         narrowed: not all rules of the default set ran.
         diff: fixes are only shown, not written.
         color: write ANSI colours. terminal: the text goes to one, so control characters must not get there.
         unicode: box drawing and arrows can be written. width: of the lines, in terminal cells.
-        cuts: whether lines of code and names of files that are wider are cut.
+        cuts: whether lines of code, names of files and reasons that are wider are cut.
+        top: the most entries of the formats for terminals, ``None``: any number.
+        room: the most lines of these entries, 0: any number.
+        whole: every entry and every place is wanted.
+        links: what addresses of files begin with; empty: the terminal knows no links.
         quiet: nothing but findings.
         fail_level: ``note``, ``warning`` or ``never``: the least level that fails a run.
         rules: by code, the rules that a finding may be of.
@@ -54,6 +63,7 @@ class Context:
     accepts: Mapping[str, Accepts] = field(default_factory=dict)
     own: Mapping[str, tuple[Cost, ...]] = field(default_factory=dict)
     partial: bool = False
+    compared: Compared | None = None
     narrowed: bool = False
     diff: bool = False
     color: bool = False
@@ -61,6 +71,10 @@ class Context:
     unicode: bool = True
     width: int = 80
     cuts: bool = True
+    top: int | None = None
+    room: int = 0
+    whole: bool = False
+    links: str = ""
     quiet: bool = False
     fail_level: str = "warning"
     rules: Mapping[str, type[Rule]] = field(default_factory=dict)

@@ -76,7 +76,7 @@ def figure(cost: Cost) -> str:
 
 def saving(cost: Cost) -> str:
     """``3.6 us a call``, ``490 us an update``; of a total the time alone."""
-    return f"{duration(cost.saves_us)}{_each(cost)}"
+    return f"{duration(cost.saves_us)}{_per(cost.unit)}"
 
 
 def spread_of(cost: Cost) -> str:
@@ -84,12 +84,35 @@ def spread_of(cost: Cost) -> str:
     return f"{factor(cost.low)}-{factor(cost.high)}x"
 
 
-def _each(cost: Cost) -> str:
-    return f" {_article(cost.unit)} {cost.unit}" if cost.unit else ""
+def _per(unit: str) -> str:
+    return f" {_article(unit)} {unit}" if unit else ""
 
 
 def _article(word: str) -> str:
     return "an" if word[:1] in "aeiou" else "a"
+
+
+def brief_cost_of(finding: Finding) -> str:
+    """What a finding costs in few words, without the sizes that were measured: for a line of a terminal."""
+    parts = [_brief_figure(finding.cost)] if finding.cost is not None and finding.cost.gains else []
+    if finding.events is not None and finding.events.gains:
+        parts.append(_briefest_events(finding.events))
+    return "; ".join(parts)
+
+
+def _briefest_events(events: Counted) -> str:
+    """``on a GPU 2 waits, 10 launches a call``: what is saved, copies only where they are all."""
+    saves = events.saves
+    less = [_number(saves.waits, "wait"), _number(saves.launches, "launch")]
+    told = ", ".join(part for part in less if part) or fewer(events)
+    return f"on a GPU {told}{_per(events.unit)}"
+
+
+def _brief_figure(cost: Cost) -> str:
+    if cost.most_us:
+        return f"{duration(cost.saves_us)} to {duration(cost.most_us)}{_per(cost.unit)} on {cost.device.upper()}"
+    doubt = "; smaller data were not measured" if cost.open else ""
+    return f"{saving(cost)}, {factor(cost.ratio)}x on {cost.device.upper()}{doubt}"
 
 
 def cost_of(finding: Finding) -> str:
@@ -102,8 +125,7 @@ def cost_of(finding: Finding) -> str:
 
 def spared(events: Counted) -> str:
     """``on a GPU 7 waits fewer and 10 launches more a call, counted at loss of each batch``."""
-    each = f" {_article(events.unit)} {events.unit}" if events.unit else ""
-    return f"on a GPU {fewer(events)}{each}, counted at {visible(events.size)}"
+    return f"on a GPU {fewer(events)}{_per(events.unit)}, counted at {visible(events.size)}"
 
 
 def fewer(events: Counted) -> str:

@@ -26,6 +26,7 @@ FORMATS: Mapping[str, str] = MappingProxyType(
         "pylint": "as_pylint",
         "lintrunner": "lintrunner",
         "markdown": "markdown",
+        "html": "findings_page",
         "diff": "diff",
         "statistics": "statistics",
         "statistics-json": "statistics",
@@ -36,8 +37,10 @@ FOR_PEOPLE = frozenset({"full", "concise", "grouped", "pylint", "statistics"})
 JSON = frozenset({"json", "json-lines", "gitlab", "sarif", "rdjson", "lintrunner", "statistics-json"})
 # These say what each rule is about, which only its own module knows.
 DESCRIBE_RULES = frozenset({"sarif"})
-_BY_CELL = frozenset({"full", "concise", "grouped", "pylint", "json", "json-lines", "markdown"})
+_BY_CELL = frozenset({"full", "concise", "grouped", "pylint", "json", "json-lines", "markdown", "html"})
 _SEEN_FROM_HERE = frozenset({"full", "concise", "grouped", "diff"})
+# These show what was measured on this machine.
+WITH_OWN_COSTS = frozenset({"full", "html"})
 IN_PLACE_OF_FINDINGS = frozenset({"diff", "statistics", "statistics-json"})
 
 

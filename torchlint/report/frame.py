@@ -1,9 +1,8 @@
-"""The code frame: the lines around a finding, numbered, with its exact span underlined."""
+"""The code frame: the line of a finding, numbered, with its exact span underlined, below it or in it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import takewhile
 
 from rich.text import Text
 
@@ -13,19 +12,21 @@ from torchlint.report.style import QUIET, Signs
 from torchlint.rule import Finding
 from torchlint.sources.lines import LineTable
 
-# A span over more rows than this shows its first rows and its last one.
-_ROWS = 6
-_HEAD = 3
+DIGITS = 4
+# A span over more rows than this shows its first row alone.
+_ROWS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Canvas:
-    """How to draw: signs, width in cells, a function that colours a line of Python, and whether lines are cut."""
+    """How to draw: signs, width in cells, a function that colours a line of Python, whether lines are cut, and whether
+    a span is underlined in its own line, which only a terminal with styles can show."""
 
     signs: Signs
     width: int
     paint: Callable[[str], Text]
     cuts: bool = True
+    inline: bool = False
 
     def room(self, line: str, beside: int = 0) -> int:
         """The cells that a line may take beside others; as many as it needs where nothing is cut."""
@@ -34,21 +35,33 @@ class Canvas:
 
 
 def frame(finding: Finding, table: LineTable, canvas: Canvas, underline: str) -> list[Text]:
-    """The lines of the frame, none wider than the canvas; empty when the finding points outside of the text."""
+    """The lines of the frame, none wider than the canvas; empty when the finding points outside of the text.
+
+    A span that is all of its only row has no underline, and of a long one the first row is shown.
+    """
     if finding.start.row > table.rows:
         return []
     spans = _spans(finding, table)
-    shown = [row for row in _rows(spans, table) if row is None or row not in spans or row <= table.rows]
-    digits = max(4, len(str(max(row for row in shown if row is not None))))
-    indent = _indent([table.line(row) for row in shown if row is not None], spans)
+    shown = dict(list(spans.items())[: _ROWS if len(spans) <= _ROWS else 1])
+    texts = {row: table.line(row) for row in shown}
+    indent = min(
+        [
+            *(len(text) - len(text.lstrip(" \t")) for text in texts.values() if text.strip()),
+            *(first for first, stop in shown.values() if stop > first),
+        ],
+        default=0,
+    )
+    digits = max(DIGITS, len(str(max(shown))))
     lines: list[Text] = []
-    for row in shown:
-        if row is None:
-            lines.append(Text(f"{canvas.signs.gap:>{digits}}", QUIET))
-        else:
-            lines += _row(row, table.line(row)[indent:], _shift(spans.get(row), indent), digits, canvas, underline)
-    if canvas.signs.foot:
-        lines.append(Text(f"{'':{digits}} {canvas.signs.foot}", QUIET))
+    for row, (first, stop) in shown.items():
+        span = max(0, first - indent), max(0, stop - indent)
+        text = texts[row][indent:]
+        whole = len(spans) == 1 and span == (0, len(text.rstrip()))
+        lines += _row(row, text, span, digits, canvas, "" if whole else underline)
+    if len(shown) < len(spans) and not canvas.inline:
+        # In the place of the last sign of the underline, so that no line gets wider.
+        lines[-1].right_crop(1)
+        lines[-1].append(canvas.signs.dots[:1], underline)
     return lines
 
 
@@ -65,42 +78,14 @@ def _spans(finding: Finding, table: LineTable) -> dict[int, tuple[int, int]]:
     return spans
 
 
-def _rows(spans: dict[int, tuple[int, int]], table: LineTable) -> list[int | None]:
-    """The rows to show, with one row of context on both sides unless it is blank; ``None`` where rows are left out."""
-    rows: list[int | None] = list(spans)
-    if len(rows) > _ROWS:
-        rows = [*rows[:_HEAD], None, rows[-1]]
-    before, after = min(spans) - 1, max(spans) + 1
-    if before >= 1 and table.line(before).strip():
-        rows.insert(0, before)
-    if after <= table.rows and table.line(after).strip():
-        rows.append(after)
-    return rows
-
-
-def _indent(lines: list[str], spans: dict[int, tuple[int, int]]) -> int:
-    """How many characters of common indentation can be left out."""
-    written = [line for line in lines if line.strip()]
-    blanks = [line[: len(line) - len(line.lstrip(" \t"))] for line in written]
-    # What the first and the last of a sorted list share, all of them share.
-    pairs = zip(min(blanks, default=""), max(blanks, default=""), strict=False)
-    indent = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-    return min([indent, *(first for first, stop in spans.values() if stop > first)])
-
-
-def _shift(span: tuple[int, int] | None, indent: int) -> tuple[int, int] | None:
-    return None if span is None else (max(0, span[0] - indent), max(0, span[1] - indent))
-
-
-def _row(
-    row: int, line: str, span: tuple[int, int] | None, digits: int, canvas: Canvas, underline: str
-) -> Iterator[Text]:
+def _row(row: int, line: str, span: tuple[int, int], digits: int, canvas: Canvas, underline: str) -> Iterator[Text]:
     signs = canvas.signs
-    start, end = span or (0, 0)
-    piece = fit(line, start, end, canvas.room(line, digits + 3), signs.dots)
-    number = Text(f"{row:>{digits}}", "bold" if span else QUIET)
-    yield _joined(number, Text(f" {signs.bar} ", QUIET), canvas.paint(piece.text))
-    if span and line.strip():
+    piece = fit(line, *span, canvas.room(line, digits + 3), signs.dots)
+    code = canvas.paint(piece.text)
+    if underline and canvas.inline:
+        code.stylize(f"{underline} bold underline", piece.start, max(piece.end, piece.start + 1))
+    yield _joined(Text(f"{row:>{digits}}", "bold"), Text(f" {signs.bar} ", QUIET), code)
+    if underline and line.strip() and not canvas.inline:
         mark = Text(" " * piece.before + signs.under * piece.marked, underline)
         yield _joined(Text(" " * digits), Text(f" {signs.bar} ", QUIET), mark)
 

@@ -1,71 +1,136 @@
-"""The format ``full``: what is slow, why the line is hot, what it costs, and what the fix would be; for people."""
+"""The format ``full``: what is slow, where, why it is hot, what it costs, and what the fix would be; for people.
+
+Findings with one cure are one entry, the dearest entry first.
+"""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 
 from rich.cells import cell_len
+from rich.color import ColorSystem
 from rich.console import Console
+from rich.style import Style
 from rich.text import Text
 
 from torchlint.report.cells import fit, shown
 from torchlint.report.change import Hunk, acceptance, hunks
 from torchlint.report.context import Context
-from torchlint.report.cost import cost_of, measured_of, own_cost_of
+from torchlint.report.cost import brief_cost_of, cost_of, measured_of, own_cost_of
+from torchlint.report.entries import Entry, entries
 from torchlint.report.escape import visible
-from torchlint.report.frame import Canvas, frame
-from torchlint.report.rank import worst_first
-from torchlint.report.style import ADDED, ASCII, LABEL, LEVELS, QUIET, REMOVED, UNDERLINES, UNICODE
+from torchlint.report.frame import DIGITS, Canvas, frame
+from torchlint.report.gains import header
+from torchlint.report.links import linked
+from torchlint.report.nouns import events as noun
+from torchlint.report.offers import mark_of
+from torchlint.report.places import places
+from torchlint.report.style import ADDED, ASCII, LABEL, LEVELS, MARK, QUIET, REMOVED, UNDERLINES, UNICODE
 from torchlint.report.summary import summary
-from torchlint.rule import Finding, Hotness
+from torchlint.report.words import title_and_cure
+from torchlint.rule import Applicability, Finding, Level
 
 # Labels and line numbers end in this column, and what they label starts in the next but one.
 _LABEL = 5
 _TEXT = _LABEL + 2
+_POINTER = "-->"
 # More lines than this of a fix are better read with --diff.
 _LINES = 8
 # A line of a fix is shown whole on so many lines of the terminal, or else cropped to one.
 _FOLDS = 3
 _HANG = 4
+# Findings of an earlier run that a terminal shows as gone.
+_GONE = 5
+# The part of the room by which all entries together may be too long.
+_MORE = 0.1
+# Lines that stand above and below the entries: what commands gain, what is left out, and the sum.
+_AROUND = 8
 
 
 def render(context: Context) -> str:
-    """All findings, worst first, and a last line that sums up.
+    """What commands would gain, the entries, the dearest first, and a last line that sums up.
 
-    No line but the last is wider than ``context.width`` cells; the last is for the terminal to wrap. Where the context
-    says that nothing is to be cut, names of files and lines of code may be wider.
+    No line is wider than ``context.width`` cells, but for the last where the text does not go to a terminal. Where the
+    context says that nothing is to be cut, names of files and lines of code may be wider.
     """
     signs = UNICODE if context.unicode else ASCII
-    canvas = Canvas(signs, context.width, _painter(context.color), cuts=context.cuts)
+    canvas = Canvas(signs, context.width, _painter(context.color), context.cuts, context.color)
     lines: list[Text] = []
-    for finding in worst_first(context.findings):
-        lines += [*_finding(finding, context, canvas), Text()]
     if not context.quiet:
-        lines.append(_closing(context))
+        for offered in map(_offered, header(context, context.width)):
+            lines += _wrapped(offered, context.width, hang=2)
+        lines += [Text()] if lines else []
+    found = entries(context.findings)
+    blocks = _fitting(found, context, canvas)
+    for block in blocks:
+        lines += [*block, Text()]
+    if len(blocks) < len(found):
+        lines += [Text(_left(found[len(blocks) :]), QUIET), Text()]
+    if gone := _gone(context, canvas):
+        lines += [*gone, Text()]
+    if not context.quiet:
+        lines += _closing(context)
     return _written(lines, context.color)
+
+
+def _gone(context: Context, canvas: Canvas) -> list[Text]:
+    """What an earlier run found and this one does not; on a terminal the first ones."""
+    gone = context.compared.gone if context.compared is not None else ()
+    most = _GONE if canvas.cuts and not context.whole else len(gone)
+    told = [visible(f"{kept.path}:{kept.row} {kept.code} {kept.title}") for kept in gone[:most]]
+    told += [f"{len(gone) - most} more: --all"] if len(gone) > most else []
+    return list(_labelled("gone:", [line for each in told for line in _wrapped(each, canvas.width - _TEXT, QUIET)]))
+
+
+def _fitting(found: Sequence[Entry], context: Context, canvas: Canvas) -> list[list[Text]]:
+    """The lines of the entries that are to be shown: one at least, and as many as there is room for.
+
+    A few lines more than there is room for are better than entries that are left out.
+    """
+    blocks: list[list[Text]] = []
+    room = context.room - _AROUND if context.room else sys.maxsize
+    fitting = used = 0
+    for entry in found[: context.top]:
+        blocks.append(list(_entry(entry, context, canvas)))
+        used += len(blocks[-1]) + 1
+        fitting += used <= room
+        if used > room + context.room * _MORE:
+            return blocks[: max(1, fitting)]
+    return blocks
+
+
+def _left(entries_left: Sequence[Entry]) -> str:
+    """``31 more, 2 of them warnings: --all``."""
+    levels = [entry.lead.level for entry in entries_left]
+    worse = sum(level is not Level.NOTE for level in levels)
+    of_them = f", {noun(worse, 'warning')} among them" if 0 < worse < len(levels) else ""
+    return f"{len(levels)} more{of_them}: --all"
 
 
 def _written(lines: list[Text], color: bool) -> str:
     while lines and not lines[-1]:
         lines.pop()
-    if not lines:
-        return ""
     if not color:
         return "".join(f"{line.plain.rstrip()}\n" for line in lines)
     # Everything is given, so that nothing is taken from the environment: the same context makes the same text.
-    console = Console(
-        file=io.StringIO(),
-        force_terminal=True,
-        color_system="standard",
-        no_color=False,
-        legacy_windows=False,
-        _environ={},
+    console = Console(file=io.StringIO(), force_terminal=True, color_system="standard", _environ={})
+    return "".join(f"{_painted(line, console)}\n" for line in lines)
+
+
+def _painted(line: Text, console: Console) -> str:
+    """A line with its colours and links; a link of rich would have another number in each run."""
+    line.rstrip()
+    return "".join(
+        linked(
+            style.update_link(None).render(segment.text, color_system=ColorSystem.STANDARD),
+            style.link or "",
+        )
+        for segment in line.render(console)
+        for style in [segment.style or Style()]
     )
-    with console.capture() as capture:
-        console.print(Text("\n").join(lines), soft_wrap=True, highlight=False)
-    return capture.get()
 
 
 def _painter(color: bool) -> Callable[[str], Text]:
@@ -86,58 +151,79 @@ def _painter(color: bool) -> Callable[[str], Text]:
     return paint
 
 
-def _closing(context: Context) -> Text:
+def _offered(line: str) -> Text:
+    """A line of the header: the command stands out, as it is to be typed."""
+    command, gap, rest = line.partition("  ")
+    mark = rest[rest.index("[") : rest.index("]") + 1]
+    before, _, after = rest.partition(mark)
+    return Text.assemble((command, "bold"), gap, before, (mark, MARK), after)
+
+
+def _closing(context: Context) -> list[Text]:
+    """What sums up; on a terminal broken between words, elsewhere one line."""
     text = summary(context)
     if context.findings or context.problems or not text:
-        return Text(text, "bold")
-    return Text(f"{'✓ ' if context.unicode else ''}{text}", "bold green")
+        return _wrapped(text, context.width, "bold") if context.terminal else [Text(text, "bold")]
+    return [Text(f"{'✓ ' if context.unicode else ''}{text}", "bold green")]
 
 
-def _finding(finding: Finding, context: Context, canvas: Canvas) -> Iterator[Text]:
-    yield from _header(finding, canvas)
-    yield from _wrapped(visible(finding.message), canvas.width, "bold")
-    table = context.tables.get(finding.path)
-    width = canvas.width - _TEXT
-    if table is not None:
-        yield Text()
-        yield from frame(finding, table, canvas, UNDERLINES[finding.level])
+def _entry(entry: Entry, context: Context, canvas: Canvas) -> Iterator[Text]:
+    finding, width = entry.lead, canvas.width - _TEXT
+    title, cure = title_and_cure(finding.message)
+    yield from _title(finding, title, mark_of(context, finding), canvas)
+    yield from _labelled(_POINTER, places(entry, context, canvas, width))
+    changes = _changes(finding, context)
+    covered = _covers(changes, finding) or finding.path not in context.tables
+    for hunk in changes:
+        if not covered and hunk.row > finding.start.row:
+            yield from frame(finding, context.tables[finding.path], canvas, UNDERLINES[finding.level])
+            covered = True
+        yield from _hunk(hunk, canvas)
+    if not covered:
+        yield from frame(finding, context.tables[finding.path], canvas, UNDERLINES[finding.level])
     if finding.hot.told:
-        yield from _labelled("hot:", _hot(finding.hot, canvas))
-    told = measured_of(finding), cost_of(finding), own_cost_of(finding, context.own)
-    costs = [cost for cost in told if cost]
-    if costs:
-        yield from _labelled("cost:", [line for cost in costs for line in _wrapped(cost, width)])
-    if finding.fix is not None:
-        yield from _labelled("fix:", _wrapped(visible(finding.fix.message), width))
-        if table is not None:
-            for hunk in hunks(context.sources[finding.path].utf8, table, finding.fix.edits):
-                yield from _hunk(hunk, canvas)
-        yield from _labelled("", _wrapped(acceptance(finding.fix, context.takes(finding)), width, QUIET))
+        yield from _labelled("hot:", _hot(entry, canvas))
+    costs = [_cost(finding, width, canvas), measured_of(finding), own_cost_of(finding, context.own)]
+    yield from _labelled("cost:", [line for cost in costs if cost for line in _wrapped(cost, width)])
+    if cure and not (changes and canvas.cuts):
+        yield from _labelled("help:", _wrapped(visible(cure), width))
+    yield from _labelled("fix:", [line for told in _fix(finding, context, changes) for line in _wrapped(told, width)])
 
 
-def _header(finding: Finding, canvas: Canvas) -> Iterator[Text]:
-    """Level, code, name and place on one line; the place goes on the next where there is no room."""
-    title = Text.assemble(
-        (finding.level.value, LEVELS[finding.level]), " ", (finding.code, "bold"), f" {finding.name} "
-    )
-    place = f"{visible(finding.path)}:{finding.start.row}:{finding.start.column}"
-    room = canvas.width - title.cell_len - cell_len(place) - 1
-    if room >= 3:
-        yield Text.assemble(title, (canvas.signs.rule * room, QUIET), f" {place}")
-        return
-    yield Text.assemble(title, (canvas.signs.rule * max(0, canvas.width - title.cell_len), QUIET))
-    yield Text(fit(place, len(place), len(place), canvas.room(place), canvas.signs.dots).text)
+def _title(finding: Finding, title: str, mark: str, canvas: Canvas) -> Iterator[Text]:
+    """Level, code, what a command would do, and the smell."""
+    line = Text.assemble((finding.level.value, LEVELS[finding.level]), " ", (finding.code, "bold"), " ")
+    if mark:
+        line.append_text(Text.assemble((mark, MARK), " "))
+    line.append(visible(title), "bold")
+    yield from _wrapped(line, canvas.width, hang=_TEXT)
 
 
-def _hot(hot: Hotness, canvas: Canvas) -> list[Text]:
-    """``once per environment step (train.py:88 loop → Agent.act)`` in lines, broken between links of the path only."""
-    width = canvas.width - _TEXT
+def _hot(entry: Entry, canvas: Canvas) -> list[Text]:
+    """``once per environment step (train.py:88 loop → Agent.act)``: on a terminal the most of it that fits on one line,
+    else all of it, broken between links of the path."""
+    width, hot = canvas.width - _TEXT, entry.lead.hot
+    others = _other_roots(entry)
     if not hot.path:
-        return _wrapped(hot.describe(), width)
+        return _wrapped(f"{hot.describe()}{others}", width)
     first, *rest = hot.path
-    links = [f"({visible(first.path)}:{first.row} {visible(first.name)}", *(visible(hop.name) for hop in rest)]
+    root = f"{visible(first.path)}:{first.row} {visible(first.name)}"
+    names = [visible(hop.name) for hop in rest]
     arrow = f" {canvas.signs.arrow}"
-    return _packed([hot.phrase, *(f"{link}{arrow}" for link in links[:-1]), f"{links[-1]})"], width)
+    if canvas.cuts:
+        dots = [canvas.signs.dots]
+        ways = [[root, *names], *([root, *dots, *names[cut:]] for cut in range(1, len(names)))]
+        ways += [[root, *dots], [root], [f"{visible(first.path)}:{first.row}"]]
+        told = [f"{hot.phrase} ({f'{arrow} '.join(way)}){others}" for way in ways]
+        return next(([Text(line)] for line in told if cell_len(line) <= width), _wrapped(told[-1], width))
+    links = [f"({root}", *names]
+    return _packed([hot.phrase, *(f"{link}{arrow}" for link in links[:-1]), f"{links[-1]}){others}"], width)
+
+
+def _other_roots(entry: Entry) -> str:
+    left = len(entry.roots) - 1
+    noun = "loop" if all(root.name == "loop" for root in entry.roots) else "caller"
+    return f" and {left} other {noun}{'s' if left > 1 else ''}" if left > 0 else ""
 
 
 def _packed(parts: list[str], width: int) -> list[Text]:
@@ -152,16 +238,57 @@ def _packed(parts: list[str], width: int) -> list[Text]:
     return [wrapped for line in lines for wrapped in _wrapped(line, width)]
 
 
+def _cost(finding: Finding, width: int, canvas: Canvas) -> str:
+    """What it costs; on a terminal without the sizes that were measured where these do not fit on the line."""
+    whole = cost_of(finding)
+    return brief_cost_of(finding) if canvas.cuts and cell_len(whole) > width else whole
+
+
+def _changes(finding: Finding, context: Context) -> list[Hunk]:
+    if finding.fix is None or finding.path not in context.tables:
+        return []
+    return hunks(context.sources[finding.path].utf8, context.tables[finding.path], finding.fix.edits)
+
+
+def _covers(changes: Sequence[Hunk], finding: Finding) -> bool:
+    """Whether the code of a finding is among the lines that a fix takes away, and so in sight without a frame."""
+    return any(hunk.row <= finding.start.row < hunk.row + len(hunk.removed) for hunk in changes)
+
+
+def _fix(finding: Finding, context: Context, changes: Sequence[Hunk]) -> Iterator[str]:
+    """What is to be said of a fix besides its lines and the mark in the title."""
+    fix = finding.fix
+    if fix is None:
+        return
+    if not (changes and context.cuts):
+        yield visible(fix.message)
+    if fix.assumes or fix.applicability is Applicability.DISPLAY or not context.cuts:
+        yield acceptance(fix, context.takes(finding))
+
+
 def _labelled(label: str, lines: list[Text]) -> Iterator[Text]:
-    for name, line in zip_longest([label], lines, fillvalue=""):
+    for name, line in zip_longest([label] if lines else [], lines, fillvalue=""):
         yield Text.assemble((f"{name:>{_LABEL}}", LABEL if name else ""), "  ", line)
 
 
-def _wrapped(text: str | Text, width: int, style: str = "") -> list[Text]:
-    """Lines of at most ``width`` cells, broken between words, inside of a word only where it is wider than a line."""
+def _wrapped(text: str | Text, width: int, style: str = "", hang: int = 0) -> list[Text]:
+    """Lines of at most ``width`` cells, broken between words, inside of a word only where it is wider than a line.
+
+    All lines but the first begin with ``hang`` blanks.
+    """
     measure = Console(file=io.StringIO(), width=width, _environ={})
     whole = Text(text, style) if isinstance(text, str) else text
+    if whole.cell_len <= width:
+        whole.rstrip()
+        return [whole]
     lines = list(whole.wrap(measure, width))
+    if hang and len(lines) > 1:
+        first = lines[0]
+        rest = whole[len(first.plain) :] if whole.plain.startswith(first.plain) else None
+        if rest is not None:
+            first.rstrip()
+            indented = [Text.assemble(" " * hang, line) for line in _wrapped(rest, width - hang)]
+            return [first, *indented]
     for line in lines:
         line.rstrip()
     return lines
@@ -169,26 +296,28 @@ def _wrapped(text: str | Text, width: int, style: str = "") -> list[Text]:
 
 def _hunk(hunk: Hunk, canvas: Canvas) -> Iterator[Text]:
     focus = _difference(hunk)
+    row = f"{hunk.row:>{DIGITS}}"
     for sign, lines, style in (("-", hunk.removed, REMOVED), ("+", hunk.added, ADDED)):
         for line in lines[:_LINES]:
-            yield from _changed(sign, line, style, focus, canvas)
+            yield from _changed(row, sign, line, style, focus, canvas)
+            row = " " * len(row)
         hidden = len(lines) - _LINES
         if hidden > 0:
-            yield Text(f"{sign:>{_LABEL + 1}} {canvas.signs.dots} {hidden} more", style)
+            yield Text(f"{row} {sign} {canvas.signs.dots} {hidden} more", style)
 
 
-def _changed(sign: str, line: str, style: str, focus: tuple[int, int, int], canvas: Canvas) -> Iterator[Text]:
-    """A line that goes or comes, wrapped so that it can be read whole; only a very long one is cropped."""
+def _changed(row: str, sign: str, line: str, style: str, focus: tuple[int, int, int], canvas: Canvas) -> Iterator[Text]:
+    """A line that goes or comes, whole: on a terminal wrapped, and only a very long one is cropped."""
     head, tail, longest = focus
-    room = canvas.width - _TEXT
-    width = room * _FOLDS if len(line) <= room * _FOLDS else room if canvas.cuts else canvas.room(line)
+    room = canvas.room(line, _TEXT)
+    width = room * _FOLDS if len(line) <= room * _FOLDS else room
     # Both lines are cropped around the longer difference, so that they stay under each other.
     piece = fit(line, head, head + longest, width, canvas.signs.dots)
     text = Text(piece.text, style)
     if longest:
         text.stylize("bold", piece.start, piece.start + len(shown(line[head : len(line) - tail])))
     first, *rest = _wrapped(text, room - _HANG) if cell_len(piece.text) > room else [text]
-    yield Text.assemble((f"{sign:>{_LABEL + 1}} ", style), first)
+    yield Text.assemble((row, "bold"), (f" {sign} ", style), first)
     # The rest of a line stands out by its indentation, and by having no sign.
     yield from (Text.assemble(" " * (_TEXT + _HANG), part) for part in rest)
 

@@ -18,7 +18,10 @@ _PLACE = regex(r"([^\s:()]+\.(?:py|pyi|ipynb))(?=:\d)")
 
 
 def seen_from_here(context: Context) -> Context:
-    """The context with all names of files relative to the working folder, absolute where a file is outside of it."""
+    """The context with all names of files relative to the working folder, absolute where a file is outside of it.
+
+    What it gives back is seen from there already: to ask a second time changes nothing.
+    """
     if context.here in (None, context.root):
         return context
 
@@ -27,6 +30,8 @@ def seen_from_here(context: Context) -> Context:
 
     return replace(
         context,
+        here=None,
+        root=context.here or context.root,
         findings=tuple(_named(finding, context) for finding in context.findings),
         sources=named(context.sources),
         fixed=named(context.fixed),

@@ -1,43 +1,142 @@
-"""The format ``markdown``: a table for a pull request or the summary page of a workflow's step."""
+"""The format ``markdown``: for a comment on a pull request, or the summary page of a workflow's step.
+
+A table of the entries, and below it the details of each, folded: its places, its hot path, its cost, and its fix as a
+diff.
+"""
 
 from __future__ import annotations
 
-from torchlint.report.context import Context
-from torchlint.report.cost import cost_of, measured_of
-from torchlint.report.escape import visible
-from torchlint.report.rank import worst_first
-from torchlint.report.summary import count, summary
-from torchlint.rule import Finding
+from collections.abc import Iterator
 
-# A summary page of GitHub holds 1 MiB; a row of ours is below 2 KiB.
-_ROWS = 400
+from torchlint.report.change import acceptance, hunks
+from torchlint.report.context import Context
+from torchlint.report.cost import brief_cost_of, cost_of, measured_of
+from torchlint.report.entries import Entry, entries
+from torchlint.report.escape import visible
+from torchlint.report.offers import command_of, mark_of, offers
+from torchlint.report.summary import count, summary
+from torchlint.report.words import title_and_cure
+
+# A comment on GitHub holds 65,536 characters, one on GitLab more. The table takes half of that at most.
+_TABLE, _ALL = 30_000, 60_000
+# What a name or a message may take, however long it is.
+_LONGEST = 300
+_MOST_GONE = 30
+_HEADS = ("", "Rule", "What", "Where", "How often", "Cost", "Fix")
 
 
 def render(context: Context) -> str:
-    """A heading, the line that sums up, and a table of the findings, worst first."""
-    lines = ["### torchlint", "", _cell(summary(context)), ""]
-    ranked = worst_first(context.findings)
-    if ranked:
-        lines += ["| Level | Rule | Where | What | How often | Cost |", "| --- | --- | --- | --- | --- | --- |"]
-        lines += [_row(finding) for finding in ranked[:_ROWS]]
-        lines.append("")
-    if len(ranked) > _ROWS:
-        lines += [f"{count(len(ranked) - _ROWS, 'finding')} more.", ""]
+    """A heading, the line that sums up, what commands gain, a table of the entries, the dearest first, and details."""
+    lines = ["### torchlint", "", _plain(summary(context)), "", *_gone(context)]
+    found = entries(context.findings)
+    if not found:
+        return "\n".join(lines)
+    for offer in offers(context):
+        lines.append(f"- `torchlint check {offer.command}` fixes {count(len(offer.findings), 'finding')}")
+    lines.append("")
+    size = sum(map(len, lines))
+    rows: list[str] = []
+    for entry in found:
+        row = _row(context, entry)
+        if size + len(row) > _TABLE:
+            break
+        rows.append(row)
+        size += len(row) + 1
+    lines += [f"| {' | '.join(_HEADS)} |", f"|{' --- |' * len(_HEADS)}", *rows, ""]
+    if len(rows) < len(found):
+        left = len(found) - len(rows)
+        lines += [f"{left} more {'entry' if left == 1 else 'entries'}.", ""]
+    for entry in found[: len(rows)]:
+        details = list(_details(context, entry))
+        size += sum(map(len, details)) + len(details)
+        if size > _ALL:
+            break
+        lines += details
     return "\n".join(lines)
 
 
-def _row(finding: Finding) -> str:
+def _gone(context: Context) -> Iterator[str]:
+    """What an earlier run found and this one does not, folded."""
+    if context.compared is None or not context.compared.gone:
+        return
+    gone = context.compared.gone
+    yield f"<details><summary>{len(gone)} gone</summary>"
+    yield ""
+    yield from (f"- {_plain(f'{kept.path}:{kept.row}: {kept.code} {kept.title}')}" for kept in gone[:_MOST_GONE])
+    if len(gone) > _MOST_GONE:
+        yield f"- {len(gone) - _MOST_GONE} more"
+    yield from ("", "</details>", "")
+
+
+def _row(context: Context, entry: Entry) -> str:
+    finding = entry.lead
+    command = command_of(mark) if (mark := mark_of(context, finding)) else ""
     cells = (
         finding.level.value,
         f"{finding.code} {finding.name}",
-        f"{finding.path}:{finding.start.row}",
-        finding.message,
-        finding.hot.describe(),
-        measured_of(finding) or cost_of(finding),
+        title_and_cure(finding.message)[0],
+        f"{finding.path}:{finding.start.row}{_others(entry)}",
+        finding.hot.phrase if finding.hot.told else "",
+        measured_of(finding) or brief_cost_of(finding),
     )
-    return f"| {' | '.join(_cell(text[:300]) for text in cells)} |"
+    return f"| {' | '.join(map(_plain, cells))} | {f'`{command}`' if command else ''} |"
 
 
-def _cell(text: str) -> str:
+def _others(entry: Entry) -> str:
+    number = len(entry.findings) - 1
+    return f" and {count(number, 'more place')}" if number else ""
+
+
+def _details(context: Context, entry: Entry) -> Iterator[str]:
+    """A folded part: places, hot path, cost and cure in a list, and the diff in a block of code."""
+    finding = entry.lead
+    title, cure = title_and_cure(finding.message)
+    yield f"<details><summary><b>{finding.code}</b> {_plain(title)}: {_plain(_first_place(entry))}</summary>"
+    yield ""
+    by_file: dict[str, list[int]] = {}
+    for each in entry.findings:
+        by_file.setdefault(each.path, []).append(each.start.row)
+    for path, rows in by_file.items():
+        yield f"- {_plain(path)}: {', '.join(map(str, rows))}"
+    if finding.hot.told:
+        yield f"- hot: {_plain(finding.hot.describe())}"
+    yield from (f"- cost: {_plain(cost)}" for cost in (measured_of(finding), cost_of(finding)) if cost)
+    if cure:
+        yield f"- help: {_plain(cure)}"
+    if finding.fix is not None:
+        yield f"- fix: {_plain(acceptance(finding.fix, context.takes(finding)))}"
+        yield from _diff(context, entry)
+    yield ""
+    yield "</details>"
+
+
+def _first_place(entry: Entry) -> str:
+    return f"{entry.lead.path}:{entry.lead.start.row}{_others(entry)}"
+
+
+def _diff(context: Context, entry: Entry) -> Iterator[str]:
+    """The fix of the lead as a diff; its fence is longer than any run of backticks in it."""
+    finding = entry.lead
+    table = context.tables.get(finding.path)
+    if finding.fix is None or table is None:
+        return
+    changes = hunks(context.sources[finding.path].utf8, table, finding.fix.edits)
+    lines = [
+        f"{sign} {visible(line, keep=chr(9))}"
+        for change in changes
+        for sign, side in (("-", change.removed), ("+", change.added))
+        for line in side
+    ]
+    if lines:
+        fence = "```"
+        while any(fence in line for line in lines):
+            fence += "`"
+        yield from ("", f"{fence}diff", *lines, fence)
+
+
+def _plain(text: str) -> str:
     """Text on one line in which no character means anything to Markdown or HTML."""
-    return "".join(f"&#{ord(char)};" if char in "\\`*_[]<>&|~$#@" else char for char in visible(text))
+    shown = visible(text)
+    if len(shown) > _LONGEST:
+        shown = f"{shown[:_LONGEST]} ..."
+    return "".join(f"&#{ord(char)};" if char in "\\`*_[]<>&|~$#@" else char for char in shown)

@@ -12,15 +12,13 @@ class Signs:
 
     rule: str
     bar: str
-    foot: str
     under: str
-    gap: str
     dots: str
     arrow: str
 
 
-UNICODE = Signs(rule="─", bar="│", foot="╵", under="━", gap="⋮", dots="…", arrow="→")
-ASCII = Signs(rule="-", bar="|", foot="", under="^", gap=":", dots="...", arrow="->")
+UNICODE = Signs(rule="─", bar="│", under="━", dots="…", arrow="→")
+ASCII = Signs(rule="-", bar="|", under="^", dots="...", arrow="->")
 
 LEVELS = {Level.ERROR: "bold red", Level.WARNING: "bold yellow", Level.NOTE: "bold cyan"}
 UNDERLINES = {Level.ERROR: "red", Level.WARNING: "yellow", Level.NOTE: "cyan"}
@@ -29,3 +27,5 @@ QUIET = "bright_black"
 LABEL = "bold blue"
 REMOVED = "red"
 ADDED = "green"
+MARK = "bold green"
+"""Of the mark that says which command applies a fix."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from torchlint.report.context import Context
+from torchlint.report.escape import visible
 from torchlint.report.here import seen_from_here
 from torchlint.report.total import total
 from torchlint.rule import Applicability
@@ -15,7 +16,13 @@ def summary(context: Context) -> str:
 
     ``9 findings, 6 fixable safely with --fix; about 310 us per environment step at the sizes measured (CPU)``
     """
-    parts = [_fixed(context), _remaining(context), total(seen_from_here(context).findings), _unread(context)]
+    parts = [
+        _fixed(context),
+        _compared(context),
+        _remaining(context),
+        total(seen_from_here(context).findings),
+        _unread(context),
+    ]
     return "; ".join(part for part in parts if part)
 
 
@@ -30,6 +37,14 @@ def _fixed(context: Context) -> str:
         return "Nothing to fix" if context.diff else ""
     verb = "Would fix" if context.diff else "Fixed"
     return f"{verb} {count(applied, 'finding')} in {count(len(context.fixed), 'file')}"
+
+
+def _compared(context: Context) -> str:
+    """``2 new, 5 gone, 20 the same as in before.json``."""
+    if context.compared is None:
+        return ""
+    found = context.compared
+    return f"{len(context.findings)} new, {len(found.gone)} gone, {found.same} the same as in {visible(found.name)}"
 
 
 def _remaining(context: Context) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 
 from torchlint.late import dataclass
@@ -17,11 +17,18 @@ _ROUNDS = {
     Frequency.UPDATE: Frequency.UPDATE,
 }
 _WORDS = {Frequency.STEP: "environment step", Frequency.UPDATE: "gradient update"}
+_BRIEF = {Frequency.STEP: "step", Frequency.UPDATE: "update"}
 # Loops that the line names; it says how many others there are.
 _MOST = 2
 
 Sums = dict[Frequency, float]
-"""Microseconds by what they are lost in: a step of the environment or a gradient update."""
+"""Amounts by what they are lost in: a step of the environment or a gradient update."""
+
+Amount = Callable[[Finding], float]
+"""What a finding costs each time, in microseconds or events; 0: nothing that counts."""
+
+Root = tuple[str, int, str]
+"""A training loop or entry point: file, row and name; row 0 for a file alone."""
 
 
 def total(findings: Sequence[Finding]) -> str:
@@ -40,18 +47,7 @@ def total(findings: Sequence[Finding]) -> str:
 
 
 def _total_on(device: str, findings: Iterable[Finding]) -> str:
-    roots: dict[tuple[str, int, str], _Code] = {}
-    for finding in findings:
-        cost, when = finding.cost, _ROUNDS.get(finding.hot.frequency)
-        if cost is None or cost.device != device or not (cost.gains and cost.unit) or cost.open or when is None:
-            continue
-        first, *rest = finding.hot.path or (Hop(finding.path, 0, ""),)
-        code = roots.setdefault((first.path, first.row, first.name), _Code())
-        for hop in rest:
-            code = code.calls.setdefault((hop.at, hop.path, hop.row, hop.name), _Code())
-        code.own[when] = code.own.get(when, 0.0) + cost.saves_us
-    summed = [(code.sums(), root) for root, code in roots.items()]
-    ranked = sorted(summed, key=lambda each: (-_weight(each[0]), each[1]))
+    ranked = by_loop(findings, time_on(device))
     if not ranked:
         return ""
     if len(ranked) == 1:
@@ -60,6 +56,33 @@ def _total_on(device: str, findings: Iterable[Finding]) -> str:
     left = len(ranked) - _MOST
     parts += [f"less in {left} other{'s' if left > 1 else ''}"] if left > 0 else []
     return f"at the sizes measured ({device.upper()}) about {', '.join(parts)}"
+
+
+def time_on(device: str) -> Amount:
+    """The microseconds that findings cost on a device, of those of which it is known how they add up."""
+
+    def amount(finding: Finding) -> float:
+        cost = finding.cost
+        adds_up = cost is not None and cost.device == device and cost.gains and cost.unit and not cost.open
+        return cost.saves_us if cost is not None and adds_up else 0.0
+
+    return amount
+
+
+def by_loop(findings: Iterable[Finding], amount: Amount) -> list[tuple[Sums, Root]]:
+    """What findings cost in each training loop, the dearest first; loops in which nothing counts are left out."""
+    roots: dict[Root, _Code] = {}
+    for finding in findings:
+        each, when = amount(finding), _ROUNDS.get(finding.hot.frequency)
+        if not each or when is None:
+            continue
+        first, *rest = finding.hot.path or (Hop(finding.path, 0, ""),)
+        code = roots.setdefault((first.path, first.row, first.name), _Code())
+        for hop in rest:
+            code = code.calls.setdefault((hop.at, hop.path, hop.row, hop.name), _Code())
+        code.own[when] = code.own.get(when, 0.0) + each
+    summed = [(code.sums(), root) for root, code in roots.items()]
+    return sorted(summed, key=lambda each: (-_weight(each[0]), each[1]))
 
 
 @dataclass(eq=False, slots=True)
@@ -79,20 +102,26 @@ class _Code:
             if key not in choices or _weight(choices[key]) < _weight(sums):
                 choices[key] = sums
         for sums in choices.values():
-            for when, us in sums.items():
-                found[when] = found.get(when, 0.0) + us
+            for when, each in sums.items():
+                found[when] = found.get(when, 0.0) + each
         return found
 
 
 def _weight(sums: Sums) -> float:
-    return sum(per_step(us, when) for when, us in sums.items())
+    return sum(per_step(each, when) for when, each in sums.items())
 
 
 def _told(sums: Sums) -> str:
-    return " and ".join(f"{duration(sums[when])} per {words}" for when, words in _WORDS.items() if when in sums)
+    return in_words(sums, duration)
 
 
-def _where(root: tuple[str, int, str]) -> str:
+def in_words(sums: Sums, told: Callable[[float], str], *, brief: bool = False) -> str:
+    """``310 us per environment step and 1.5 ms per gradient update``; ``brief``: ``310 us per step``."""
+    words = _BRIEF if brief else _WORDS
+    return " and ".join(f"{told(sums[when])} per {word}" for when, word in words.items() if when in sums)
+
+
+def _where(root: Root) -> str:
     path, row, name = root
     if not row:
         return f"in {visible(path)}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchlint import cst
 from torchlint.late import dataclass
+from torchlint.models import method_names
 from torchlint.rule.build import expression
 from torchlint.rule.site import Link
 from torchlint.rule.value import Device, Kind
@@ -55,7 +56,7 @@ WIDTHS = {
 """Bytes of one element by dtype."""
 FLOATING = frozenset({"float16", "bfloat16", "float32", "float64"})
 
-_VIEWS = frozenset({"unsqueeze", "squeeze", "view", "reshape", "flatten", "permute", "transpose", "t"})
+_VIEWS = method_names("torch.Tensor torch", shapes=True)
 
 
 @dataclass(frozen=True, slots=True)

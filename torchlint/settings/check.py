@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from torchlint.late import regex
+from torchlint.models import Rows, WrongRowError, check_rows
 from torchlint.rule import Change
 
 FAIL_LEVELS = ("note", "warning", "never")
@@ -25,6 +26,7 @@ OUTPUT_FORMATS = (
     "pylint",
     "lintrunner",
     "markdown",
+    "html",
 )
 COLORS = ("auto", "always", "never")
 DEVICES = ("auto", "cpu", "cuda")
@@ -192,6 +194,13 @@ def _tables(value: object) -> dict[str, dict[str, object]]:
     return {str(name): dict(table) for name, table in value.items()}
 
 
+def _models(value: object) -> Rows:
+    try:
+        return check_rows(value) if value else {}
+    except WrongRowError as error:
+        raise WrongKeyError(f"{'.'.join(error.path)}: {error.message}", *error.path) from None
+
+
 def _packages(value: object) -> tuple[str, ...]:
     packages = _strings(value)
     for package in packages:
@@ -230,6 +239,7 @@ _KEYS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "target-version": _one_of(PYTHONS),
         "plugins": _packages,
         "rules": _tables,
+        "models": _models,
         "extend": _string,
     }
 )

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from torchlint.late import dataclass
+from torchlint.models import ATTRIBUTES
 from torchlint.rule import Change
 from torchlint.rule.versions import OLDEST_PYTHON, OLDEST_TORCH
 from torchlint.settings.check import DEVICES, FAIL_LEVELS, OUTPUT_FORMATS, PYTHONS
@@ -32,6 +33,18 @@ _ASSUMED = MappingProxyType(
 
 def _one_of(*words: str) -> Mapping[str, object]:
     return {"type": "string", "enum": list(words)}
+
+
+def _models_schema() -> Mapping[str, object]:
+    types: dict[type, dict[str, object]] = {bool: {"const": True}, int: {"type": "integer"}, str: {"type": "string"}}
+    attributes = {
+        name: {"description": known.says, **(_one_of(*known.values) if known.values else types[known.kind])}
+        for name, known in ATTRIBUTES.items()
+    }
+    row = {"type": "object", "minProperties": 1, "additionalProperties": False, "properties": attributes}
+    owners = {"type": "object", "additionalProperties": {"type": "object", "additionalProperties": row}}
+    sections = dict.fromkeys(("functions", "methods"), owners)
+    return {"type": "object", "additionalProperties": False, "properties": sections}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +114,11 @@ KEYS: Mapping[str, Key] = MappingProxyType(
             "Installed packages whose rules are loaded beside the built-in ones.",
             {"type": "array", "items": {"type": "string", "pattern": r"^\w+(\.\w+)*$"}},
             '["torchlint_acme"]',
+        ),
+        "models": Key(
+            "What functions and methods do that torchlint does not know, a table for each module and class.",
+            _models_schema(),
+            '{ methods = { "mylab.logs.Board" = { put = { logs = true } } } }',
         ),
         "rules": Key(
             "Options of rules, a table for each.",

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from torchlint import models
 from torchlint.late import dataclass
 from torchlint.settings.check import SettingsError, WrongKeyError, check_keys
 from torchlint.settings.model import Settings
@@ -261,7 +262,7 @@ def _merged(layers: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
     What extends adds up. So do ignored selectors, until a layer selects anew: then nothing that was selected or
     ignored before it counts. What is ignored besides or in some files, or not fixed, adds up always. Tables of rules
-    are merged by rule.
+    are merged by rule, and models by name.
     """
     merged: dict[str, Any] = {}
     for layer in layers:
@@ -272,6 +273,8 @@ def _merged(layers: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             before = merged.get(key)
             if key in _ADDING and before:
                 merged[key] = (*before, *value)
+            elif key == "models" and before:
+                merged[key] = models.merged(before, value)
             elif key == "rules" and before:
                 merged[key] = {name: {**before.get(name, {}), **value.get(name, {})} for name in {**before, **value}}
             else:

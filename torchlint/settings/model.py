@@ -6,6 +6,7 @@ from dataclasses import field
 from pathlib import Path
 
 from torchlint.late import dataclass
+from torchlint.models import Rows
 from torchlint.rule import Change
 from torchlint.rule.frequency import Observed
 from torchlint.settings.defaults import DEFAULT_EXCLUDE
@@ -39,6 +40,7 @@ class Settings:
             ``py310``. ``None``: neither the settings nor the project says.
         line_length: how long lines are in the project, where its formatter or linter is told; no setting of ours.
         plugins: installed packages whose rules are loaded beside the built-in ones.
+        models: rows about functions and methods that the project uses, besides those about libraries.
         isolated: no settings file was read, and only shipped figures are quoted.
         color: ``auto`` (as the stream and the environment say), ``always`` or ``never``.
         file: the settings file these come from, where there is one. files: all that were read.
@@ -84,5 +86,6 @@ class Settings:
     color: str = "auto"
     plugins: tuple[str, ...] = ()
     rules: dict[str, dict[str, object]] = field(default_factory=dict)
+    models: Rows = field(default_factory=dict)
     file: Path | None = field(default=None, compare=False)
     files: tuple[Path, ...] = field(default=(), compare=False)

@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.models import function_names, method_names
 from torchlint.rule import Call, Device, Example, Frequency, Input, Kind, Level, Loop, Method, Report, Rule, Site
 from torchlint.rule.build import keyword_of
 
-_METHODS = frozenset({"to", "cuda", "cpu"})
-_CREATORS = frozenset({"torch.as_tensor", "torch.tensor", "torch.asarray"})
+_METHODS = method_names(moves=True)
+_CREATORS = function_names("torch", makes="data")
 _WRAPPERS = frozenset({"numpy.array", "numpy.asarray", "numpy.squeeze", "builtins.float", "builtins.int"})
 _SURELY_TENSOR = frozenset({"detach", "unsqueeze", "squeeze", "clone"})
 
 _TOGETHER = (
-    "each item is moved by itself, one copy per round of the loop (on CUDA); put them together "
-    "first and move the whole once"
+    "each item is moved by itself, one copy per round of the loop; put them together first and move the whole once"
 )
-_BEFORE = (
-    "one row at a time is moved, and the host waits for each (on CUDA); move the whole tensor once before the loop"
-)
+_BEFORE = "rows are moved one at a time, with a GPU sync for each; move the whole tensor once before the loop"
 
 _SOURCE = """\
 import torch

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from torchlint import cst
+from torchlint.models import function_names
 from torchlint.rule import Call, Change, Device, Example, Fix, Input, Kind, Method, Report, Rule
 from torchlint.rule.build import call_of, expression, in_place_of, keyword_of, module_for, on_top, source, with_keyword
 from torchlint.rule.convert import (
@@ -24,11 +25,11 @@ from torchlint_rules.tl1_transfer._upcast_before_transfer import scaled
 if TYPE_CHECKING:
     from torchlint.rule import Link, Site, Value
 
-_CONSTRUCTORS = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
-_MAKERS = _CONSTRUCTORS | {"torch.from_numpy"} | set(LEGACY_CONSTRUCTORS)
+_CONSTRUCTORS = function_names("torch", makes="data")
+_MAKERS = function_names("torch torch.cuda", makes=("data", "array", "legacy"))
 _ARRAYS = frozenset({"numpy.array", "numpy.asarray", "numpy.ascontiguousarray", "numpy.float32", "numpy.float64"})
 _KEYWORDS = frozenset({"dtype", "device", "data"})
-_FILLED = frozenset(f"torch.{name}{like}" for name in ("zeros", "ones", "empty", "full") for like in ("", "_like"))
+_FILLED = function_names("torch", makes=("filled", "like"))
 _LARGEST_BYTE = 255
 _FLAGS = frozenset({"done", "dones", "end", "ends", "ended", "terminal", "terminals", "nonterminal", "mask", "masks"})
 _DEFAULT = "get_default_dtype()"
@@ -249,7 +250,7 @@ def _peeled(
             both = divisor is not None and found_.divisor is not None
             kept = found_.divisor if divisor is None else divisor
             return replace(found_, divisor=kept, views=tuple(views), whole=found_.whole and not both)
-    if tensor.widened in WIDTHS and not _is_filled(site, receiver):
+    if _is_narrower(tensor.widened, tensor.dtype) and not _is_filled(site, receiver):
         return _Upcast(receiver, device, tensor.dtype or "", tensor.dtype or "", proven=True, whole=False)
     return None
 
@@ -381,8 +382,8 @@ def _divided_later(site: Site, call: cst.Call) -> bool:
 
 
 def _is_narrower(old: str | None, new: str | None) -> bool:
-    """Whether both dtypes are known and the first takes less memory."""
-    return WIDTHS.get(old or "", 8) < WIDTHS.get(new or "", 0)
+    """Whether both dtypes are known and the first takes less memory, and less than float32."""
+    return WIDTHS.get(old or "", 8) < min(WIDTHS.get(new or "", 0), WIDTHS["float32"])
 
 
 def _moved_first(site: Site, found: _Upcast, torch: str) -> cst.BaseExpression:

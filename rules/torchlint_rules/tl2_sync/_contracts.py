@@ -18,12 +18,13 @@ from torchlint.facts.values import operators
 from torchlint.facts.values.libraries import reads_files
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import last_names
 from torchlint.rule import Kind
 from torchlint.rule.site import Site
 
-_LOADERS = ("DataLoader", "Dataset", "TensorDataset")
+_LOADERS = last_names(loads=True)
 _DELIVERING = frozenset({"__getitem__", "__getitems__", "collate_fn", "collate"})
-_SIZES = frozenset({"shape", "size", "dim", "ndim", "numel", "dtype", "device"})
+_SIZES = last_names("Tensor torch", about=True)
 _MOST = 500
 
 

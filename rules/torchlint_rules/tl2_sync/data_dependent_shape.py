@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.models import method_names
 from torchlint.rule import (
     Call,
     Change,
@@ -23,10 +24,10 @@ from torchlint.rule import (
 from torchlint_rules.tl2_sync._data_dependent_shape import Masks
 from torchlint_rules.tl2_sync._masked_forms import fixed_size
 
-_METHODS = frozenset({"nonzero", "argwhere", "unique", "unique_consecutive", "masked_select"})
+_METHODS = method_names(waits="shape")
 _FUNCTIONS = frozenset({"torch.where", *(f"torch.{method}" for method in _METHODS)})
 
-_MESSAGE = "the host waits to learn how many elements {what} selects (on CUDA); {better}"
+_MESSAGE = "{what} forces a GPU sync, because the size of its result depends on the data; {better}"
 
 _KEEP = "keep the mask instead"
 _COPY = "copy the mask to the host and select there, which waits once"
@@ -153,7 +154,7 @@ class DataDependentShape(Rule):
 
     code = "TL202"
     name = "data-dependent-shape"
-    summary = "the size of a result depends on the values of a tensor, so the host waits for the device"
+    summary = "the size of a result depends on the values of a tensor, which forces a GPU sync"
     level = Level.NOTE
     trigger = Call(*_FUNCTIONS) | Method(*_METHODS) | Found(Masks)
     least = Frequency.UPDATE
@@ -188,7 +189,8 @@ class DataDependentShape(Rule):
         if isinstance(node, cst.Call) and (what := _call(site, node)):
             yield Report(node, _MESSAGE.format(what=what, better=_KEEP if not _is_copied(site, node) else _COPY))
         elif isinstance(node, cst.Subscript) and _is_masked(site, node) and (better := _better(site, node)):
-            yield Report(node, _MESSAGE.format(what="the mask", better=better), fixed_size(site, node))
+            what = "indexing with a mask"
+            yield Report(node, _MESSAGE.format(what=what, better=better), fixed_size(site, node))
 
 
 def _is_on_host(site: Site) -> bool:

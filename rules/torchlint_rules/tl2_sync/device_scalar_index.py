@@ -8,7 +8,7 @@ from torchlint import cst
 from torchlint.rule import Device, Example, Found, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site
 from torchlint_rules.tl2_sync._device_scalar_index import ScalarIndices
 
-_MESSAGE = "the host waits for the number in a 0-d index (on CUDA); `index_select` takes a tensor there"
+_MESSAGE = "indexing with a 0-d tensor forces a GPU sync; `index_select` takes a tensor there"
 
 _SOURCE = """\
 import torch
@@ -70,7 +70,7 @@ class DeviceScalarIndex(Rule):
 
     code = "TL210"
     name = "device-scalar-index"
-    summary = "a tensor is indexed with a single number that lives on a device, so the host waits for it"
+    summary = "a tensor is indexed with a 0-d tensor on the GPU, which forces a GPU sync"
     level = Level.NOTE
     set = RuleSet.PREVIEW
     trigger = Found(ScalarIndices)

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.models import method_names
 from torchlint.rule import Call, Change, Device, Example, Fix, Frequency, Input, Kind, Method, Report, Rule, Site, Value
 from torchlint.rule.build import with_arguments
 from torchlint.rule.formatting import formatted, lazy
 
-_LEVELS = frozenset({"debug", "info", "warning", "warn", "error", "critical", "exception", "fatal", "trace", "log"})
+_LEVELS = method_names(says=True)
 _LOGGER_NAME = re.compile(r"_*(\w+_)?(logger|log|logging)_*", re.IGNORECASE)
-_READS = frozenset({"item", "tolist", "numpy", "cpu"})
+_READS = method_names(waits="reads", returns=("number", "array", "list", "tensor"))
 
 _PRINTED = "a tensor is formatted and printed on every call; print it at intervals"
 _FORMATTED = "a tensor is formatted on every call, also when the logger's level is off"

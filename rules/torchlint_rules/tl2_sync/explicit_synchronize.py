@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.models import function_names
 from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, Site
 from torchlint_rules.tl2_sync._explicit_synchronize import nearby, shares_memory, timed
 
-_WAITS = frozenset(f"torch.{device}.synchronize" for device in ("cuda", "mps", "xpu", "npu", "accelerator"))
+_WAITS = function_names(waits="queue")
 # What a wait is needed for: a clock that is read, a capture, a copy between streams.
-_CLOCKS = frozenset(
-    {
-        *(f"time.{name}" for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time")),
-        *(f"time.{name}_ns" for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time")),
-        *("timeit.default_timer", "datetime.datetime.now", "torch.cuda.Event", "torch.Event", "torch.mps.Event"),
-    }
-)
+_CLOCKS = function_names(clock=True)
 _CAPTURES = frozenset({"torch.cuda.CUDAGraph", "torch.cuda.graph", "torch.cuda.make_graphed_callables"})
 _STREAMS = frozenset({"torch.cuda.Stream", "torch.cuda.stream", "torch.cuda.current_stream"})
 _MEMORY = frozenset(
@@ -24,7 +19,7 @@ _MEMORY = frozenset(
     for name in ("max_memory_allocated", "memory_allocated", "max_memory_reserved", "memory_reserved", "memory_stats")
 )
 
-_MESSAGE = "the host waits for all work on the device (on CUDA); leave it out: what reads a result waits for it anyway"
+_MESSAGE = "this call forces a GPU sync without a need; leave it out: what reads a result waits for it anyway"
 
 _SOURCE = """\
 import torch
@@ -93,7 +88,7 @@ class ExplicitSynchronize(Rule):
 
     code = "TL207"
     name = "explicit-synchronize"
-    summary = "hot code waits for the device without a need"
+    summary = "hot code forces a GPU sync without a need"
     level = Level.NOTE
     trigger = Call(*_WAITS)
     least = Frequency.UPDATE
@@ -121,5 +116,9 @@ class ExplicitSynchronize(Rule):
         call = site.node
         if not isinstance(call, cst.Call) or site.names.of(call.func) not in _WAITS or not site.device.may_be_cuda():
             return
-        if not nearby(site, _CLOCKS | _CAPTURES | _STREAMS | _MEMORY) and not timed(site) and not shares_memory(site):
+        if (
+            not nearby(site, _CLOCKS.all | _CAPTURES | _STREAMS | _MEMORY)
+            and not timed(site)
+            and not shares_memory(site)
+        ):
             yield Report(call, _MESSAGE)

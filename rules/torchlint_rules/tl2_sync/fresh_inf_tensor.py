@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchlint import cst
+from torchlint.models import function_names
 from torchlint.rule import Call, Change, Example, Fix, Input, Kind, Report, Rule
 from torchlint.rule.build import keyword_of, only_reads
 from torchlint.rule.convert import CONVERSIONS, FLOATING, conversion
@@ -41,8 +42,8 @@ def collect(policy: Policy, envs, steps):
 """
 
 
-_CONSTRUCTORS = frozenset({"torch.tensor", "torch.as_tensor"})
-_INFINITIES = frozenset({"math.inf", "numpy.inf", "numpy.Inf", "torch.inf"})
+_CONSTRUCTORS = function_names("torch", makes="data")
+_INFINITIES = function_names(constant="infinity")
 
 
 @dataclass(frozen=True, slots=True)

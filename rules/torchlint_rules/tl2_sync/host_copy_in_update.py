@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.models import method_names
 from torchlint.rule import Device, Example, Found, Frequency, Input, Kind, Level, Method, Report, Rule, Site, Use
 from torchlint_rules.tl2_sync._host_copy_in_update import HostCopies, copying, is_copy
 
-_COPIES = frozenset({"cpu", "numpy"})
-_MOVES = frozenset({"cpu", "to"})
-_SAME = frozenset({"cpu", "to", "detach", "clone"})
-_FURTHER = frozenset({"item", "numpy", "tolist"})
-_RECORDING = frozenset({"append", "extend"})
+_COPIES = method_names(waits="reads", returns=("array", "tensor"))
+_MOVES = method_names(moves=("host", "given"))
+_SAME = method_names("torch.Tensor torch", elements="all", casts=False, shapes=False)
+_FURTHER = method_names(waits="reads", returns=("number", "array", "list"))
+_RECORDING = method_names("list", adds=True, at=False)
 _ENDS = frozenset({Use.LOGGED, Use.REPORTED, Use.RETURNED, Use.PASSED, Use.STORED})
 
-_MESSAGE = (
-    "`{what}` waits for the device, for a value that only logs and seldom code need (on CUDA); "
-    "keep it detached and copy it where it is needed"
-)
+_MESSAGE = "`{what}` forces a GPU sync only to log a value; keep it detached and copy it where it is needed"
 
 _SOURCE = """\
 import torch

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.models import last_names, method_names
 from torchlint.rule import Call, Example, Frequency, Input, Kind, Method, Report, Rule, Site
 from torchlint.rule.convert import CAST_DTYPES
 
-_PREDICATES = frozenset({"isnan", "isinf", "isfinite", "isposinf", "isneginf"})
-_INTEGERS = frozenset({"bool", "uint8", "int8", "int16", "int32", "int64"})
+_PREDICATES = method_names(tests=True)
+_INTEGERS = last_names(dtype=("integer", "truth"))
 
 _MESSAGE = "`{predicate}` of {what} is the same for every value: leave the check out"
 

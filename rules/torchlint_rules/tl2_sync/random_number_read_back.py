@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.models import function_names
 from torchlint.rule import Call, Device, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Use
 from torchlint.rule.build import keyword_of
 
-_CREATORS = frozenset(f"torch.{name}" for name in ("rand", "randn", "randint", "randperm"))
+_CREATORS = function_names("torch", makes="random")
 
-_MESSAGE = (
-    "these numbers are drawn on the device and read on the host, which waits for them (on CUDA); draw them on the host"
-)
+_MESSAGE = "random numbers drawn on the GPU and read on the host force a GPU sync; draw them on the host"
 
 _SOURCE = """\
 import torch

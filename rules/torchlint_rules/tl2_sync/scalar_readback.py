@@ -11,7 +11,7 @@ from torchlint_rules.tl2_sync._reading_afterwards import read_afterwards
 from torchlint_rules.tl2_sync._reading_together import reads_together
 from torchlint_rules.tl2_sync._scalar_readback import NUMBERS, read_at
 
-_MESSAGE = "`{what}` waits for the device, {why} (on CUDA); {better}"
+_MESSAGE = "`{what}` forces a GPU sync {why}; {better}"
 _SHARED = "; {count} such reads in this {where}, `torch.stack([...]).tolist()` would be one"
 
 _SOURCE = """\
@@ -232,14 +232,14 @@ def _fix(site: Site, call: cst.Call) -> Fix | None:
 def _advice(uses: frozenset[Use]) -> tuple[str, str]:
     """Why the number is not needed there, and what to do instead."""
     if {Use.LOGGED, Use.TENSOR} <= uses:
-        return "for a number that only logs and tensor operations need", "keep the tensor, read it where it is logged"
+        return "for a number that only logs and tensor operations use", "keep the tensor, read it where it is logged"
     if Use.LOGGED in uses:
         return (
-            "for a number that only logs and seldom code need",
+            "only to log a number",
             "keep detached tensors and read them where they are needed",
         )
     if Use.REPORTED in uses:
-        return "for a number that is only reported", "report the detached tensor and read it where it is logged"
+        return "only to report a number", "report the detached tensor and read it where it is logged"
     if Use.TENSOR in uses:
-        return "for a number that only tensor operations need", "keep the detached tensor"
-    return "for a number that no code seen here uses", "leave the read out, or give the detached tensor"
+        return "for a number that only tensor operations use", "keep the detached tensor"
+    return "for a number that nothing here uses", "leave the read out, or give the detached tensor"

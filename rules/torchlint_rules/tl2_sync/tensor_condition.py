@@ -18,7 +18,7 @@ _MATH = frozenset(
     )
 )
 
-_MESSAGE = "the host waits for the device to learn {what} (on CUDA); {better}"
+_MESSAGE = "{what} forces a GPU sync; {better}"
 
 _SOURCE = """\
 import torch
@@ -112,7 +112,7 @@ class TensorCondition(Rule):
 
     code = "TL208"
     name = "tensor-condition"
-    summary = "Python decides on the value of a tensor, so the host waits for the device"
+    summary = "Python branches on the value of a tensor, which forces a GPU sync"
     level = Level.NOTE
     trigger = Found(Truths) | Call(*_CHOICES, *_MATH, "builtins.bool")
     least = Frequency.UPDATE
@@ -143,10 +143,10 @@ class TensorCondition(Rule):
             better = "`torch.minimum`, `torch.maximum` or `clamp` work on the device" if what == _CHOSEN else _KEEP
             yield Report(node, _MESSAGE.format(what=what, better=better))
         elif _asked(site, node) and _reads(site, node) and _comes_first(site, node):
-            yield Report(node, _MESSAGE.format(what="which way to go", better=_INSTEAD[site.flow.purpose()]))
+            yield Report(node, _MESSAGE.format(what="branching on a tensor", better=_INSTEAD[site.flow.purpose()]))
 
 
-_CHOSEN = "which value to take"
+_CHOSEN = "choosing between tensors in Python"
 _KEEP = "keep the value in a tensor"
 _CHECK = "check the value where it is on the host, or not on every call"
 # What to do in place of a branch: a blend of two results does not raise, report, leave a loop or call anything.
@@ -169,7 +169,7 @@ def _read_by(site: Site, call: cst.Call) -> str:
         return ""
     if name in _CHOICES:
         return _CHOSEN
-    return "a truth value" if name == "builtins.bool" else "a number"
+    return "the truth value of a tensor" if name == "builtins.bool" else "a Python number made of a tensor"
 
 
 def _on_device(site: Site, node: cst.CSTNode) -> bool:

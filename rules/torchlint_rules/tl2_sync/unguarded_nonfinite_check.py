@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.models import method_names
 from torchlint.rule import Change, Example, Fix, Found, Frequency, Input, Kind, Purpose, Report, Rule, Site
 from torchlint.rule.build import expression, module_for, source
 from torchlint_rules.tl2_sync._contracts import contract
 from torchlint_rules.tl2_sync._unguarded_nonfinite_check import Checks, debug_flag
 
-_PREDICATES = frozenset({"isnan", "isinf", "isfinite", "isposinf", "isneginf"})
+_PREDICATES = method_names(tests=True)
 _REDUCTIONS = frozenset({"torch.any", "torch.all", "torch.allclose", "torch.equal"})
 _BUILTINS = frozenset({"any", "all", "abs", "bool", "float", "int", "len", "max", "min"})
 

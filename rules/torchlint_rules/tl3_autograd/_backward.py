@@ -19,10 +19,11 @@ from torchlint.facts.flow.flow import Flow
 from torchlint.facts.values.signatures import starred
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import names
 from torchlint.rule import Kind, Use
 from torchlint.rule.site import Site
 
-_BACKWARD = frozenset({"backward", "manual_backward", "torch.autograd.grad", "torch.autograd.backward"})
+_BACKWARD = names(autograd=("backward", "gradient"))
 _LOST = frozenset({Use.STORED, Use.COLLECTED, Use.REPORTED, Use.RETURNED, Use.PASSED})
 _ELSEWHERE = _LOST | {Use.BACKWARD}
 _CARRIERS = frozenset({Kind.UNKNOWN, Kind.TENSOR, Kind.TUPLE, Kind.LIST, Kind.DICT, Kind.DISTRIBUTION})
@@ -223,7 +224,7 @@ class Backwards(Fact):
             return True
         if (self.project.qualified(facts, call.func) or "") in _BACKWARD:
             return True
-        return any(self.autograd.reaches(target, _BACKWARD) for target in self.graph.callees.get(call, ()))
+        return any(self.autograd.reaches(target, _BACKWARD.all) for target in self.graph.callees.get(call, ()))
 
 
 def _handed(call: ast.Call) -> list[ast.expr]:

@@ -9,8 +9,8 @@ from torchlint.rule import Example, Frequency, Input, Kind, Level, NetworkCall, 
 from torchlint.rule.build import source
 
 _MESSAGE = (
-    "`backward` also computes gradients of the parameters of `{what}`, and only another network is stepped; "
-    "freeze them for this loss"
+    "`backward` also computes gradients of `{what}`, and only another network is stepped; "
+    "freeze its parameters for this loss"
 )
 
 _SOURCE = """\

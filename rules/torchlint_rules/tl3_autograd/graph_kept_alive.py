@@ -23,7 +23,7 @@ _LEARNING = (
     "`{where}` does (memory, no time); keep it detached"
 )
 _WHOLE = (
-    "`{what}` is kept in `{where}` with its whole autograd graph, which no backward() frees: the activations of every "
+    "`{what}` is kept in `{where}` with its whole autograd graph; no backward() frees it, so the activations of every "
     "round stay in memory (no effect on time); keep it detached"
 )
 _CURE = "Detach what is only kept"

@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.models import names
 from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, NetworkCall, Report, Rule, Site
 from torchlint.rule.build import module_for, source
 from torchlint_rules.tl3_autograd._guarded import ENDS, ends_here, guarded, rounds_otherwise, value_of
 from torchlint_rules.tl3_autograd._inference_records_graph import repeated
 
-_GRADIENTS = frozenset(
-    (
-        *("backward", "manual_backward", "enable_grad", "register_hook", "set_grad_enabled"),
-        *("torch.enable_grad", "torch.autograd.grad", "torch.autograd.backward"),
-    )
-)
+_GRADIENTS = names(autograd=("backward", "gradient", "hooks", "records", "sets"))
 _MESSAGE = "the graph of `{what}` is recorded and never used; `torch.no_grad()` leaves it out"
 _AHEAD = "nothing asks for a gradient of what the statement computes"
 
@@ -149,7 +145,7 @@ def _fix(site: Site, call: cst.Call) -> Fix | None:
     rounds = rounds_otherwise(site, call)
     if rounds:
         return None
-    if site.flow.leaves_as_data() and not site.calls.reaches(_GRADIENTS):
+    if site.flow.leaves_as_data() and not site.calls.reaches(_GRADIENTS.all):
         torch, imports = module_for(site, "torch", "torch")
         guard = f"{torch}.no_grad()"
         changes = (Change.ROUNDING,) if rounds is None else ()

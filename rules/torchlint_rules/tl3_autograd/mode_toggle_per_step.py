@@ -8,7 +8,7 @@ from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Level, Method, Report, Rule, Site, Statement
 from torchlint_rules.tl3_autograd._switching import hands_mode_on, mode_matters, switches_mode
 
-_ADVICE = "switch it once, where acting or learning begins, or not at all where no layer cares"
+_ADVICE = "switch it once, where acting or learning begins, or not at all"
 
 _SOURCE = """\
 import torch

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchlint import cst
+from torchlint.models import function_names, last_names
 from torchlint.rule.build import expression, keyword_of, module_for, source
 
 if TYPE_CHECKING:
     from torchlint.rule import Site
 
-COPIES = frozenset({"torch.tensor", "torch.as_tensor"})
+COPIES = function_names("torch", makes="data")
 _KEPT = frozenset({"dtype", "device"})
-_INFINITE = frozenset({"math.inf", "math.nan", "numpy.inf", "numpy.nan", "torch.inf", "torch.nan"})
+_INFINITE = function_names(constant=True)
 _SPELLED = frozenset({"inf", "-inf", "nan", "+inf", "infinity", "-infinity"})
-_FLOATING = frozenset({"float16", "bfloat16", "float32", "float64"})
+_FLOATING = last_names(dtype="floating")
 _INTEGRAL = frozenset({"int32", "int64"})
 _MOST = 60_000
 """The largest number that all floating dtypes hold; beyond, creators differ in which ones they refuse."""

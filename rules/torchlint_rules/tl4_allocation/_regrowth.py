@@ -10,15 +10,15 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import COMPREHENSIONS, FileFacts
 from torchlint.facts.code.nesting import LOOPS, around, head, inside, stored_before
 from torchlint.facts.code.tree import children, names_in, walk
-from torchlint.facts.loops.joining import JOINS
 from torchlint.facts.loops.loops import Loops
 from torchlint.facts.state.effects import nodes_of
 from torchlint.late import dataclass
+from torchlint.models import function_names, method_names
 from torchlint.rule.site import Site
 
-_JOINS = JOINS | {"numpy.append"}
+_JOINS = function_names(joins=True)
 _ASKING = frozenset({"keys", "append", "setdefault"})
-_ADDING = frozenset({"append", "appendleft", "extend", "insert"})
+_ADDING = method_names("list deque", adds=True)
 _SPACES = ("action_space", "observation_space")
 _Loop = ast.For | ast.AsyncFor | ast.While
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from torchlint import cst
+from torchlint.models import function_names
 from torchlint.rule import Call, Example, Fix, Frequency, Input, Kind, Report, Rule, Site
 from torchlint.rule.build import bare_star_safe, expression, module_for
 
-_CATS = frozenset({"torch.cat", "torch.concat", "torch.concatenate"})
+_CATS = function_names("torch", joins="parts", axis="given")
 _KEYWORDS = frozenset({"tensors", "dim"})
 
 _SOURCE = """\

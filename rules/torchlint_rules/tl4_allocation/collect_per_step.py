@@ -108,7 +108,7 @@ class CollectPerStep(Rule):
             )
         elif name == _EMPTY and site.device.may_be_cuda():
             message = (
-                "`empty_cache()` waits for the device and gives back memory that is asked for again "
-                "(on CUDA); do it at intervals or not at all"
+                "`empty_cache()` forces a GPU sync and gives back memory that is asked for again; "
+                "do it at intervals or not at all"
             )
             yield Report(call, message, level=Level.NOTE, figure="none")

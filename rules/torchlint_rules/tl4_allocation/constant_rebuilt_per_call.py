@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
 
 from torchlint import cst
+from torchlint.models import function_names
 from torchlint.rule import Call, Change, Device, Example, Fix, Frequency, Input, Kind, Level, Report, Rule, Site
 from torchlint.rule.build import in_place_of, keyword_of, source, without_keyword
 from torchlint_rules.tl4_allocation._beside import beside_module
 from torchlint_rules.tl4_allocation._constant_rebuilt_per_call import free_attribute, is_accumulated, settled
 from torchlint_rules.tl4_allocation._filling import COPIES, Filled, filled
 
-_RANGES = frozenset({"torch.linspace", "torch.logspace", "torch.arange", "torch.eye"})
-_OF_A_TABLE = {
+_RANGES = function_names("torch", makes="pattern")
+_OF_A_TABLE: Mapping[str, Container[str]] = {
     "torch.tril": frozenset({"torch.ones", "torch.full"}),
     "torch.triu": frozenset({"torch.ones", "torch.full"}),
     "torch.nn.functional.one_hot": COPIES | _RANGES,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.models import function_names
 from torchlint.rule import Example, Fix, Frequency, Input, Kind, Level, Method, Report, Rule, RuleSet, Site
 from torchlint.rule.build import in_place_of
 
-_JOINED = frozenset({"cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack"})
-_NAMES = frozenset({*(f"torch.{name}" for name in _JOINED), *(f"numpy.{name}" for name in _JOINED - {"cat", "concat"})})
+_NAMES = function_names("torch numpy", joins="parts")
 
 _MESSAGE = "{what} made a copy already; leave `.{method}()` out"
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.models import function_names
 from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Method, Report, Rule, RuleSet, Site
 
-_CREATORS = frozenset(
-    f"torch.{name}"
-    for name in (
-        *("zeros", "ones", "full", "empty", "eye", "arange", "linspace", "tensor", "rand", "randn"),
-        *("zeros_like", "ones_like", "full_like", "empty_like"),
-    )
+_CREATORS = (
+    function_names("torch", makes=("filled", "pattern", "like", "random"))
+    # Not ``as_tensor``, which may return a tensor as it is.
+    | function_names("torch", makes="data", graph="ends")
 )
 _METHODS = frozenset({"get", "pop", "setdefault"})
 _CONVERSIONS = frozenset({"to", "float", "long", "bool", "cuda", "expand", "repeat", "unsqueeze"})

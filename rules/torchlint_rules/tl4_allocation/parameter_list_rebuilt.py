@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.models import function_names
 from torchlint.rule import Example, Frequency, Input, Kind, Level, Method, Report, Rule, RuleSet, Site
 
-_LISTS = frozenset({"builtins.list", "builtins.tuple"})
+_LISTS = function_names("builtins", makes="sequence")
 
 _MESSAGE = (
     "the parameters of several networks are put together in every update; they do not change, so keep the list where "

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.models import function_names
 from torchlint.rule import Call, Change, Example, Fix, Frequency, Input, Kind, Report, Rule, Site
 from torchlint_rules.tl4_allocation._joining_afterwards import joined_afterwards
 from torchlint_rules.tl4_allocation._regrowth import regrown
 
-_TORCH = frozenset(f"torch.{name}" for name in ("cat", "concat", "concatenate", "hstack", "vstack"))
-_NUMPY = frozenset(f"numpy.{name}" for name in ("append", "concatenate", "hstack", "vstack"))
+_TORCH = function_names("torch", joins="parts", axis=("given", "fixed"))
+_NUMPY = function_names("numpy", joins=("parts", "two"), axis=("given", "fixed"))
 
 _PROGRAM = """\
 import numpy as np

@@ -14,7 +14,7 @@ from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.compiling.compiled import Compilation, Compilations
-from torchlint.facts.hotness.roots import cold_file
+from torchlint.facts.hotness.coldness import cold_file
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
 from torchlint.rule.site import Site

@@ -139,8 +139,8 @@ class CompileOverVaryingShapes(Rule):
         fix = Fix(f"Leave {argument}= out", ((node, without_keyword(node, argument)),), (Change.ROUNDING,))
         yield Report(
             node,
-            f"compiled with {text} but called with different batch sizes ({first}, {second}): each is compiled or "
-            f"captured anew; leave the argument out",
+            f"compiled with {text} but called with different batch sizes; each is compiled or captured again "
+            f"({first}, {second}); leave the argument out",
             fix if proven else None,
             level=None if proven else Level.NOTE,
         )
@@ -157,7 +157,7 @@ def _fixed_shape_option(site: Site, call: cst.Call) -> tuple[str, str, bool] | N
     if name is None and is_refused(site, mode):
         return None
     if name is None:
-        return "mode", "a `mode` from a setting, which may capture CUDA graphs,", False
+        return "mode", "a `mode` that may capture CUDA graphs", False
     return ("mode", f'`mode="{name}"`', True) if name in _GRAPH_MODES else None
 
 

@@ -106,5 +106,5 @@ class CompilePerCall(Rule):
                         phrase = site.hot.of(function).phrase
                         yield Report(
                             decorator.decorator,
-                            f"compiles a function that is defined {phrase}; define it outside of what runs so often",
+                            f"compiles a function that is defined {phrase}; define it once, outside",
                         )

@@ -119,16 +119,17 @@ class CompiledModuleBypassed(Rule):
         taken = takes_uncompiled(site, node)
         if taken is not None:
             names = ", ".join(taken.names)
+            compiled, called = (f"{hop.path}:{hop.row}" for hop in (taken.compiled, taken.place))
             yield Report(
                 node,
-                f"takes {names} before torch.compile ({taken.compiled.path}:{taken.compiled.row}), so what it calls "
-                f"({taken.place.path}:{taken.place.row}) runs uncompiled; compile first, or with .compile()",
+                f"takes {names} before torch.compile, so what it calls runs uncompiled; compile first, or with "
+                f".compile() (compiled at {compiled}, called at {called})",
             )
 
 
 def _message(bypass: Bypass) -> str:
     if bypass.way is Way.DROPPED or bypass.place is None:
-        return "torch.compile returns what runs compiled, and nobody keeps it; assign it, or use net.compile()"
+        return "the result of torch.compile, which alone runs compiled, is dropped; assign it, or use net.compile()"
     place = f"{bypass.place.path}:{bypass.place.row}"
     if bypass.way is Way.NO_FORWARD:
         return f"{bypass.name} has no forward to compile: its methods ({place}) run uncompiled; compile these"

@@ -30,10 +30,10 @@ def update(optimizer, ratios, advantages):
         optimizer.step()
 """
 _WORDS = {
-    Splits.NUMBER: ("it reads a number off a tensor", "keep it a tensor, or read it outside"),
-    Splits.TEST: ("it branches on a tensor", "use torch.where, or test outside"),
-    Splits.TEXT: ("it writes text", "write it outside"),
-    Splits.CLOCK: ("it reads the clock", "read it outside"),
+    Splits.NUMBER: ("reading a number off a tensor", "keep it a tensor, or read it outside"),
+    Splits.TEST: ("branching on a tensor", "use torch.where, or test outside"),
+    Splits.TEXT: ("writing text", "write it outside"),
+    Splits.CLOCK: ("reading the clock", "read it outside"),
 }
 
 
@@ -118,4 +118,4 @@ class GraphBreak(Rule):
             return
         why, instead = _WORDS[found.why]
         place = f"{found.compiled.path}:{found.compiled.row}"
-        yield Report(site.node, f"breaks the graph compiled at {place}, because {why}; {instead}")
+        yield Report(site.node, f"{why} breaks the compiled graph; {instead} (compiled at {place})")

@@ -116,6 +116,7 @@ class IntegerAttributeRecompiles(Rule):
         compiled, changed = (f"{hop.path}:{hop.row}" for hop in (found.compiled, found.changed))
         yield Report(
             site.node,
-            f"code compiled at {compiled} reads the integer {found.name}, which {changed} changes: it is compiled for "
-            "each of 8 values, then no more; pass it as an argument, or keep it in a buffer",
+            f"compiled code reads the integer {found.name}, which changes; it is compiled for each of 8 values, "
+            f"then no more (compiled at {compiled}, changed at {changed}); pass it as an argument, or keep it in a "
+            "buffer",
         )

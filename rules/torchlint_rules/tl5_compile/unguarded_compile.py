@@ -98,6 +98,6 @@ class UnguardedCompile(Rule):
                 if compiles_anywhere(site, node):
                     yield Report(
                         node,
-                        "compiled on every machine, though the project also runs without CUDA, where small networks "
-                        "may get slower and the compiler may be missing; ask for the device first",
+                        "compiled on every machine, though the project also runs without CUDA; small networks may get "
+                        "slower there, and the compiler may be missing; ask for the device first",
                     )

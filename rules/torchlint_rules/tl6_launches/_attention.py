@@ -13,11 +13,12 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.state.effects import code_of
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import method_names
 from torchlint.rule import Kind
 from torchlint.rule.site import Site
 
 _PRODUCTS = frozenset({"matmul", "bmm"})
-_TRANSPOSING = frozenset({"transpose", "permute", "swapaxes", "swapdims", "mT", "T", "t"})
+_TRANSPOSING = method_names("torch.Tensor torch", shapes="order")
 _MASKING = frozenset({"masked_fill", "masked_fill_", "float", "to", "clamp", "type_as"})
 _DEPTH = 8
 

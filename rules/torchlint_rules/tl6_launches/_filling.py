@@ -9,11 +9,12 @@ from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.state.effects import nodes_of
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import function_names
 from torchlint.rule import Kind
 from torchlint.rule.site import Site
 
 _NUMBERS = frozenset({Kind.NUMBER, Kind.SCALAR, Kind.ITEM})
-_MADE = frozenset(f"torch.{name}" for name in ("zeros", "ones", "empty", "full"))
+_MADE = function_names("torch", makes="filled")
 
 
 @dataclass(eq=False, slots=True)

@@ -12,10 +12,11 @@ from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import method_names
 from torchlint.rule import Kind
 
 _PARAMETERS = frozenset({"weight", "bias", "data"})
-_TAKING = frozenset({"append", "extend", "insert", "add_module", "register_module", "register_parameter", "update"})
+_TAKING = method_names("Module list dict", adds=True)
 _CASTS = frozenset({"half", "double", "float", "bfloat16", "type", "to"})
 _MAY_BE_HELD = frozenset({Kind.UNKNOWN, Kind.TENSOR, Kind.MODULE})
 # With ``load_state_dict(..., assign=True)`` a module takes the tensors themselves.

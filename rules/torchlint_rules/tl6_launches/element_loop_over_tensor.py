@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.models import function_names, last_names
 from torchlint.rule import Call, Example, Fix, Frequency, Input, Kind, Method, Report, Rule, Site, Value
 from torchlint_rules.tl6_launches._element_loop_over_tensor import element_of
 
-_NUMBERS = frozenset({"builtins.int", "builtins.float", "builtins.bool"})
-_INTEGERS = frozenset({"uint8", "int8", "int16", "int32", "int64"})
+_NUMBERS = function_names("builtins", number=True)
+_INTEGERS = last_names(dtype="integer")
 _MESSAGE = "the elements of a tensor are read back one by one; `tolist()` reads all of them at once"
 
 _SOURCE = """\

@@ -9,7 +9,7 @@ from torchlint.rule import Example, Found, Frequency, Input, Kind, Level, Report
 from torchlint_rules.tl6_launches._ensemble_loop import Ensembles, ensemble
 
 _MESSAGE = (
-    "networks that are built alike run one after the other on the same input, each with kernels of its own; on a GPU "
+    "networks of one shape run one after the other on the same input; on a GPU "
     "`torch.vmap` over stacked parameters runs them at once (slower on a CPU)"
 )
 

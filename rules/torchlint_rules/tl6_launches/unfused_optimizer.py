@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.models import function_names
 from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site
 from torchlint.rule.build import source
 
-_OPTIMIZERS = frozenset({"torch.optim.Adam", "torch.optim.AdamW", "torch.optim.SGD"})
+_OPTIMIZERS = function_names(fused=True)
 _NUMBER = re.compile(r"alpha|temperature", re.IGNORECASE)
 """What a module is called that holds a single number, the weight of the entropy."""
 _CHOICES = frozenset({"fused", "foreach", "capturable", "differentiable"})
@@ -111,7 +112,7 @@ class UnfusedOptimizer(Rule):
         if any(arg.keyword is not None and arg.keyword.value in _CHOICES for arg in call.args):
             return
         parameters = site.calls.argument(call, 0, "params")
-        if parameters is None or not _are_many(parameters) or not site.calls.is_first(_OPTIMIZERS):
+        if parameters is None or not _are_many(parameters) or not site.calls.is_first(_OPTIMIZERS.all):
             return
         if not site.names.in_project("fused=") and not site.names.in_project("foreach="):
             yield Report(call, _MESSAGE)

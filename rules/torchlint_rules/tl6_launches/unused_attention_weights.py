@@ -12,7 +12,7 @@ _ATTENTION = frozenset({"torch.nn.MultiheadAttention", "torch.nn.modules.activat
 _WEIGHTS = 4  # place of need_weights among the arguments
 
 _MESSAGE = (
-    "attention also returns its weights, which nobody reads; with `need_weights=False` it may use the fused kernel, "
+    "attention also returns its weights, which are never read; with `need_weights=False` it may use the fused kernel, "
     "which never builds them"
 )
 
@@ -85,7 +85,7 @@ class UnusedAttentionWeights(Rule):
 
     code = "TL613"
     name = "unused-attention-weights"
-    summary = "attention computes weights that nobody reads"
+    summary = "attention computes weights that are never read"
     level = Level.NOTE
     set = RuleSet.PREVIEW
     trigger = NetworkCall()

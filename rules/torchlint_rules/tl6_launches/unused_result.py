@@ -31,7 +31,7 @@ _PURE = frozenset(
 
 _OF_DISTRIBUTIONS = frozenset({"entropy", "log_prob", "log_probs"})
 
-_MESSAGE = "nobody reads `{name}`: leave the computation out"
+_MESSAGE = "`{name}` is never read; leave the computation out"
 
 _SOURCE = """\
 import torch
@@ -95,7 +95,7 @@ class UnusedResult(Rule):
 
     code = "TL617"
     name = "unused-result"
-    summary = "hot code computes a tensor that nobody reads"
+    summary = "hot code computes a tensor that is never read"
     set = RuleSet.PREVIEW
     trigger = Method(*_PURE) | NetworkCall()
     least = Frequency.UPDATE

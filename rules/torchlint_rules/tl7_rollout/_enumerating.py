@@ -15,13 +15,14 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.state.effects import code_of
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
+from torchlint.models import last_names, method_names
 from torchlint.rule.site import Site
 
-_DRAWS = frozenset({"choice", "choices", "sample", "randint", "integers", "randrange"})
+_DRAWS = last_names("random numpy.random Generator", draws=("items", "integer"))
 _SOURCES = ("random.", "numpy.random.")
 _GENERATOR = regex(r"(rng|random|generator)", re.IGNORECASE)
-_ADDING = frozenset({"append", "appendleft", "extend", "add", "insert"})
-_WHOLE = frozenset({"keys", "values", "items"})
+_ADDING = method_names("list deque set", adds=True, elsewhere=False)
+_WHOLE = method_names("dict", returns=("keys", "parts"))
 _LISTS = frozenset({"list", "tuple", "sorted", "array", "asarray", "range", "len", "enumerate", "zip"})
 _DEEPEST = 6
 

@@ -12,11 +12,12 @@ from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.tree import walk
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import function_names
 from torchlint.rule import Kind
 from torchlint.rule.site import Site
 
 _FLOAT_TENSORS = frozenset({"torch.FloatTensor", "torch.Tensor", "torch.cuda.FloatTensor"})
-_MAKERS = frozenset({"torch.tensor", "torch.as_tensor"})
+_MAKERS = function_names("torch", makes="data")
 _CASTS = frozenset({"float", "to"})
 _DEEPEST = 3
 

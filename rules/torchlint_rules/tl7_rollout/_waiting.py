@@ -11,13 +11,12 @@ from torchlint.facts.code.tree import names_in, walk
 from torchlint.facts.state.effects import Sides
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import last_names
 from torchlint.rule.site import Site
 
 _SHORT = 0.01
 """Up to this many seconds a sleep is too short to be an idle wait."""
-_CLOCKS = frozenset(
-    {"time", "perf_counter", "monotonic", "process_time", "time_ns", "perf_counter_ns", "now", "deadline"}
-)
+_CLOCKS = last_names(clock=("wall", "cpu", "date"))
 _BLOCKING = frozenset({"poll", "recv", "wait", "get", "join", "acquire", "select", "accept"})
 _AT_ONCE = frozenset({"get_nowait", "recv_nowait"})
 
@@ -83,7 +82,7 @@ def _asks(test: ast.expr) -> bool:
         part.func.attr for part in walk(test) if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)
     }
     shared = any(isinstance(part, (ast.Attribute, ast.Subscript, ast.Call)) for part in walk(test))
-    return shared and not words & _CLOCKS and not called & _BLOCKING
+    return shared and not words & _CLOCKS.all and "deadline" not in words and not called & _BLOCKING
 
 
 def _is_read_at_once(call: ast.Call) -> bool:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.models import function_names
 from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site
 from torchlint_rules.tl7_rollout._dataloader_over_memory import in_memory
 
-_LOADERS = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
+_LOADERS = function_names(loads="batches")
 _FETCHES = frozenset({"collate_fn", "batch_sampler"})
 
 _SOURCE = """\

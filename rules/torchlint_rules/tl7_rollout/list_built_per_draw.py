@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.models import last_names
 from torchlint.rule import Call, Example, Frequency, Input, Kind, Method, Report, Rule, RuleSet, Site
 from torchlint_rules.tl7_rollout._enumerating import listed
 
-_NAMES = ("choice", "choices", "sample", "randint", "integers", "randrange")
+_NAMES = last_names("random numpy.random Generator", draws=("items", "integer"))
 
 _MESSAGE = (
     "each draw first lists all of `{whole}`, which grows; keep the list up to date where `{whole}` changes, and draw "

@@ -9,8 +9,8 @@ from torchlint.rule import Example, Frequency, Input, Kind, Level, Method, Repor
 from torchlint_rules.tl7_rollout._single_environment_loop import steps_one
 
 _MESSAGE = (
-    "the policy acts for one environment at a time, and a small network costs about as much for one row as for many; "
-    "step several environments together"
+    "the policy acts for one environment at a time; step several environments together, because a small network "
+    "costs about as much for one row as for many"
 )
 
 _SOURCE = """\

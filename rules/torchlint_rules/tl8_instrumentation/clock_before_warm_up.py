@@ -5,21 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.models import function_names
 from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site
 from torchlint_rules.tl8_instrumentation._clock_before_warm_up import warms_up
 
-_CLOCKS = frozenset(
-    {
-        *(f"time.{name}" for name in ("time", "perf_counter", "monotonic")),
-        *(f"time.{name}_ns" for name in ("time", "perf_counter", "monotonic")),
-        "timeit.default_timer",
-    }
-)
+_CLOCKS = function_names(clock="wall")
 
-_MESSAGE = (
-    "the clock runs since before the loop, so it also counts the time in which `{compiled}` is compiled at its first "
-    "call; start it after a first round"
-)
+_MESSAGE = "the measured time includes compiling `{compiled}` at its first call; start the clock after a first round"
 
 _SOURCE = """\
 import time

@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.models import function_names
 from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site, Use
 
 _CLIPS = frozenset(
     {"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad.clip_grad_norm_", "torch.nn.utils.clip_grad_norm"}
 )
-_ENDLESS = frozenset({"math.inf", "numpy.inf", "torch.inf"})
+_ENDLESS = function_names(constant="infinity")
 _HUGE = 1e8
 _NEEDED = frozenset({Use.CONDITION, Use.TENSOR, Use.HOST, Use.BACKWARD, Use.ENVIRONMENT, Use.INDEX, Use.SIZE})
 

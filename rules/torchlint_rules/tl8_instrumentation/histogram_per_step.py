@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.models import method_names
 from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Method, Report, Rule, Site
 
 _WANDB = frozenset({"wandb.Histogram"})
-_PARAMETERS = frozenset({"parameters", "named_parameters", "state_dict"})
+_PARAMETERS = method_names(gives=("parameters", "state"))
 
 _SOURCE = """\
 import numpy as np

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.models import function_names
 from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, Site
 from torchlint.rule.build import keyword_of
 from torchlint_rules.tl8_instrumentation._profiler_without_schedule import calls_method
 
-PROFILERS = frozenset({"torch.profiler.profile", "torch.profiler.profiler.profile"})
-_OLD = frozenset({"torch.autograd.profiler.profile", "torch.autograd.profiler.emit_nvtx"})
+PROFILERS = function_names(profiles="scheduled")
+_OLD = function_names(profiles="whole")
 
 _SOURCE = """\
 import torch

@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.models import function_names
 from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, Site
 from torchlint_rules.tl8_instrumentation._unsynchronised_timing import unsynchronised
 
-_CLOCKS = frozenset(
-    {
-        *(f"time.{name}" for name in ("time", "perf_counter", "monotonic")),
-        *(f"time.{name}_ns" for name in ("time", "perf_counter", "monotonic")),
-        "timeit.default_timer",
-    }
-)
-_LONGEST = 60
+_CLOCKS = function_names(clock="wall")
+_LONGEST = 40
 
 _MESSAGE = (
-    "`{work}` only queues work on the device (on CUDA), so this times how long queueing takes; "
+    "`{work}` only queues work on the GPU, so this times the queueing; "
     "synchronize before the clock is read, or record events"
 )
 

@@ -131,6 +131,6 @@ def _allocator(site: Site, setting: Setting) -> Iterator[Report]:
     place = torch_before(site) if backend else ""
     row = cuda_before(site)
     if place:
-        yield Report(setting.node, f"the allocator's backend is chosen when torch is imported ({place}), before this")
+        yield Report(setting.node, f"the allocator's backend is chosen before this; set it before the import ({place})")
     elif row:
         yield Report(setting.node, f"`{name}` is set after CUDA was started (row {row}); set it before the first use")

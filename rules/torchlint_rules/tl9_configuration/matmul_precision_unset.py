@@ -1,15 +1,14 @@
-"""TL904: matrix products run in full float32 precision and nobody decided so."""
+"""TL904: matrix products run in full float32 precision by default."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.models import function_names
 from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site
 
-_OPTIMIZERS = frozenset(
-    f"torch.optim.{name}" for name in ("Adam", "AdamW", "SGD", "RMSprop", "Adamax", "NAdam", "RAdam", "Adagrad")
-)
+_OPTIMIZERS = function_names(optimizes=True)
 _DECISIONS = ("set_float32_matmul_precision", "fp32_precision", "allow_tf32")
 
 _SOURCE = """\
@@ -63,7 +62,7 @@ class MatmulPrecisionUnset(Rule):
 
     code = "TL904"
     name = "matmul-precision-unset"
-    summary = "matrix products run in full float32 precision and nobody decided so"
+    summary = "matrix products run in full float32 precision by default"
     level = Level.NOTE
     set = RuleSet.OPT_IN
     trigger = Call(*_OPTIMIZERS)
@@ -93,7 +92,7 @@ class MatmulPrecisionUnset(Rule):
             or not site.device.may_be_cuda()
         ):
             return
-        if site.calls.is_first(_OPTIMIZERS) and not any(site.names.in_project(word) for word in _DECISIONS):
+        if site.calls.is_first(_OPTIMIZERS.all) and not any(site.names.in_project(word) for word in _DECISIONS):
             yield Report(
                 call,
                 'float32 matrix products run in full precision; torch.set_float32_matmul_precision("high") allows TF32 '

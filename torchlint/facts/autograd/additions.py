@@ -11,10 +11,11 @@ from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import last_names, method_names
 from torchlint.rule import Kind, Value
 
-_ADDING = frozenset({"add_module", "register_module", "update", "setdefault"})
-_CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict"})
+_ADDING = method_names("Module", adds="module") | method_names("dict", adds=True)
+_CONTAINERS = last_names(holds="modules")
 _Added = dict[str, list[tuple[Scope, str, ast.expr, bool]]]
 
 

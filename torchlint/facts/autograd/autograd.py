@@ -20,15 +20,11 @@ from torchlint.facts.code.tree import children, walk
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import names
 from torchlint.rule import Kind, Run
 
-_GRADIENTS = frozenset(
-    (
-        *("torch.enable_grad", "torch.autograd.grad", "torch.autograd.backward", "torch.set_grad_enabled"),
-        *("backward", "manual_backward", "register_hook", "enable_grad", "set_grad_enabled"),
-    )
-)
-_BACKWARD = frozenset({"backward", "manual_backward", "torch.autograd.backward"})
+_GRADIENTS = names(autograd=("backward", "gradient", "hooks", "records", "sets"))
+_BACKWARD = names(autograd="backward")
 _DEEPEST = 5
 
 
@@ -95,7 +91,7 @@ class Autograd(Fact):
         return Run(
             returned=call in self._given_back(scope),
             keeps=keeps,
-            differentiates=any(self.reaches(target, _GRADIENTS) for target in targets),
+            differentiates=any(self.reaches(target, _GRADIENTS.all) for target in targets),
             apart=self._apart(facts, call),
         )
 
@@ -203,7 +199,7 @@ class Autograd(Fact):
 
     def updates(self, function: Scope) -> bool:
         """Whether a function may run a backward pass, itself or through known callees."""
-        return self.reaches(function, _BACKWARD)
+        return self.reaches(function, _BACKWARD.all)
 
     def _callees(self, scope: Scope) -> Iterator[Scope]:
         """The known functions that a function calls."""

@@ -24,37 +24,11 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.values.signatures import keyword
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
+from torchlint.models import function_names, last_names
 from torchlint.rule import Kind
 
-ENDING = frozenset(
-    (
-        *("detach", "detach_", "item", "numpy", "tolist", "argmax", "argmin", "argsort", "long", "int", "bool", "byte"),
-        *("sample", "sample_n", "multinomial", "nonzero", "size", "dim", "numel", "eq", "ne", "gt", "ge", "lt", "le"),
-        *("isnan", "isinf", "isfinite", "any", "all", "new_zeros", "new_ones", "new_tensor", "new_full"),
-        *("sign", "round"),
-    )
-)
-_MAKING = frozenset(
-    (
-        *(
-            "zeros",
-            "ones",
-            "empty",
-            "full",
-            "eye",
-            "arange",
-            "linspace",
-            "tensor",
-            "as_tensor",
-            "asarray",
-            "from_numpy",
-        ),
-        *("rand", "randn", "randint", "randperm", "normal", "zeros_like", "ones_like", "empty_like", "full_like"),
-        *("rand_like", "randn_like", "randint_like", "tril_indices", "triu_indices", "bernoulli", "load", "device"),
-        *("FloatTensor", "DoubleTensor", "LongTensor", "IntTensor", "BoolTensor", "ByteTensor", "Tensor", "HalfTensor"),
-        *("one_hot", "searchsorted", "bincount"),
-    )
-)
+ENDING = last_names(graph="ends") | last_names("torch.Tensor torch", about=True)
+_MAKING = last_names("torch", makes=True)
 _NO_GRAPH = frozenset(
     (
         *(
@@ -71,8 +45,8 @@ _NO_GRAPH = frozenset(
         *(Kind.ENV, Kind.OPTIMIZER),
     )
 )
-_INTEGERS = frozenset({"int64", "int32", "int16", "int8", "uint8", "bool"})
-_PASSING = frozenset(f"builtins.{name}" for name in ("sum", "max", "min", "zip", "list", "tuple", "enumerate", "map"))
+_INTEGERS = last_names(dtype=("integer", "truth"))
+_PASSING = function_names("builtins", elements=True) | function_names("builtins", folds=True, number=False, graph=False)
 # Modules of torch without parameters; a loss or an activation, besides those found by their names' ends.
 _BARE = frozenset(
     (

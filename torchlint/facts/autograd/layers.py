@@ -6,8 +6,9 @@ import ast
 
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.project import Project
+from torchlint.models import last_names
 
-_WALKING = frozenset({"enumerate", "zip", "reversed", "list"})
+_WALKING = last_names("builtins", elements=("all", "pairs"))
 
 
 def is_kept_layer(project: Project, facts: FileFacts, func: ast.expr) -> bool:

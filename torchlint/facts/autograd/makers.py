@@ -12,14 +12,10 @@ from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import method_names
 from torchlint.rule import Kind
 
-_PICKING = frozenset(
-    {
-        *("gather", "squeeze", "unsqueeze", "view", "reshape", "flatten", "index_select", "take_along_dim", "select"),
-        *("contiguous", "transpose", "permute", "t", "detach", "clone", "to", "cpu", "cuda", "float", "double"),
-    }
-)
+_PICKING = method_names("torch.Tensor torch", elements=("all", "some"), integral=False)
 _DEEPEST = 12
 
 

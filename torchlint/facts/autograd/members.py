@@ -11,26 +11,14 @@ from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.late import dataclass
+from torchlint.models import method_names
 
 _PLAIN_BASES = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "abc.ABC", "typing.Generic"})
 _MOST_NUMBERED = 9
 _DYNAMIC = frozenset({"__getattr__", "__setattr__", "__getattribute__", "__slots__"})
 
 # Attributes that every module has.
-MODULE_NAMES = frozenset(
-    {
-        *("T_destination", "add_module", "apply", "bfloat16", "buffers", "call_super_init", "children", "compile"),
-        *("cpu", "cuda", "double", "dump_patches", "eval", "extra_repr", "float", "forward", "get_buffer"),
-        *("get_extra_state", "get_parameter", "get_submodule", "half", "ipu", "load_state_dict", "modules", "mtia"),
-        *("named_buffers", "named_children", "named_modules", "named_parameters", "parameters"),
-        *("register_backward_hook", "register_buffer", "register_forward_hook", "register_forward_pre_hook"),
-        *("register_full_backward_hook", "register_full_backward_pre_hook", "register_load_state_dict_post_hook"),
-        *("register_load_state_dict_pre_hook", "register_module", "register_parameter"),
-        *("register_state_dict_post_hook", "register_state_dict_pre_hook", "requires_grad_", "set_extra_state"),
-        *("set_submodule", "share_memory", "state_dict", "to", "to_empty", "train", "training", "type", "xpu"),
-        "zero_grad",
-    }
-)
+MODULE_NAMES = method_names("torch.nn.Module")
 
 
 @dataclass(eq=False, slots=True)

@@ -15,17 +15,16 @@ from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.late import dataclass
+from torchlint.models import function_names, names
 from torchlint.rule import Frequency
 
 _WITH = (ast.With, ast.AsyncWith)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_PLACES = ("torch", "torch.autograd", "torch.autograd.grad_mode")
-_OFF = frozenset(f"{place}.{name}" for place in _PLACES for name in ("no_grad", "inference_mode"))
-_ON = frozenset(f"{place}.enable_grad" for place in _PLACES)
-_SWITCH = frozenset(f"{place}.set_grad_enabled" for place in _PLACES)
+_OFF = function_names(autograd="pauses")
+_ON = function_names(autograd="records")
+_SWITCH = function_names(autograd="sets")
 _WORDS = (b"no_grad", b"inference_mode", b"set_grad_enabled", b"enable_grad")
-_BACKWARD = frozenset({"backward", "manual_backward"})
-_GRAPH_ONLY = frozenset({"torch.autograd.grad", "torch.autograd.backward"})
+_BACKWARD = names(autograd=("backward", "gradient"))
 
 
 class Mode(enum.Enum):
@@ -271,7 +270,7 @@ class Modes(Fact):
         for call in function.calls:
             func = call.func
             named = isinstance(func, ast.Attribute) and func.attr in _BACKWARD
-            if not named and self._name(function.file, func) not in _GRAPH_ONLY:
+            if not named and self._name(function.file, func) not in _BACKWARD:
                 targets = () if call in self.graph.weak else self.graph.callees.get(call, ())
                 if not targets or not all(self._needs.ask(target) for target in targets):
                     continue

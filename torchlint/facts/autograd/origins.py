@@ -14,13 +14,12 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import last_names, method_names
 from torchlint.rule import Kind
 
 # Methods that give the module itself, and functions that wrap one.
-SAME = frozenset(
-    ["to", "cuda", "cpu", "train", "eval", "float", "double", "half", "bfloat16", "share_memory", "requires_grad_"]
-)
-_WRAPPERS = frozenset({"compile", "DataParallel", "DistributedDataParallel", "DDP", "script", "prepare", "trace"})
+SAME = method_names("Module", returns="receiver")
+_WRAPPERS = last_names(wraps="module")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,14 +17,15 @@ from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import walk
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import function_names, last_names
 from torchlint.rule import Kind
 
 _Question = str | tuple[FileFacts, ast.expr]
 _Found = frozenset[str]
 _NOTHING: _Found = frozenset()
 _UNKNOWN: _Found = frozenset({""})
-_CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict"})
-_WALKING = frozenset(f"builtins.{name}" for name in ("list", "tuple", "dict", "zip", "reversed", "enumerate", "iter"))
+_CONTAINERS = last_names(holds="modules")
+_WALKING = function_names("builtins", elements=("all", "pairs"))
 _GOING_THROUGH = frozenset({"values", "items", "children", "modules"})
 _PLAIN = frozenset({"Module", "LightningModule"})
 _DATA = frozenset({Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.TENSOR, Kind.NDARRAY, Kind.DEVICE, Kind.DTYPE, Kind.SIZE})

@@ -15,14 +15,12 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
+from torchlint.models import function_names, method_names
 from torchlint.rule import Kind
 
 _OPTIMIZER = regex(r"optim|adam|sgd|rmsprop|adagrad|adadelta|lion|lamb|muon|lbfgs|soap|shampoo", re.IGNORECASE)
-_GIVING = frozenset({"parameters", "named_parameters", "trainable_parameters"})
-_PASSING = frozenset(
-    {f"builtins.{name}" for name in ("list", "tuple", "set", "iter", "reversed", "sorted", "filter", "dict")}
-    | {"itertools.chain", "itertools.chain.from_iterable"}
-)
+_GIVING = method_names(gives="parameters")
+_PASSING = function_names("builtins itertools itertools.chain", elements=("all", "some"))
 _COPYING = frozenset({"copy_", "lerp_", "mul_", "add_", "set_"})
 _DEEPEST = 12
 _GRADIENTS = ("grad", "_grad")

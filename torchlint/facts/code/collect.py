@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterable
 
 from torchlint.facts.code.model import COMPREHENSIONS, Bind, Binding, FileFacts, Scope, ScopeNode, Store
+from torchlint.models import method_names
 from torchlint.sources.text import Source
 
 # Fields that never hold a node of interest are left out of the walk.
@@ -17,7 +18,7 @@ _SKIP = frozenset(
 )
 _LEAVES = frozenset({ast.Name, ast.Constant, ast.Pass, ast.Break, ast.Continue, ast.MatchSingleton})
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_GROWING = frozenset({"append", "appendleft", "insert", "extend", "add"})
+_GROWING = method_names("list deque set", adds=True, elsewhere=False)
 _COMPOUND: frozenset[type] = frozenset(
     {
         ast.If,
@@ -367,7 +368,8 @@ class _Collector:
         home.calls.append(node)
         func = node.func
         if isinstance(func, ast.Attribute) and func.attr in _GROWING and node.args and (name := dotted(func.value)):
-            home.appends.setdefault(name, []).append((func.attr, node.args[-1]))
+            how = "extend" if _GROWING[func.attr]["adds"] == "elements" else func.attr
+            home.appends.setdefault(name, []).append((how, node.args[-1]))
         elif isinstance(func, ast.Attribute) and func.attr == "append" and isinstance(func.value, ast.Subscript):
             key = func.value.slice
             name = dotted(func.value.value)

@@ -13,7 +13,7 @@ from torchlint.facts.code.callers import Caller, passed, stores_of
 from torchlint.facts.code.model import Bind, FileFacts, Scope, is_super
 from torchlint.facts.code.project import Project, components
 from torchlint.facts.code.receiver import OWN, Receiver, receivers_of
-from torchlint.facts.values.calls import PARTIAL
+from torchlint.facts.values.calls import PARTIAL, STARRED
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind, Value
@@ -312,8 +312,12 @@ class _Resolver:
             found = [functions[name] for name in names if name in functions]
             return [(each, 1 if each.method_of is not None else 0) for each in found]
         if value.name == PARTIAL:
-            filled = sorted({name for part in value.items for name in part.name.split("|")} & functions.keys())
-            self.graph.run(facts, call, [functions[name] for name in filled])
+            filled = sorted({name for part in value.items[:1] for name in part.name.split("|")} & functions.keys())
+            wrapped = [functions[name] for name in filled]
+            if STARRED not in value.keys and not any(_hides_default(scope, value.keys) for scope in wrapped):
+                skip = len(value.items) - 1
+                return [(each, skip + (1 if each.method_of is not None else 0)) for each in wrapped] or None
+            self.graph.run(facts, call, wrapped)
             return [] if filled else None
         if value.kind in (Kind.MODULE, Kind.INSTANCE):
             module = value.kind is Kind.MODULE
@@ -352,6 +356,12 @@ class _Resolver:
                     if scope is not None:
                         skip = before + (1 if scope.method_of is not None else 0)
                         self.graph.callers.setdefault(scope, []).append(Caller(facts, call, skip, starts=True))
+
+
+def _hides_default(scope: Scope, names: Sequence[str]) -> bool:
+    """Whether a partial fills a parameter by name that has a default, which the call alone seems to leave as it is."""
+    bound = (binding for name in names for binding in scope.bindings.get(name, ()))
+    return any(binding.how is Bind.PARAM and binding.value is not None for binding in bound)
 
 
 def _method_around(facts: FileFacts, call: ast.Call) -> Scope | None:

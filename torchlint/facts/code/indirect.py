@@ -14,6 +14,7 @@ from torchlint.facts.code.graph import CallGraph, How
 from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts, Scope, decorators
 from torchlint.facts.code.project import Project
 from torchlint.facts.hotness import protocols
+from torchlint.facts.values.calls import PARTIAL
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind, Value
@@ -156,16 +157,32 @@ class _Finder:
             if place in framework:
                 for scope in self._given(self.values.of(facts, node)):
                     self.given.setdefault(scope, framework[place])
+                    for returned in self._handed_back(scope):
+                        self.given.setdefault(returned, framework[place])
             elif last not in _KEEPERS and self._may_be_function(node):
                 found = self._given(self.values.of(facts, node), modules=False)
                 self.graph.run(facts, call, found, How.EACH if last in _EACH else How.HERE)
 
+    def _handed_back(self, function: Scope) -> list[Scope]:
+        """The functions that a function returns to a framework, which calls them: ``return output, loss_func``."""
+        value = self.values.returned(function)
+        parts = value.items if value.kind is Kind.TUPLE else (value,)
+        return [scope for part in parts for scope in self._given(part, modules=False)]
+
     def _framework(self, facts: FileFacts, call: ast.Call) -> dict[str, protocols.EntryPoint]:
         """The arguments of a call that a framework calls again and again."""
         name = self.project.qualified(facts, call.func)
+        if name is None and isinstance(call.func, ast.Name):
+            name = self._made_by(facts, call.func)
         if name is None and isinstance(call.func, ast.Attribute):
             name = f".{call.func.attr}"
         return dict(protocols.given(name)) if name and "." in name else {}
+
+    def _made_by(self, facts: FileFacts, node: ast.Name) -> str | None:
+        """The function of a library that gave what a name stands for."""
+        bindings = self.project.reaching(facts, node).bindings
+        value = bindings[0].value if len(bindings) == 1 and bindings[0].how is Bind.ASSIGN else None
+        return self.project.qualified(facts, value.func) if isinstance(value, ast.Call) else None
 
     def _may_be_function(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Name):
@@ -176,6 +193,8 @@ class _Finder:
 
     def _given(self, value: Value, *, modules: bool = True) -> list[Scope]:
         """The functions that are run when a value is called."""
+        if value.name == PARTIAL:
+            return [scope for part in value.items[:1] for scope in self._given(part, modules=modules)]
         if value.kind is Kind.FUNCTION:
             functions = self.project.functions
             return [functions[name] for name in value.name.split("|") if name in functions]

@@ -1,4 +1,4 @@
-"""Where a piece of code mentions a name, looked up without going through the code each time."""
+"""Where a piece of code mentions a name, looked up without going through the code each time, and last names."""
 
 from __future__ import annotations
 
@@ -40,6 +40,15 @@ def fresh_name(facts: FileFacts, node: ast.AST, stem: str, taken: Container[str]
         number += 1
         name = f"{stem}_{number}"
     return name
+
+
+def rightmost_name(node: ast.expr) -> str:
+    """The last name of what an expression names, calls or takes an item of: ``env`` of ``self.envs[0].env(1)``."""
+    while isinstance(node, (ast.Subscript, ast.Call)):
+        node = node.value if isinstance(node, ast.Subscript) else node.func
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _by_name(nodes: Iterable[ast.AST]) -> dict[str, list[ast.Name]]:

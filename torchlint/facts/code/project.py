@@ -17,6 +17,7 @@ from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness import protocols
 from torchlint.late import dataclass, regex
+from torchlint.models import Models
 
 # Functions that a command line or an installed script starts.
 _ENTRIES = frozenset({"main", "cli", "run", "train", "launch"})
@@ -35,6 +36,7 @@ class Project(Fact):
 
     files: dict[str, FileFacts]
     names: Modules[FileFacts]
+    models: Models = field(default_factory=Models)
     classes: dict[str, Scope] = field(default_factory=dict)
     functions: dict[str, Scope] = field(default_factory=dict)
     methods: dict[str, list[Scope]] = field(default_factory=dict)
@@ -435,10 +437,10 @@ def _is_none(binding: Binding) -> bool:
     return isinstance(binding.value, ast.Constant) and binding.value.value is None
 
 
-def link(files: Iterable[FileFacts]) -> Project:
+def link(files: Iterable[FileFacts], models: Models | None = None) -> Project:
     """Index the facts of all files and link them."""
     known = {file.path: file for file in files}
-    project = Project(known, Modules.of(known.values()))
+    project = Project(known, Modules.of(known.values()), models or Models())
     for file in known.values():
         for name, found in file.outside.items():
             project.outside.setdefault(name, []).extend((file, node, store) for node, store in found)

@@ -9,9 +9,10 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.late import dataclass
+from torchlint.models import method_names
 
-_COPIES = frozenset({"cpu", "numpy", "tolist"})
-_METHODS = _COPIES | {"detach", "clone", "contiguous", "squeeze", "flatten", "ravel", "astype", "float", "to"}
+_COPIES = method_names(waits="reads", returns=("tensor", "array", "list"))
+_METHODS = frozenset({"detach", "clone", "contiguous", "squeeze", "flatten", "ravel", "astype", "float", "to"})
 _ATTRIBUTES = frozenset({"data"})
 
 
@@ -52,14 +53,14 @@ def _copies(function: Scope) -> bool:
     while isinstance(result, (ast.Call, ast.Attribute)):
         if isinstance(result, ast.Call):
             result = result.func
-            if not isinstance(result, ast.Attribute) or result.attr not in _METHODS:
+            if not isinstance(result, ast.Attribute) or (result.attr not in _COPIES and result.attr not in _METHODS):
                 return False
             methods.append(result.attr)
         elif result.attr not in _ATTRIBUTES:
             return False
         result = result.value
     given = function.params[1:] if function.self_name else function.params
-    return isinstance(result, ast.Name) and result.id in given[:1] and not _COPIES.isdisjoint(methods)
+    return isinstance(result, ast.Name) and result.id in given[:1] and any(method in _COPIES for method in methods)
 
 
 def _is_text(stmt: ast.stmt) -> bool:

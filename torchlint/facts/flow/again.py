@@ -14,12 +14,13 @@ from torchlint.facts.code.reach import leaves
 from torchlint.facts.code.tree import children, names_in, walk
 from torchlint.facts.state.effects import Sides, nodes_of
 from torchlint.late import dataclass
+from torchlint.models import last_names
 
 _CONDITIONAL = (ast.IfExp, ast.BoolOp, ast.Lambda, *COMPREHENSIONS)
 _LEARNING = frozenset({"backward", "step", "load_state_dict", "train", "eval", "manual_backward", "zero_"})
 # Layers that draw numbers or remember what they saw.
 _FICKLE = (b"Dropout", b"dropout", b"BatchNorm", b"Noisy", b"noisy", b"spectral_norm")
-_TOSSES = frozenset({"random", "rand", "uniform", "binomial", "random_sample", "randint", "bernoulli"})
+_TOSSES = last_names("random numpy.random torch", draws=("number", "integer"))
 _CHANCE = frozenset({"eps", "epsilon", "coin"})
 
 
@@ -130,7 +131,7 @@ class Again(Fact):
             return False
         drawn = any(self._is_random(facts, part) for side in [test.left, *test.comparators] for part in [side])
         words = {piece for word in names_in(test) for piece in word.lower().split("_")}
-        return drawn or bool(words & _CHANCE and words & _TOSSES)
+        return drawn or bool(words & _CHANCE and not _TOSSES.isdisjoint(words))
 
     def _is_random(self, facts: FileFacts, node: ast.expr) -> bool:
         if isinstance(node, ast.Name):

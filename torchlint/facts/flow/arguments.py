@@ -7,9 +7,13 @@ import re
 from dataclasses import replace
 
 from torchlint.facts.autograd.layers import is_kept_layer
+from torchlint.facts.code.model import is_super
 from torchlint.facts.flow.spots import Carrier, Key, Next, Spot, iterated, key_of, picked
 from torchlint.facts.flow.store import Ground, fields_of
+from torchlint.facts.hotness.protocols import logging_method, logs, named
+from torchlint.facts.values.operators import last_name
 from torchlint.late import dataclass, regex
+from torchlint.models import method_names
 from torchlint.rule import Kind, Use
 
 _LOG_LIBRARIES = (
@@ -17,14 +21,7 @@ _LOG_LIBRARIES = (
     *("sys.stdout.", "sys.stderr.", "click.", "absl.logging.", "comet_ml.", "aim.", "swanlab.", "tensorboard"),
     *("torch.utils.tensorboard", "matplotlib.", "seaborn.", "plotly.", "json.", "csv.", "visdom.", "yaml."),
 )
-_LOG_METHODS = frozenset(
-    (
-        *("add_scalar", "add_scalars", "add_histogram", "add_text", "log_metric", "log_metrics", "log_scalar"),
-        *("log_scalars", "log_dict", "logkv", "logkvs", "logkv_mean", "record_mean", "set_postfix", "log_tabular"),
-        *("set_postfix_str", "set_description", "set_description_str", "writerow", "writerows", "record_tabular"),
-        *("log_value", "scalar_summary", "add_summary", "track_stats", "report_scalar"),
-    )
-)
+_LOG_METHODS = method_names(logs=True)
 _LOGGERS = regex(
     r"(^|_)(log(ger|s|ging)?|writer|wandb|tb|tensorboard|summary|p(rogress_?)?bar|progress|tqdm|recorder|reporter|console"
     r"|stdout|stderr|tbwriter|neptune|mlflow|statsd)(_run|_client|\d)?$",
@@ -33,9 +30,9 @@ _LOGGERS = regex(
 _LOGGER_CLASS = regex(r"(Logger|Writer|Recorder|Reporter|ProgressBar|tqdm|WandB|Wandb)$")
 _CONTAINERS = (Kind.LIST, Kind.DICT, Kind.SET)
 _ENV_NAME = regex(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env)\d*$", re.IGNORECASE)
-_ENV_METHODS = frozenset({"step", "send", "send_actions", "step_async", "step_wait", "env_step"})
+_ENV_METHODS = method_names(environment=("acts", "answers"))
 _ENV_BASE = regex(r"(Env|EnvBase|Environment|Wrapper)$")
-_READING = frozenset({"get", "pop", "setdefault", "popleft"})
+_READING = method_names("list deque dict", returns="element")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +90,10 @@ class Calls:
             else:
                 yield Use.PASSED
         for function in functions:
-            if place is None:
+            known = self.carrier.summary(spot, call, function)
+            if known is not None:
+                yield from known
+            elif place is None:
                 yield Use.PASSED
             else:
                 yield from self.ground.parameter(spot, call, function, place, self.carrier.quiet(spot, call))
@@ -108,11 +108,11 @@ class Calls:
         """Whether a call prints, writes or logs what it is given."""
         func = call.func
         name = self.ground.project.qualified(spot.facts, func) or ""
-        if name.startswith(_LOG_LIBRARIES):
+        if name.startswith(_LOG_LIBRARIES) or "logs" in self.ground.values.row(spot.facts, call):
             return True
         if not isinstance(func, ast.Attribute):
             return False
-        if func.attr in _LOG_METHODS:
+        if func.attr in _LOG_METHODS or self._framework_logs(spot, func):
             return True
         receiver = func.value.func if isinstance(func.value, ast.Call) else func.value
         last = receiver.attr if isinstance(receiver, ast.Attribute) else getattr(receiver, "id", "")
@@ -125,9 +125,23 @@ class Calls:
             return True
         return bool(_LOGGERS.search(last)) and func.attr not in ("append", "extend", "update", "setdefault", "exp")
 
+    def _framework_logs(self, spot: Spot, func: ast.Attribute) -> bool:
+        """Whether a method is one by which a framework logs: ``super().log(x)`` of a trainer, ``self.log(name, x)``."""
+        if not logging_method(func.attr):
+            return False
+        if is_super(func.value):
+            owner = spot.facts.scope_of(func).owner
+            classes = owner.dotted if owner is not None else ""
+        else:
+            classes = self.ground.values.of(spot.facts, func.value).name or named(last_name(func.value))
+        bases = (base for cls in classes.split("|") for base in self.ground.project.ancestry(cls))
+        return any(func.attr in logs(base) for base in bases)
+
     def _steps(self, spot: Spot, call: ast.Call) -> bool:
         """Whether a call steps an environment with what it is given."""
         func = call.func
+        if self.ground.values.row(spot.facts, call).get("runs") == "step":
+            return True
         if not isinstance(func, ast.Attribute) or func.attr not in _ENV_METHODS:
             return False
         value = self.ground.values.of(spot.facts, func.value)
@@ -199,9 +213,4 @@ class Calls:
             yield replace(spot.same(call), path=found)
 
 
-_SILENT = frozenset(
-    (
-        *("append", "appendleft", "extend", "insert", "update", "add", "clear", "remove", "discard", "sort", "reverse"),
-        *("keys", "count", "index", "move_to_end"),
-    )
-)
+_SILENT = method_names("list deque set dict OrderedDict", returns=(None, "number", "keys"))

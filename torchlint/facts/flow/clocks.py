@@ -14,16 +14,11 @@ from torchlint.facts.code.tree import children, walk
 from torchlint.facts.hotness.conditions import is_debug_flag
 from torchlint.facts.hotness.switches import Switches
 from torchlint.late import dataclass
+from torchlint.models import function_names, method_names
 from torchlint.rule import Device, Frequency, Kind
 
-CLOCKS = frozenset(
-    {
-        *(f"time.{name}" for name in ("time", "perf_counter", "monotonic")),
-        *(f"time.{name}_ns" for name in ("time", "perf_counter", "monotonic")),
-        "timeit.default_timer",
-    }
-)
-_WAITING = frozenset({"item", "numpy", "tolist", "cpu", "synchronize", "wait", "elapsed_time"})
+CLOCKS = function_names(clock="wall")
+_WAITING = method_names(waits=("reads", "queue"))
 _QUEUING = frozenset({"backward", "copy_", "lerp_", "mul_", "add_", "sub_", "div_"})
 _NUMBERS = frozenset({"builtins.float", "builtins.int", "builtins.bool", "builtins.print", "builtins.str"})
 _HARMLESS = ("builtins.", "time.", "math.", "random.", "os.", "collections.", "itertools.", "logging.", "tqdm.")
@@ -211,7 +206,7 @@ class Clocks(Fact):
         autograd, func = self.autograd, call.func
         method = func.attr if isinstance(func, ast.Attribute) else ""
         name = autograd.project.qualified(facts, func) or ""
-        if method in _WAITING or name.endswith(".synchronize"):
+        if method in _WAITING or name.endswith(".synchronize") or "waits" in autograd.values.row(facts, call):
             return WAITS
         targets = autograd.graph.callees.get(call, ())
         if autograd.values.of(facts, func).kind is Kind.MODULE:

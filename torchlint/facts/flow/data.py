@@ -6,29 +6,20 @@ import ast
 from collections.abc import Callable
 from dataclasses import replace
 
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.flow.spots import Next, Spot
 from torchlint.facts.flow.store import Ground
+from torchlint.facts.values.signatures import table
 from torchlint.late import dataclass
+from torchlint.models import function_names, last_names, method_names
 from torchlint.rule import Kind, Use
 
 Seldom = Callable[[FileFacts, ast.AST], bool]
 """Whether a node runs less often than once per gradient update."""
 
-_READS = frozenset({"item", "numpy", "tolist", "__array__", "__float__", "__int__"})
-_VIEWS = frozenset(
-    (
-        *("cpu", "cuda", "to", "detach", "clone", "contiguous", "float", "double", "half", "bfloat16", "squeeze"),
-        *("unsqueeze", "view", "reshape", "flatten", "ravel", "permute", "transpose", "t", "requires_grad_", "type"),
-        *("long", "int", "bool", "pin_memory", "detach_", "data"),
-    )
-)
-_ABOUT = frozenset(
-    (
-        *("shape", "dtype", "device", "ndim", "requires_grad", "is_cuda", "size", "dim", "numel", "nelement"),
-        *("grad_fn", "is_leaf", "element_size", "nbytes", "itemsize", "is_floating_point", "stride", "is_contiguous"),
-    )
-)
+_READS = method_names(waits="reads", returns=("number", "array", "list"))
+_VIEWS = method_names("torch.Tensor torch", elements="all")
+_ABOUT = last_names("Tensor torch", about=True)
 _ARRAY_SAME = frozenset(
     (
         *("item", "tolist", "copy", "astype", "flatten", "ravel", "reshape", "squeeze", "mean", "sum", "min", "max"),
@@ -41,15 +32,8 @@ _SHAPING = frozenset(
         *("new_ones", "new_full", "new_empty", "topk", "flatten", "permute", "transpose", "tile"),
     )
 )
-_SIZED = frozenset(
-    {"zeros", "ones", "empty", "full", "eye", "identity", "rand", "randn", "randperm", "tri", "linspace", "arange"}
-)
-_REDUCING = frozenset(
-    (
-        *("mean", "sum", "std", "var", "min", "max", "amin", "amax", "median", "average", "prod", "nanmean", "nansum"),
-        *("nanstd", "nanmin", "nanmax", "percentile", "quantile", "fmean", "fsum", "stdev", "pstdev", "any", "all"),
-    )
-)
+_SIZED = last_names("torch numpy", makes=("filled", "pattern", "random"))
+_REDUCING = last_names(reduces=True)
 _ARRAYS = frozenset(
     (
         *("array", "asarray", "stack", "concatenate", "atleast_1d", "float32", "float64", "hstack", "asanyarray"),
@@ -61,13 +45,12 @@ _HOST = (
     *("itertools.", "optuna."),
 )
 _FILES = ("pickle.", "torch.save", "numpy.save", "joblib.dump", "dill.")
-_COPIES = frozenset({"copy.copy", "copy.deepcopy", "collections.deque", "collections.OrderedDict"})
-_SAME = frozenset({"list", "tuple", "set", "frozenset", "reversed", "iter", "dict"})
-_FOLDED = frozenset(
-    {"sum", "max", "min", "abs", "round", "float", "int", "bool", "complex", "pow", "divmod", "any", "all"}
-)
-_NOTHING = frozenset({"isinstance", "type", "hasattr", "callable", "id", "len", "issubclass", "vars", "dir"})
-_TEXT = frozenset({"str", "repr", "format", "ascii"})
+_MAKES = frozenset({"tensor", "as_tensor", "Tensor", "FloatTensor", "DoubleTensor"})
+_COPIES = function_names("copy collections", elements="all")
+_SAME = last_names("builtins", elements="all", compares=False)
+_FOLDED = last_names("builtins", folds=True)
+_NOTHING = last_names("builtins", about=True)
+_TEXT = last_names("builtins", text=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +136,14 @@ class Data:
             return iter((Use.HOST,))
         return None
 
+    def summary(self, spot: Spot, call: ast.Call, function: Scope) -> Next | None:
+        """A function that reduces what it is given over all processes gives the same again, with the same keys."""
+        return iter((spot.same(call),)) if self._reduces(function) else None
+
+    def _reduces(self, function: Scope) -> bool:
+        names = (self.ground.project.qualified(function.file, call.func) or "" for call in function.calls)
+        return bool(function.returns) and any(_is_collective(name) for name in names)
+
     def stored(self, spot: Spot, target: ast.Subscript) -> Next | None:
         """Into a tensor, or into an array on the host."""
         kind = self._kind(spot, target.value)
@@ -175,7 +166,7 @@ class Data:
         if name.startswith(_FILES):
             return iter((self.text if self.seldom(spot.facts, call) else Use.HOST,))
         if head == "torch":
-            return self._torch(spot, last)
+            return self._torch(spot, call, last)
         if head in ("math", "statistics", "cmath"):
             return self.operation(spot, call)
         if head == "numpy" and not name.startswith("numpy.random."):
@@ -215,8 +206,11 @@ class Data:
             return iter((spot.at(call, *spot.path[1:]),)) if not isinstance(spot.path[0], str) else iter(())
         return self.operation(spot, call)
 
-    def _torch(self, spot: Spot, last: str) -> Next:
-        """A size, a new tensor; numbers that were collected first are no mere operand."""
+    def _torch(self, spot: Spot, call: ast.Call, last: str) -> Next:
+        """A size, a new tensor; numbers that were collected first are no mere operand, unless it is their mean."""
+        if last in _MAKES and (number := _read_back(spot.facts, call)) is not None:
+            yield spot.at(number)
+            return
         if last in ("is_tensor", "is_floating_point", "numel"):
             return
         if last in ("manual_seed", "set_num_threads"):
@@ -240,6 +234,39 @@ class Data:
             yield Use.HOST
         else:
             yield spot.at(call)
+
+
+def _is_collective(name: str) -> bool:
+    """Whether a function of torch makes one value of those of all processes."""
+    module, _, last = name.rpartition(".")
+    return module in ("torch.distributed", "torch.distributed.nn") and last in table()["collectives"]
+
+
+def _read_back(facts: FileFacts, call: ast.Call) -> ast.Call | None:
+    """The call that makes one number of what a call gives: ``torch.tensor(losses).mean().item()``.
+
+    Or one tensor with a single number: ``torch.mean(torch.tensor(losses))``.
+    """
+    reduced: ast.Call | None = None
+    while (outer := _applied(facts, call)) is not None:
+        name = outer.func.attr if isinstance(outer.func, ast.Attribute) else ""
+        if name == "item":
+            return outer
+        if name not in _REDUCING and name not in _VIEWS:
+            break
+        if name in _REDUCING and not outer.keywords:
+            reduced = outer
+        call = outer
+    return reduced
+
+
+def _applied(facts: FileFacts, call: ast.Call) -> ast.Call | None:
+    """The call of a method of what a call gives, or of a function with it as the only positional argument."""
+    parent = facts.parent.get(call)
+    if isinstance(parent, ast.Attribute):
+        outer = facts.parent.get(parent)
+        return outer if isinstance(outer, ast.Call) and outer.func is parent else None
+    return parent if isinstance(parent, ast.Call) and parent.args == [call] else None
 
 
 def folded(spot: Spot, call: ast.Call, last: str) -> Next | None:

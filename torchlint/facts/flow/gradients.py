@@ -6,37 +6,23 @@ import ast
 from collections.abc import Callable
 from dataclasses import replace
 
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.flow.data import drawn, folded
 from torchlint.facts.flow.spots import Next, Spot
 from torchlint.facts.flow.store import Ground
 from torchlint.late import dataclass
+from torchlint.models import function_names, last_names
 from torchlint.rule import Kind, Use
 
 Records = Callable[[FileFacts, ast.AST], bool | None]
 """Whether autograd records what runs at a node; ``None`` where that is not known."""
 
-_ENDS = frozenset(
-    (
-        *("detach", "detach_", "item", "numpy", "tolist", "argmax", "argmin", "argsort", "sample", "eq", "ne", "lt"),
-        *("le", "gt", "ge", "isnan", "isinf", "isfinite", "isclose", "allclose", "equal", "nonzero", "long", "int"),
-        *("bool", "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "multinomial"),
-        *("bernoulli", "searchsorted", "bucketize", "count_nonzero", "logical_not", "logical_and", "logical_or", "any"),
-        *("all", "tensor", "from_numpy", "new_tensor", "new_zeros", "new_ones", "new_full", "sample_n", "histc"),
-        *("unique", "byte", "short", "signbit", "is_nonzero", "one_hot", "where_index"),
-    )
-)
-_ABOUT = frozenset(
-    (
-        *("shape", "dtype", "device", "ndim", "requires_grad", "is_cuda", "size", "dim", "numel", "nelement", "grad"),
-        *("grad_fn", "is_leaf", "element_size", "nbytes", "itemsize", "is_floating_point", "stride", "is_contiguous"),
-        *("is_tensor", "batch_shape", "event_shape", "data_ptr"),
-    )
-)
-_PAIRS = frozenset({"max", "min", "sort", "topk", "median", "mode", "kthvalue", "cummax", "cummin"})
-_SAME = frozenset({"list", "tuple", "set", "reversed", "iter", "dict", "sorted"})
-_FOLDED = frozenset({"sum", "max", "min", "abs", "pow"})
-_CONTAINERS = frozenset({"copy.copy", "copy.deepcopy", "collections.deque", "collections.OrderedDict"})
+_ENDS = last_names(graph="ends")
+_ABOUT = last_names(about=True)
+_PAIRS = last_names(indices=True)
+_SAME = last_names("builtins", elements="all")
+_FOLDED = last_names("builtins", folds=True, number=False, graph=False)
+_CONTAINERS = function_names("copy collections", elements="all")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +58,7 @@ class Graph:
             yield Use.DETACHED
         elif node.attr in _PAIRED:
             yield from self.operation(spot, node)
-        elif node.attr not in _ABOUT:
+        elif node.attr != "grad" and node.attr not in _ABOUT:
             yield Use.PASSED
 
     def method(self, spot: Spot, call: ast.Call, name: str) -> Next:
@@ -115,6 +101,10 @@ class Graph:
             if isinstance(after, Spot) and func.attr.endswith("_") and not func.attr.endswith("__"):
                 if not (isinstance(func.value, ast.Attribute) and func.value.attr == "data"):
                     yield spot.inside(func.value)
+
+    def summary(self, _spot: Spot, _call: ast.Call, _function: Scope) -> Next | None:
+        """Graphs are followed into every function."""
+        return None
 
     def stored(self, spot: Spot, target: ast.Subscript) -> Next | None:
         """Written into a tensor, which hangs on the graph from then on; an array keeps no graph."""

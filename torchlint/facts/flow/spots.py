@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Protocol
 
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.late import dataclass
 from torchlint.rule import Use
 
@@ -129,6 +129,9 @@ class Carrier(Protocol):
 
     def library(self, spot: Spot, call: ast.Call, name: str) -> Next | None:
         """It is an argument of a function of a library; ``None`` where that is not known."""
+
+    def summary(self, spot: Spot, call: ast.Call, function: Scope, /) -> Next | None:
+        """It is an argument of a function of the project whose work is known as a whole; ``None``: follow it inside."""
 
     def stored(self, spot: Spot, target: ast.Subscript) -> Next | None:
         """It is assigned to an element; ``None`` where that is one of an ordinary container."""

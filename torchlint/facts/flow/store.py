@@ -12,15 +12,17 @@ from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project, exported
 from torchlint.facts.flow.spots import Carrier, Key, Next, Spot, key_of, picked
+from torchlint.facts.hotness.protocols import logging_method, logs
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import last_names, method_names
 from torchlint.rule import Kind, Use
 
 _FRESH = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.Constant)
 _MAKING = ("builtins.", "collections.", "torch.", "numpy.", "copy.")
 _ENVIRONMENTS = frozenset({"gym.Env", "gym.core.Env", "gymnasium.Env", "gymnasium.core.Env"})
-_PROPERTIES = frozenset({"property", "cached_property"})
-_ADDING = frozenset({"append", "appendleft", "extend", "insert", "add", "update"})
+_PROPERTIES = last_names(decorates="property")
+_ADDING = method_names("list deque set dict", adds=True)
 
 
 @dataclass(eq=False, slots=True)
@@ -148,11 +150,18 @@ class Ground:
             last = spot.calls[-1]
             callers = [caller for caller in callers if caller.call is last.call] or callers
         if not callers:
-            yield Use.COLLECTED
+            yield Use.LOGGED if self._is_log(function) else Use.COLLECTED
         for caller in callers:
             node = passed(function, name, caller)
             if node is not None:
                 yield Spot(caller.facts, node, spot.path, put=True)
+
+    def _is_log(self, function: Scope) -> bool:
+        """Whether a framework calls a method to log what is in the dict that it hands over."""
+        owner = function.method_of
+        if owner is None or not logging_method(function.name):
+            return False
+        return any(function.name in logs(base) for base in self.project.ancestry(owner.dotted))
 
     def _put_attribute(self, spot: Spot, node: ast.Attribute) -> Next:
         name = self.project.qualified(spot.facts, node)

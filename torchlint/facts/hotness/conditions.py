@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.tree import names_in, walk
 from torchlint.facts.hotness.intervals import is_interval
 from torchlint.late import regex
+from torchlint.models import method_names
 
 _DEBUG = regex(
     r"(^|_)(debug\w*|verbose\w*|verbosity|dev_mode|render\w*|plot\w*|visuali\w+|profil\w+|print\w*|dump\w*|trace|tracing"
@@ -32,8 +33,8 @@ _EPISODE_KEYS = frozenset(
 _SWITCH = regex(r"debug|verbos|dev_mode|render|plot|visuali|profil|sanity|video", re.IGNORECASE)
 _DUE = regex(r"(^|_)(maybe|try)_|_(if|when)_(necessary|needed|due|required|ready)$")
 _DEBUG_MODES = frozenset({"debug", "dev", "test", "verbose"})
-NONFINITE = frozenset({"isnan", "isinf", "isneginf", "isposinf"})
-_FINITE = frozenset({"isfinite"})
+NONFINITE = method_names(tests="nonfinite")
+_FINITE = method_names(tests="finite")
 _FINDING = frozenset({"where", "nonzero", "argwhere", "flatnonzero"})
 
 
@@ -178,7 +179,7 @@ def _finds_ends(node: ast.expr) -> bool:
         node = node.func.value
 
 
-def tests_for(test: ast.expr, names: frozenset[str]) -> bool:
+def tests_for(test: ast.expr, names: Container[str]) -> bool:
     """Whether a test is a call of one of these functions, on top ``any()``, ``all()``, ``bool()`` or ``item()``."""
     while isinstance(test, ast.Call):
         func = test.func

@@ -74,11 +74,16 @@ def _asked(test: ast.expr, facts: FileFacts) -> _Asked | None:
 
 
 def _joined(test: ast.BoolOp, facts: FileFacts) -> _Asked | None:
-    """``x is not None and len(x) > 0``, ``x is None or len(x) == 0``: of one piece of data, that may be missing too."""
+    """``x is not None and len(x) > 0``, ``x is None or len(x) == 0``: of data that may be missing too.
+
+    Of several pieces all sizes are asked for, alike: ``len(x) > 0 and len(y) > 0``.
+    """
     missing = isinstance(test.op, ast.Or)
     found = [asked for part in test.values if (asked := _asked(part, facts)) is not None]
     others = [part for part in test.values if _asked(part, facts) is None]
-    if len(found) != 1 or found[0].empty is not missing:
+    if not found or any(asked.empty is not missing for asked in found):
+        return None
+    if len(found) > 1 and not all(asked.sized for asked in found):
         return None
     return found[0] if all(_asks_presence(part, missing) for part in others) else None
 

@@ -7,12 +7,13 @@ import ast
 from torchlint.facts.code.model import Scope
 from torchlint.facts.code.tree import names_in, walk
 from torchlint.late import regex
+from torchlint.models import last_names
 
 _NAME = regex(
     r"_*((run|do|maybe)_)?(eval(uate|uation)?|validat(e|ion)|test)(_(loop|epoch|policy|model|agent|set|all))?$"
 )
 _HELD_OUT = regex(r"(^|_)(eval|val|valid|validation|test|held_out)(_\w+)?$")
-_MODES = frozenset({"no_grad", "inference_mode"})
+_MODES = last_names(autograd="pauses")
 
 
 def evaluates(scope: Scope) -> bool:

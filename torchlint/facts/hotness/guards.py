@@ -29,14 +29,15 @@ from torchlint.facts.hotness.conditions import (
 )
 from torchlint.facts.hotness.intervals import is_between_intervals, is_interval, is_last, is_modulo, is_on
 from torchlint.late import regex
+from torchlint.models import last_names, method_names
 from torchlint.rule import Frequency
 
 _ALARM = regex(r"\W*(warning|warn|error|alert)\b", re.IGNORECASE)
 _ANY = frozenset({"any"})
 _SETS_UP = regex(r"_*(setup|set_up|init|initialize|initialise|build|allocate)(_\w+)?$")
 _MANY = 10  # what happens every so many times is seldom
-_WARNINGS = frozenset({"warn", "warning", "error", "exception", "critical"})
-_MESSAGES = frozenset({"print", "log", "debug", "info", "warn", "warning", "error", "exception", "critical"})
+_WARNINGS = method_names(says="alarm")
+_MESSAGES = last_names(says=True)
 
 _NO_NUMBERS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.JoinedStr, ast.Lambda, *COMPREHENSIONS)
 _OPPOSITES: Mapping[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.NotEq: ast.Eq}

@@ -13,24 +13,22 @@ from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project, exported
 from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.facts.hotness.arrivals import Arrivals
+from torchlint.facts.hotness.coldness import SETS_UP, cold_file, cold_function
 from torchlint.facts.hotness.criteria import is_criterion
 from torchlint.facts.hotness.evaluation import evaluates
+from torchlint.facts.hotness.iterations import rolls_out
 from torchlint.facts.hotness.observed import LABEL, Observations
 from torchlint.facts.hotness.paths import Paths
 from torchlint.facts.hotness.places import Local, Places
 from torchlint.facts.hotness.receivers import Rates, Receivers
-from torchlint.facts.hotness.roots import (
-    SETS_UP,
-    Roots,
-    cold_file,
-    cold_function,
-    find_roots,
-    is_reset,
-)
-from torchlint.facts.hotness.unseen import forwards
+from torchlint.facts.hotness.roots import Roots, find_roots, is_reset
+from torchlint.facts.hotness.unseen import called_elsewhere, forwards
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Frequency, Hotness
+
+ITERATION = "iteration"
+"""What makes code hot that runs in the rounds of a loop around steps or updates: a loop over tokens in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +116,8 @@ class Heat(Fact):
             return Hotness()
         path, first = self.paths.of(facts, node, scope)
         when = first.when if first is not None and first.frequency is frequency else ""
+        if frequency is Frequency.STEP and self._phases(facts, node) == {ITERATION}:
+            when = "once per token"
         return Hotness(frequency, path, when)
 
     def frequency(self, facts: FileFacts, node: ast.AST) -> Frequency:
@@ -135,12 +135,17 @@ class Heat(Fact):
 
     def kinds(self, facts: FileFacts, node: ast.AST) -> frozenset[str]:
         """What makes a node hot: ``step``, ``update`` or both."""
+        return self._phases(facts, node) - {ITERATION}
+
+    def _phases(self, facts: FileFacts, node: ast.AST) -> frozenset[str]:
+        """What makes a node hot, and whether it runs in the rounds of a loop around steps or updates."""
         scope = facts.scope_of(node).function
         local = self.local(facts, node, scope)
         if local.root is not None:
             return frozenset(self.roots.loops.get(local.root) or self.roots.functions.get(scope, set()))
         entry = self.entry(scope, local)
-        return entry.kinds if entry is not None else frozenset()
+        kinds = entry.kinds if entry is not None else frozenset()
+        return kinds | {ITERATION} if local.episode is not None else kinds
 
     def entry(self, scope: Scope, local: Local) -> Entry | None:
         """How often a function is entered, or goes on for another item where the node runs for each."""
@@ -174,7 +179,14 @@ class Heat(Fact):
             found = Frequency.INNER
         elif local.episode is not None:
             found = max(found, Frequency.EPISODE)
+        if local.token is not None and found is Frequency.EPISODE and self._iterates(scope, local):
+            found = Frequency.STEP
         return found if local.cap is None else min(found, local.cap)
+
+    def _iterates(self, scope: Scope, local: Local) -> bool:
+        """Whether code that runs once per episode or rollout is part of one: no evaluation."""
+        entry = self.entry(scope, local)
+        return local.episode is not None or (entry is not None and bool(entry.kinds))
 
     def _base(self, scope: Scope, local: Local) -> Frequency:
         """How often the root or the function is run that a node stands in."""
@@ -386,7 +398,7 @@ class Heat(Fact):
             weak = self._is_weak(edge, scope)
             if weak and self._proven:
                 continue
-            kinds = self.kinds(edge.facts, edge.node)
+            kinds = frozenset() if self._evaluates(target) else self._phases(edge.facts, edge.node)
             entries = self.items if edge.how is How.ITEMS else self.entries
             old = entries.get(target)
             if weak and (target in self.roots.programs or (old is not None and not old.weak)):
@@ -428,7 +440,7 @@ class Heat(Fact):
             entry = self.entries.get(scope)
             if self.is_cold(scope) or (entry is not None and entry.frequency >= Frequency.UPDATE):
                 continue
-            if self._called_elsewhere(scope):
+            if called_elsewhere(self.receivers, scope, self.is_cold):
                 continue
             self._enter(scope, self._guess(scope))
             work.append(scope)
@@ -436,10 +448,21 @@ class Heat(Fact):
 
     def _guess(self, forward: Scope) -> Entry:
         """How often ``forward`` of a module runs that no known call reaches: as often as its kind of module does."""
+        if rolls_out(self.graph, forward):
+            label = "forward of a module that generates"
+            return Entry(Frequency.EPISODE, label=label, kinds=frozenset({ITERATION}), guessed=True)
         loss = is_criterion(self.project, forward)
         frequency = self.observed.held(forward, Frequency.UPDATE if loss else Frequency.STEP)
         label, kinds = ("criterion", {"update"}) if loss else ("module", {"step", "update"})
-        return Entry(frequency, label=f"forward of a {label}", kinds=frozenset(kinds), guessed=True)
+        when = "" if loss or self._steps() else "once per forward pass"
+        return Entry(frequency, label=f"forward of a {label}", kinds=frozenset(kinds), when=when, guessed=True)
+
+    def _steps(self) -> bool:
+        """Whether anything in the project steps an environment."""
+        rooted = (*self.roots.loops.values(), *self.roots.functions.values())
+        return any("step" in kinds for kinds in rooted) or any(
+            entry.frequency is Frequency.STEP and entry.kinds == {"step"} for entry in self.roots.protocols.values()
+        )
 
     def _raise(self) -> None:
         """Functions that were seen to run often although nothing in the code says so."""
@@ -457,31 +480,3 @@ class Heat(Fact):
     def _pass_on(self, work: deque[Scope]) -> None:
         while work:
             work.extend(self._pass_all(work.popleft()))
-
-    def _called_elsewhere(self, forward: Scope) -> bool:
-        """Whether a known call that is not set-up runs a module, so that its hotness is that of the call."""
-        if forward.owner is None or exported(self.project, forward.owner):
-            return False
-        return self._is_run(forward, forward.owner.dotted)
-
-    def _is_run(self, method: Scope, cls: str) -> bool:
-        """Whether a known call that is not set-up runs a method on an object of a class.
-
-        What a base class calls in ``__call__`` is run by a call of the object.
-        """
-        todo, seen = [(method, Receiver(cls))], set[Scope]()
-        while todo:
-            scope, receiver = todo.pop()
-            seen.add(scope)
-            for caller in self.graph.callers.get(scope, ()):
-                home = caller.facts.scope_of(caller.call).function
-                if caller.call in self.graph.weak or self.is_cold(home):
-                    continue
-                above = self.receivers.above(caller.call, home, receiver)
-                if above is None:
-                    continue
-                if self.receivers.named(caller.call) is not None or "__call__" not in (home.name, scope.name):
-                    return True
-                if home not in seen:
-                    todo.append((home, above))
-        return False

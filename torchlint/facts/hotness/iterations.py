@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Set
+from itertools import takewhile
 
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
+from torchlint.facts.hotness.tokens import makes_tokens
 from torchlint.late import regex
 
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_DEEPEST = 4
+_LENGTHS = regex(r"^(max_(new_)?(tokens|length)|max_generat\w*|generation_config|sampling_params|attention_mask)$")
 _GENERATES = regex(r"generate(_\w+)?$")
 
 
-def demoted(project: Project, loops: dict[ast.AST, set[str]], inline: Set[ast.AST | None]) -> set[ast.AST]:
+def demoted(
+    project: Project, graph: CallGraph, loops: dict[ast.AST, set[str]], inline: Set[ast.AST | None]
+) -> set[ast.AST]:
     """Take out of the loops that run gradient updates those whose rounds also generate; gives these.
 
     A function that runs one update stays as hot as it is; what stands around the call of it runs once per rollout.
@@ -22,17 +30,53 @@ def demoted(project: Project, loops: dict[ast.AST, set[str]], inline: Set[ast.AS
     candidates = {loop for loop, kinds in loops.items() if kinds == {"update"} and loop not in inline}
     found: set[ast.AST] = set()
     for facts in project.files.values() if candidates else ():
-        found.update(stmt for stmt in facts.places if stmt in candidates and _generates(facts, stmt))
+        found.update(stmt for stmt in facts.places if stmt in candidates and _generates(graph, facts, stmt))
     for loop in found:
         del loops[loop]
     return found
 
 
-def _generates(facts: FileFacts, loop: ast.AST) -> bool:
-    """Whether a loop itself calls something that generates."""
-    scope = facts.scope_of(loop).function
-    for node in walk(loop):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _GENERATES.match(node.func.attr):
-            if facts.scope_of(node).function is scope:
-                return True
+def rolls_out(graph: CallGraph, scope: Scope) -> bool:
+    """Whether a function goes over rollouts of a language model: it generates in a loop of its own."""
+    facts = scope.file
+    for call in scope.calls:
+        inside = takewhile(lambda node: node is not scope.node, facts.ancestors(call))
+        if any(isinstance(node, _LOOPS) for node in inside) and (_names_it(call) or _reaches_it(graph, call, 1)):
+            return True
     return False
+
+
+def _generates(graph: CallGraph, facts: FileFacts, loop: ast.AST) -> bool:
+    """Whether a loop itself calls something that generates, or a function that does."""
+    scope = facts.scope_of(loop).function
+    calls = [node for node in walk(loop) if isinstance(node, ast.Call) and facts.scope_of(node).function is scope]
+    return any(map(_names_it, calls)) or any(_reaches_it(graph, call, _DEEPEST) for call in calls)
+
+
+def _names_it(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and bool(_GENERATES.match(call.func.attr))
+
+
+def _reaches_it(graph: CallGraph, call: ast.Call, depth: int) -> bool:
+    """Whether a call runs a function that makes tokens, or has them made, through so many others."""
+    todo, seen = [(call, depth)], set[Scope]()
+    while todo:
+        node, left = todo.pop()
+        for target in () if node in graph.weak else graph.callees.get(node, ()):
+            if target in seen:
+                continue
+            seen.add(target)
+            if _has_token_loop(target) or (depth > 1 and any(map(_has_made, target.calls))):
+                return True
+            todo += [(each, left - 1) for each in target.calls] if left > 1 else ()
+    return False
+
+
+def _has_made(call: ast.Call) -> bool:
+    """``model.generate(ids, max_new_tokens=9)``: not any method of that name."""
+    return _names_it(call) and any(_LENGTHS.search(keyword.arg or "") for keyword in call.keywords)
+
+
+def _has_token_loop(scope: Scope) -> bool:
+    loops = (node for node in walk(scope.node) if isinstance(node, _LOOPS))
+    return any(makes_tokens(scope.file, loop) for loop in loops)

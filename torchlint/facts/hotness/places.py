@@ -19,6 +19,7 @@ from torchlint.facts.hotness.intervals import one_round
 from torchlint.facts.hotness.missing import Missing
 from torchlint.facts.hotness.options import Options
 from torchlint.facts.hotness.roots import Roots, enclosing_loop, runs_each_time
+from torchlint.facts.hotness.tokens import makes_tokens
 from torchlint.facts.state.caches import kept_already, renews
 from torchlint.late import dataclass
 from torchlint.rule import Frequency
@@ -49,6 +50,7 @@ class Local:
     """Where a node stands in its function: guards on the way out, loops passed, and the root or function reached.
 
     ``item`` is the loop of a generator that yields once each time around; ``holds`` are what makes up ``cap``;
+    ``token`` is the loop around it that makes a token in each round;
     ``turns`` are loops around the node in one of whose rounds alone it runs, each with the condition that says so;
     ``choices`` are tests of parameters that lead to it.
     """
@@ -58,6 +60,7 @@ class Local:
     root: ast.AST | None = None
     episode: ast.AST | None = None
     item: ast.AST | None = None
+    token: ast.AST | None = None
     holds: list[Hold] = field(default_factory=list)
     turns: dict[ast.AST, ast.AST] = field(default_factory=dict)
     choices: list[Choice] = field(default_factory=list)
@@ -97,6 +100,7 @@ class Local:
             for loop in outer.loops:
                 self.passes(loop)
         self.choices += outer.choices
+        self.token = self.token or outer.token
         self.root = outer.root
         self.episode = self.episode or outer.episode
         return self.end()
@@ -158,6 +162,7 @@ class Places:
     _yielding: dict[Scope, frozenset[ast.AST]] = field(default_factory=dict)
     flags: Flags = field(init=False)
     options: Options = field(init=False)
+    _tokens: dict[ast.AST, bool] = field(default_factory=dict)
     _open: int = 0
 
     def __post_init__(self) -> None:
@@ -223,6 +228,8 @@ class Places:
             if current is None or current is scope.node:
                 break
             if runs_each_time(current, child):
+                if local.token is None and self._makes_tokens(facts, current):
+                    local.token = current
                 if current in self.roots.loops:
                     if last is not None:
                         local.hold(_LAST_ROUND, last)
@@ -262,6 +269,12 @@ class Places:
         if scope in self.roots.functions:
             local.root = scope.node
         return local.end()
+
+    def _makes_tokens(self, facts: FileFacts, loop: ast.AST) -> bool:
+        found = self._tokens.get(loop)
+        if found is None:
+            found = self._tokens[loop] = makes_tokens(facts, loop)
+        return found
 
     def _constant(self, facts: FileFacts, test: ast.expr) -> Bound | None:
         """The guard on a test that asks for no tensor and runs no other work: of a constant."""

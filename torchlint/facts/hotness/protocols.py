@@ -30,6 +30,8 @@ class _Role(TypedDict, total=False):
     batch: list[str]
     evaluation: list[str]
     episode: list[str]
+    logs: list[str]
+    named: list[str]
 
 
 class _Given(TypedDict, total=False):
@@ -38,6 +40,7 @@ class _Given(TypedDict, total=False):
     calls: list[str]
     step: list[str]
     update: list[str]
+    batch: list[str]
     episode: list[str]
 
 
@@ -78,6 +81,12 @@ _OFTEN: Mapping[str, tuple[Frequency, frozenset[str]]] = {
 _WHEN = {"batch": "once per micro-batch"}
 
 
+def entry_point(often: str, framework: str) -> EntryPoint:
+    """Make the entry point of a method that a framework calls that often: ``forward``, ``step``, ``update`` ..."""
+    frequency, kinds = _OFTEN[often]
+    return EntryPoint(frequency, kinds, framework, _WHEN.get(often, ""))
+
+
 @lru_cache(maxsize=1)
 def _table() -> Sequence[_Protocol]:
     text = (Path(__file__).parent.parent / "tables" / "protocols.json").read_text(encoding="utf-8")
@@ -90,10 +99,9 @@ def entry_points(base: str) -> Mapping[str, EntryPoint]:
     """The methods that a framework calls on objects whose class derives from ``base``, a qualified name."""
     found: dict[str, EntryPoint] = {}
     for protocol, role in _roles(base):
-        for often, (frequency, kinds) in _OFTEN.items():
+        for often in _OFTEN:
             for method in _names(role, often):
-                entry = EntryPoint(frequency, kinds, protocol["framework"], _WHEN.get(often, ""))
-                found.setdefault(method, entry)
+                found.setdefault(method, entry_point(often, protocol["framework"]))
     return found
 
 
@@ -112,6 +120,32 @@ def places(name: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
+def logs(base: str) -> frozenset[str]:
+    """Return the methods by which a framework logs, on objects whose class derives from ``base``."""
+    return frozenset(method for _, role in _roles(base) for method in role.get("logs", ()))
+
+
+@lru_cache(maxsize=1)
+def _logging() -> frozenset[str]:
+    return frozenset(method for protocol in _table() for role in protocol["roles"] for method in role.get("logs", ()))
+
+
+def logging_method(name: str) -> bool:
+    """Whether some framework logs by a method of that name."""
+    return name in _logging()
+
+
+@lru_cache(maxsize=4096)
+def named(name: str) -> str:
+    """Return the class of a framework whose objects of unknown origin bear a name, else an empty text."""
+    for protocol in _table():
+        for role in protocol["roles"]:
+            if name.lstrip("_") in role.get("named", ()):
+                return f"{protocol['modules'][0]}.{role['classes'][0]}"
+    return ""
+
+
+@lru_cache(maxsize=4096)
 def given(call: str) -> Mapping[str, EntryPoint]:
     """The functions given to a call that are called again and again, by position (``"1"``) or keyword.
 
@@ -124,7 +158,8 @@ def given(call: str) -> Mapping[str, EntryPoint]:
                 continue
             for often, (frequency, kinds) in _OFTEN.items():
                 for argument in _names(entry, often):
-                    found.setdefault(argument, EntryPoint(frequency, kinds, protocol["framework"]))
+                    entry_point = EntryPoint(frequency, kinds, protocol["framework"], _WHEN.get(often, ""))
+                    found.setdefault(argument, entry_point)
     return found
 
 

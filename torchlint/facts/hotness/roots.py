@@ -6,25 +6,26 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from functools import lru_cache
-from pathlib import PurePosixPath
 from typing import TypeGuard
 
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.indirect import indirect
 from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.naming import rightmost_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness import environments
+from torchlint.facts.hotness.coldness import cold_file
 from torchlint.facts.hotness.fitting import fitting
 from torchlint.facts.hotness.guards import bound
 from torchlint.facts.hotness.iterations import demoted
 from torchlint.facts.hotness.programs import Programs
-from torchlint.facts.hotness.protocols import EntryPoint, entry_points
+from torchlint.facts.hotness.protocols import EntryPoint, entry_point, entry_points
 from torchlint.facts.hotness.receivers import MOST, Receivers
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
+from torchlint.models import method_names
 from torchlint.rule import Kind
 
 _ENV = regex(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env|world|simulator)\d*($|_)", re.IGNORECASE)
@@ -33,58 +34,8 @@ _NOT_ENV = regex(
 )
 _OPTIMIZER = regex(r"(optim\w*|(^|_)opt\w*|scaler|trainer)\d*$", re.IGNORECASE)
 _TRAINER = regex(r"trainer\d*$", re.IGNORECASE)
-_COLD_WORDS = frozenset(
-    [
-        "test",
-        "tests",
-        "testing",
-        "conftest",
-        "enjoy",
-        "demo",
-        "demos",
-        "play",
-        "render",
-        "visualize",
-        "visualise",
-        "visualization",
-        "visualisation",
-        "vis",
-        "viz",
-        "plot",
-        "plots",
-        "plotting",
-        "plotter",
-        "video",
-        "mp4",
-        "gif",
-        "watch",
-        "benchmark",
-        "benchmarks",
-        "bench",
-        "profile",
-        "profiling",
-        "profiler",
-        "debug",
-        "export",
-        "inspect",
-        "notebook",
-        "notebooks",
-        "docs",
-    ]
-)
-_COLD_NAME = regex(
-    r"_*(save\w*|load\w*|close|setup|_?init|make_model|render\w*|plot\w*|visuali\w+|export\w*|state_dict|load_state_dict"
-    r"|extra_repr|__repr__|__str__|__del__|__getstate__|__setstate__|test_\w+|\w+_test|reset_parameters"
-    r"|init_(weights?|params|parameters|layers?)\w*|weights?_init\w*|print_\w+|checkpoint\w*)$"
-)
-# What is saved in memory, of a step; names of calls that put something on disk all the same.
-_KEEPS = regex(r"_*save_(obs\w*|transitions?|experiences?|actions?|rewards?|samples?|steps?|rollouts?|trajector\w+)$")
-_WRITES = regex(r"save|dump|write|export|open$|makedirs|mkdir|(^|_)to_(csv|json|pickle|parquet)", re.IGNORECASE)
 _SHOWS = regex(r"_*(save\w*|render\w*|plot\w*|visuali\w+|export\w*|test_\w+|\w+_test|print_\w+)$")
-# Names of functions that set something up, unless hot code is seen to call them.
-SETS_UP = regex(r"_*(setup\w*|init_\w+|initialize\w*|initialise\w*|build\w*)$")
-# Decorators that keep what a function gave: it runs once for each set of arguments.
-_CACHES = frozenset({"cache", "lru_cache", "cached_property"})
+_ADVANCING = method_names(environment=("acts", "answers"))
 # Methods of pipes and queues that give what was sent.
 _RECEIVES = frozenset({"recv", "recv_multipart", "get", "get_nowait"})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -111,49 +62,6 @@ class Roots:
     updating: set[ast.AST] = field(default_factory=set)
     aside: set[ast.AST] = field(default_factory=set)
     fitting: set[Scope] = field(default_factory=set)
-
-
-def is_test(path: str) -> bool:
-    """Whether a file belongs to a test suite. Nothing in it is hot, and how tests call a function proves little."""
-    *folders, name = path.lower().split("/")
-    return name.startswith("test_") or name in ("conftest.py", "test.py") or bool({"test", "tests"} & set(folders))
-
-
-@lru_cache(maxsize=16384)
-def cold_file(path: str) -> bool:
-    """Whether a file is a test, a demo, a plot or a profiling script, by its name and folders."""
-    parts = PurePosixPath(path).parts
-    words = [word for part in parts for word in re.split(r"[^a-zA-Z0-9]+", part.removesuffix(".py").lower())]
-    return any(word in _COLD_WORDS for word in words)
-
-
-def cold_function(project: Project, scope: Scope) -> bool:
-    """Whether a function is set-up, saving, printing or testing by its name, builds a module, or is cached."""
-    if scope.kind != "function":
-        return False
-    if _COLD_NAME.match(scope.name) and not _keeps(scope):
-        return True
-    if _CACHES.intersection(scope.decorator_names) or _demonstrates(scope):
-        return True
-    return scope.name == "__init__" and scope.method_of is not None and project.is_module(scope.method_of.dotted)
-
-
-def _demonstrates(scope: Scope) -> bool:
-    """Whether a method's class is made where a file is run as a program, and that program has no loop."""
-    owner = scope.method_of
-    if owner is None or owner.parent is not scope.file.top:
-        return False
-    blocks = [node for node in scope.file.ancestors(owner.node) if isinstance(node, ast.If)]
-    return bool(blocks) and "__main__" in ast.unparse(blocks[-1].test) and not _loops(blocks[-1])
-
-
-def _loops(block: ast.If) -> bool:
-    return any(isinstance(node, _LOOPS) for node in walk(block))
-
-
-def _keeps(scope: Scope) -> bool:
-    """Whether a function saves what a step gave, and nothing of it to disk: a buffer's ``save_transition``."""
-    return bool(_KEEPS.match(scope.name)) and not any(_WRITES.search(_last(call.func)) for call in scope.calls)
 
 
 def is_reset(scope: Scope) -> bool:
@@ -200,7 +108,7 @@ def find_roots(project: Project, graph: CallGraph, values: Values) -> Roots:
     programs = Programs(project, graph)
     _climb(roots, Receivers(project, graph), programs, [each for each in found if not shown.only(*each[:2])])
     inline = {enclosing_loop(scope.file, call, scope) for scope, call, _ in found}
-    roots.episodes |= demoted(project, roots.loops, inline)
+    roots.episodes |= demoted(project, graph, roots.loops, inline)
     roots.fitting = fitting(project, roots.loops, roots.functions)
     _protocols(project, roots)
     _drive(project, graph, roots)
@@ -209,12 +117,15 @@ def find_roots(project: Project, graph: CallGraph, values: Values) -> Roots:
 
 def _kind(facts: FileFacts, call: ast.Call, values: Values) -> str:
     func = call.func
+    runs = values.row(facts, call).get("runs")
+    if isinstance(runs, str):
+        return runs
     if not isinstance(func, ast.Attribute):
         return ""
     if func.attr == "backward":
         return "update"
     if func.attr == "step":
-        name = _last(func.value)
+        name = rightmost_name(func.value)
         if _OPTIMIZER.search(name):
             # A trainer that is given prompts, answers and rewards makes many updates of them.
             return "" if _TRAINER.search(name) and len(call.args) > 2 else "update"
@@ -226,17 +137,9 @@ def _kind(facts: FileFacts, call: ast.Call, values: Values) -> str:
         if receiver.kind is Kind.OPTIMIZER:
             return "update"
         return "step" if receiver.kind is Kind.ENV and call.args else ""
-    if func.attr in ("step_wait", "step_async", "recv") and _ENV.search(_last(func.value)):
+    if func.attr in _ADVANCING and _ENV.search(rightmost_name(func.value)):
         return "step"
     return ""
-
-
-def _last(node: ast.expr) -> str:
-    while isinstance(node, (ast.Subscript, ast.Call)):
-        node = node.value if isinstance(node, ast.Subscript) else node.func
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _drawn_from_envs(facts: FileFacts, node: ast.expr) -> bool:
@@ -249,7 +152,7 @@ def _drawn_from_envs(facts: FileFacts, node: ast.expr) -> bool:
             if source.func.id not in ("zip", "enumerate", "reversed", "list") or not 0 <= place < len(source.args):
                 break
             source, path = source.args[place], path[1:]
-        if binding.how is Bind.ELEMENT and source is not None and _ENV.search(_last(source)):
+        if binding.how is Bind.ELEMENT and source is not None and _ENV.search(rightmost_name(source)):
             return True
     return False
 
@@ -276,7 +179,8 @@ def _demo(facts: FileFacts, call: ast.Call, scope: Scope) -> bool:
 
 def _primes(scope: Scope, call: ast.Call) -> bool:
     """Whether an optimizer takes one step where it is made, without gradients: its scheduler asks for it."""
-    assert isinstance(call.func, ast.Attribute)
+    if not isinstance(call.func, ast.Attribute):
+        return False
     methods = {other.func.attr for other in scope.calls if isinstance(other.func, ast.Attribute)}
     if call.func.attr != "step" or "backward" in methods or enclosing_loop(scope.file, call, scope) is not None:
         return False
@@ -449,6 +353,11 @@ def _protocols(project: Project, roots: Roots) -> None:
                 for binding in cls.bindings.get(method, ()):
                     if binding.scope is not None:
                         roots.protocols.setdefault(binding.scope, entry)
+        for base in project.ancestry(cls.dotted) if project.models else ():
+            for method, often in project.models.called(base):
+                for binding in cls.bindings.get(method, ()):
+                    if binding.scope is not None:
+                        roots.protocols[binding.scope] = entry_point(often, base)
 
 
 def _drive(project: Project, graph: CallGraph, roots: Roots) -> None:

@@ -11,9 +11,9 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import names_in
+from torchlint.facts.hotness.coldness import cold_file
 from torchlint.facts.hotness.conditions import is_debug_flag
 from torchlint.facts.hotness.hotness import Heat
-from torchlint.facts.hotness.roots import cold_file
 from torchlint.late import dataclass, regex
 from torchlint.rule import Frequency
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from torchlint.facts.code.graph import CallGraph, references
 from torchlint.facts.code.model import Scope
 from torchlint.facts.code.project import Project, exported
-from torchlint.facts.hotness.roots import cold_file
+from torchlint.facts.code.receiver import Receiver
+from torchlint.facts.hotness.coldness import cold_file
+from torchlint.facts.hotness.receivers import Receivers
 
 
 def forwards(project: Project, graph: CallGraph) -> Iterator[Scope]:
@@ -27,3 +29,34 @@ def forwards(project: Project, graph: CallGraph) -> Iterator[Scope]:
             for binding in cls.bindings.get("forward", ()):
                 if binding.scope is not None:
                     yield binding.scope
+
+
+def called_elsewhere(receivers: Receivers, forward: Scope, is_cold: Callable[[Scope], bool]) -> bool:
+    """Whether a known call that is not set-up runs a module, so that its hotness is that of the call."""
+    if forward.owner is None or exported(receivers.project, forward.owner):
+        return False
+    return _is_run(receivers, forward, forward.owner.dotted, is_cold)
+
+
+def _is_run(receivers: Receivers, method: Scope, cls: str, is_cold: Callable[[Scope], bool]) -> bool:
+    """Whether a known call that is not set-up runs a method on an object of a class.
+
+    What a base class calls in ``__call__`` is run by a call of the object.
+    """
+    graph = receivers.graph
+    todo, seen = [(method, Receiver(cls))], set[Scope]()
+    while todo:
+        scope, receiver = todo.pop()
+        seen.add(scope)
+        for caller in graph.callers.get(scope, ()):
+            home = caller.facts.scope_of(caller.call).function
+            if caller.call in graph.weak or is_cold(home):
+                continue
+            above = receivers.above(caller.call, home, receiver)
+            if above is None:
+                continue
+            if receivers.named(caller.call) is not None or "__call__" not in (home.name, scope.name):
+                return True
+            if home not in seen:
+                todo.append((home, above))
+    return False

@@ -10,10 +10,10 @@ from dataclasses import replace
 from torchlint.facts.code.graph import How
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.receiver import ANY, Receiver
+from torchlint.facts.hotness.coldness import cold_file
 from torchlint.facts.hotness.hotness import Edge, Heat
 from torchlint.facts.hotness.paths import weight
 from torchlint.facts.hotness.places import Hold, Local
-from torchlint.facts.hotness.roots import cold_file
 from torchlint.late import dataclass
 from torchlint.rule import Frequency, Hop, Hotness
 from torchlint.rule.frequency import Limit, Way, Why

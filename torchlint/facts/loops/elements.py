@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import dropwhile
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import Bind, FileFacts
@@ -50,6 +51,12 @@ class Elements(Fact):
             return self.values.of(facts, node.value)
         return None
 
+    def _part(self, facts: FileFacts, node: ast.AST) -> Value | None:
+        """What is known of the collection that an expression is an element of, or a column: ``x[:, t]``."""
+        if isinstance(node, ast.Subscript) and (column := _column(node)) is not None:
+            return self.values.of(facts, node.value) if self.counted(facts, node.value, column) else None
+        return self.collection(facts, node)
+
     def _iterated(self, facts: FileFacts, name: ast.Name, loops: list[LoopNode]) -> ast.expr | None:
         """What a loop goes over that binds a name."""
         bindings = self.project.reaching(facts, name).bindings
@@ -95,11 +102,14 @@ class Elements(Fact):
         if not all(self._is_arithmetic(facts, part) for part in parts if isinstance(part, ast.Call)):
             return None
         reads = [part for part in parts if isinstance(part, (ast.Name, ast.Subscript)) and _is_read(part)]
-        found = [value for part in reads if (value := self.collection(facts, part)) is not None]
+        found = [value for part in reads if (value := self._part(facts, part)) is not None]
         if any(value.kind is Kind.NDARRAY for value in found):
             return None
         filled = any(self._is_filled(facts, stmt) for stmt in loop.body)
         tensors = [value for value in found if value.kind is Kind.TENSOR]
+        if not tensors and found and all(value.kind is Kind.UNKNOWN for value in found):
+            kept = (self.values.of(facts, part) for stmt in loop.body for part in _kept(stmt))
+            tensors = [value for value in kept if value.kind is Kind.TENSOR]
         if not tensors and not (found and filled and all(value.kind is Kind.UNKNOWN for value in found)):
             return None
         carried = any(self._is_carried(facts, loop, stmt) for stmt in parts if isinstance(stmt, ast.stmt))
@@ -160,7 +170,7 @@ class Elements(Fact):
         return False
 
     def _is_element(self, facts: FileFacts, node: ast.AST) -> bool:
-        return self.collection(facts, node) is not None
+        return self._part(facts, node) is not None
 
     def _reads(self, facts: FileFacts, loop: ast.For, value: ast.expr) -> Iterator[ast.AST]:
         """The parts of an expression, and those of what names in it were set to earlier in the same round."""
@@ -203,6 +213,26 @@ def _root(node: ast.expr) -> ast.expr:
 def _first(node: ast.Subscript) -> ast.expr:
     """The first index of a subscript."""
     return node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+
+
+def _kept(stmt: ast.stmt) -> Iterator[ast.Name]:
+    """What a statement puts at the end of a list: ``found.append(x)``."""
+    match stmt:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr="append"), args=[ast.Name() as kept])):
+            yield kept
+
+
+def _column(node: ast.Subscript) -> ast.expr | None:
+    """The index behind the axes that a subscript leaves whole, ``t`` of ``x[:, t]``; ``None``: the first is one."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
+    rest = list(dropwhile(_is_whole, parts))
+    return rest[0] if rest and len(rest) < len(parts) else None
+
+
+def _is_whole(index: ast.expr) -> bool:
+    if isinstance(index, ast.Constant):
+        return index.value is ...
+    return isinstance(index, ast.Slice) and index.lower is index.upper is index.step is None
 
 
 def _binds(loop: LoopNode, name: str) -> bool:

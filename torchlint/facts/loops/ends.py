@@ -16,12 +16,11 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.state.effects import Sides, code_of, nodes_of
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import function_names, method_names
 from torchlint.rule import Kind
 
-_ADDING = frozenset({"append", "appendleft", "add", "insert", "extend", "put", "push"})
-_JOINING = frozenset(
-    {"torch.cat", "torch.concat", "torch.hstack", "torch.vstack", "numpy.append", "numpy.concatenate", "numpy.vstack"}
-)
+_ADDING = method_names(adds=("element", "elements"), returns=False, elsewhere=False)
+_JOINING = function_names(joins=("parts", "two"), axis=("given", "fixed"))
 
 
 class Ends(enum.Enum):

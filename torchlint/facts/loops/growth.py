@@ -17,9 +17,10 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.flow.flow import Flow
 from torchlint.facts.state.effects import code_of, nodes_of
 from torchlint.late import dataclass
+from torchlint.models import method_names
 from torchlint.rule import Kind, Use
 
-_ADDING = {"append": 0, "appendleft": 0, "add": 0, "insert": 1}
+_ADDING = method_names("list deque set", adds="element")
 _DEEPEST = 3
 _DISPLAYS = (ast.Tuple, ast.List, ast.Dict)
 
@@ -177,7 +178,7 @@ class Growth(Fact):
             return ""
         if not isinstance(func, ast.Attribute) or func.attr not in _ADDING or call.keywords:
             return ""
-        if len(call.args) != _ADDING[func.attr] + 1 or call.args[-1] is not node:
+        if len(call.args) != _taken(func.attr) or call.args[-1] is not node:
             return ""
         return ast.unparse(func.value) if self._lasts(facts, node, func.value, anew) else ""
 
@@ -203,7 +204,7 @@ class Growth(Fact):
             return ""
         targets = self.graph.callees.get(call)
         if not targets:
-            adds = func.attr in _ADDING and len(call.args) == _ADDING[func.attr] + 1 and call.args[-1] is node
+            adds = func.attr in _ADDING and len(call.args) == _taken(func.attr) and call.args[-1] is node
             return dotted(func.value) if adds and dotted(func.value).startswith(f"{own}.") else ""
         for target in targets if depth < _DEEPEST else ():
             for parameter, text in self.kept(target, depth + 1).items():
@@ -309,3 +310,10 @@ def _beside(facts: FileFacts, binding: Binding) -> Iterator[ast.Name]:
     for part in walk(facts.scope_of(stmt).function.node):
         if isinstance(part, ast.Name) and part.id in others and isinstance(part.ctx, ast.Load):
             yield part
+
+
+def _taken(method: str) -> int:
+    """How many arguments a method takes that adds an element, which is the last of them."""
+    at = _ADDING[method].get("at", 0)
+    assert isinstance(at, int)
+    return at + 1

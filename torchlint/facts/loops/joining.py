@@ -10,18 +10,13 @@ from torchlint.facts.code.nesting import LoopNode
 from torchlint.facts.code.project import Project
 from torchlint.facts.state.effects import code_of
 from torchlint.late import dataclass
+from torchlint.models import function_names, method_names
 
-JOINS = frozenset(
-    [
-        *(f"torch.{name}" for name in ("stack", "cat", "concat", "concatenate", "hstack", "vstack", "dstack")),
-        *(f"numpy.{name}" for name in ("stack", "array", "asarray", "concatenate", "hstack", "vstack", "dstack")),
-        *("torch.tensor", "torch.as_tensor", "torch.nn.utils.rnn.pad_sequence"),
-    ]
-)
+JOINS = function_names(joins=("parts", "elements"))
 """Functions that make one tensor or array of many."""
 
-_SAME = frozenset({"builtins.list", "builtins.tuple"})
-_ADDING = frozenset({"append", "extend", "insert"})
+_SAME = function_names("builtins", makes="sequence")
+_ADDING = method_names("list", adds=True)
 
 
 @dataclass(eq=False, slots=True)

@@ -19,13 +19,14 @@ from torchlint.facts.loops.joining import Joining
 from torchlint.facts.state.effects import PARAMETERS, Effects, Sides, nodes_of
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import function_names, last_names, method_names
 from torchlint.rule import UNKNOWN, Kind, Loop, Value
 
-_KEYS = frozenset({"keys", "values", "items"})
-_PARTS = frozenset({"parameters", "named_parameters", "modules", "named_modules", "children", "named_children"})
-_GATHERED = frozenset({"torch.stack", "torch.tensor", "torch.as_tensor"})
+_KEYS = method_names("dict", returns=("keys", "parts"))
+_PARTS = method_names(gives=("parameters", "modules"))
+_GATHERED = function_names("torch", joins=True, axis="new")
 _FEW = 6
-_WRAPPERS = frozenset({"enumerate", "zip", "list", "tuple", "sorted", "reversed", "set"})
+_WRAPPERS = last_names("builtins", elements=("all", "pairs"))
 
 
 @dataclass(eq=False, slots=True)

@@ -17,10 +17,11 @@ from torchlint.facts.hotness.conditions import is_none
 from torchlint.facts.values.signatures import starred
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
+from torchlint.models import last_names
 from torchlint.rule import Kind
 
 _SETTINGS = regex(r"_*(args|opts?|cfg|config|conf|configs|hparams|hyperparams|settings|flags|params_cfg)_*$", re.I)
-_PURE = frozenset({"float", "int", "bool", "range", "abs", "max", "min", "round", "tuple", "list", "sum", "pow"})
+_PURE = last_names("builtins", folds=True) | last_names("builtins", makes=("sequence", "pattern"))
 _CHANGING = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.DICT, Kind.SET, Kind.ENV, Kind.MODULE, Kind.SIZE})
 
 

@@ -20,6 +20,7 @@ from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import children
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
+from torchlint.models import method_names
 from torchlint.rule import Kind, Value
 
 PARAMETERS = "<parameters>"
@@ -32,22 +33,14 @@ _DRAWING = regex(r"^(numpy\.random\.|torch\.(rand|normal|multinomial|bernoulli|p
 _OPTIMIZER = regex(r"(optim\w*|(^|_)opt\w*|scaler)\d*$", re.IGNORECASE)
 _LAYER = regex(r"torch\.nn\.(?!Module$)[A-Z]\w*$")
 _PLAIN = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.SCALAR, Kind.ITEM, Kind.NUMBER, Kind.STRING, Kind.SIZE, Kind.TUPLE})
-_MUTATORS = frozenset(
-    [
-        *("append", "appendleft", "add", "insert", "extend", "extendleft", "update", "setdefault"),
-        *("pop", "popleft", "popitem", "remove", "discard", "clear", "sort", "reverse", "rotate", "fill", "push"),
-        "put",
-    ]
-)
+_MUTATORS = (method_names(adds=True), method_names(removes=True, elsewhere=False), method_names(reorders=True))
 # Methods that tensors and arrays have and few other objects: harmless on a receiver of unknown kind.
-_READERS = frozenset(
-    [
-        *("detach", "cpu", "cuda", "to", "float", "long", "int", "bool", "item", "numpy", "tolist", "clone", "mean"),
-        *("sum", "max", "min", "abs", "exp", "log", "sqrt", "pow", "clamp", "squeeze", "unsqueeze", "view", "reshape"),
-        *("flatten", "permute", "transpose", "expand", "repeat", "size", "dim", "argmax", "softmax", "gather", "any"),
-        *("all", "astype", "copy", "keys", "values", "items", "get", "backward", "format", "join", "split", "norm"),
-        *("parameters", "named_parameters", "state_dict", "std", "var", "T", "contiguous", "type", "double", "half"),
-    ]
+_READERS = (
+    method_names(pure=True)
+    | method_names("dict", returns=("element", "keys", "parts"), removes=False, adds=False)
+    | method_names(gives=("parameters", "state"))
+    | method_names("str Tensor", text=True)
+    | method_names(autograd="backward")
 )
 
 
@@ -198,7 +191,7 @@ class Sides(Fact):
         if receiver.kind is Kind.MODULE:
             changes = attr in ("load_state_dict", "reset_parameters", "requires_grad_")
             return Effects(frozenset({PARAMETERS, *here}), frozenset({PARAMETERS}) if changes else frozenset())
-        if attr in _MUTATORS or in_place:
+        if in_place or any(attr in names for names in _MUTATORS):
             return Effects(reads=here, writes=here)
         if receiver.kind in (Kind.LIST, Kind.DICT, Kind.SET) or attr in _READERS:
             return Effects(reads=here)

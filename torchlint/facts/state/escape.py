@@ -15,13 +15,14 @@ from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import children, walk
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import last_names, method_names
 from torchlint.rule import UNKNOWN, Kind
 
 _HARMLESS = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.DISTRIBUTION, Kind.NUMBER, Kind.SCALAR, Kind.STRING, Kind.SIZE})
-_KEEPING = frozenset({"append", "appendleft", "extend", "insert", "add", "update", "setdefault", "put", "push"})
-_STEPPING = frozenset({"reset", "step", "reset_async", "step_async", "step_wait"})
-_CACHING = frozenset({"cached_property", "lazy_property", "lru_cache", "cache"})
-_PROPERTIES = frozenset({"property", "cached_property", "lazy_property"})
+_KEEPING = method_names(adds=True)
+_STEPPING = method_names(environment=True, elsewhere=False)
+_CACHING = last_names(caches=True)
+_PROPERTIES = last_names(decorates="property")
 _CONTAINERS = frozenset(
     {"builtins.list", "builtins.dict", "collections.deque", "collections.defaultdict", "collections.OrderedDict"}
 )
@@ -31,7 +32,7 @@ _KEEPERS = frozenset(
         *("builtins.dict.update", "builtins.dict.setdefault", "torch.autograd.grad"),
     }
 )
-_GRADIENTS = frozenset({"enable_grad", "backward", "register_hook", "set_grad_enabled", "requires_grad_"})
+_GRADIENTS = last_names(autograd=("backward", "gradient", "hooks", "records", "sets", "leaf"))
 
 
 @dataclass(eq=False, slots=True)

@@ -13,17 +13,15 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import function_names, method_names
 from torchlint.rule import Frequency
 
-_ADDING = frozenset({"append", "appendleft"})
-_READING = frozenset({"append", "appendleft", "extend", "index", "count", "copy", "items", "keys", "values", "get"})
+_ADDING = method_names("list deque", adds="element", at=False)
+_READING = method_names("list deque dict", removes=False, reorders=False)
 _READERS = frozenset({"builtins", "numpy", "torch", "statistics", "math", "random"})
-_DRAWS = frozenset(
-    {"random.sample", "random.choice", "random.choices", "random.randrange", "random.randint", "torch.randint"}
-    | {f"numpy.random.{name}" for name in ("choice", "randint", "integers")}
-)
-_DATASETS = frozenset({"torch.utils.data.Dataset", "torch.utils.data.dataset.Dataset"})
-_TENSORS = frozenset({"torch.utils.data.TensorDataset", "torch.utils.data.dataset.TensorDataset"})
+_DRAWS = function_names("random numpy.random torch", draws=("items", "integer"))
+_DATASETS = function_names(loads="items")
+_TENSORS = function_names(loads="tensors")
 
 
 @dataclass(eq=False, slots=True)
@@ -77,7 +75,7 @@ class Hoards(Fact):
         if built is not None and self.values.project.qualified(facts, built.func) in _TENSORS:
             return True
         project = self.values.project
-        if value.name not in project.classes or not set(project.ancestry(value.name)) & (_DATASETS | _TENSORS):
+        if value.name not in project.classes or (_DATASETS | _TENSORS).isdisjoint(project.ancestry(value.name)):
             return False
         items = [b.scope for cls in project.family(value.name) for b in cls.bindings.get("__getitem__", ())]
         return bool(items) and all(scope is not None and not _works(scope) for scope in items)

@@ -13,9 +13,10 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import last_names
 from torchlint.rule import Kind
 
-_PASSING = frozenset({"list", "tuple", "iter", "reversed", "tqdm"})
+_PASSING = last_names("builtins tqdm", elements="all", compares=False)
 # NumPy functions that torch has too, and methods of arrays that tensors have too.
 _TWINS = frozenset(
     {

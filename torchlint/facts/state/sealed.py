@@ -14,6 +14,7 @@ from torchlint.facts.code.model import Bind, FileFacts, Scope, decorators, is_su
 from torchlint.facts.state.escape import Escapes, is_in_place, nodes_of
 from torchlint.facts.values.spaces import is_space
 from torchlint.late import dataclass, regex
+from torchlint.models import method_names
 from torchlint.rule import Kind, Value
 
 # Functions of libraries that keep no tensor and run no code but what they are given.
@@ -28,20 +29,9 @@ _RUNNING = frozenset({"map", "filter", "sorted", "min", "max"})
 _HIDDEN = frozenset({"next", "exec", "eval", "vars", "globals", "locals", "__import__"})
 _REWRITING = frozenset({"weight_norm", "spectral_norm", "remove_weight_norm", "remove_spectral_norm"})
 _HOOKING = regex(r"register_(module_)?forward(_pre)?_hook$")
-_READING = frozenset(
-    """
-    parameters named_parameters buffers named_buffers children named_children modules named_modules state_dict
-    train eval zero_grad keys values items get_parameter get_buffer get_submodule extra_repr
-    """.split()
-)
+_READING = method_names("Module ModuleDict", quiet=True)
 # Methods of tensors and arrays that no module and no container has.
-_OF_TENSORS = frozenset(
-    """
-    argmax argmin max min mean sum std var prod item tolist numpy detach clone view reshape flatten squeeze unsqueeze
-    permute transpose expand repeat size dim numel ndimension contiguous astype any all clip clamp round abs exp log
-    softmax log_softmax sigmoid tanh relu nonzero gather index_select masked_fill masked_select sort topk cumsum
-    """.split()
-)
+_OF_TENSORS = method_names(pure=True, moves=False, casts=False, elsewhere=False)
 _DATA_LIKE = frozenset(
     {Kind.TENSOR, Kind.NDARRAY, Kind.NUMBER, Kind.SCALAR, Kind.ITEM, Kind.STRING, Kind.SIZE, Kind.NONE, Kind.DEVICE}
 ) | {Kind.DTYPE, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.SET}

@@ -15,18 +15,14 @@ from torchlint.facts.code.naming import mentions_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.late import dataclass
+from torchlint.models import method_names
 
 _LARGEST_BYTE = 255
 _DEPTH = 24
 # Methods and functions whose result has the elements of the tensor, in another form.
-_KEEPING = frozenset(
-    {
-        *("to", "cuda", "float", "half", "double", "type", "unsqueeze", "squeeze", "view", "reshape", "flatten"),
-        *("permute", "transpose", "contiguous", "detach", "clone", "pin_memory", "requires_grad_"),
-    }
-)
+_KEEPING = method_names("torch.Tensor torch", elements="all", integral=False, waits=False)
 _DIVIDING = frozenset({"div", "div_", "true_divide", "divide"})
-_MOVES = frozenset({"to", "cuda"})
+_MOVES = method_names(moves=("device", "given"))
 
 
 @dataclass(eq=False, slots=True)

@@ -10,42 +10,15 @@ from torchlint.facts.values import axes
 from torchlint.facts.values.dtypes import cast, is_floating, promoted_arrays
 from torchlint.facts.values.join import BOOL, FLOAT, INT, NDARRAY, NONE, NUMBER, STRING, TENSOR, list_of
 from torchlint.facts.values.signatures import Of, dtype_of, keyword, operands, rules, starred, table
+from torchlint.models import last_names
 from torchlint.rule import UNKNOWN, Kind, Value
 
 _FILLED = frozenset({"zeros", "ones", "empty", "eye", "identity", "linspace", "logspace"})
-_MADE_OF = frozenset({"array", "asarray", "asanyarray", "ascontiguousarray", "copy"})
-_JOINING = frozenset({"stack", "concatenate", "hstack", "vstack", "dstack", "column_stack"})
-_LIKE = frozenset({"zeros_like", "ones_like", "empty_like", "full_like"})
-_SAME_RANK = frozenset({"copy", "flip", "roll", "sort", "pad", "diff"})
-_KEEPS_DTYPE = frozenset(
-    {
-        *(
-            "append",
-            "atleast_1d",
-            "atleast_2d",
-            "atleast_3d",
-            "broadcast_to",
-            "delete",
-            "diag",
-            "expand_dims",
-            "insert",
-        ),
-        *(
-            "insert",
-            "moveaxis",
-            "ravel",
-            "repeat",
-            "reshape",
-            "rollaxis",
-            "squeeze",
-            "swapaxes",
-            "take",
-            "tile",
-            "transpose",
-        ),
-        *("tril", "triu", "cumprod", "cumsum", *_SAME_RANK),
-    }
-)
+_MADE_OF = last_names("numpy", makes="data")
+_JOINING = last_names("numpy", joins="parts")
+_LIKE = last_names("numpy", makes="like")
+_SAME_RANK = last_names("numpy", rank="same")
+_KEEPS_DTYPE = last_names("numpy", keeps="dtype")
 _SUMMING = frozenset({"cumsum", "cumprod"})  # integers and truths become as wide as the machine's
 _NUMBERS = {"int": "int64", "float": "float64", "bool": "bool"}
 _KEEPING = frozenset(
@@ -79,7 +52,9 @@ def numpy_call(name: str, call: ast.Call, of: Of) -> Value | None:
 
 
 def _array(last: str, first: Value, call: ast.Call, of: Of) -> Value:
-    dtype = keyword(call, "dtype") or (call.args[1] if last in _FILLED | _MADE_OF and len(call.args) == 2 else None)
+    dtype = keyword(call, "dtype") or (
+        call.args[1] if (last in _FILLED or last in _MADE_OF) and len(call.args) == 2 else None
+    )
     rank = _rank(last, first)
     if dtype is not None and last not in ("linspace", "logspace"):
         source = _made_of(last, first)

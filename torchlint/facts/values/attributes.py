@@ -18,10 +18,11 @@ from torchlint.facts.values.join import HOST, TENSOR, join
 from torchlint.facts.values.tensors import tensor_attribute
 from torchlint.facts.values.torch_objects import distribution_attribute
 from torchlint.late import dataclass
+from torchlint.models import method_names
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 _MODULE = Value(Kind.MODULE, name="torch.nn.Module", derived=True)
-_REGISTERING = frozenset({"register_buffer", "register_parameter"})
+_REGISTERING = method_names("Module", adds="tensor")
 
 
 @dataclass(eq=False, slots=True)
@@ -195,13 +196,21 @@ class Attributes:
         """A list or dict with what the same function puts into it under the same name."""
         scope = facts.scope_of(binding.stmt).function
         names = [n for n, bound in scope.bindings.items() if binding in bound]
-        return self._filled(value, [(scope, names[0])]) if names else value
+        if not names:
+            return value
+        places = [scope]
+        if scope.kind == "module" and value.kind is Kind.DICT:  # a registry that functions of the file fill
+            places += [inner for inner in facts.scopes if inner.kind == "function" and not _binds(inner, names[0])]
+        return self._filled(value, [(place, names[0]) for place in places])
 
     def _grown(self, cls: str, name: str, value: Value) -> Value | None:
         project = self.ask.project
         classes = [*project.family(cls), *project.descendants(cls)]
-        found = [(method, f"{method.self_name}.{name}") for scope in classes for method in methods(scope)]
-        return self._filled(value, [(method, text) for method, text in found if not text.startswith(".")])
+        own = [method for scope in classes for method in methods(scope) if method.self_name]
+        found = [(method, f"{method.self_name}.{name}") for method in own]
+        for method in own if value.kind is Kind.DICT else ():  # a decorator inside a method fills a registry
+            found += [(inner, f"{method.self_name}.{name}") for inner in method.inner if inner.kind == "function"]
+        return self._filled(value, found)
 
     def _filled(self, value: Value, places: Sequence[tuple[Scope, str]]) -> Value | None:
         """A list or dict with what functions put into it under these names."""
@@ -248,6 +257,15 @@ class Attributes:
             item = self.ask.value(facts, node.args[-1])
             return None if item is None else Value(Kind.LIST, items=operators.items(item))
         return self.ask.value(facts, node)
+
+
+def _binds(scope: Scope | None, name: str) -> bool:
+    """Whether a function, or one around it, binds a name itself."""
+    while scope is not None and scope.kind != "module":
+        if name in scope.bindings:
+            return True
+        scope = scope.parent
+    return False
 
 
 def _replaces(init: Scope, store: Store) -> bool:

@@ -9,17 +9,11 @@ import ast
 from collections.abc import Sequence
 
 from torchlint.facts.values.signatures import Of, argument, is_true, keyword
+from torchlint.models import last_names
 from torchlint.rule import Kind, Value
 
-_ALWAYS = frozenset(
-    {
-        *("append", "arange", "atleast_1d", "atleast_2d", "atleast_3d", "column_stack", "concatenate", "delete"),
-        *("diag", "diff", "dstack", "expand_dims", "eye", "frombuffer", "fromiter", "fromstring", "hstack"),
-        *("identity", "insert", "linspace", "logspace", "outer", "ravel", "repeat", "stack", "swapaxes", "tril"),
-        *("triu", "vstack"),
-    }
-)
-_FILLED = frozenset({"zeros", "ones", "empty", "full"})
+_ALWAYS = last_names("numpy", array=True)
+_FILLED = last_names("numpy", makes="filled")
 _AS_THE_SOURCE = frozenset({"view", "round", "clip", "argsort", "copy", "astype", "transpose"})
 _ONE_AT_LEAST = frozenset({"flatten", "ravel", "repeat", "cumsum", "cumprod", "swapaxes"})
 

@@ -12,7 +12,8 @@ from torchlint.facts.code.decorating import keeps_result
 from torchlint.facts.code.dynamic import looked_up
 from torchlint.facts.code.model import FileFacts, Scope, is_super
 from torchlint.facts.code.project import is_external_module
-from torchlint.facts.values import operators, spaces, tensordicts
+from torchlint.facts.values import engines, operators, spaces, tensordicts
+from torchlint.facts.values.added import RETURNED, row_of
 from torchlint.facts.values.arrays import mapped, ndarray_method
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.containers import LOADERS, container_method, element_of, generator_of, named_items
@@ -20,30 +21,22 @@ from torchlint.facts.values.handed import returned_at
 from torchlint.facts.values.join import HOST, NONE, join, list_of, registry, told_more
 from torchlint.facts.values.libraries import library_call
 from torchlint.facts.values.loaders import loader
+from torchlint.facts.values.signatures import starred, table
 from torchlint.facts.values.tensors import tensor_method
 from torchlint.facts.values.torch_objects import distribution_method, made_module, module_call, module_moved, on_device
 from torchlint.late import dataclass, regex
+from torchlint.models import function_names, method_names
 from torchlint.rule import UNKNOWN, Kind, Value
 
-_KEEPING = frozenset(
-    {"to", "cuda", "cpu", "eval", "train", "float", "double", "half", "requires_grad_", "share_memory"}
-)
+_KEEPING = method_names("Module", returns="receiver")
 _ENV_NAME = regex(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env|gym_env)\d*$", re.IGNORECASE)
 PARTIAL = "functools.partial"
-"""Name of a function with some arguments filled in; the function is the only item of the value."""
+"""Name of a function with arguments filled in: it is the first item of the value, the others and ``keys`` fill it."""
+STARRED = "*"
+"""Key of a partial whose arguments are not all written out."""
 
 # Calls that give their argument back in another form, to be called like it.
-_WRAPPERS = frozenset(
-    {
-        "torch.compile",
-        "torch.jit.script",
-        "torch.jit.trace",
-        "torch.vmap",
-        "torch.func.vmap",
-        "torch.nn.DataParallel",
-        "torch.nn.parallel.DistributedDataParallel",
-    }
-)
+_WRAPPERS = function_names(wraps=True)
 
 _ANY_MODULE = "torch.nn.Module"
 
@@ -59,18 +52,24 @@ class Calls:
         """The value of a call."""
         project = self.ask.project
         name = project.qualified(facts, node.func)
+        if project.models:
+            added = RETURNED.get(row_of(project, facts, node, self.ask.knower(facts)).get("returns"))
+            if added is not None:
+                return added
         if name == "builtins.getattr" and len(node.args) in (2, 3):
             return looked_up(self.ask, facts, node)
         if name == "builtins.dict" and node.keywords and not node.args:
-            table = registry([self.ask.known(facts, keyword.value) for keyword in node.keywords])
-            if table.items:
-                return table
+            made = registry([self.ask.known(facts, keyword.value) for keyword in node.keywords])
+            if made.items:
+                return made
         if name in _WRAPPERS and node.args:
             wrapped = self.ask.value(facts, node.args[0])
             if wrapped is None or wrapped.kind in (Kind.FUNCTION, Kind.MODULE):
                 return wrapped
+        if (handed := engines.wrapped(name or "", node, self.ask.knower(facts))) is not None:
+            return handed if name in table()["wrapping"]["functions"] else self.ask.guess(handed)
         if name == PARTIAL and node.args:
-            return Value(Kind.INSTANCE, name=name, items=(self.ask.known(facts, node.args[0]),))
+            return self._partial(facts, node)
         if name == "builtins.map" and len(node.args) == 2:
             return self._mapped(facts, node.args[0])
         if name is not None:
@@ -96,6 +95,13 @@ class Calls:
             return self._method(facts, node, node.func)
         callee = self.ask.value(facts, node.func)
         return None if callee is None else self._called(callee, facts, node)
+
+    def _partial(self, facts: FileFacts, node: ast.Call) -> Value:
+        """A function with arguments filled in."""
+        function, *rest = [UNKNOWN if isinstance(arg, ast.Starred) else self.ask.known(facts, arg) for arg in node.args]
+        names = tuple(sorted(keyword.arg or STARRED for keyword in node.keywords))
+        names = (STARRED,) if starred(node) else names
+        return Value(Kind.INSTANCE, name=PARTIAL, items=(function, *rest), keys=names)
 
     def _mapped(self, facts: FileFacts, function: ast.expr) -> Value | None:
         """``map(np.stack, rows)``: a list of what the function gives."""
@@ -186,7 +192,7 @@ class Calls:
     def _called(self, callee: Value, facts: FileFacts, node: ast.Call) -> Value | None:
         """The value of calling something."""
         if callee.name == PARTIAL:
-            return join(self._called(part, facts, node) for part in callee.items)
+            return self._called(callee.items[0], facts, node) if callee.items else UNKNOWN
         if callee.kind is Kind.CLASS and callee.keys:
             return named_items(callee, self.ask.arguments(facts, node.args), node, self.ask.knower(facts))
         if callee.name == _ANY_MODULE and any(keyword.arg is None for keyword in node.keywords):
@@ -247,6 +253,8 @@ class Calls:
     def _of_kind(self, function: Scope, promised: Value) -> Value:
         """What a function returns that promises a tensor or an array: its returns say more, also that it is a truth."""
         given = UNKNOWN if function.yields else self._given(function)
+        if given is not None and given.kind is Kind.TUPLE and len(given.items) > 1:
+            return given  # a forgotten annotation: every return gives several values
         truth = given is not None and given.kind is Kind.NUMBER and given.dtype == "bool"
         return given if given is not None and truth else told_more(promised, given)
 

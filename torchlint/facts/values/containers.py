@@ -8,10 +8,11 @@ from dataclasses import replace
 
 from torchlint.facts.values.join import BOOL, FLOAT, HOST, INT, NONE, NUMBER, STRING, join, list_of, tuple_of
 from torchlint.facts.values.signatures import Of, starred
+from torchlint.models import function_names
 from torchlint.rule import UNKNOWN, Kind, Value
 
 GENERATOR = "types.GeneratorType"
-LOADERS = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
+LOADERS = function_names(loads="batches")
 """Names of torch's loader; the only item of such a value, if any, is what iteration gives."""
 
 

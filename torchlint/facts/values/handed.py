@@ -11,16 +11,18 @@ from torchlint.facts.code.model import Bind, Binding, Scope
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.signatures import rules, starred, table
 from torchlint.late import dataclass
-from torchlint.rule import Device, Kind, Value
+from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 
 def returned_at(ask: Ask, function: Scope, caller: Caller) -> Value | None:
-    """What one call of a function gives: a tensor on the host where all that the call hands through lies there.
+    """What one call of a function gives: its own argument, a tensor on the host where all handed through lies there.
 
     A parameter is on the host only if it is in all calls, so a helper that many share would forget where each one's
     tensors lie. Here the returns are followed through names, views and arithmetic to the arguments of this call.
     """
     result = ask.solver.ask(function)
+    if result == UNKNOWN and (name := _given_back(function)) and (given_to := passed(function, name, caller)):
+        return ask.value(caller.facts, given_to)
     if result is None or result.kind is not Kind.TENSOR or result.device in (Device.CPU, Device.CUDA):
         return result
     given = [each.value for each in function.returns if each.value is not None]
@@ -30,6 +32,15 @@ def returned_at(ask: Ask, function: Scope, caller: Caller) -> Value | None:
     if where is None:
         return None
     return replace(result, device=where, pinned=None) if where is Device.CPU else result
+
+
+def _given_back(function: Scope) -> str:
+    """The parameter that a function gives back as it came: ``model`` of what only adds adapters to a model."""
+    given = {each.value.id if isinstance(each.value, ast.Name) else "" for each in function.returns}
+    name = given.pop() if len(given) == 1 else ""
+    bound = function.bindings.get(name, ())
+    plain = not getattr(function.node, "decorator_list", []) and not function.yields
+    return name if plain and len(bound) == 1 and bound[0].how is Bind.PARAM else ""
 
 
 def _mentions(function: Scope, node: ast.expr) -> bool:

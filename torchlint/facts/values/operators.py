@@ -187,6 +187,8 @@ def untyped_method(name: str, node: ast.Call, of: Of) -> Value:
     }
     if name in methods:
         return methods[name]
+    if _gathers(name, node):
+        return gathered(of(node.args[0]))
     if name in _TENSOR_ONLY or (name == "entropy" and not node.args and not node.keywords):
         return TENSOR
     if any(keyword.arg == "dim" for keyword in node.keywords) and name in _REDUCING:
@@ -194,6 +196,22 @@ def untyped_method(name: str, node: ast.Call, of: Of) -> Value:
     if name in ("cpu", "cuda"):
         return Value(Kind.TENSOR, device=Device.CPU if name == "cpu" else Device.CUDA) if not node.args else UNKNOWN
     return UNKNOWN
+
+
+def _gathers(name: str, node: ast.Call) -> bool:
+    """Whether a method gives its argument as all processes have it: ``accelerator.gather_for_metrics(x)``."""
+    outputs = table()["outputs"]
+    if not node.args or not isinstance(node.func, ast.Attribute):
+        return False
+    by_accelerator = name in outputs["gathered_by_accelerator"] and last_name(node.func.value).endswith("accelerator")
+    return by_accelerator or name in outputs["gathered"]
+
+
+def gathered(given: Value) -> Value:
+    """What a collective makes of a value: the tensors of all processes, or their mean."""
+    if given.kind is Kind.TENSOR:
+        return Value(Kind.TENSOR, dtype=given.dtype)
+    return UNKNOWN if given.known else TENSOR
 
 
 def compare(node: ast.Compare, operands: list[Value]) -> Value:

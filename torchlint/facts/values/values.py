@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 from torchlint.facts.analyses import Fact
@@ -11,21 +11,25 @@ from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, Store
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import Reaching
+from torchlint.facts.code.registering import Registering
 from torchlint.facts.code.solver import NotYetError, Provisional, Solver
 from torchlint.facts.values import operators, tensordicts
+from torchlint.facts.values.added import row_of
 from torchlint.facts.values.annotations import Annotations
 from torchlint.facts.values.arrays import array_item
 from torchlint.facts.values.asking import Ask, Question
 from torchlint.facts.values.attributes import Attributes
 from torchlint.facts.values.calls import Calls
 from torchlint.facts.values.containers import element_of
-from torchlint.facts.values.join import HOST, INT, bounded, join, list_of, registry, told_more, tuple_of
+from torchlint.facts.values.join import HOST, INT, TENSOR, bounded, join, list_of, registry, told_more, tuple_of
 from torchlint.facts.values.libraries import library_name
-from torchlint.facts.values.signatures import starred
+from torchlint.facts.values.needed import Needed
+from torchlint.facts.values.signatures import starred, table
 from torchlint.facts.values.tensors import tensor_item
 from torchlint.facts.values.tested import within_test
 from torchlint.facts.values.torch_objects import on_device
 from torchlint.late import dataclass
+from torchlint.models import Row
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 
@@ -44,12 +48,16 @@ class Values(Fact):
     _ask: Ask = field(init=False)
     _attributes: Attributes = field(init=False)
     _calls: Calls = field(init=False)
+    _needed: Needed = field(init=False)
+    _registering: Registering = field(init=False)
 
     def __post_init__(self) -> None:
         solver = (Provisional if self.provisional else Solver)(self._answer, UNKNOWN)
         self._ask = Ask(self.project, self.callers, solver, self.guesses)
         self._attributes = Attributes(self._ask)
         self._calls = Calls(self._ask, self._envs_return_arrays)
+        self._needed = Needed(self.project)
+        self._registering = Registering(self.project)
 
     def again(self, callers: Mapping[Scope, list[Caller]], *, provisional: bool = False) -> Values:
         """Values of the same project for more callers; what rests on no caller is not found out again."""
@@ -79,6 +87,10 @@ class Values(Fact):
     def of(self, facts: FileFacts, node: ast.expr) -> Value:
         """What is known of an expression."""
         return self._ask.value(facts, node) or UNKNOWN
+
+    def row(self, facts: FileFacts, call: ast.Call) -> Row:
+        """Get what the rows that a project adds say of a call, empty where they say nothing."""
+        return row_of(self.project, facts, call, lambda node: self.of(facts, node))
 
     def returned(self, function: Scope) -> Value:
         """What a call of a project function gives."""
@@ -126,7 +138,7 @@ class Values(Fact):
         if isinstance(node, ast.BinOp):
             return operators.binary(node.op, self._ask.known(facts, node.left), self._ask.known(facts, node.right))
         if isinstance(node, ast.UnaryOp):
-            return operators.unary(node.op, self._ask.known(facts, node.operand))
+            return self._unary(facts, node)
         if isinstance(node, ast.Compare):
             return operators.compare(node, [self._ask.known(facts, part) for part in [node.left, *node.comparators]])
         if isinstance(node, ast.BoolOp):
@@ -145,6 +157,13 @@ class Values(Fact):
         if isinstance(node, (ast.NamedExpr, ast.Await)):
             return self._ask.value(facts, node.value)
         return self._lambda(facts, node) if isinstance(node, ast.Lambda) else UNKNOWN
+
+    def _unary(self, facts: FileFacts, node: ast.UnaryOp) -> Value:
+        """A unary operation; a tensor of unknown dtype that ``~`` inverts is taken for a mask."""
+        found = operators.unary(node.op, self._ask.known(facts, node.operand))
+        if isinstance(node.op, ast.Invert) and found.kind is Kind.TENSOR and found.dtype is None and self.guesses:
+            return self._ask.guess(replace(found, dtype="bool"))
+        return found
 
     def _lambda(self, facts: FileFacts, node: ast.Lambda) -> Value:
         own = next((scope for scope in facts.scope_of(node).inner if scope.node is node), None)
@@ -202,7 +221,9 @@ class Values(Fact):
             return self._named(name) if name else UNKNOWN
         result = self._ask.reached(facts, reach)
         if result == UNKNOWN:
-            return operators.by_name(node.id)
+            if (named := operators.by_name(node.id)).known or not self._needed.is_tensor(facts, node):
+                return named
+            return self._ask.guess(TENSOR)
         return within_test(self.project, facts, node, result) if result is not None else None
 
     def _named(self, name: str) -> Value | None:
@@ -305,7 +326,8 @@ class Values(Fact):
         idle = self.project.unused()
         self._ask.solver.passing()
         callers = [caller for caller in self.callers.get(scope, ()) if caller.facts.path not in idle]
-        known = join(self._given(scope, binding, caller) for caller in callers)
+        registered = self._registered(scope, binding.target)
+        known = join([*registered, *(self._given(scope, binding, caller) for caller in callers)])
         if annotated.kind is Kind.DEVICE:
             return known if known is not None and known.kind is Kind.DEVICE else annotated
         if known == HOST:
@@ -321,7 +343,24 @@ class Values(Fact):
             default = self._ask.known(facts, binding.value)
             if default.kind in (Kind.DEVICE, Kind.DTYPE):
                 return default
-        return operators.by_name(binding.target) if known is not None or not callers else None
+        if known is None and callers:
+            return None
+        if (
+            owner is not None
+            and binding.target in table()["outputs"]["inputs"]
+            and self.project.is_module(owner.dotted)
+        ):
+            return self._ask.guess(TENSOR)  # what tokenizers give models, by the names that they have for all models
+        return operators.by_name(binding.target)
+
+    def _registered(self, scope: Scope, name: str) -> Sequence[Value]:
+        """The functions and classes that a decorator takes which gives them back: ``@register("ppo")``."""
+        found: list[Value] = []
+        for each, maker in self._registering.taken(scope, name):
+            if maker.dotted in self._ask.known(each.facts, each.decorator).name.split("|"):
+                kind = Kind.CLASS if each.scope.kind == "class" else Kind.FUNCTION
+                found.append(Value(kind, name=each.scope.dotted))
+        return found
 
     def _rest(self, binding: Binding) -> Value | None:
         """``*args``: the tuple of what the calls give that no parameter takes."""
@@ -356,6 +395,8 @@ class Values(Fact):
             return None
         result = self._attributes.of(source, node.attr)
         if result == UNKNOWN:
+            if source == UNKNOWN and node.attr in table()["outputs"]["attributes"]:
+                return self._ask.guess(TENSOR)
             return operators.by_name(node.attr)
         return result
 

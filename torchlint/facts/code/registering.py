@@ -1,0 +1,68 @@
+"""Registries: decorators that note a function or a class somewhere, and give it back as it is."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from torchlint.facts.code.model import FileFacts, Scope, decorators
+from torchlint.facts.code.project import Project
+from torchlint.late import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Decorated:
+    """A function or class, and one of its decorators; ``configured``: the decorator is what a call gives."""
+
+    scope: Scope
+    facts: FileFacts
+    decorator: ast.expr
+    configured: bool
+
+
+@dataclass(eq=False, slots=True)
+class Registering:
+    """Finds what decorators take that give it back."""
+
+    project: Project
+    _named: dict[str, list[Decorated]] | None = None
+
+    def taken(self, decorator: Scope, name: str) -> Iterator[tuple[Decorated, Scope]]:
+        """What may come to a parameter of a function that is a decorator, and the function that decorators name.
+
+        Nothing comes to a parameter that the function does not give back: what it makes of it is none of a registry.
+        """
+        position = 1 if decorator.method_of is not None else 0
+        if decorator.params[position : position + 1] != [name] or not _gives_back(decorator, name):
+            return
+        maker = _maker(decorator)
+        for each in self._of_name(maker.name):
+            if each.configured is (maker is not decorator):
+                yield each, maker
+
+    def _of_name(self, name: str) -> Sequence[Decorated]:
+        if self._named is None:
+            self._named = {}
+            for facts in self.project.files.values():
+                for scope in facts.scopes:
+                    written = getattr(scope.node, "decorator_list", [])
+                    for plain, whole in zip(decorators(scope.node), written, strict=True):
+                        last = plain.attr if isinstance(plain, ast.Attribute) else getattr(plain, "id", "")
+                        found = Decorated(scope, facts, plain, plain is not whole)
+                        self._named.setdefault(last, []).append(found)
+        return self._named.get(name, ())
+
+
+def _gives_back(decorator: Scope, name: str) -> bool:
+    """Whether a function returns what it takes under a name, as it is."""
+    given = [each.value for each in decorator.returns]
+    return bool(given) and all(isinstance(node, ast.Name) and node.id == name for node in given)
+
+
+def _maker(decorator: Scope) -> Scope:
+    """The function whose call gives a decorator: the function around it, where that returns it."""
+    outer = decorator.parent
+    if outer is None or outer.kind != "function":
+        return decorator
+    gives = [given.value for given in outer.returns]
+    return outer if any(isinstance(node, ast.Name) and node.id == decorator.name for node in gives) else decorator

@@ -1,0 +1,114 @@
+"""What never counts as hot by its name: tests, demos, plots, set-up, saving, and functions whose results are cached."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import lru_cache
+from pathlib import PurePosixPath
+
+from torchlint.facts.code.model import Scope
+from torchlint.facts.code.naming import rightmost_name
+from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import walk
+from torchlint.late import regex
+from torchlint.models import last_names
+
+_COLD_WORDS = frozenset(
+    [
+        "test",
+        "tests",
+        "testing",
+        "conftest",
+        "enjoy",
+        "demo",
+        "demos",
+        "play",
+        "render",
+        "visualize",
+        "visualise",
+        "visualization",
+        "visualisation",
+        "vis",
+        "viz",
+        "plot",
+        "plots",
+        "plotting",
+        "plotter",
+        "video",
+        "mp4",
+        "gif",
+        "watch",
+        "benchmark",
+        "benchmarks",
+        "bench",
+        "profile",
+        "profiling",
+        "profiler",
+        "debug",
+        "export",
+        "inspect",
+        "notebook",
+        "notebooks",
+        "docs",
+    ]
+)
+_COLD_NAME = regex(
+    r"_*(save\w*|load\w*|close|setup|_?init|make_model|render\w*|plot\w*|visuali\w+|export\w*|state_dict|load_state_dict"
+    r"|extra_repr|__repr__|__str__|__del__|__getstate__|__setstate__|test_\w+|\w+_test|reset_parameters"
+    r"|init_(weights?|params|parameters|layers?)\w*|weights?_init\w*|print_\w+|checkpoint\w*)$"
+)
+# What is saved in memory, of a step; names of calls that put something on disk all the same.
+_KEEPS = regex(r"_*save_(obs\w*|transitions?|experiences?|actions?|rewards?|samples?|steps?|rollouts?|trajector\w+)$")
+_WRITES = regex(r"save|dump|write|export|open$|makedirs|mkdir|(^|_)to_(csv|json|pickle|parquet)", re.IGNORECASE)
+# Names of functions that set something up, or make room for another phase, unless hot code is seen to call them.
+SETS_UP = regex(
+    r"_*(setup\w*|init_\w+|initialize\w*|initialise\w*|build\w*|(on|off|re|un)load(_\w+)?|wake_?up|sleep"
+    r"|(empty|clear|free|release)_(\w+_)?(cache|memory|weights|buffers?))$"
+)
+# Decorators that keep what a function gave: it runs once for each set of arguments.
+_CACHES = last_names(caches=True)
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+
+
+def is_test(path: str) -> bool:
+    """Whether a file belongs to a test suite. Nothing in it is hot, and how tests call a function proves little."""
+    *folders, name = path.lower().split("/")
+    return name.startswith("test_") or name in ("conftest.py", "test.py") or bool({"test", "tests"} & set(folders))
+
+
+@lru_cache(maxsize=16384)
+def cold_file(path: str) -> bool:
+    """Whether a file is a test, a demo, a plot or a profiling script, by its name and folders."""
+    parts = PurePosixPath(path).parts
+    words = [word for part in parts for word in re.split(r"[^a-zA-Z0-9]+", part.removesuffix(".py").lower())]
+    return any(word in _COLD_WORDS for word in words)
+
+
+def cold_function(project: Project, scope: Scope) -> bool:
+    """Whether a function is set-up, saving, printing or testing by its name, builds a module, or is cached."""
+    if scope.kind != "function":
+        return False
+    if _COLD_NAME.match(scope.name) and not _keeps(scope):
+        return True
+    if not _CACHES.isdisjoint(scope.decorator_names) or _demonstrates(scope):
+        return True
+    return scope.name == "__init__" and scope.method_of is not None and project.is_module(scope.method_of.dotted)
+
+
+def _demonstrates(scope: Scope) -> bool:
+    """Whether a method's class is made where a file is run as a program, and that program has no loop."""
+    owner = scope.method_of
+    if owner is None or owner.parent is not scope.file.top:
+        return False
+    blocks = [node for node in scope.file.ancestors(owner.node) if isinstance(node, ast.If)]
+    return bool(blocks) and "__main__" in ast.unparse(blocks[-1].test) and not _loops(blocks[-1])
+
+
+def _loops(block: ast.If) -> bool:
+    return any(isinstance(node, _LOOPS) for node in walk(block))
+
+
+def _keeps(scope: Scope) -> bool:
+    """Whether a function saves what a step gave, and nothing of it to disk: a buffer's ``save_transition``."""
+    return bool(_KEEPS.match(scope.name)) and not any(_WRITES.search(rightmost_name(call.func)) for call in scope.calls)

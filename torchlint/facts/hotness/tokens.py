@@ -1,0 +1,54 @@
+"""Loops in which a language model makes one token after the other."""
+
+from __future__ import annotations
+
+import ast
+
+from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.tree import names_in, walk
+from torchlint.late import regex
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_CHOOSES = regex(
+    r"multinomial|argmax|gumbel\w*|\w*next_token(s|_\w+)?|sample_tokens?|sample_from_logits|top_k_top_p\w*"
+)
+_LANGUAGE = regex(r"(^|_)(tokens?|input_ids|prompts?|eos|vocab\w*|logits|past_key_values|kv_cache)(_|$)")
+_CACHED = "past_key_values"
+_JOINING = frozenset({"cat", "concat", "concatenate", "hstack"})
+
+
+def makes_tokens(facts: FileFacts, loop: ast.AST) -> bool:
+    """Whether each round of a loop chooses a token and hands it on to the next round.
+
+    The sequence grows by concatenation, or a cache of keys and values comes from the model and goes back to it.
+    """
+    if not isinstance(loop, _LOOPS):
+        return False
+    scope = facts.scope_of(loop).function
+    own = [node for stmt in loop.body for node in walk(stmt) if facts.scope_of(node).function is scope]
+    called = {_last(node.func) for node in own if isinstance(node, ast.Call)}
+    if not any(_CHOOSES.fullmatch(name) for name in called):
+        return False
+    names = {name for stmt in loop.body for name in names_in(stmt)}
+    if not any(_LANGUAGE.search(name) for name in names):
+        return False
+    return any(_grows(node) for node in own) or _CACHED in names
+
+
+def _last(func: ast.expr) -> str:
+    return func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+
+
+def _grows(node: ast.AST) -> bool:
+    """``ids = torch.cat([ids, new], dim=1)``, ``ids = F.pad(ids, (0, 1))``."""
+    match node:
+        case ast.Assign(
+            targets=[ast.Name() | ast.Attribute() as target], value=ast.Call(func=func, args=[first, _, *_])
+        ) if _last(func) == "pad":
+            return ast.unparse(first) == ast.unparse(target)
+        case ast.Assign(
+            targets=[ast.Name() | ast.Attribute() as target],
+            value=ast.Call(func=func, args=[ast.List(elts=[first, _, *_]) | ast.Tuple(elts=[first, _, *_]), *_]),
+        ):
+            return _last(func) in _JOINING and ast.unparse(first) == ast.unparse(target)
+    return False

@@ -1,0 +1,41 @@
+"""What frameworks give back that wrap models and optimizers for training on accelerators: what they were given."""
+
+from __future__ import annotations
+
+import ast
+
+from torchlint.facts.values.join import tuple_of
+from torchlint.facts.values.signatures import Of, argument, starred, table
+from torchlint.rule import UNKNOWN, Kind, Value
+
+_WRAPPED = frozenset({Kind.MODULE, Kind.OPTIMIZER, Kind.INSTANCE, Kind.LIST})
+
+
+def wrapped(name: str, node: ast.Call, of: Of) -> Value | None:
+    """The value of a call that wraps its arguments, ``None`` for another call.
+
+    Calling what wraps a model runs the model, so it counts as the model itself.
+    """
+    known = table()["wrapping"]
+    if name in known["functions"]:
+        position, option = known["functions"][name]
+        return _padded([_part(argument(node, position, option), of)], known["parts"][name])
+    func = node.func
+    if not isinstance(func, ast.Attribute) or starred(node):
+        return None
+    holder = func.value.attr if isinstance(func.value, ast.Attribute) else getattr(func.value, "id", "")
+    if func.attr not in known["methods"].get(holder.lstrip("_"), ()):
+        return None
+    parts = [_part(given, of) for given in node.args]
+    if func.attr in known["parts"]:
+        return _padded(parts, known["parts"][func.attr])
+    return parts[0] if len(parts) == 1 else tuple_of(*parts)
+
+
+def _part(node: ast.expr | None, of: Of) -> Value:
+    value = of(node) if node is not None else UNKNOWN
+    return value if value.kind in _WRAPPED else UNKNOWN
+
+
+def _padded(parts: list[Value], length: int) -> Value:
+    return tuple_of(*parts, *[UNKNOWN] * max(length - len(parts), 0))

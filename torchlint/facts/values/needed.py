@@ -1,0 +1,93 @@
+"""What the calls around a name of unknown origin say of it: functions of torch that take nothing but a tensor."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+from functools import cache
+
+from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import names_in
+from torchlint.facts.values.signatures import table
+from torchlint.late import dataclass
+
+_FUNCTIONAL = "torch.nn.functional."
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Module)
+_ASKING = frozenset({"isinstance", "is_tensor", "hasattr", "type"})
+
+
+@dataclass(eq=False, slots=True)
+class Needed:
+    """Answers whether a name must hold a tensor, since a call in its function takes nothing else."""
+
+    project: Project
+    _places: dict[Scope, Mapping[str, list[ast.Name]]] = field(default_factory=dict)
+
+    def is_tensor(self, facts: FileFacts, node: ast.Name) -> bool:
+        """Whether the function that reads a name gives the same binding of it to a call that takes only tensors."""
+        scope = facts.scope_of(node).function
+        if scope.kind != "function":
+            return False
+        found = self._places.get(scope)
+        if found is None:
+            found = self._places[scope] = self._given(facts, scope)
+        if not (places := found.get(node.id)):
+            return False
+        here = self.project.reaching(facts, node).bindings
+        return any(self.project.reaching(facts, place).bindings == here for place in places)
+
+    def _given(self, facts: FileFacts, scope: Scope) -> Mapping[str, list[ast.Name]]:
+        """By name where a function gives it to a call that takes only tensors, whatever its type turns out to be."""
+        places: dict[str, list[ast.Name]] = {}
+        for call in scope.calls:
+            for node in (*self._taken(facts, call), *self._joined(facts, scope, call)):
+                if isinstance(node, ast.Name) and not _is_tested(facts, node):
+                    places.setdefault(node.id, []).append(node)
+        return places
+
+    def _taken(self, facts: FileFacts, call: ast.Call) -> Iterator[ast.expr]:
+        """What a call takes that must be a tensor: the first argument of a function, the object of a method."""
+        name = self.project.qualified(facts, call.func) or ""
+        if name.startswith("torch."):
+            if call.args and takes_tensor(name):
+                yield call.args[0]
+        elif isinstance(call.func, ast.Attribute) and call.func.attr in table()["needed"]["methods"]:
+            yield call.func.value
+
+    def _joined(self, facts: FileFacts, scope: Scope, call: ast.Call) -> Iterator[ast.expr]:
+        """What a function puts into a list that it joins to one tensor: ``torch.stack(found[::-1])``."""
+        name = self.project.qualified(facts, call.func) or ""
+        if not call.args or not name.startswith("torch.") or name[6:] not in table()["torch"]["join"]:
+            return
+        source = call.args[0].value if isinstance(call.args[0], ast.Subscript) else call.args[0]
+        if isinstance(source, ast.Name):
+            yield from (node for how, node in scope.appends.get(source.id, ()) if how != "extend")
+
+
+@cache
+def takes_tensor(name: str) -> bool:
+    """Whether a function of torch takes a tensor as its first argument, and raises for anything else."""
+    module, _, last = name.rpartition(".")
+    needed = table()["needed"]
+    if module == "torch.distributed":
+        return last in needed["distributed"]
+    if f"{module}." == _FUNCTIONAL:
+        return any(last in group for group in table()["functional"].values())
+    return module == "torch" and any(last in table()["operations"][group] for group in needed["groups"])
+
+
+def _is_tested(facts: FileFacts, node: ast.Name) -> bool:
+    """Whether a node stands in a branch that depends on the type of what its name holds."""
+    child: ast.AST = node
+    parent = facts.parent.get(node)
+    while parent is not None and not isinstance(parent, _FUNCTIONS):
+        if isinstance(parent, (ast.If, ast.IfExp)) and child is not parent.test and _asks(parent.test, node.id):
+            return True
+        child, parent = parent, facts.parent.get(parent)
+    return False
+
+
+def _asks(test: ast.expr, name: str) -> bool:
+    return name in (found := set(names_in(test))) and not _ASKING.isdisjoint(found)
