@@ -334,7 +334,7 @@ def test_torch_is_imported_where_a_star_import_keeps_it_back(tmp_path: Path) -> 
     assert "torch.as_tensor([0.5, 2.0], dtype=torch.float32" in fixed
 
 
-LOOP = """\
+SUMMED = """\
 def f(rows):
     total = 0.0  # the sum
     # all rows
@@ -356,10 +356,10 @@ def beside(text: str, kind: str, row: str, where: type[ast.stmt] = ast.For) -> s
 
 
 def test_rows_go_before_and_after_a_statement_as_far_indented() -> None:
-    ahead = beside(LOOP, "ahead", "parts = []\nseen = 0")
-    assert ahead == LOOP.replace("    for", "    parts = []\n    seen = 0\n    for")
-    behind = beside(LOOP, "behind", "total = float(total)")
-    assert behind == LOOP.replace("net(x)\n", "net(x)\n    total = float(total)\n")
+    ahead = beside(SUMMED, "ahead", "parts = []\nseen = 0")
+    assert ahead == SUMMED.replace("    for", "    parts = []\n    seen = 0\n    for")
+    behind = beside(SUMMED, "behind", "total = float(total)")
+    assert behind == SUMMED.replace("net(x)\n", "net(x)\n    total = float(total)\n")
 
 
 def test_a_row_behind_the_last_statement_of_a_file_without_a_newline() -> None:

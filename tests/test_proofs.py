@@ -24,6 +24,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.data import BatchSampler, SubsetRandomSampler
 
+{speaking}
 
 def work(x{annotation}):
     device = torch.device("cpu")
@@ -81,12 +82,18 @@ OTHERS = [
 ]
 
 
-def changed(given: Input, annotation: str, body: str, folder: Path, **settings: object) -> tuple[str, ...]:
+SPEAKING = "torch.set_default_dtype(torch.get_default_dtype())\n"
+"""Changes nothing; only a program that holds it is proven for other default dtypes."""
+
+
+def changed(
+    given: Input, annotation: str, body: str, folder: Path, speaking: str = SPEAKING, **settings: object
+) -> tuple[str, ...]:
     """What the suite says against the fixes that are made of a program."""
     from torchlint.bench.equal import judge
     from torchlint.bench.fixed import Fixed
 
-    before = PROGRAM.format(annotation=annotation, body=body)
+    before = PROGRAM.format(annotation=annotation, body=body, speaking=speaking)
     after = fixed_text(folder, "program.py", before, select=("TL1", "TL4", "TL6", "TL7"), preview=True, **settings)
     if after == before:
         return ()
@@ -99,6 +106,25 @@ def changed(given: Input, annotation: str, body: str, folder: Path, **settings: 
 @pytest.mark.parametrize(("given", "annotation", "body"), LINES + OTHERS)
 def test_a_safe_fix_changes_nothing(given: Input, annotation: str, body: str, tmp_path: Path) -> None:
     assert changed(given, annotation, body, tmp_path) == ()
+
+
+@pytest.mark.parametrize("body", ["return torch.Tensor([x, x])", "return torch.Tensor(np.array([x, x])).to(device)"])
+def test_a_program_that_leaves_the_defaults_alone_is_proven_for_those(body: str, tmp_path: Path) -> None:
+    from torchlint.bench.equal import OTHER_DEFAULT
+
+    given = Input("x", Kind.NDARRAY, (8, 4))
+    wrong = changed(given, ": np.ndarray", body, tmp_path, speaking="")
+    assert [line for line in wrong if not line.startswith(OTHER_DEFAULT)] == []
+    assert "dtype=torch.float32" in fixed_text(
+        tmp_path, "again.py", PROGRAM.format(annotation=": np.ndarray", body=body, speaking=""), select=("TL101",)
+    )
+
+
+def test_a_library_is_proven_for_all_defaults(tmp_path: Path) -> None:
+    text = PROGRAM.format(annotation=": np.ndarray", body="return torch.Tensor(x[None]).to(device)", speaking="")
+    package = {"lib/__init__.py": "from lib.work import work, train\n", "lib/work.py": text}
+    fixed = lint(tmp_path, package, fix=True, select=("TL101",)).fixed["lib/work.py"].after.text
+    assert "dtype=torch.get_default_dtype()" in fixed
 
 
 AVERAGE = """\

@@ -14,6 +14,8 @@ from torchlint.facts.loops.deferring import Deferring, Loop
 from torchlint.late import dataclass
 from torchlint.rule.site import Site
 
+# Not ``vstack`` and its like: they give a single tensor more dimensions, where the loop would leave it as it is.
+_JOINING = frozenset({"torch.cat", "torch.concat", "torch.concatenate"})
 _CONTEXTS = (ast.With, ast.AsyncWith)
 # Functions of torch that always allocate what they give.
 _FRESH = frozenset(
@@ -59,6 +61,8 @@ class JoiningAfterwards(Fact):
                 first, piece = row.elts
             case _:
                 return None
+        if self.project.qualified(facts, call.func) not in _JOINING:
+            return None
         plain = isinstance(first, ast.Name) and first.id == name and not isinstance(piece, ast.Starred)
         elsewhere = [*call.args[1:], *(keyword.value for keyword in call.keywords), piece]
         if not plain or any(

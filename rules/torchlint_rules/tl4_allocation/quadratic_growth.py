@@ -107,7 +107,7 @@ class QuadraticGrowth(Rule):
     ## What the fix may change
     Which memory is shared, where the loop runs no round: the tensor is then a copy of the first one. And memory: the
     pieces are kept until the loop is over. And rounding: gradients of what several pieces are made of are added in
-    another order. The fix is for `torch.cat` and its like onto a local name that the loop does
+    another order. The fix is for `torch.cat`, not `vstack` and its like, onto a local name that the loop does
     not read; it assumes that nothing writes into a piece before the loop is over, unless the piece is computed where it
     is joined. For arrays there is none: by hand, append what the loop makes new; a buffer that is written into again
     must be copied first, which the concatenation did.
