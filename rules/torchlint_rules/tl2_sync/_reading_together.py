@@ -26,6 +26,8 @@ _DECIDING = (ast.IfExp, ast.BoolOp, *COMPREHENSIONS, *NESTED)
 _WORD = regex(r"[A-Za-z][A-Za-z0-9_]*")
 _NUMBERS = (Kind.NUMBER, Kind.STRING)
 _HOLDERS = (Kind.LIST, Kind.DICT, Kind.TUPLE)
+_MOST = 5
+"""The most numbers that one statement names: no formatter can split the row of its targets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,8 @@ class ReadingTogether(Fact):
             return None
         if facts.scope_of(stmt).kind == "class":
             return None
-        for run in self._runs(facts, facts.places[stmt][0]):
+        runs = self._runs(facts, facts.places[stmt][0])
+        for run in (part for each in runs for part in _parts(each)):
             reads = [read for _, members in run for read in members]
             if any(read.call is call for read in reads):
                 distinct = {ast.dump(read.source) for read in reads}
@@ -141,6 +144,8 @@ class ReadingTogether(Fact):
             text = f"tuple({joined})" if returned else joined
             return Together(joined, (), stmts[0], ((whole, text),), "; ".join(doubts))
         texts = ", ".join(text_of(facts, node) for node in distinct.values())
+        if len(distinct) > _MOST:
+            return None
         names = fresh_names(facts, list(distinct.values()))
         by_source = dict(zip(distinct, names, strict=True))
         return Together(
@@ -229,6 +234,21 @@ def _whole(stmts: Sequence[ast.stmt], reads: Sequence[Read]) -> ast.expr | None:
     return stmt.value if unpacked and len(stmt.targets) == 1 else None
 
 
+def _parts(run: list[tuple[ast.stmt, list[Read]]]) -> Iterator[list[tuple[ast.stmt, list[Read]]]]:
+    """The statements of a run in groups whose numbers have room for their names in one row."""
+    part: list[tuple[ast.stmt, list[Read]]] = []
+    sources: set[str] = set()
+    for stmt, members in run:
+        new = {ast.dump(read.source) for read in members}
+        if part and len(sources | new) > _MOST:
+            yield part
+            part, sources = [], set()
+        part.append((stmt, members))
+        sources |= new
+    if part:
+        yield part
+
+
 def fresh_names(facts: FileFacts, nodes: Sequence[ast.expr]) -> list[str]:
     """New names for the numbers of tensors, after what they are called; their function holds none of these words."""
     names: list[str] = []
@@ -238,12 +258,14 @@ def fresh_names(facts: FileFacts, nodes: Sequence[ast.expr]) -> list[str]:
 
 
 def _called(node: ast.expr) -> str:
-    """What an expression is called: ``loss`` of ``self.loss``, ``kl_mean`` of ``kl.mean()``, ``q`` of ``out["q"]``."""
+    """What an expression is called: ``loss`` of ``self.loss``, ``kl_mean`` of ``torch.mean(kl)``, ``q`` of ``out["q"]``."""
     match node:
         case ast.Name(id=name):
             return name.strip("_")
         case ast.Attribute(attr=name):
             return name.strip("_")
+        case ast.Call(func=ast.Attribute(value=ast.Name(), attr=name), args=[first, *_]) if _called(first):
+            return f"{_called(first)}_{name.strip('_')}"
         case ast.Call(func=ast.Attribute(value=inner, attr=name)):
             return "_".join(filter(None, (_called(inner), name.strip("_"))))
         case ast.Subscript(slice=ast.Constant(value=str(key))) if _WORD.fullmatch(key):
