@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
@@ -26,8 +26,8 @@ _DECIDING = (ast.IfExp, ast.BoolOp, *COMPREHENSIONS, *NESTED)
 _WORD = regex(r"[A-Za-z][A-Za-z0-9_]*")
 _NUMBERS = (Kind.NUMBER, Kind.STRING)
 _HOLDERS = (Kind.LIST, Kind.DICT, Kind.TUPLE)
-_MOST = 5
-"""The most numbers that one statement names: no formatter can split the row of its targets."""
+_WIDEST = 76
+"""The most characters of the names that one statement gives numbers: no formatter can split the row of its targets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class ReadingTogether(Fact):
             text = f"tuple({joined})" if returned else joined
             return Together(joined, (), stmts[0], ((whole, text),), "; ".join(doubts))
         texts = ", ".join(text_of(facts, node) for node in distinct.values())
-        if len(distinct) > _MOST:
+        if _width(distinct.values()) > _WIDEST:
             return None
         names = fresh_names(facts, list(distinct.values()))
         by_source = dict(zip(distinct, names, strict=True))
@@ -237,28 +237,39 @@ def _whole(stmts: Sequence[ast.stmt], reads: Sequence[Read]) -> ast.expr | None:
 def _parts(run: list[tuple[ast.stmt, list[Read]]]) -> Iterator[list[tuple[ast.stmt, list[Read]]]]:
     """The statements of a run in groups whose numbers have room for their names in one row."""
     part: list[tuple[ast.stmt, list[Read]]] = []
-    sources: set[str] = set()
+    sources: dict[str, ast.expr] = {}
     for stmt, members in run:
-        new = {ast.dump(read.source) for read in members}
-        if part and len(sources | new) > _MOST:
+        new = {ast.dump(read.source): read.source for read in members}
+        if part and _width((sources | new).values()) > _WIDEST:
             yield part
-            part, sources = [], set()
+            part, sources = [], {}
         part.append((stmt, members))
         sources |= new
     if part:
         yield part
 
 
+def _width(nodes: Iterable[ast.expr]) -> int:
+    """How many characters the names of some numbers take in one row."""
+    return sum(len(_stem(node)) + 2 for node in nodes)
+
+
+def _stem(node: ast.expr) -> str:
+    """What the number of a tensor is called: ``loss_value`` of ``loss``, ``kl_mean`` of ``kl.mean()``."""
+    called = _called(node)
+    return called if isinstance(node, ast.Call) and called else "_".join(filter(None, (called, "value")))
+
+
 def fresh_names(facts: FileFacts, nodes: Sequence[ast.expr]) -> list[str]:
     """New names for the numbers of tensors, after what they are called; their function holds none of these words."""
     names: list[str] = []
     for node in nodes:
-        names.append(fresh_name(facts, node, "_".join(filter(None, (_called(node), "value"))), names))
+        names.append(fresh_name(facts, node, _stem(node), names))
     return names
 
 
 def _called(node: ast.expr) -> str:
-    """What an expression is called: ``loss`` of ``self.loss``, ``kl_mean`` of ``torch.mean(kl)``, ``q`` of ``out["q"]``."""
+    """What an expression is called: ``loss`` of ``x.loss``, ``kl_mean`` of ``torch.mean(kl)``, ``q`` of ``x["q"]``."""
     match node:
         case ast.Name(id=name):
             return name.strip("_")
