@@ -1,6 +1,8 @@
 """What stands in the index of the built-in rules is what the rules themselves say."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from rule_index import FILE, table
@@ -36,3 +38,13 @@ def test_a_listed_rule_looks_at_a_site_as_the_real_one_does(tmp_path, monkeypatc
     (real,) = (each for each in load_rules() if each.code == "TL102")
     monkeypatch.setattr(real, "check", lambda self, site: iter([type(self), site]))
     assert list(rule().check("a site")) == [real, "a site"]
+
+
+def test_the_readme_says_what_the_fix_of_each_rule_may_change():
+    text = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| (TL\d{3}) [a-z0-9-]+ \|.*\| ([^|]*) \|$", text, re.MULTILINE))
+    assert rows == {rule.code: _changes(rule) for rule in load_rules()}
+
+
+def _changes(rule: type[Rule]) -> str:
+    return ", ".join(f"`{change.value}`" for change in rule.may_change) or "nothing" if rule.fixable else "no fix"
