@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from torchlint.facts.code.model import COMPREHENSIONS, FileFacts
+from torchlint.facts.code.model import COMPREHENSIONS, Binding, FileFacts
 from torchlint.facts.code.reach import leaves
 from torchlint.facts.hotness.conditions import (
     NONFINITE,
@@ -126,10 +126,16 @@ def least(*bounds: Bound | None) -> Bound | None:
 
 
 def _predicate(test: ast.expr, facts: FileFacts) -> ast.expr | None:
-    """What a function of the same file gives: ``def is_dev(): return os.environ["MODE"] == "dev"``."""
-    if not isinstance(test, ast.Call) or test.args or test.keywords or not isinstance(test.func, ast.Name):
+    """What a function of the same file gives, or a method of the same class: ``if self.is_due(): ...``."""
+    if not isinstance(test, ast.Call) or test.args or test.keywords:
         return None
-    bindings = facts.top.bindings.get(test.func.id, ())
+    bindings: Sequence[Binding] = ()
+    if isinstance(test.func, ast.Name):
+        bindings = facts.top.bindings.get(test.func.id, ())
+    elif isinstance(test.func, ast.Attribute) and isinstance(test.func.value, ast.Name):
+        method = facts.scope_of(test).function
+        if method.method_of is not None and method.self_name == test.func.value.id:
+            bindings = method.method_of.bindings.get(test.func.attr, ())
     scope = bindings[0].scope if len(bindings) == 1 else None
     if scope is None or scope.kind != "function" or len(scope.returns) != 1:
         return None

@@ -349,6 +349,11 @@ class Heat(Fact):
         found = self.rates.passed(edge.node, scope, edge.target, rated=rated)
         return [(above, cls, self._delivered(edge, scope, rate)) for above, cls, rate in found]
 
+    def entered(self, edge: Edge, receiver: Receiver) -> Frequency:
+        """How often an edge makes its function run, for runs of the calling function on an object."""
+        scope = edge.facts.scope_of(edge.node).function
+        return self._delivered(edge, scope, self.rates.rate(scope, receiver))
+
     def comes(self, edge: Edge, home: Scope, receiver: Receiver) -> bool:
         """Whether an object on which a method calls another of its own may come to the method."""
         if self.receivers.named(edge.node) is not None or home.method_of is None:

@@ -158,6 +158,7 @@ class Paths:
         heat, target = self.heat, edge.target
         entry = (heat.items if edge.how is How.ITEMS else heat.entries).get(target)
         own = heat.receivers.named(edge.node) is None
+        most = heat.entered(edge, noted) if noted is not None and entry is not None else Frequency.INNER
         for caller, each, frequency in heat.passed(edge) if entry is not None else ():
             if entry is None or caller not in (None, noted):
                 continue
@@ -166,7 +167,7 @@ class Paths:
                 continue
             known = heat.rates.known(target, each)
             needed = entry.frequency if edge.how is How.ITEMS else heat.rates.rate(target, known)
-            if heat.observed.held(target, frequency) >= needed:
+            if heat.observed.held(target, min(frequency, most)) >= needed:
                 yield (*key_of(edge), known, onward)
 
 

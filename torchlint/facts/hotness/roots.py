@@ -17,6 +17,7 @@ from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness import environments
 from torchlint.facts.hotness.coldness import cold_file
+from torchlint.facts.hotness.evaluation import evaluates
 from torchlint.facts.hotness.fitting import fitting
 from torchlint.facts.hotness.guards import bound
 from torchlint.facts.hotness.iterations import demoted
@@ -247,7 +248,10 @@ def _climb(
         facts = scope.file
         loop = enclosing_loop(facts, call, scope)
         if loop is not None:
-            roots.loops.setdefault(loop, set()).add(kind)
+            if kind == "step" and evaluates(scope):
+                roots.episodes.add(loop)  # what an evaluation runs is no part of training
+            else:
+                roots.loops.setdefault(loop, set()).add(kind)
             continue
         if kind == "step" and scope in looping:
             continue  # what a function does before its loop of steps is set-up
