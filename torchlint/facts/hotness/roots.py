@@ -17,7 +17,6 @@ from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness import environments
 from torchlint.facts.hotness.coldness import cold_file
-from torchlint.facts.hotness.evaluation import evaluates
 from torchlint.facts.hotness.fitting import fitting
 from torchlint.facts.hotness.guards import bound
 from torchlint.facts.hotness.iterations import demoted
@@ -248,10 +247,7 @@ def _climb(
         facts = scope.file
         loop = enclosing_loop(facts, call, scope)
         if loop is not None:
-            if kind == "step" and evaluates(scope):
-                roots.episodes.add(loop)  # what an evaluation runs is no part of training
-            else:
-                roots.loops.setdefault(loop, set()).add(kind)
+            roots.loops.setdefault(loop, set()).add(kind)
             continue
         if kind == "step" and scope in looping:
             continue  # what a function does before its loop of steps is set-up
