@@ -575,7 +575,7 @@ FOR_ONE_RUN = {
     *("show-settings", "silent", "since", "statistics", "stdin-filename", "verbose", "watch", "profile", "mapping"),
     *("top", "show-all", "html", "save", "compare", "badge"),
 }
-FOR_A_PROJECT = {"cold", "extend", "hot", "plugins", "rules"}
+FOR_A_PROJECT = {"cold", "extend", "hot", "models", "plugins", "rules"}
 
 
 def test_keys_mirror_the_flags():

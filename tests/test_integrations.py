@@ -122,7 +122,7 @@ def test_the_hook_reads_the_project_and_reports_on_what_is_staged(commit, projec
     git(project, "add", "agent.py")
     done = commit("torchlint")
     assert done.returncode == 1
-    assert re.search(r"^agent\.py:12:16: TL102 \[\*\] .*train\.py:6 loop", done.stdout, re.MULTILINE), done.stdout
+    assert re.search(r"^agent\.py:12:16: TL102 \[\*\] .*\(train\.py:6\)$", done.stdout, re.MULTILINE), done.stdout
     assert "other.py" not in done.stdout
 
 

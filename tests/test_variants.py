@@ -103,6 +103,15 @@ NOT_FIXED = {
         "the batches are handed on, and what indexes with them is not known",
     ),
     "TL201": {"behind_walrus": "behind a flag, the name would not be bound"},
+    "TL202-masked-errors": {
+        "exploded": "the selection has a name, and what is done with it stands in another statement"
+    },
+    "TL203-list-of-losses": dict.fromkeys(
+        ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
+        "the number is made elsewhere, or handed on before it is appended",
+    ),
+    "TL203-three-losses": dict.fromkeys(("in_lambda", "in_closure"), "the reads stand in functions of their own"),
+    "TL405-cat-256x17": {"exploded": "the list of what is joined has a name"},
     "TL401-51-atoms": {
         "methods_in_base": "the buffer belongs into the constructor of the class itself",
         "constructor_in_base": "the buffer belongs into the constructor of the class itself",
@@ -110,6 +119,13 @@ NOT_FIXED = {
         "in_closure": "the function may be called with another self",
     },
 }
+
+# Variants whose fix is offered and not taken.
+NOT_TAKEN = {
+    "TL203-three-losses": {"exploded": "calls with a parenthesis on a row of its own are not joined in one edit"}
+}
+# Fixes that leave a finding: a number is read once, behind the loop.
+LEAVES_ONE = frozenset({"TL203"})
 
 
 def not_fixed(rule: type[Rule], example: Example) -> set[str]:
@@ -235,7 +251,15 @@ def test_two_examples_in_one_file(
     found = lint(tmp_path / "both", {MAIN: text}, select=tuple(rule.code for rule in rules)).findings
     assert set(codes(found)) == {rule.code for rule in rules}
     texts, left = fixed(tmp_path / "fixed", {MAIN: text}, *rules)
-    assert {rule.code for rule, example in (one, other) if not example.by_hand}.isdisjoint(codes(left))
+    unfixed = [
+        finding.code
+        for rule in dict.fromkeys((one[0], other[0]))
+        for program in (first, second)
+        for finding in found_in(rule, program.text)
+        if finding.fix is None
+    ]
+    for code in {rule.code for rule, example in (one, other) if not example.by_hand}:
+        assert codes(left).count(code) <= unfixed.count(code) + (code in LEAVES_ONE), code
     assert fixed(tmp_path / "again", texts, *rules) == (texts, left)
     exact = all(Change.ROUNDING not in rule.may_change for rule in rules)
     assert_same(value(first, one[1], texts), first_value(one[1]), exact)

@@ -69,7 +69,7 @@ def test_frameworks_and_settings_begin_paths_too() -> None:
 
 
 def test_limits_are_told_with_their_lines() -> None:
-    loop = "agent = Agent()\nwhile True:\n    env.step(agent.act(1, 0))\n"
+    loop = "agent = Agent()\nwhile True:\n    env.step(agent.act(1, over))\n"
     found = why(AGENT + loop, "D")
     [way] = found.ways
     [limit] = way.limits

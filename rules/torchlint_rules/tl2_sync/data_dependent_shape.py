@@ -189,8 +189,9 @@ class DataDependentShape(Rule):
         if isinstance(node, cst.Call) and (what := _call(site, node)):
             yield Report(node, _MESSAGE.format(what=what, better=_KEEP if not _is_copied(site, node) else _COPY))
         elif isinstance(node, cst.Subscript) and _is_masked(site, node) and (better := _better(site, node)):
-            what = "indexing with a mask"
-            yield Report(node, _MESSAGE.format(what=what, better=better), fixed_size(site, node))
+            fix = fixed_size(site, node)
+            figure = "masked-errors" if fix is not None else ""
+            yield Report(node, _MESSAGE.format(what="indexing with a mask", better=better), fix, figure=figure)
 
 
 def _is_on_host(site: Site) -> bool:

@@ -196,17 +196,18 @@ class ScalarReadback(Rule):
         read = read_at(site, call)
         if read is not None:
             why, better = _advice(read.uses)
-            fix = None if site.compiling.scripted() else _fix(site, call)
-            yield Report(call, _MESSAGE.format(what=read.how, why=why, better=better), fix, shared=_SHARED)
+            fix, figure = (None, "") if site.compiling.scripted() else _fix(site, call)
+            message = _MESSAGE.format(what=read.how, why=why, better=better)
+            yield Report(call, message, fix, shared=_SHARED, figure=figure)
 
 
-def _fix(site: Site, call: cst.Call) -> Fix | None:
-    """The read done after its loop, or else as one with its neighbours."""
+def _fix(site: Site, call: cst.Call) -> tuple[Fix | None, str]:
+    """The read done after its loop, or else as one with its neighbours, and the example that measures this form."""
     torch, imports = module_for(site, "torch", "torch")
     later = read_afterwards(site, call)
     if later is not None:
         rows = tuple(row.format(torch=torch) for row in later.rows)
-        return Fix(
+        fix = Fix(
             message="read it once, after the loop",
             replace=(),
             elsewhere=later.replaced,
@@ -215,11 +216,12 @@ def _fix(site: Site, call: cst.Call) -> Fix | None:
             assumes=later.doubt,
             imports=imports if rows != later.rows else (),
         )
+        return fix, "list-of-losses" if Change.MEMORY in later.changes else ""
     found = reads_together(site, call)
     if found is None:
-        return None
+        return None, ""
     names = ", ".join(found.targets)
-    return Fix(
+    fix = Fix(
         message="read these numbers at once",
         replace=(),
         elsewhere=tuple((old, new.replace("{torch}", torch)) for old, new in found.replaced),
@@ -227,6 +229,7 @@ def _fix(site: Site, call: cst.Call) -> Fix | None:
         assumes=found.doubt,
         imports=imports,
     )
+    return fix, "three-losses"
 
 
 def _advice(uses: frozenset[Use]) -> tuple[str, str]:

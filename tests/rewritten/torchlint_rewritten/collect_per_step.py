@@ -24,7 +24,5 @@ class CollectPerStep(Rule):
                 if site.names.of(func) == "gc.collect":
                     yield Report(call, f"`gc.collect()` walks through all objects of the process each time; {rarer}")
                 elif site.names.of(func) == "torch.cuda.empty_cache" and site.device.may_be_cuda():
-                    waits = (
-                        "`empty_cache()` waits for the device and gives back memory that is asked for again (on CUDA)"
-                    )
+                    waits = "`empty_cache()` forces a GPU sync and gives back memory that is asked for again"
                     yield Report(call, f"{waits}; {rarer}", level=Level.NOTE)

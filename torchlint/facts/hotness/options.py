@@ -49,6 +49,7 @@ class Options:
     project: Project
     graph: CallGraph
     _given: dict[tuple[Scope, str], Literals | None] = field(default_factory=dict)
+    _bound: dict[Binding, Literals | None] = field(default_factory=dict)
     _unlinked: dict[str, _Passed] | None = None
 
     def never(self, facts: FileFacts, test: ast.expr, truth: bool) -> bool:
@@ -82,6 +83,13 @@ class Options:
         return None
 
     def _of_binding(self, facts: FileFacts, binding: Binding) -> Literals | None:
+        if binding not in self._bound:
+            self._bound[binding] = None  # what is bound to itself may be anything
+            self._bound[binding] = self._by_binding(facts, binding)
+        return self._bound[binding]
+
+    @roomy
+    def _by_binding(self, facts: FileFacts, binding: Binding) -> Literals | None:
         scope = binding.scope
         if binding.how is Bind.PARAM and scope is not None:
             return self._of_parameter(scope, binding) if binding.target != scope.self_name else None
