@@ -22,7 +22,7 @@ from torchlint.engine.scope import Scope
 from torchlint.engine.unused import unused
 from torchlint.facts.analyses import Analyses
 from torchlint.facts.code.linking import connected
-from torchlint.facts.code.model import EVERYWHERE, FileFacts
+from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.late import dataclass
 from torchlint.rule import Finding
@@ -37,8 +37,6 @@ def together(links: Mapping[str, Sequence[str]]) -> list[list[str]]:
     """The groups of files that hang together, from what each imports, by name."""
     names = {inner_name(name): name for name in links}
     groups = connected({path: links[names[path]] for path in sorted(names)})
-    if any(EVERYWHERE in imported for imported in links.values()):
-        groups = [frozenset(names)]
     alone = [group for group in groups if len(group) == 1]
     several = [group for group in groups if len(group) > 1]
     if several:  # a file that hangs together with nothing is told to be unused by those that do

@@ -9,6 +9,9 @@ from typing import Generic, Protocol, TypeVar
 
 from torchlint.late import dataclass
 
+EVERYWHERE = "*"
+"""Among what a file imports: it hangs together with all files, for it sets a default of torch."""
+
 # Packages that a file or folder of the same name in a package (``agents/torch/``) does not hide: ``import torch``.
 _LIBRARIES = frozenset(
     ("torch", "numpy", "jax", "flax", "tensorflow", "keras", "gym", "gymnasium", "ray", "scipy", "pandas", "wandb")
@@ -112,7 +115,12 @@ class _Name:
 
 
 def connected(imports: Mapping[str, Sequence[str]]) -> list[frozenset[str]]:
-    """The groups of files that hang together by imports in either direction, from what each imports, by path."""
+    """The groups of files that hang together by imports in either direction, from what each imports, by path.
+
+    A file that imports ``EVERYWHERE`` ties all of them together.
+    """
+    if any(EVERYWHERE in names for names in imports.values()):
+        return [frozenset(imports)]
     modules = Modules.of([_Name(path, module_name(path)[0]) for path in imports])
     group = {path: path for path in imports}
 

@@ -7,6 +7,7 @@ import enum
 from collections.abc import Iterator
 from dataclasses import field
 
+from torchlint.facts.code.linking import EVERYWHERE
 from torchlint.late import dataclass
 from torchlint.sources.text import Source
 
@@ -25,8 +26,6 @@ ScopeNode = (
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 """Nodes with a scope of their own that run as part of the function around them."""
-EVERYWHERE = "*"
-"""Among what a file imports: it hangs together with all files."""
 NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 """Nodes whose code does not run where they stand."""
 
