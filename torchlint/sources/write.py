@@ -30,7 +30,8 @@ class UnencodableError(Exception):
 def replace_file(source_before: Source, source_after: Source) -> None:
     """Write a changed text: atomically, with the file's mode, owner, extended attributes and encoding, through links.
 
-    A file that has several names (hard links) keeps them: its new text is put into it, which is not atomic.
+    A file that has several names (hard links) keeps them: its new text is put into it. A run that is killed between
+    the two steps of that leaves the new text with empty lines behind it.
 
     Raises:
         ChangedMeanwhileError: the bytes on disk are not ``source_before.raw``, or the file is gone.
@@ -110,11 +111,15 @@ def _overwrite(target: Path, raw: bytes, before: bytes) -> None:
 
 
 def _put(target: Path, raw: bytes) -> None:
-    """Write bytes into a file: all that come at once, then the end."""
+    """Write bytes into a file over those that it has: all that come at once, then the end.
+
+    Empty lines cover the rest of a longer text until the end is set: no moment shows the end of the old text.
+    """
     with target.open("r+b", buffering=0) as stream:
+        whole = raw.ljust(os.fstat(stream.fileno()).st_size, b"\n")
         done = 0
-        while done < len(raw):
-            done += stream.write(raw[done:])
+        while done < len(whole):
+            done += stream.write(whole[done:])
         stream.truncate(len(raw))
         os.fsync(stream.fileno())
 
