@@ -13,9 +13,10 @@ from torchlint.late import dataclass, regex
 from torchlint.report.cost import cost_of
 from torchlint.report.explain import as_markdown, explain
 from torchlint.rule import Applicability, Edit, Finding, Level, Position, Rule
-from torchlint.server.changes import as_in_file, between
+from torchlint.server.changes import as_in_file
 from torchlint.server.positions import Place, Positions
 from torchlint.server.session import Linted
+from torchlint.sources.between import between
 from torchlint.sources.noqa import with_noqa
 from torchlint.sources.text import Source
 
