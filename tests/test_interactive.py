@@ -165,7 +165,8 @@ def test_without_a_terminal_it_says_what_to_do(project, torchlint):
     done = torchlint(*INTERACTIVE, cwd=project)
     assert done.returncode == 2
     assert done.stderr == (
-        "torchlint: error: --interactive asks questions, so it needs a terminal for input and output; without one: --fix\n"
+        "torchlint: error: --interactive asks questions, so it needs a terminal for input and output; "
+        "without one: --fix\n"
     )
     assert texts(project) == (ACTOR, CRITIC)
 

@@ -44,4 +44,5 @@ application.lazy = {
     "clean": "torchlint.cli.clean",
     "dev": "torchlint.cli.dev",
     "server": "torchlint.cli.server",
+    "mcp": "torchlint.cli.mcp",
 }

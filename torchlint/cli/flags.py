@@ -86,6 +86,7 @@ CHOICES = {
         "lintrunner",
         "markdown",
         "html",
+        "agent",
     ),
     "color": ("auto", "always", "never"),
     "fail_level": ("note", "warning", "never"),

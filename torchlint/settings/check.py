@@ -27,6 +27,7 @@ OUTPUT_FORMATS = (
     "lintrunner",
     "markdown",
     "html",
+    "agent",
 )
 COLORS = ("auto", "always", "never")
 DEVICES = ("auto", "cpu", "cuda")
