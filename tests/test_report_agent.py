@@ -19,7 +19,11 @@ def finding(**fields):
 def many(number):
     """Findings that no cure joins."""
     return [
-        finding(message=f"smell {chr(97 + at // 26)}{chr(97 + at % 26)}; do this", start=Position(at + 1, 1), rows=(at + 1, at + 1))
+        finding(
+            message=f"smell {chr(97 + at // 26)}{chr(97 + at % 26)}; do this",
+            start=Position(at + 1, 1),
+            rows=(at + 1, at + 1),
+        )
         for at in range(number)
     ]
 

@@ -40,6 +40,7 @@ application.lazy = {
     "count": "torchlint.cli.count",
     "baseline": "torchlint.cli.baseline",
     "profile": "torchlint.cli.profile",
+    "trend": "torchlint.cli.trend",
     "config": "torchlint.cli.config",
     "clean": "torchlint.cli.clean",
     "dev": "torchlint.cli.dev",
