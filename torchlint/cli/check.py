@@ -210,7 +210,7 @@ def check(**given: Any) -> int:
       torchlint check                          lint the project in this folder
       torchlint check src train.py --fix       lint and fix
       torchlint check --fix --accept rounding  also where results may round
-      torchlint check --fix --interactive      decide on each fix, as in git add -p
+      torchlint check --fix --interactive      decide on each fix with its diff
       torchlint check --diff > fixes.patch     keep the fixes for later
       torchlint check --select TL1,legacy-tensor-constructor
       torchlint check --since origin/main      only what this branch changed

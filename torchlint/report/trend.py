@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timezone
 from html import escape
+from textwrap import wrap
 
 from rich.cells import cell_len, set_cell_size
 
@@ -88,7 +90,7 @@ def as_text(points: Sequence[Point], commits: int, *, color: bool, unicode: bool
         if room >= 20:
             row += "  " + _painted(_fit(subject, room - 1, "…" if unicode else "..."), _QUIET if color else "")
         lines.append(row.rstrip())
-    return "".join(f"{line}\n" for line in [*lines, "", _sum(points, commits)])
+    return "".join(f"{line}\n" for line in [*lines, "", *wrap(_sum(points, commits), width)])
 
 
 def _sum(points: Sequence[Point], commits: int) -> str:
@@ -196,7 +198,7 @@ def _drawing(
     points: Sequence[Point], title: str, value: Callable[[Point], float], words: Callable[[float], str]
 ) -> str:
     """A step for each commit, evenly spaced: a day with many is no wider than a month with none."""
-    most = max(map(value, points), default=0.0) or 1.0
+    most = _even(max(map(value, points), default=0.0))
     places = [(_x(index, len(points)), _y(value(each), most)) for index, each in enumerate(points)]
     lines = [f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(title)} by commit">']
     lines += [f'<rect class="paper" width="{_WIDTH}" height="{_HEIGHT}"/>', *_grid(points, most, words)]
@@ -217,6 +219,11 @@ def _grid(points: Sequence[Point], most: float, words: Callable[[float], str]) -
         anchor = "start" if index == 0 else "end" if index == len(points) - 1 else "middle"
         x = _x(index, len(points))
         yield f'<text x="{x:.1f}" y="{_HEIGHT - 14}" text-anchor="{anchor}">{points[index].day}</text>'
+
+
+def _even(most: float) -> float:
+    """The upper end of an axis, so that its middle is a whole number, too."""
+    return max(2.0, 2.0 * math.ceil(most / 2))
 
 
 def _x(index: int, number: int) -> float:
