@@ -22,7 +22,7 @@ def mcp(folder: Path, read_only: bool) -> int:
     \b
     Examples:
       torchlint mcp               for the project in this folder
-      torchlint mcp --read-only   tools that only read: check, explain, fix as diff, rule
+      torchlint mcp --read-only   no tool that runs a command
 
     It needs torchlint[mcp]. The documentation says how to set up agents, and what to write for them into a project.
     """

@@ -121,9 +121,9 @@ KEYS: Mapping[str, Key] = MappingProxyType(
             '{ methods = { "mylab.logs.Board" = { put = { logs = true } } } }',
         ),
         "rules": Key(
-            "Options of rules, a table for each.",
+            "Options of rules, a table for each; torchlint config rules lists them.",
             {"type": "object", "additionalProperties": {"type": "object"}},
-            "{}",
+            '{ TL404 = { allow = ["episode_*"] } }',
         ),
     }
 )
