@@ -186,6 +186,7 @@ class Printer:
             unicode=look.unicode,
             width=look.width,
             quiet=self.volume < Volume.NORMAL,
+            docs=self.settings.docs_url or "",
             fail_level=self.settings.fail_level,
             version=__version__,
             here=Path.cwd(),

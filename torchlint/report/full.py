@@ -82,7 +82,7 @@ def heading(entry: Entry, context: Context) -> str:
     canvas = Canvas(signs, context.width, _painter(context.color), context.cuts, context.color)
     finding, width = entry.lead, canvas.width - _TEXT
     title, _ = title_and_cure(finding.message)
-    lines = [*_title(finding, title, mark_of(context, finding), canvas)]
+    lines = [*_title(finding, title, mark_of(context, finding), canvas, _page_link(finding, context))]
     lines += _labelled(_POINTER, places(entry, context, canvas, width))
     lines += _labelled("hot:", _hot(entry, canvas)) if finding.hot.told else []
     if cost := _cost(finding, width, canvas):
@@ -185,7 +185,7 @@ def _closing(context: Context) -> list[Text]:
 def _entry(entry: Entry, context: Context, canvas: Canvas) -> Iterator[Text]:
     finding, width = entry.lead, canvas.width - _TEXT
     title, cure = title_and_cure(finding.message)
-    yield from _title(finding, title, mark_of(context, finding), canvas)
+    yield from _title(finding, title, mark_of(context, finding), canvas, _page_link(finding, context))
     yield from _labelled(_POINTER, places(entry, context, canvas, width))
     changes = _changes(finding, context)
     covered = _covers(changes, finding) or finding.path not in context.tables
@@ -205,9 +205,16 @@ def _entry(entry: Entry, context: Context, canvas: Canvas) -> Iterator[Text]:
     yield from _labelled("fix:", [line for told in _fix(finding, context, changes) for line in _wrapped(told, width)])
 
 
-def _title(finding: Finding, title: str, mark: str, canvas: Canvas) -> Iterator[Text]:
+def _page_link(finding: Finding, context: Context) -> str:
+    """The address that the code leads to, where the terminal knows links."""
+    return context.page_of(finding) if context.links else ""
+
+
+def _title(finding: Finding, title: str, mark: str, canvas: Canvas, page: str) -> Iterator[Text]:
     """Level, code, what a command would do, and the smell."""
-    line = Text.assemble((finding.level.value, LEVELS[finding.level]), " ", (finding.code, "bold"), " ")
+    line = Text.assemble(
+        (finding.level.value, LEVELS[finding.level]), " ", (finding.code, Style(bold=True, link=page or None)), " "
+    )
     if mark:
         line.append_text(Text.assemble((mark, MARK), " "))
     line.append(visible(title), "bold")
