@@ -48,7 +48,7 @@ def is_interval(test: ast.expr) -> bool:
 
 
 def shows_at_intervals(test: ast.expr) -> bool:
-    """``step - last_demo >= demo_interval``, also beside other conditions: the intervals at which something is shown."""
+    """``step - last_demo >= demo_interval``, also beside other conditions: intervals at which something is shown."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
         return any(map(shows_at_intervals, test.values))
     return is_interval(test) and any(map(_SHOWN.search, names_in(test)))
