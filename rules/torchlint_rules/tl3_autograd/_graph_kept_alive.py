@@ -46,7 +46,8 @@ def is_loss(site: Site, node: cst.CSTNode) -> bool:
 def chains(site: Site, node: cst.CSTNode) -> bool:
     """Whether a list of the function keeps what the next round goes on from: ``x = f(x); outputs.append(x)``.
 
-    The graph of such a tensor is a part of that of the next one, whether the list keeps it or not.
+    The graph of such a tensor is a part of that of the next one, and of what the function goes on with behind the loop,
+    whether the list keeps it or not.
     """
     twin = site.expression(node)
     loops = [loop for loop in site.file.ancestors(twin) if isinstance(loop, _LOOPS)] if twin is not None else []
@@ -54,7 +55,8 @@ def chains(site: Site, node: cst.CSTNode) -> bool:
         return False
     chain = _Chain(site.fact(Project), site.fact(Autograd), site.file, loops[0])
     own = [binding for name in chain.names(twin) for binding in chain.bound(name)]
-    return bool(own) and chain.carried().issuperset(own)
+    carried = chain.carried()
+    return bool(own) and carried.issuperset(own) and chain.goes_on(carried)
 
 
 def _is_listed_here(file: FileFacts, node: ast.expr) -> bool:
@@ -93,6 +95,18 @@ class _Chain:
                 found.add(binding)
                 todo += (each for name in self.names(binding.value) for each in self.bound(name))
         return found
+
+    def goes_on(self, carried: set[Binding]) -> bool:
+        """Whether the function reads behind the loop what the last round has bound."""
+        behind = (node for node in walk(self.file.scope_of(self.loop).function.node) if isinstance(node, ast.Name))
+        reads = (
+            name for name in behind if isinstance(name.ctx, ast.Load) and self.loop not in self.file.ancestors(name)
+        )
+        return any(
+            self.autograd.has_graph(self.file, name)
+            and not carried.isdisjoint(self.project.reaching(self.file, name).bindings)
+            for name in reads
+        )
 
     def bound(self, name: ast.Name) -> tuple[Binding, ...]:
         """What the same round has bound a name to."""
