@@ -18,7 +18,7 @@ from torchlint.rule import Kind
 from torchlint.rule.site import Site
 from torchlint_rules.tl2_sync._reading_afterwards import ReadingAfterwards
 from torchlint_rules.tl2_sync._scalar_readback import Read, Readbacks
-from torchlint_rules.tl2_sync._single_numbers import Tensors, text_of
+from torchlint_rules.tl2_sync._single_numbers import Tensors, operand, text_of
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
 # What decides whether a part of it runs: such a part must not run before the statement.
@@ -102,9 +102,7 @@ class ReadingTogether(Fact):
 
     def _is_pure(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether an expression may as well be computed earlier, as long as what it reads is not changed meanwhile."""
-        if isinstance(node, (ast.NamedExpr, ast.Await)) or (self.tensors.rank(facts, node) or 0) > 1:
-            return False
-        if self.tensors.is_whole(facts, node):
+        if isinstance(node, (ast.NamedExpr, ast.Await)) or self.tensors.is_whole(facts, node):
             return False
         parts = list(walk(node))
         if any(isinstance(part, (ast.NamedExpr, ast.Await, ast.Lambda, *COMPREHENSIONS)) for part in parts):
@@ -134,38 +132,40 @@ class ReadingTogether(Fact):
             return None
         doubts = [*self._doubts(facts, reads), *between]
         distinct = {ast.dump(read.source): read.source for read in reads}
-        flat = all(self.tensors.rank(facts, node) == 0 for node in distinct.values())
-        joiner = "stack" if flat else "hstack"
         whole = _whole(stmts, reads)
         if whole is not None:
-            texts = ", ".join(text_of(facts, read.source) for read in reads)
-            joined = f"{{torch}}.{joiner}([{texts}]).tolist()"
+            joined = self._joined(facts, [read.source for read in reads])
             returned = isinstance(stmts[0], ast.Return)
             text = f"tuple({joined})" if returned else joined
             return Together(joined, (), stmts[0], ((whole, text),), "; ".join(doubts))
-        texts = ", ".join(text_of(facts, node) for node in distinct.values())
         if _width(distinct.values()) > _WIDEST:
             return None
         names = fresh_names(facts, list(distinct.values()))
         by_source = dict(zip(distinct, names, strict=True))
         return Together(
-            f"{{torch}}.{joiner}([{texts}]).tolist()",
+            self._joined(facts, list(distinct.values())),
             tuple(names),
             stmts[0],
             tuple((read.call, by_source[ast.dump(read.source)]) for read in reads),
             "; ".join(doubts),
         )
 
+    def _joined(self, facts: FileFacts, sources: Iterable[ast.expr]) -> str:
+        """The expression that reads some tensors at once."""
+        texts = []
+        for node in sources:
+            flattening = self.tensors.flattening(facts, node)
+            texts.append(f"{operand(facts, node)}{flattening}" if flattening else text_of(facts, node))
+        return f"{{torch}}.stack([{', '.join(texts)}]).tolist()"
+
     def _doubts(self, facts: FileFacts, reads: Sequence[Read]) -> Iterator[str]:
-        """What is not proven of the tensors: their device, their dtypes, their dimensions."""
+        """What is not proven of the tensors: their device, their dtypes."""
         nodes = [read.source for read in reads]
         wrong = []
         if not self.tensors.on_one_device(facts, nodes):
             wrong.append("lie on one device")
         if not all(self.tensors.is_floating(facts, node) for node in nodes):
             wrong.append("hold floating-point numbers")
-        if any(self.tensors.rank(facts, node) is None for node in nodes):
-            wrong.append("have at most one dimension")
         if wrong:
             yield f"the tensors {_listed(wrong)}"
 

@@ -31,6 +31,13 @@ class Tensors(Fact):
         """The number of dimensions, ``None`` where it is not known."""
         return self.values.of(facts, node).rank
 
+    def flattening(self, facts: FileFacts, node: ast.expr) -> str:
+        """The call that takes from a tensor of one number the dimensions that it may have; empty: it has none.
+
+        A tensor of several numbers raises there, as it did where one number was read from it.
+        """
+        return "" if self.rank(facts, node) == 0 else ".reshape(())"
+
     def is_floating(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether a tensor holds floating-point numbers: by its dtype, or because it hangs on a graph."""
         if self.values.of(facts, node).dtype in _FLOATS or self.autograd.has_graph(facts, node) is True:
@@ -50,6 +57,12 @@ class Tensors(Fact):
         nodes = list(nodes)
         alike = len({self.values.of(facts, node).device for node in nodes}) == 1 and self.on_cuda(facts, nodes[0])
         return alike and not any(self.occurrences.mentioned(facts, word) for word in _OTHER_DEVICES)
+
+
+def operand(facts: FileFacts, node: ast.expr) -> str:
+    """The source text of an expression of which a method is to be called."""
+    text = text_of(facts, node)
+    return text if isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) else f"({text})"
 
 
 def text_of(facts: FileFacts, node: ast.expr) -> str:
