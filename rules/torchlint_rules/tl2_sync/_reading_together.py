@@ -27,7 +27,7 @@ _WORD = regex(r"[A-Za-z][A-Za-z0-9_]*")
 _NUMBERS = (Kind.NUMBER, Kind.STRING)
 _HOLDERS = (Kind.LIST, Kind.DICT, Kind.TUPLE)
 _WIDEST = 76
-"""The most characters of the names that one statement gives numbers: no formatter can split the row of its targets."""
+"""The most characters of the names of numbers in one row; more stand one below the other, as formatters leave them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +36,15 @@ class Together:
 
     Attributes:
         joined: the expression that reads all of them, with the module ``torch`` called ``{torch}``.
-        targets: the new names of the numbers, in order; empty: ``joined`` takes the place of one expression.
+        targets: the new names of the numbers as they stand on the left, empty where ``joined`` takes the place of one
+            expression.
         first: the statement before which they are read.
         replaced: expressions, and the text that takes the place of each.
         doubt: what is not proven, in words; empty: nothing.
     """
 
     joined: str
-    targets: tuple[str, ...]
+    targets: str
     first: ast.stmt
     replaced: tuple[tuple[ast.expr, str], ...]
     doubt: str
@@ -68,7 +69,7 @@ class ReadingTogether(Fact):
         if facts.scope_of(stmt).kind == "class":
             return None
         runs = self._runs(facts, facts.places[stmt][0])
-        for run in (part for each in runs for part in _parts(each)):
+        for run in runs:
             reads = [read for _, members in run for read in members]
             if any(read.call is call for read in reads):
                 distinct = {ast.dump(read.source) for read in reads}
@@ -137,14 +138,12 @@ class ReadingTogether(Fact):
             joined = self._joined(facts, [read.source for read in reads])
             returned = isinstance(stmts[0], ast.Return)
             text = f"tuple({joined})" if returned else joined
-            return Together(joined, (), stmts[0], ((whole, text),), "; ".join(doubts))
-        if _width(distinct.values()) > _WIDEST:
-            return None
+            return Together(joined, "", stmts[0], ((whole, text),), "; ".join(doubts))
         names = fresh_names(facts, list(distinct.values()))
         by_source = dict(zip(distinct, names, strict=True))
         return Together(
             self._joined(facts, list(distinct.values())),
-            tuple(names),
+            _targets(names),
             stmts[0],
             tuple((read.call, by_source[ast.dump(read.source)]) for read in reads),
             "; ".join(doubts),
@@ -234,24 +233,10 @@ def _whole(stmts: Sequence[ast.stmt], reads: Sequence[Read]) -> ast.expr | None:
     return stmt.value if unpacked and len(stmt.targets) == 1 else None
 
 
-def _parts(run: list[tuple[ast.stmt, list[Read]]]) -> Iterator[list[tuple[ast.stmt, list[Read]]]]:
-    """The statements of a run in groups whose numbers have room for their names in one row."""
-    part: list[tuple[ast.stmt, list[Read]]] = []
-    sources: dict[str, ast.expr] = {}
-    for stmt, members in run:
-        new = {ast.dump(read.source): read.source for read in members}
-        if part and _width((sources | new).values()) > _WIDEST:
-            yield part
-            part, sources = [], {}
-        part.append((stmt, members))
-        sources |= new
-    if part:
-        yield part
-
-
-def _width(nodes: Iterable[ast.expr]) -> int:
-    """How many characters the names of some numbers take in one row."""
-    return sum(len(_stem(node)) + 2 for node in nodes)
+def _targets(names: Sequence[str]) -> str:
+    """The left side of the statement that gives numbers their names."""
+    row = ", ".join(names)
+    return row if len(row) <= _WIDEST else "\n".join(["(", *(f"    {name}," for name in names), ")"])
 
 
 def _stem(node: ast.expr) -> str:

@@ -220,12 +220,12 @@ def _fix(site: Site, call: cst.Call) -> tuple[Fix | None, str]:
     found = reads_together(site, call)
     if found is None:
         return None, ""
-    names = ", ".join(found.targets)
+    joined = found.joined.replace("{torch}", torch)
     fix = Fix(
         message="read these numbers at once",
         replace=(),
         elsewhere=tuple((old, new.replace("{torch}", torch)) for old, new in found.replaced),
-        ahead=((found.first, f"{names} = {found.joined.replace('{torch}', torch)}"),) if names else (),
+        ahead=((found.first, f"{found.targets} = {joined}"),) if found.targets else (),
         assumes=found.doubt,
         imports=imports,
     )
