@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.model import COMPREHENSIONS, NESTED, FileFacts
+from torchlint.facts.code.model import COMPREHENSIONS, FileFacts
 from torchlint.facts.code.naming import fresh_name
+from torchlint.facts.code.nesting import unconditional
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.state.effects import Effects, Sides, together
@@ -21,8 +22,6 @@ from torchlint_rules.tl2_sync._scalar_readback import Read, Readbacks
 from torchlint_rules.tl2_sync._single_numbers import Tensors, operand, text_of
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
-# What decides whether a part of it runs: such a part must not run before the statement.
-_DECIDING = (ast.IfExp, ast.BoolOp, *COMPREHENSIONS, *NESTED)
 _WORD = regex(r"[A-Za-z][A-Za-z0-9_]*")
 _NUMBERS = (Kind.NUMBER, Kind.STRING)
 _HOLDERS = (Kind.LIST, Kind.DICT, Kind.TUPLE)
@@ -95,7 +94,7 @@ class ReadingTogether(Fact):
     def _members(self, facts: FileFacts, stmt: ast.stmt) -> list[Read]:
         """The reads of a statement that run whenever it runs and that compute nothing besides, in order."""
         found = []
-        for node in _unconditional(stmt):
+        for node in unconditional(stmt):
             read = self.readbacks.of(facts, node) if isinstance(node, ast.Call) else None
             if read is not None and read.how != "int()" and self._is_pure(facts, read.source):
                 found.append(read)
@@ -175,7 +174,7 @@ class ReadingTogether(Fact):
         calls = [
             part
             for stmt in stmts
-            for part in _unconditional(stmt)
+            for part in unconditional(stmt)
             if isinstance(part, ast.Call) and part not in inner and part not in outer
         ]
         effects: Effects = together(self.sides.call(facts, call) for call in calls)
@@ -195,16 +194,6 @@ class ReadingTogether(Fact):
         """Whether a statement changes something in place of which it is not known whether it is a tensor."""
         target = _changed(stmt)
         return target is not None and self.values.of(facts, target).kind not in (*_NUMBERS, *_HOLDERS)
-
-
-def _unconditional(stmt: ast.stmt) -> Iterator[ast.AST]:
-    """The nodes of a simple statement that run whenever it runs."""
-    todo: list[ast.AST] = [stmt]
-    while todo:
-        node = todo.pop()
-        yield node
-        if not isinstance(node, _DECIDING):
-            todo.extend(ast.iter_child_nodes(node))
 
 
 def _changed(stmt: ast.stmt) -> ast.expr | None:

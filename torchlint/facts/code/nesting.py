@@ -15,6 +15,8 @@ LoopNode = ast.For | ast.AsyncFor | ast.While | Comprehension
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 OUTSIDE = (*NESTED, ast.Module)
 """Nodes that a search for the loops around a node does not leave."""
+_DECIDING = (ast.IfExp, ast.BoolOp, *COMPREHENSIONS, *NESTED)
+"""Nodes that decide whether a part of them runs."""
 
 
 def around(facts: FileFacts, node: ast.AST) -> Iterator[LoopNode]:
@@ -81,3 +83,13 @@ def in_handler(facts: FileFacts, node: ast.AST) -> bool:
             return True
         parent = facts.parent.get(parent)
     return False
+
+
+def unconditional(top: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of an expression or a simple statement that run whenever it runs."""
+    todo = [top]
+    while todo:
+        node = todo.pop()
+        yield node
+        if not isinstance(node, _DECIDING):
+            todo.extend(ast.iter_child_nodes(node))
