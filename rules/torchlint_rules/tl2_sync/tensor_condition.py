@@ -97,9 +97,9 @@ class TensorCondition(Rule):
     count that the host keeps.
 
     ## What the fix may change
-    Nothing: where `and` or `or` asks several tensors of one truth each, the device joins them (`a.any() | b.any()`), and
-    one read answers what took several. Only tests are joined that may be computed in any case: comparisons, `isnan` and
-    the like. There is no automatic fix that takes the branch away: what has to be computed without it depends on it.
+    Nothing: where `and` or `or` asks several tensors of one truth each, the device joins them (`a.any() | b.any()`),
+    and one read answers what took several. Only tests are joined that may be computed in any case: comparisons, `isnan`
+    and the like. There is no automatic fix that takes the branch away: what to compute without it depends on it.
 
     ## When to ignore it
     On the CPU, where reading the value costs little and the branch saves work: skipping a masked write when nothing
