@@ -128,7 +128,7 @@ class ReadingAfterwards(Fact):
         if not all(self.tensors.is_floating(facts, each.read.source) for each in sums):
             wrong.append("the tensors hold floating-point numbers")
         several = any(sum(each.name == name for each in sums) > 1 for name in names)
-        if not all(self.tensors.on_cuda(facts, each.read.source) for each in sums):
+        if not all(self.tensors.on_accelerator(facts, each.read.source) for each in sums):
             wrong.append("their device knows 64-bit numbers")
         scope = facts.scope_of(loop)
         if any(self._shows_type(facts, scope, name, loop) for name in names):

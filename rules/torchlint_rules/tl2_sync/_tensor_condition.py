@@ -6,8 +6,8 @@ import ast
 from collections.abc import Callable, Iterator
 
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.model import FileFacts
-from torchlint.facts.code.nesting import unconditional
+from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.nesting import is_above, unconditional
 from torchlint.facts.code.project import Project
 from torchlint.facts.finders import Finder
 from torchlint.facts.values.signatures import rules
@@ -97,14 +97,7 @@ class Tests(Fact):
 
     def _is_bound(self, facts: FileFacts, node: ast.Name) -> bool:
         """Whether a name has a value wherever it is read: a parameter, or a statement of a block around binds it."""
-        scope, stmt = facts.scope_of(node), facts.statement(node)
-        if node.id in scope.function.params:
+        if node.id in facts.scope_of(node).function.params:
             return True
-        above = {part for part in (stmt, *facts.ancestors(node)) if isinstance(part, ast.stmt) and part in facts.places}
-        places = {id(facts.places[part][0]): facts.places[part][1] for part in above}
-        for binding in self.project.reaching(facts, node).bindings:
-            if isinstance(binding.stmt, (ast.Assign, ast.AnnAssign)) and binding.stmt in facts.places:
-                block, index = facts.places[binding.stmt]
-                if index < places.get(id(block), 0):
-                    return True
-        return False
+        bindings = self.project.reaching(facts, node).bindings
+        return any(binding.how is Bind.ASSIGN and is_above(facts, binding.stmt, node) for binding in bindings)

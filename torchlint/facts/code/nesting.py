@@ -93,3 +93,16 @@ def unconditional(top: ast.AST) -> Iterator[ast.AST]:
         yield node
         if not isinstance(node, _DECIDING):
             todo.extend(ast.iter_child_nodes(node))
+
+
+def is_above(facts: FileFacts, stmt: ast.AST, node: ast.AST) -> bool:
+    """Whether a statement stands above a node in a block around it, so that it ran last before the node in any case."""
+    if not isinstance(stmt, ast.stmt) or stmt not in facts.places:
+        return False
+    block, index = facts.places[stmt]
+    for part in (node, *facts.ancestors(node)):
+        if isinstance(part, NESTED):
+            return False
+        if isinstance(part, ast.stmt) and part in facts.places and facts.places[part][0] is block:
+            return index < facts.places[part][1]
+    return False
