@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
 
 from torchlint.facts.analyses import Analyses, Fact
+from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.graph import CallGraph, How
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project, exported
 from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.facts.hotness.arrivals import Arrivals
+from torchlint.facts.hotness.chosen import Choice
 from torchlint.facts.hotness.coldness import SETS_UP, cold_file, cold_function
 from torchlint.facts.hotness.criteria import is_criterion
 from torchlint.facts.hotness.evaluation import evaluates
@@ -65,6 +67,15 @@ class Entry:
     guessed: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A place that runs a function with what leads to some of its code; who runs the place chooses ``handed``."""
+
+    facts: FileFacts
+    node: ast.AST
+    handed: tuple[Choice, ...] = ()
+
+
 @dataclass(eq=False, slots=True)
 class Heat(Fact):
     """Answers how often code runs."""
@@ -87,6 +98,8 @@ class Heat(Fact):
     _proven: bool = True
     _rates: dict[tuple[ast.AST, Scope], Frequency] = field(default_factory=dict)
     _choices: set[Scope] = field(default_factory=set)
+    _handing: dict[Scope, set[Scope]] = field(default_factory=dict)
+    _arrivals: dict[Arrival, Frequency] = field(default_factory=dict)
     _asked: set[Scope] = field(default_factory=set)
     _cold: dict[Scope, bool] = field(default_factory=dict)
     _evaluating: dict[Scope, bool] = field(default_factory=dict)
@@ -160,14 +173,16 @@ class Heat(Fact):
         scope: Scope,
         entered: Frequency = Frequency.INNER,
         rate: Frequency = Frequency.INNER,
+        handed: Sequence[Choice] = (),
     ) -> Frequency:
         """How often a node runs, of those runs of its function that are ``entered`` no more often than this.
 
-        ``rate`` is that of the runs on objects of one class, which also holds for functions that are roots.
+        ``rate`` is that of the runs on objects of one class, which also holds for functions that are roots; ``handed``
+        are choices of what the node calls that the callers of its function make.
         """
         if self.is_cold(scope):
             return Frequency.ONCE
-        local = self.local(facts, node, scope)
+        local = self.local(facts, node, scope).under(handed)
         found = self._base(scope, local)
         if local.choices and found > Frequency.ONCE:
             found = min(found, self._chosen(scope, local))
@@ -202,30 +217,48 @@ class Heat(Fact):
         if scope in self._asked or (allowed := self.choosing(scope, local)) is None:
             return Frequency.INNER
         self._asked.add(scope)
-        found = max((self.frequency(facts, node) for facts, node in allowed), default=Frequency.ONCE)
+        found = max((self.arriving(scope, each) for each in allowed), default=Frequency.ONCE)
         self._asked.discard(scope)
         return found
 
-    def choosing(self, scope: Scope, local: Local) -> list[tuple[FileFacts, ast.AST]] | None:
+    def arriving(self, scope: Scope, way: Arrival) -> Frequency:
+        """How often a place runs a function with what leads to some of its code."""
+        if not way.handed:
+            return self.frequency(way.facts, way.node)
+        home = way.facts.scope_of(way.node).function
+        self._handing.setdefault(home, set()).add(scope)
+        found = self._arrivals.get(way) if self._settled is not None else None
+        if found is None:
+            found = self._arrivals[way] = self._frequency(way.facts, way.node, home, handed=way.handed)
+        return found
+
+    def choosing(self, scope: Scope, local: Local) -> list[Arrival] | None:
         """The places that run a function and may come to a node, ``None`` where all may.
 
         Where none may, constants are settings, which people change, but types are not.
         """
         entry = self.entry(scope, local)
-        if not local.choices or local.root is not None or local.item is not None:
+        if not local.choices or local.root not in (None, scope.node) or local.item is not None:
             return None
         self._choices.add(scope)
         if entry is None or entry.edge is None:
             return None
         callers = [c for c in self.graph.callers.get(scope, ()) if entry.weak or c.call not in self.graph.weak]
-        allowed = [c for c in callers if all(choice.allows(c, self.values) for choice in local.choices)]
         given = (choice.parameter.target for choice in local.choices)
-        if len(allowed) == len(callers) or any(self.places.options.maybe_given(scope, name) for name in given):
+        if any(self.places.options.maybe_given(scope, name) for name in given):
+            return None
+        allowed = [c for c in callers if all(choice.allows(c, self.values) for choice in local.choices)]
+        ways = [Arrival(c.facts, c.call, self._handed(local.choices, c)) for c in allowed]
+        if len(allowed) == len(callers) and not any(way.handed for way in ways):
             return None
         typed = any(choice.kind is not None for choice in local.choices) and not self._is_exported(scope)
-        places: list[tuple[FileFacts, ast.AST]] = [(caller.facts, caller.call) for caller in allowed]
-        places += [(run.facts, run.node) for run in self.graph.runs.get(scope, ())]
-        return places if places or typed else None
+        ways += [Arrival(run.facts, run.node) for run in self.graph.runs.get(scope, ())]
+        return ways if ways or typed else None
+
+    def _handed(self, choices: Iterable[Choice], caller: Caller) -> tuple[Choice, ...]:
+        """The choices that a caller leaves to its callers, if any of these is known."""
+        found = (choice.handed(self.project, caller) for choice in choices)
+        return tuple(choice for choice in found if choice is not None)
 
     def _is_exported(self, scope: Scope) -> bool:
         return exported(self.project, scope.method_of if scope.method_of is not None else scope)
@@ -274,6 +307,7 @@ class Heat(Fact):
         self._pass_everywhere()
         self._modules()
         self._raise()
+        self._arrivals.clear()
         self._settled = {}
 
     def _pass_everywhere(self) -> None:
@@ -282,7 +316,8 @@ class Heat(Fact):
         while work:
             scope = work.popleft()
             waiting.discard(scope)
-            for target in self._pass_all(scope):
+            found = [each for target in self._pass_all(scope) for each in (target, *self._handing.get(target, ()))]
+            for target in found:
                 if target not in waiting and target in self.edges:
                     waiting.add(target)
                     work.append(target)
