@@ -11,6 +11,7 @@ from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.facts.code.structure import Shape, Structures, Use, fits, shape_of
+from torchlint.facts.code.tree import walk
 from torchlint.facts.values import torch_table
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -169,15 +170,30 @@ class _Parts:
 
 
 def _parts_taken(facts: FileFacts, call: ast.Call) -> _Parts | None:
-    """``a, b, c = call()``, ``for a, b in call()``, and ``for item in call()`` with ``a, b = item`` in the loop."""
+    """``a, b, c = call()``, ``for a, b in call()``, and ``for item in call()`` with ``a, b = item`` in the loop.
+
+    A generator may have a name first: ``items = call()``, ``for item in items``.
+    """
     parent = facts.parent.get(call)
     match parent:
         case ast.Assign(targets=[ast.Tuple() | ast.List() as target]):
             return _number(target, of_items=False)
-        case ast.For(target=ast.Tuple() | ast.List() as target, iter=source) if source is call:
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            loops = (node for node in walk(facts.scope_of(call).function.node) if isinstance(node, ast.For))
+            found = {_taken_by(loop) for loop in loops if isinstance(loop.iter, ast.Name) and loop.iter.id == name}
+            return found.pop() if len(found) == 1 else None
+        case ast.For(iter=source) if source is call:
+            return _taken_by(parent)
+    return None
+
+
+def _taken_by(loop: ast.For) -> _Parts | None:
+    """How many values a loop takes each item apart into."""
+    match loop.target:
+        case ast.Tuple() | ast.List() as target:
             return _number(target, of_items=True)
-        case ast.For(target=ast.Name(id=name), iter=source, body=body) if source is call:
-            for stmt in body:
+        case ast.Name(id=name):
+            for stmt in loop.body:
                 match stmt:
                     case ast.Assign(targets=[ast.Tuple() | ast.List() as target], value=ast.Name(id=taken)):
                         return _number(target, of_items=True) if taken == name else None

@@ -18,8 +18,9 @@ from torchlint.late import dataclass, regex
 from torchlint.rule import Frequency, Hop
 
 if TYPE_CHECKING:
+    from torchlint.facts.hotness.choosing import Arrival
     from torchlint.facts.hotness.chosen import Choice
-    from torchlint.facts.hotness.hotness import Arrival, Edge, Entry, Heat
+    from torchlint.facts.hotness.hotness import Edge, Entry, Heat
 
 Key = tuple[Scope, bool]
 """A function, and whether this speaks of what it runs for each item that it yields."""
@@ -75,7 +76,7 @@ class Paths:
             if state is None:
                 state = self._nearest.get((scope, local.item is not None))
             edge, state = self._into[state] if state is not None else (None, None)
-            allowed = self.heat.choosing(scope, local)
+            allowed = self.heat.choosing.of(scope, local)
             if allowed and (chosen := self._chosen(scope, allowed, edge)) is not None:
                 edge, state = chosen, None
             handed = next((way.handed for way in allowed or () if edge is not None and way.node is edge.node), ())
@@ -92,7 +93,7 @@ class Paths:
     def _chosen(self, scope: Scope, allowed: Sequence[Arrival], nearest: Edge | None) -> Edge | None:
         """The most frequent edge whose constants lead to a node, where those of the nearest one do not."""
         heat = self.heat
-        often = {way.node: heat.arriving(scope, way) for way in allowed}
+        often = {way.node: heat.choosing.frequency(scope, way) for way in allowed}
         if nearest is not None and often.get(nearest.node) is max(often.values()):
             return None
         homes = {way.facts.scope_of(way.node).function for way in allowed}

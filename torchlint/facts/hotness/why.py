@@ -73,7 +73,7 @@ def _ways(heat: Heat, facts: FileFacts, node: ast.AST) -> list[tuple[int, Way]]:
         if last.local.root is not None and last.local.root is not last.scope.node:
             continue
         seen = {link.scope for link in links}
-        places = heat.choosing(last.scope, last.local)
+        places = heat.choosing.of(last.scope, last.local)
         allowed = {place.node: place.handed for place in places} if places is not None else None
         for edge in into.get((last.scope, last.local.item is not None), ()):
             home = edge.facts.scope_of(edge.node).function
