@@ -53,7 +53,7 @@ def _led_in(parent: ast.AST, child: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
             yield test, child in body
         case ast.IfExp(test=test, body=body) if child is not test:
             yield test, child is body
-        case ast.BoolOp(op=op, values=parts):
+        case ast.BoolOp(op=op, values=parts) if isinstance(child, ast.expr):
             yield from ((part, isinstance(op, ast.And)) for part in parts[: parts.index(child)])
 
 
