@@ -637,6 +637,13 @@ def test_calls_on_unknown_receivers_do_not_reach_methods_of_other_arity_or_of_un
     assert frequencies({"agent.py": agent, "train.py": f"import agent\n{train}"}) == {"A": S}
 
 
+def test_a_method_of_a_text_is_none_of_the_project() -> None:
+    encoder = "class Encoder:\n    def encode(self, x):\n        return f(x)  # A\n"
+    run = "def run(values):\n    while True:\n        value = values[0]\n        env.step({call})\n"
+    assert frequencies(encoder + run.format(call="value.encode('ascii')")) == {"A": S}
+    assert frequencies(encoder + run.format(call="value.encode('ascii') if isinstance(value, str) else 1")) == {"A": O}
+
+
 SWITCH = """
 class Agent:
     def train(self, batch=None):
