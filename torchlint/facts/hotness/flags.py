@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 
-from torchlint.facts.code.callers import passed
+from torchlint.facts.code.callers import passed, stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
@@ -47,7 +47,7 @@ class _Set:
 
 def _hands_on(word: ast.keyword) -> bool:
     """Whether a keyword argument is ``False``, or the parameter of the same name."""
-    return _literal(word.value) is False or (isinstance(word.value, ast.Name) and word.value.id == word.arg)
+    return _is_false(word.value) or (isinstance(word.value, ast.Name) and word.value.id == word.arg)
 
 
 @dataclass(eq=False, slots=True)
@@ -58,7 +58,7 @@ class Flags:
     graph: CallGraph
     missing: Missing
     _asked: set[tuple[ast.AST, bool]] = field(default_factory=set)
-    _latches: dict[Scope, frozenset[tuple[str, bool]]] = field(default_factory=dict)
+    _latches: dict[Scope, frozenset[str]] = field(default_factory=dict)
     _false: dict[FileFacts, frozenset[str]] = field(default_factory=dict)
     _set: _Set | None = None
 
@@ -76,8 +76,10 @@ class Flags:
                 return self._part(facts, asked, bool(one) is truth) if bool(one) is not bool(other) else None
             case ast.Compare(left=ast.Name() as name, ops=[op], comparators=[ast.Constant(value=None)]):
                 return self.missing.bound(facts, name) if isinstance(op, (ast.Is, ast.Eq)) is truth else None
-            case ast.Attribute() if self._is_latch(facts, test, truth):
-                return Bound(Frequency.EPISODE, f"flag that its branch {'clears' if truth else 'sets'}")
+            case ast.Attribute() if truth and self._is_latch(facts, test):
+                return Bound(Frequency.EPISODE, "flag that its branch clears")
+            case ast.Attribute() if not truth:
+                return self._until_set(facts, test)
             case ast.Name() if (test, truth) not in self._asked:
                 self._asked.add((test, truth))
                 found = self._of_name(facts, test, truth)
@@ -151,18 +153,33 @@ class Flags:
             return [Bound(Frequency.ONCE, _UNSET)] if isinstance(value.value, bool) else []
         return [self._part(facts, value, truth)]
 
-    def _is_latch(self, facts: FileFacts, test: ast.Attribute, truth: bool) -> bool:
-        """Whether a branch under ``if self.fresh:`` clears the flag, and only another method sets it again.
-
-        Or the other way round: ``if not self.shown: self.shown = True``.
-        """
+    def _is_latch(self, facts: FileFacts, test: ast.Attribute) -> bool:
+        """Whether a branch under ``if self.fresh:`` clears the flag, and only another method sets it again."""
         method = facts.scope_of(test).function
         owner = method.method_of
         if owner is None or not isinstance(test.value, ast.Name) or test.value.id != method.self_name:
             return False
         family = self.project.family(owner.dotted)
-        turned = (test.attr, truth)
-        return any(test.attr in self._ever_false(cls.file) and turned in self._latched(cls) for cls in family)
+        return any(test.attr in self._ever_false(cls.file) and test.attr in self._latched(cls) for cls in family)
+
+    def _until_set(self, facts: FileFacts, test: ast.Attribute) -> Bound | None:
+        """The guard of ``if self.made: return`` where the code behind it always comes to ``self.made = True``."""
+        method = facts.scope_of(test).function
+        branching = next((node for node in facts.ancestors(test) if isinstance(node, ast.If)), None)
+        if method.method_of is None or branching is None or not isinstance(test.value, ast.Name):
+            return None
+        block, place = facts.places.get(branching, ((), 0))
+        raised = [*_raised(branching.body, ast.unparse(test)), *_raised(block[place + 1 :], ast.unparse(test))]
+        if test.value.id != method.self_name or not raised or self.project.outside.get(test.attr):
+            return None
+        stores = list(stores_of(self.project, method.method_of.dotted, test.attr))
+        others = [store for store in stores if store.binding.stmt not in raised]
+        if not all(store.binding.value is not None and _is_false(store.binding.value) for store in others):
+            return None
+        if any(store.scope.function is method for store in others):
+            return None  # the method itself turns it back
+        anew = any(store.scope.function.name != "__init__" for store in others)
+        return Bound(Frequency.EPISODE if anew else Frequency.ONCE, "flag that its branch sets")
 
     def _ever_false(self, facts: FileFacts) -> frozenset[str]:
         """The attributes that a file sets to false anywhere; soon told, and few others need a closer look."""
@@ -172,17 +189,27 @@ class Flags:
             others = ((attr, each) for attr, stores in facts.outside.items() for _, each in stores)
             stored = (*own, *others)
             found = self._false[facts] = frozenset(
-                attr for attr, store in stored if store.binding.value and _literal(store.binding.value) is False
+                attr for attr, store in stored if store.binding.value is not None and _is_false(store.binding.value)
             )
         return found
 
-    def _latched(self, cls: Scope) -> frozenset[tuple[str, bool]]:
-        """The attributes that a method of a class turns over where it finds them so, and that it never turns back."""
+    def _latched(self, cls: Scope) -> frozenset[str]:
+        """The attributes that a method of a class clears where it finds them set, and that no such method sets."""
         found = self._latches.get(cls)
         if found is None:
             methods = [method for method in cls.inner if method.kind == "function"]
-            found = self._latches[cls] = frozenset(each for method in methods for each in _turned(method))
+            found = self._latches[cls] = frozenset(attr for method in methods for attr in _cleared(method))
         return found
+
+
+def _raised(block: Sequence[ast.stmt], flag: str) -> Iterator[ast.stmt]:
+    """The statements of a block that set a flag to ``True``, before anything returns."""
+    for stmt in block:
+        match stmt:
+            case ast.Assign(targets=[target], value=ast.Constant(value=True)) if ast.unparse(target) == flag:
+                yield stmt
+        if any(isinstance(node, ast.Return) for node in walk(stmt)):
+            return
 
 
 def _follows(facts: FileFacts, name: ast.Name, call: ast.Call) -> bool:
@@ -199,37 +226,27 @@ def _set_by_the_way(facts: FileFacts, place: ast.AST, test: ast.AST) -> bool:
     return scope.kind == "function" or any(isinstance(node, (ast.For, ast.While)) for node in facts.ancestors(place))
 
 
-def _turned(method: Scope) -> set[tuple[str, bool]]:
-    """The attributes that a method sets to ``False`` under a test that they are true, and nowhere to anything else.
-
-    Or to ``True`` where they are false; the truth value is the one that the test asks for.
-    """
-    found: set[tuple[str, bool]] = set()
-    given: dict[str, set[bool | None]] = {}
+def _cleared(method: Scope) -> set[str]:
+    """The attributes that a method sets to false under a test that they are true, and nowhere to anything else."""
+    found: set[str] = set()
+    others: set[str] = set()
     for node in walk(method.node):
         if isinstance(node, ast.If):
-            flags = {ast.unparse(part): (part.attr, truth) for part, truth in _conjuncts(node.test)}
+            flags = {ast.unparse(part): part for part in _conjuncts(node.test)}
             for stmt in node.body:
-                for target in stmt.targets if isinstance(stmt, ast.Assign) else ():
-                    attr, truth = flags.get(ast.unparse(target), ("", None))
-                    if truth is not None and isinstance(stmt, ast.Assign) and _literal(stmt.value) is (not truth):
-                        found.add((attr, truth))
-        elif isinstance(node, ast.Assign):
-            for target in node.targets:
-                if isinstance(target, ast.Attribute):
-                    given.setdefault(target.attr, set()).add(_literal(node.value))
-    return {(attr, truth) for attr, truth in found if given[attr] == {not truth}}
+                if isinstance(stmt, ast.Assign) and _is_false(stmt.value):
+                    found |= {part.attr for t in stmt.targets if (part := flags.get(ast.unparse(t))) is not None}
+        elif isinstance(node, ast.Assign) and not _is_false(node.value):
+            others |= {target.attr for target in node.targets if isinstance(target, ast.Attribute)}
+    return found - others
 
 
-def _conjuncts(test: ast.expr) -> Iterator[tuple[ast.Attribute, bool]]:
-    """The attributes that all have to be true, or all false, for a test to be true."""
-    for part in test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]:
-        truth = not (isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not))
-        inner = part.operand if isinstance(part, ast.UnaryOp) and not truth else part
-        if isinstance(inner, ast.Attribute):
-            yield inner, truth
+def _conjuncts(test: ast.expr) -> list[ast.Attribute]:
+    """The attributes that all have to be true for a test to be true."""
+    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    return [part for part in parts if isinstance(part, ast.Attribute)]
 
 
-def _literal(node: ast.expr) -> bool | None:
-    """The literal ``True`` or ``False`` that an expression is; ``None`` for anything else."""
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, bool) else None
+def _is_false(node: ast.expr) -> bool:
+    """Whether an expression is the literal ``False``."""
+    return isinstance(node, ast.Constant) and node.value is False
