@@ -588,6 +588,38 @@ def test_calls_on_unknown_receivers_reach_the_few_methods_of_that_name() -> None
     assert set(frequencies(many(9)).values()) == {O}
 
 
+HANDED = """
+class Strategy:
+    def train_step(self, batch, loss_func):
+        for part in batch.parts():
+            loss, metrics = loss_func(part, self.net(part))
+            loss.backward()
+            self.optimizer.step()
+
+class Worker:
+    def compute(self, part, output):
+        return output.sum(), f(output)  # A
+
+    def run(self, batches):
+        for batch in batches:
+            {call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("self.strategy.train_step(batch, loss_func=self.compute)", U),
+        ("self.strategy.train_step(batch, self.compute)", U),
+        ("self.strategy.train_step(batch, None)", O),
+    ],
+)
+def test_a_function_that_is_handed_to_an_unknown_object_runs_in_the_loop_of_its_method(
+    call: str, expected: Frequency
+) -> None:
+    assert frequencies(HANDED.format(call=call)) == {"A": expected}
+
+
 def test_a_plain_call_reaches_no_method_of_an_actor_in_another_process() -> None:
     worker = "class A:\n    def learn_from(self, x):\n        x.backward()\n        f(x)  # A\n"
     driver = "def fit(group):\n    for batch in batches:\n        group.learn_from(batch)\n        f(batch)  # B\n"
@@ -603,6 +635,13 @@ def test_calls_on_unknown_receivers_do_not_reach_methods_of_other_arity_or_of_un
     assert frequencies(agent.replace("self, x", "self") + train) == {"A": O}
     assert frequencies({"agent.py": agent, "train.py": train}) == {"A": O}
     assert frequencies({"agent.py": agent, "train.py": f"import agent\n{train}"}) == {"A": S}
+
+
+def test_a_method_of_a_text_is_none_of_the_project() -> None:
+    encoder = "class Encoder:\n    def encode(self, x):\n        return f(x)  # A\n"
+    run = "def run(values):\n    while True:\n        value = values[0]\n        env.step({call})\n"
+    assert frequencies(encoder + run.format(call="value.encode('ascii')")) == {"A": S}
+    assert frequencies(encoder + run.format(call="value.encode('ascii') if isinstance(value, str) else 1")) == {"A": O}
 
 
 SWITCH = """

@@ -176,6 +176,8 @@ class Flags:
         others = [store for store in stores if store.binding.stmt not in raised]
         if not all(store.binding.value is not None and _is_false(store.binding.value) for store in others):
             return None
+        if any(store.scope.function is method for store in others):
+            return None  # the method itself turns it back
         anew = any(store.scope.function.name != "__init__" for store in others)
         return Bound(Frequency.EPISODE if anew else Frequency.ONCE, "flag that its branch sets")
 
