@@ -125,6 +125,7 @@ def proven(analyses: Analyses) -> Analyses:
 
     How often code runs and what it calls is no part of a proof, so these are the same in both.
     """
-    if not analyses[Values].guessed:
+    weak = analyses[CallGraph].weak
+    if not analyses[Values].guessed and not weak:
         return analyses
-    return analyses.supposing(Values, Values.proven, keeping=(CallGraph, Heat))
+    return analyses.supposing(Values, lambda values: values.proven(weak), keeping=(CallGraph, Heat))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 from torchlint.facts.analyses import Fact
@@ -73,9 +73,18 @@ class Values(Fact):
         """Whether an answer given so far rests on a guess."""
         return self._ask.guessed
 
-    def proven(self) -> Values:
-        """The values of the same project and callers without any guess: what a safe fix may rest on."""
-        values = Values(self.project, self.callers, guesses=False)
+    def proven(self, weak: Container[ast.Call]) -> Values:
+        """The values of the same project without any guess: what a safe fix may rest on.
+
+        Of a function that a ``weak`` call may reach, one that is linked by the name of a method alone, not all callers
+        are known, so its parameters may be anything.
+        """
+        known = {
+            scope: callers
+            for scope, callers in self.callers.items()
+            if not any(caller.call in weak for caller in callers)
+        }
+        values = Values(self.project, known, guesses=False)
         values._ask.annotations = self._ask.annotations
         return values
 
