@@ -92,7 +92,8 @@ class Paths:
         calls = {node for _, node in allowed or ()}
         if not calls or (nearest is not None and nearest.node in calls):
             return None
-        homes = {facts.scope_of(node).function for facts, node in allowed or ()}
+        # In the order of the calls: that of a set of scopes depends on where they lie in memory.
+        homes = dict.fromkeys(facts.scope_of(node).function for facts, node in allowed or ())
         edges = [edge for home in homes for edge in self.heat.edges.get(home, ())]
         fitting = [edge for edge in edges if edge.node in calls and edge.target is scope]
         return max(fitting, key=lambda edge: (self.heat.delivered(edge), -weight(edge)), default=None)
