@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from torchlint.engine.rules import BUILT_IN, load_rules
-from torchlint.rule import Rule
+from torchlint.rule import Option, Rule
 
 FILE = Path(__file__).resolve().parent.parent / "rules" / BUILT_IN / "index.json"
 
@@ -26,7 +27,12 @@ def row(rule: type[Rule]) -> dict[str, object]:
         "gate": rule.gate,
         "torch": rule.torch,
         "trigger": rule.trigger.rows(),
+        **({"options": [_option(option) for option in rule.options]} if rule.options else {}),
     }
+
+
+def _option(option: Option[Any]) -> dict[str, object]:
+    return {"name": option.name, "default": option.plain, "text": option.text, "least": option.least}
 
 
 def table() -> str:

@@ -96,6 +96,7 @@ ALLOWED = {
         "torchlint.report",
         "torchlint.settings",
     ),
+    "torchlint.agents": (),
     "torchlint.testing": (
         "torchlint.rule",
         "torchlint.facts.code.tree",

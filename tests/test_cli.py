@@ -188,7 +188,7 @@ WRONG = {
     "check -x": "no such option: -x\n",
     "--vresion": "no such option: --vresion; did you mean '--version'?",
     "check --output-format ful": "'ful' is none of full, concise, grouped, json, json-lines,",
-    "check --output-format zzzz": "rdjson, azure, pylint, lintrunner, markdown, html\n",
+    "check --output-format zzzz": "rdjson, azure, pylint, lintrunner, markdown, html, agent\n",
     "check --output-format ful --quiet": "did you mean 'full'?",
     "check --device gpu": "'gpu' is none of auto, cpu, cuda; did you mean",
     "check --fail-level warnings": "did you mean 'warning'?",
@@ -266,7 +266,7 @@ def test_without_a_command_the_help_is_shown(engine, capsys):
 HELP = [
     "--help",
     "-h",
-    *(f"{name} --help" for name in ("check", "rule", "bench", "verify", "baseline", "config", "clean")),
+    *(f"{name} --help" for name in ("check", "rule", "bench", "verify", "baseline", "trend", "config", "clean", "mcp")),
 ]
 
 

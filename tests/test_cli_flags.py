@@ -573,9 +573,9 @@ FOR_ONE_RUN = {
     *("add-noqa", "cache-dir", "config", "diff", "exit-non-zero-on-fix", "exit-zero", "explain-hot", "help"),
     *("color", "ignore-noqa", "isolated", "no-cache", "no-context", "output-file", "paths", "quiet", "show-files"),
     *("show-settings", "silent", "since", "statistics", "stdin-filename", "verbose", "watch", "profile", "mapping"),
-    *("top", "show-all", "html", "save", "compare", "badge"),
+    *("top", "show-all", "html", "save", "compare", "badge", "interactive"),
 }
-FOR_A_PROJECT = {"cold", "extend", "hot", "models", "plugins", "rules"}
+FOR_A_PROJECT = {"cold", "docs-url", "extend", "hot", "models", "plugins", "rules"}
 
 
 def test_keys_mirror_the_flags():

@@ -73,6 +73,13 @@ def test_a_flag_that_its_branch_clears_is_seldom_set() -> None:
     assert Code(LATCH.format(cleared="self.fresh = False\n            self.fresh = True")).frequency("# A") >= U
 
 
+def test_a_flag_that_its_branch_sets_is_seldom_false() -> None:
+    code = LATCH.replace("if self.fresh", "if not self.fresh").replace("self.fresh = True", "self.fresh = False")
+    assert Code(code.format(cleared="self.fresh = True")).frequency("# A") is E
+    assert Code(code.format(cleared="self.other = True")).frequency("# A") >= U
+    assert Code(code.format(cleared="self.fresh = True\n            self.fresh = False")).frequency("# A") >= U
+
+
 MODES = """
 import torch
 

@@ -588,6 +588,38 @@ def test_calls_on_unknown_receivers_reach_the_few_methods_of_that_name() -> None
     assert set(frequencies(many(9)).values()) == {O}
 
 
+HANDED = """
+class Strategy:
+    def train_step(self, batch, loss_func):
+        for part in batch.parts():
+            loss, metrics = loss_func(part, self.net(part))
+            loss.backward()
+            self.optimizer.step()
+
+class Worker:
+    def compute(self, part, output):
+        return output.sum(), f(output)  # A
+
+    def run(self, batches):
+        for batch in batches:
+            {call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("self.strategy.train_step(batch, loss_func=self.compute)", U),
+        ("self.strategy.train_step(batch, self.compute)", U),
+        ("self.strategy.train_step(batch, None)", O),
+    ],
+)
+def test_a_function_that_is_handed_to_an_unknown_object_runs_in_the_loop_of_its_method(
+    call: str, expected: Frequency
+) -> None:
+    assert frequencies(HANDED.format(call=call)) == {"A": expected}
+
+
 def test_a_plain_call_reaches_no_method_of_an_actor_in_another_process() -> None:
     worker = "class A:\n    def learn_from(self, x):\n        x.backward()\n        f(x)  # A\n"
     driver = "def fit(group):\n    for batch in batches:\n        group.learn_from(batch)\n        f(batch)  # B\n"
@@ -603,6 +635,13 @@ def test_calls_on_unknown_receivers_do_not_reach_methods_of_other_arity_or_of_un
     assert frequencies(agent.replace("self, x", "self") + train) == {"A": O}
     assert frequencies({"agent.py": agent, "train.py": train}) == {"A": O}
     assert frequencies({"agent.py": agent, "train.py": f"import agent\n{train}"}) == {"A": S}
+
+
+def test_a_method_of_a_text_is_none_of_the_project() -> None:
+    encoder = "class Encoder:\n    def encode(self, x):\n        return f(x)  # A\n"
+    run = "def run(values):\n    while True:\n        value = values[0]\n        env.step({call})\n"
+    assert frequencies(encoder + run.format(call="value.encode('ascii')")) == {"A": S}
+    assert frequencies(encoder + run.format(call="value.encode('ascii') if isinstance(value, str) else 1")) == {"A": O}
 
 
 SWITCH = """
@@ -1737,3 +1776,120 @@ while True:
 )
 def test_a_method_that_tells_an_interval_is_one(given: str, expected: Frequency) -> None:
     assert Code(DUE.format(given=given)).frequency("# A") is expected
+
+
+HANDED_ON = """
+class Learner:
+    def train(self, batch, show=False):
+        return self.part(batch, self.net, show=show)
+    def part(self, batch, net, show=False):
+        net(batch).backward()
+        if show:
+            f(batch)  # A
+        f(batch)  # B
+
+learner = Learner()
+for epoch in range(100):
+    for batch in batches:
+        learner.train(batch)
+learner.train(batch, show=True)
+"""
+
+
+def test_a_caller_that_hands_on_a_parameter_leaves_the_choice_to_its_callers() -> None:
+    code = Code(HEAD + HANDED_ON)
+    assert (code.frequency("# A"), code.frequency("# B")) == (O, U)
+
+
+DEMONSTRATION = """
+from torch import nn
+
+learner, optimizer, last_{name}_step, {name}_interval = nn.Linear(2, 2), make(), 0, 10_000
+
+def train(batch):
+    learner(batch).sum().backward()
+    optimizer.step()
+
+for step in range(10_000_000):
+    train(sample())
+    if step > 100 and (step - last_{name}_step) / {name}_interval >= 1.0:
+        for action in range(4):
+            f(action)  # A
+            train(sample())
+"""
+
+
+@pytest.mark.parametrize(("name", "expected"), [("demo", O), ("plot", O), ("update", U)])
+def test_what_is_shown_at_intervals_is_no_loop_of_updates(name: str, expected: Frequency) -> None:
+    assert Code(DEMONSTRATION.format(name=name)).frequency("# A") is expected
+
+
+PARTS = """
+class Uniform:
+    def sample(self, n):
+        f(n)  # A
+        return n, n
+    def items(self, n):
+        f(n)  # C
+        yield n, n
+
+class Weighted:
+    def sample(self, n):
+        f(n)  # B
+        return n, n, n
+    def items(self, n):
+        for i in range(n):
+            f(n)  # D
+            yield n, n, n
+
+def first(memory):
+    while True:
+        one, two, three = memory.sample(3)
+        for item in memory.items(3):
+            one, two, three = item
+            env.step(one)
+
+memory = Uniform() if flag else Weighted()
+first(memory)
+"""
+
+
+def test_a_method_that_returns_another_number_of_values_is_not_meant() -> None:
+    assert frequencies(PARTS) == {"A": O, "B": E, "C": O, "D": S}
+    assert frequencies(PARTS.replace("one, two, three = memory", "one, *rest = memory"))["A"] is E
+
+
+BUILT = """
+class Source:
+    def __init__(self):
+        self.built = False
+    def build(self):
+        if self.built:
+            return
+        {skip}
+        f(1)  # A
+        self.built = True
+    def image(self):
+        self.build()
+        return f(2)  # B
+{reset}
+
+source = Source()
+while True:
+    env.step(source.image())
+"""
+
+
+@pytest.mark.parametrize(
+    ("skip", "reset", "expected"),
+    [
+        ("pass", "", O),
+        ("pass", "    def clear(self):\n        self.built = False", E),
+        ("if self.few(): return f(3)", "", S),
+        ("pass", "    def clear(self):\n        self.built = flag", S),
+        ("pass", "source.built = False", S),
+    ],
+)
+def test_what_a_flag_keeps_from_being_built_again_is_not_hot(skip: str, reset: str, expected: Frequency) -> None:
+    found = frequencies(BUILT.format(skip=skip, reset=reset))
+    assert (found["A"], found["B"]) == (expected, S)

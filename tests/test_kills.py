@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import random
 import signal
@@ -135,6 +136,30 @@ def test_a_hard_linked_file_that_gets_shorter(tmp_path: Path) -> None:
     before = read_source(tmp_path / "agent.py", "agent.py")
     write.replace_file(before, apply_edits(before, [Edit(0, 5, "y")]))
     assert (tmp_path / "other.py").read_bytes() == b"y = 1\n"
+
+
+class Stopped(io.FileIO):
+    """A file whose writer ends between the write and the cut."""
+
+    def truncate(self, size: int | None = None, /) -> int:
+        raise KeyboardInterrupt
+
+
+def test_a_hard_linked_file_never_ends_in_old_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "agent.py").write_bytes(b"xxxxx = 1\n")
+    (tmp_path / "other.py").hardlink_to(tmp_path / "agent.py")
+    before = read_source(tmp_path / "agent.py", "agent.py")
+    after = apply_edits(before, [Edit(0, 5, "y")])
+    opened = Path.open
+    monkeypatch.setattr(
+        Path,
+        "open",
+        lambda path, mode, buffering=-1: opened(path, mode, buffering) if buffering else Stopped(path, mode),
+    )
+    with pytest.raises(KeyboardInterrupt):
+        write.replace_file(before, after)
+    monkeypatch.undo()
+    assert (tmp_path / "other.py").read_bytes() == b"y = 1\n" + b"\n" * 4
 
 
 def test_extended_attributes_stay(tmp_path: Path) -> None:

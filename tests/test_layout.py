@@ -53,6 +53,12 @@ CASES = {
         60,
         "x = torch.as_tensor(obs[None], dtype=torch.float32, device=self.device)  # a batch of one",
     ),
+    "behind a bracket that closes": (
+        "(\n    x,\n) = (torch.FloatTensor(obs[np.newaxis, :]).to(self.device),)",
+        72,
+        "(\n    x,\n) = (\n    torch.as_tensor(\n"
+        "        obs[np.newaxis, :], dtype=torch.float32, device=self.device\n    ),\n)",
+    ),
     "elements of what was split": (
         "x = torch.cat(\n    [\n        torch.FloatTensor(obs[np.newaxis, :]).to(self.device),\n    ]\n)",
         72,

@@ -3,9 +3,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from torchlint.rule import Rule, RuleSet
+from torchlint.rule import Option, Rule, RuleSet
 from torchlint.settings.check import SettingsError
-from torchlint.settings.select import check_options, matching, resolve
+from torchlint.settings.select import matching, options_of, resolve
 
 
 @dataclass(frozen=True)
@@ -94,17 +94,45 @@ def test_a_rules_class_can_be_selected():
     assert resolve([Legacy], select=["TL1"]) == {"TL101"}
 
 
+class Growing(Rule):
+    code = "TL404"
+    name = "unbounded-growth"
+    options = (
+        Option("allow", (), "names"),
+        Option("limit", 10, "how many", 1),
+        Option("share", 0.5, "how much", 0),
+        Option("strict", False, "whether"),
+    )
+
+
+class Plain(Rule):
+    code = "TL405"
+    name = "plain"
+
+
 @pytest.mark.parametrize(
     ("tables", "wrong"),
     [
-        ({"TL101": {"least": 3}}, "rules: TL101 has no option 'least'"),
-        ({"TL9x": {}}, "no rule fits 'TL9x'"),
+        ({"TL405": {"least": 3}}, "rules: TL405 has no option 'least'; it has none"),
+        ({"TL9x": {}}, "rules: no rule fits 'TL9x'"),
+        ({"unbounded-grwth": {}}, "did you mean 'unbounded-growth'?"),
+        ({"TL4": {"limit": 3}}, "rules: options belong to one rule, not to all of TL4"),
+        ({"TL404": {"limt": 3}}, "rules: TL404 has no option 'limt'; did you mean 'limit'?; it has allow, limit"),
+        ({"TL404": {"limit": "3"}}, "rules: TL404: limit takes a whole number, 1 or more, not '3'"),
+        ({"TL404": {"limit": True}}, "limit takes a whole number"),
+        ({"TL404": {"limit": 0}}, "limit takes a whole number, 1 or more, not 0"),
+        ({"TL404": {"share": -1}}, "share takes a number, 0 or more"),
+        ({"TL404": {"strict": 1}}, "strict takes true or false"),
+        ({"TL404": {"allow": ["a", 1]}}, "allow takes a list of strings"),
     ],
 )
-def test_options_that_no_rule_has_are_errors(tables: dict[str, dict[str, object]], wrong: str) -> None:
+def test_wrong_options_say_what_is_right(tables: dict[str, dict[str, object]], wrong: str) -> None:
     with pytest.raises(SettingsError, match=re.escape(wrong)):
-        check_options(RULES, tables)
+        options_of([Growing, Plain], tables)
 
 
-def test_empty_tables_of_options_are_fine() -> None:
-    check_options(RULES, {"TL101": {}})
+def test_options_reach_the_rule_by_code_or_name_and_the_rest_keep_their_defaults() -> None:
+    tables = {"TL404": {"share": 1}, "unbounded-growth": {"allow": ["a"]}, "plain": {}}
+    given = options_of([Growing, Plain], tables)
+    assert given == {"TL404": {"share": 1.0, "allow": ("a",)}}
+    assert [option.of(given["TL404"]) for option in Growing.options] == [("a",), 10, 1.0, False]

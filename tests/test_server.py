@@ -19,8 +19,8 @@ from speaking import ENV, client_of
 
 from torchlint.engine.figures import shipped
 from torchlint.rule import Edit, Position
-from torchlint.server.changes import between
 from torchlint.server.positions import Positions
+from torchlint.sources.between import between
 from torchlint.sources.edits import apply_edits
 from torchlint.sources.text import Source
 

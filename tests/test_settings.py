@@ -232,7 +232,7 @@ def test_isolated_reads_no_file(tmp_path):
         (
             "output-format = 'jsn'\n",
             "/torchlint.toml:1: output-format: 'jsn' is none of full, concise, grouped, json, json-lines, github, "
-            "gitlab, sarif, junit, rdjson, azure, pylint, lintrunner, markdown, html; did you mean 'json'?",
+            "gitlab, sarif, junit, rdjson, azure, pylint, lintrunner, markdown, html, agent; did you mean 'json'?",
         ),
         ("hot = ['train']\n", "/torchlint.toml:1: hot: 'train' does not read package.module:function"),
         (

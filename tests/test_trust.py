@@ -163,7 +163,7 @@ os.scandir = Shuffled
 from torchlint.cli import main
 sys.exit(main(sys.argv[1:]))
 """
-FORMATS = ("full", "json", "sarif", "concise", "markdown", "gitlab")
+FORMATS = ("full", "json", "sarif", "concise", "markdown", "gitlab", "agent")
 FIXTURES = sorted((ROOT / "tests" / "fixtures").glob("*/hot.py"))[::8]
 
 

@@ -40,8 +40,10 @@ application.lazy = {
     "count": "torchlint.cli.count",
     "baseline": "torchlint.cli.baseline",
     "profile": "torchlint.cli.profile",
+    "trend": "torchlint.cli.trend",
     "config": "torchlint.cli.config",
     "clean": "torchlint.cli.clean",
     "dev": "torchlint.cli.dev",
     "server": "torchlint.cli.server",
+    "mcp": "torchlint.cli.mcp",
 }

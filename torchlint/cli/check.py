@@ -65,7 +65,17 @@ class _Check(Sectioned):
         return super().parse_args(ctx, [word for arg in args for word in expanded(arg)])
 
     sections: ClassVar[Mapping[str, Sequence[str]]] = {
-        "Fixes": ("fix", "unsafe_fixes", "accept", "diff", "fix_only", "show_fixes", "fixable", "unfixable"),
+        "Fixes": (
+            "fix",
+            "interactive",
+            "unsafe_fixes",
+            "accept",
+            "diff",
+            "fix_only",
+            "show_fixes",
+            "fixable",
+            "unfixable",
+        ),
         "Rules": ("select", "ignore", "extend_select", "extend_ignore", "per_file_ignores", "preview"),
         "Measured": ("profile", "mapping"),
         "Known findings": ("baseline", "since", "add_noqa", "ignore_noqa"),
@@ -102,6 +112,7 @@ class _Check(Sectioned):
 )
 @click.argument("paths", nargs=-1, type=click.Path(readable=False))
 @_flag("--fix/--no-fix", text="Apply the fixes that change nothing but the time, and those accepted.")
+@click.option("--interactive", is_flag=True, help="With --fix: ask about each group of findings first, with its diff.")
 @_flag("--unsafe-fixes", text="Take every fix, whatever it may change.")
 @_list_option("--accept", kind=_CHANGE, text="Take the fixes that change no more than this, e.g. rounding,validation.")
 @_flag("--diff", text="Show what --fix would change, and change nothing.")
@@ -199,6 +210,7 @@ def check(**given: Any) -> int:
       torchlint check                          lint the project in this folder
       torchlint check src train.py --fix       lint and fix
       torchlint check --fix --accept rounding  also where results may round
+      torchlint check --fix --interactive      decide on each fix with its diff
       torchlint check --diff > fixes.patch     keep the fixes for later
       torchlint check --select TL1,legacy-tensor-constructor
       torchlint check --since origin/main      only what this branch changed

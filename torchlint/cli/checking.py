@@ -32,6 +32,7 @@ def perform(  # long: a parameter for each option that is no setting
     config: tuple[str, ...],
     isolated: bool,
     stdin_filename: Path | None,
+    interactive: bool,
     explain_hot: str | None,
     profile: Path | None,
     mapping: tuple[str, ...],
@@ -66,7 +67,7 @@ def perform(  # long: a parameter for each option that is no setting
     flags |= {"silent": silent, "verbose": verbose, "explain_hot": explain_hot is not None}
     flags |= {"add_noqa": add_noqa is not None, "profile": profile is not None}
     flags |= {"top": top is not None, "all": show_all, "html": html is not None, "save": save is not None}
-    flags |= {"compare": compare is not None, "badge": badge is not None}
+    flags |= {"compare": compare is not None, "badge": badge is not None, "interactive": interactive}
     _check_combination(paths, {**flags, **{name: bool(overrides.get(name)) for name in ("fix", "diff")}})
     if explain_hot is not None:
         path, cell, row = _place(explain_hot)
@@ -95,6 +96,8 @@ def perform(  # long: a parameter for each option that is no setting
         return run.check_stdin(stdin_filename)
     if add_noqa is not None:
         return run.add_noqa(add_noqa)
+    if interactive:
+        return run.interact()
     return _watched(run, prepare) if watch else run.check()
 
 
@@ -127,6 +130,12 @@ _ONE_OF = (
     ("watch", "show_files", "show_settings", "explain_hot", "add_noqa"),
     ("add_noqa", "fix"),
     ("add_noqa", "diff"),
+    ("interactive", "add_noqa"),
+    ("interactive", "diff"),
+    ("interactive", "watch"),
+    ("interactive", "silent"),
+    ("interactive", "compare"),
+    ("interactive", "profile"),
     ("quiet", "silent", "verbose"),
     ("top", "all"),
 )
@@ -139,7 +148,7 @@ def _check_combination(paths: Sequence[str], given: Mapping[str, bool]) -> None:
         if len(both) > 1:
             raise Failure(f"{both[0]} and {both[1]} cannot be given together")
     if _STDIN in paths:
-        for name in ("watch", "add_noqa", "show_files", "profile", "html", "save", "compare", "badge"):
+        for name in ("interactive", "watch", "add_noqa", "show_files", "profile", "html", "save", "compare", "badge"):
             if given[name]:
                 raise Failure(f"- (standard input) and --{name.replace('_', '-')} cannot be given together")
 

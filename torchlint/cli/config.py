@@ -10,10 +10,13 @@ import click
 from torchlint.cli import OK
 from torchlint.cli.nearest import choice_option
 from torchlint.cli.output import write
+from torchlint.cli.rulebook import rules_here
 from torchlint.cli.terminal import look_of
 from torchlint.report.as_json import schema_text as findings_schema_text
 from torchlint.settings.check import nearest
 from torchlint.settings.describe import KEYS, Key, default_of, schema_text, toml_value
+
+_RULES = "rules"
 
 
 @click.command(short_help="List the settings, or explain one.")
@@ -52,8 +55,18 @@ def config(key: str | None, output_format: str, schema: bool, findings_schema: b
         formatter.write_dl([(name, known.text) for name, known in KEYS.items()])
         write(sys.stdout, formatter.getvalue())
     else:
-        write(sys.stdout, _page(key, KEYS[key]))
+        write(sys.stdout, _page(key, KEYS[key]) + ("\n" + _rule_options() if key == _RULES else ""))
     return OK
+
+
+def _rule_options() -> str:
+    """The options of all rules, as a settings file would set them to what holds already."""
+    lines = ["Options of rules, with what holds where they are not set:", ""]
+    for rule in rules_here():
+        if rule.options:
+            lines.append(f"[tool.torchlint.{_RULES}.{rule.code}]  # {rule.name}")
+            lines += [f"{option.name} = {toml_value(option.plain)}  # {option.text}" for option in rule.options]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _page(name: str, key: Key) -> str:

@@ -7,6 +7,7 @@ words that a parameter may have, ``START`` the parameters when nothing is given.
 FLAGS = {
     "--fix": ("fix", "on"),
     "--no-fix": ("fix", "off"),
+    "--interactive": ("interactive", "on"),
     "--unsafe-fixes": ("unsafe_fixes", "on"),
     "--accept": ("accept", "words"),
     "--diff": ("diff", "on"),
@@ -85,6 +86,7 @@ CHOICES = {
         "lintrunner",
         "markdown",
         "html",
+        "agent",
     ),
     "color": ("auto", "always", "never"),
     "fail_level": ("note", "warning", "never"),
@@ -123,6 +125,7 @@ START = {
     "html": None,
     "ignore": None,
     "ignore_noqa": None,
+    "interactive": False,
     "isolated": False,
     "jobs": None,
     "mapping": (),

@@ -20,7 +20,18 @@ _SWITCHES = ("0", "1")
 _STDIN = "-"
 # What writes files, asks others than the file system, or does not end.
 _OTHERWISE = (
-    *("fix", "diff", "fix_only", "add_noqa", "since", "output_file", "stdin_filename", "watch", "explain_hot"),
+    *(
+        "fix",
+        "interactive",
+        "diff",
+        "fix_only",
+        "add_noqa",
+        "since",
+        "output_file",
+        "stdin_filename",
+        "watch",
+        "explain_hot",
+    ),
     *("show_files", "show_settings", "no_cache", "profile", "mapping", "html"),
     *("save", "compare", "badge"),
 )

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # Where services that run torchlint keep the name of the folder into which they put the repository.
 _WORKSPACES = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR", "BUILD_SOURCESDIRECTORY")
 # They say it themselves, or are read by programs that take standard error for more of the same.
-_WITHOUT_SUMMARY = frozenset({"full", "markdown", "html", "json", "json-lines", "statistics"})
+_WITHOUT_SUMMARY = frozenset({"full", "agent", "markdown", "html", "json", "json-lines", "statistics"})
 _MOST_REPORTS = 3
 # What a reader scrolls back for.
 _SCREENS = 2
@@ -186,6 +186,7 @@ class Printer:
             unicode=look.unicode,
             width=look.width,
             quiet=self.volume < Volume.NORMAL,
+            docs=self.settings.docs_url or "",
             fail_level=self.settings.fail_level,
             version=__version__,
             here=Path.cwd(),

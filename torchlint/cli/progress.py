@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import threading
 
 _PATIENCE = 1.0
+_LENGTH = 30
 _ERASE = "\r\x1b[K"
 
 
@@ -42,5 +43,28 @@ def _tell(doing: str, done: threading.Event) -> None:
         sys.stderr.write(f"{_ERASE}{doing} ... {seconds} s")
         sys.stderr.flush()
     if seconds:
+        sys.stderr.write(_ERASE)
+        sys.stderr.flush()
+
+
+@contextmanager
+def counting(total: int, unit: str) -> Iterator[Callable[[int, str], None]]:
+    """Show on standard error how far a long run has come: call what this gives with how much is done and what is next.
+
+    The bar is erased at the end. Where standard error is no terminal nothing is written.
+    """
+    if not sys.stderr.isatty():
+        yield lambda _done, _doing: None
+        return
+
+    def tell(done: int, doing: str) -> None:
+        full = _LENGTH * done // max(total, 1)
+        bar = f"[{'#' * full}{'.' * (_LENGTH - full)}]"
+        sys.stderr.write(f"{_ERASE}{bar} {done}/{total} {unit} {doing}")
+        sys.stderr.flush()
+
+    try:
+        yield tell
+    finally:
         sys.stderr.write(_ERASE)
         sys.stderr.flush()

@@ -83,6 +83,22 @@ class Run:
         self._keep(cache, result, code)
         return code
 
+    def interact(self) -> int:
+        """Ask about each group of fixes on the terminal, and return the exit code.
+
+        Raises: as ``check``.
+        """
+        from torchlint.cli.interactive import converse
+
+        result = converse(self.paths, self.settings, self.own)
+        self.records.keep(result)
+        printer = Printer(self.settings, sys.stdout, self.volume, self.extent)
+        for problem in result.problems:
+            complain(f"error: {named(problem.path, self.settings.root)}: {problem.message}")
+        self.records.show(result, printer)
+        self.warn_of_nothing(result)
+        return exit_code(result, self.settings)
+
     def _checked(self, result: Result, before: Sequence[Kept]) -> int:
         """Print a result, and judge it; with an earlier run what is new in it."""
         if self.measuring is not None:

@@ -44,15 +44,20 @@ class FixOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class Traced:
     """A file at the start of a round: its text, and where that comes from."""
 
     source: Source
     lineage: Lineage
 
+    @classmethod
+    def of(cls, source: Source) -> Traced:
+        """A file before all fixes."""
+        return cls(source, Lineage.of(source))
+
 
 @dataclass(frozen=True, slots=True)
-class _Candidate:
+class Candidate:
     """A finding with a fix that may be applied, and what it is about."""
 
     finding: Finding
@@ -61,11 +66,11 @@ class _Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class _Round:
+class Round:
     """What one round made of one file."""
 
-    file: _File
-    applied: tuple[_Candidate, ...] = ()
+    file: Traced
+    applied: tuple[Candidate, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 
@@ -85,15 +90,14 @@ def fix(
         others: files of the project that are not fixed; a name that one of them imports from a fixed file stays there.
         allowed: which of these fixes may be applied, by what they are about; ``None``: all.
     """
-    current = {name: _File(source, Lineage.of(source)) for name, source in sources.items()}
+    current = {name: Traced.of(source) for name, source in sources.items()}
     others = tuple(others)
-    applied: dict[str, tuple[_Candidate, ...]] = {}
+    applied: dict[str, tuple[Candidate, ...]] = {}
     unsettled: list[str] = []
     for _ in range(MAX_ROUNDS):
         texts = _texts(current)
         findings = lint(texts)
-        fixer = _Fixer(accepts, allowed, (*texts.values(), *others))
-        rounds = {name: fixer.guarded(current[name], findings[name]) for name in sorted(findings)}
+        rounds = fix_once(current, findings, accepts, others, allowed)
         unsettled = [name for name, made in rounds.items() if made.applied]
         if not unsettled:
             # A fix that was dropped earlier and went through later is no problem: only the last round's are.
@@ -103,7 +107,7 @@ def fix(
             current[name] = rounds[name].file
             applied[name] = (*applied.get(name, ()), *rounds[name].applied)
     for name in unsettled:
-        current[name] = _File(sources[name], Lineage.of(sources[name]))
+        current[name] = Traced.of(sources[name])
         del applied[name]
     endless = f"its fixes come to no end within {MAX_ROUNDS} rounds, so the file is left as it was"
     problems = tuple(Problem(name, endless, internal=True, fixing=True) for name in unsettled)
@@ -111,13 +115,40 @@ def fix(
     return _outcome(texts, applied, lint(texts), problems)
 
 
-def _texts(files: Mapping[str, _File]) -> dict[str, Source]:
+def fix_once(
+    files: Mapping[str, Traced],
+    findings: Mapping[str, Sequence[Finding]],
+    accepts: Accepts,
+    others: Iterable[Source] = (),
+    allowed: Allowed | None = None,
+) -> dict[str, Round]:
+    """What one round of fixes makes of each file that has findings, by name; nothing is linted again.
+
+    The arguments are as for ``fix``, ``findings`` those in the texts of the files.
+    """
+    fixer = _Fixer(accepts, allowed, (*_texts(files).values(), *others))
+    return {name: fixer.guarded(files[name], findings[name]) for name in sorted(findings)}
+
+
+def candidates(file: Traced, findings: Sequence[Finding], accepts: Accepts) -> list[Candidate]:
+    """The fixes of a file that may be applied, in the order of their findings."""
+    name = file.source.name
+    accepted = [
+        (finding, finding.fix)
+        for finding in sorted(findings, key=lambda finding: finding.order)
+        if finding.fix is not None and not finding.fix.loses_comment and accepts(name, finding.fix)
+    ]
+    table = LineTable(file.source.utf8 if accepted else b"")
+    return [Candidate(finding, fix, file.lineage.origin(finding, table)) for finding, fix in accepted]
+
+
+def _texts(files: Mapping[str, Traced]) -> dict[str, Source]:
     return {name: file.source for name, file in files.items()}
 
 
 def _outcome(
     sources: Mapping[str, Source],
-    applied: Mapping[str, tuple[_Candidate, ...]],
+    applied: Mapping[str, tuple[Candidate, ...]],
     remaining: Mapping[str, Sequence[Finding]],
     problems: tuple[Problem, ...],
 ) -> FixOutcome:
@@ -134,36 +165,28 @@ class _Fixer:
     allowed: Allowed | None
     importers: Sequence[Source]
 
-    def guarded(self, file: _File, findings: Sequence[Finding]) -> _Round:
+    def guarded(self, file: Traced, findings: Sequence[Finding]) -> Round:
         """Fix one file, which stays as it is where that fails."""
         problems: list[Problem] = []
         with kept_going(lambda error: problems.append(mishap(file.source.name, "fixing", error, fixing=True))):
             return self._fix(file, findings)
-        return _Round(file, problems=tuple(problems))
+        return Round(file, problems=tuple(problems))
 
-    def _fix(self, file: _File, findings: Sequence[Finding]) -> _Round:
+    def _fix(self, file: Traced, findings: Sequence[Finding]) -> Round:
         """Apply the fixes of one file that go together, all of them or, where that breaks it, all but the bad ones."""
-        candidates = self._candidates(file, findings)
-        chosen = [candidates[index] for index in choose_edits([each.fix.edits for each in candidates])]
+        found = self._candidates(file, findings)
+        chosen = [found[index] for index in choose_edits([each.fix.edits for each in found])]
         before = read(file.source) if chosen else None
         if before is None:
-            return _Round(file)
+            return Round(file)
         attempt = _Attempt(file, before, self.importers)
         try:
-            return _Round(attempt.apply(chosen), tuple(chosen))
+            return Round(attempt.apply(chosen), tuple(chosen))
         except BrokenFixError:
             return _one_by_one(attempt, chosen)
 
-    def _candidates(self, file: _File, findings: Sequence[Finding]) -> list[_Candidate]:
-        """The fixes that may be applied, in the order of their findings."""
-        name = file.source.name
-        accepted = [
-            (finding, finding.fix)
-            for finding in sorted(findings, key=lambda finding: finding.order)
-            if finding.fix is not None and not finding.fix.loses_comment and self.accepts(name, finding.fix)
-        ]
-        table = LineTable(file.source.utf8 if accepted else b"")
-        found = [_Candidate(finding, fix, file.lineage.origin(finding, table)) for finding, fix in accepted]
+    def _candidates(self, file: Traced, findings: Sequence[Finding]) -> list[Candidate]:
+        found = candidates(file, findings, self.accepts)
         return [candidate for candidate in found if self.allowed is None or self.allowed(candidate.origin)]
 
 
@@ -171,11 +194,11 @@ class _Fixer:
 class _Attempt:
     """A file at the start of a round, for trying fixes on it; ``importers`` may import from it."""
 
-    file: _File
+    file: Traced
     before: Reading
     importers: Sequence[Source]
 
-    def apply(self, chosen: Sequence[_Candidate]) -> _File:
+    def apply(self, chosen: Sequence[Candidate]) -> Traced:
         """The file with these fixes, checked.
 
         Raises:
@@ -194,10 +217,10 @@ class _Attempt:
         together, joins = joined(self.before, after, reading, removed)
         reading = check(self.before, together, removed) if joins else reading
         final, removals = without_unused_imports(self.before, together, reading, self.importers, removed)
-        return _File(final, _lineage(self.file, edits, after, [*joins, *removals]))
+        return Traced(final, _lineage(self.file, edits, after, [*joins, *removals]))
 
 
-def _lineage(file: _File, edits: Sequence[tuple[Edit, str]], after: Source, removals: Sequence[Edit]) -> Lineage:
+def _lineage(file: Traced, edits: Sequence[tuple[Edit, str]], after: Source, removals: Sequence[Edit]) -> Lineage:
     """Where the text comes from that edits made ``after``, and then more of them, one after the other."""
     lineage = file.lineage.after(file.source, edits)
     for removal in removals:
@@ -211,10 +234,10 @@ def _is_empty(fix: PlainFix, source: Source) -> bool:
     return all(source.utf8[edit.start : edit.end] == edit.text.encode() for edit in fix.edits)
 
 
-def _one_by_one(attempt: _Attempt, chosen: Sequence[_Candidate]) -> _Round:
+def _one_by_one(attempt: _Attempt, chosen: Sequence[Candidate]) -> Round:
     """Add one fix after the other and leave out those that break the file."""
     file = attempt.file
-    applied: list[_Candidate] = []
+    applied: list[Candidate] = []
     problems: list[Problem] = []
     for candidate in chosen:
         try:
@@ -227,4 +250,4 @@ def _one_by_one(attempt: _Attempt, chosen: Sequence[_Candidate]) -> _Round:
             problems.append(Problem(path, message, internal=True, code=finding.code, fixing=True))
             continue
         applied.append(candidate)
-    return _Round(file, tuple(applied), tuple(problems))
+    return Round(file, tuple(applied), tuple(problems))

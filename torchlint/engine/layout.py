@@ -19,6 +19,7 @@ USUAL = 88
 _UNIT = "    "
 _Break = tuple[int, int, str]
 _OPENING = {"(": ")", "[": "]", "{": "}"}
+_BEGINNING = " \t)]}"
 _DEEPEST = 8
 _WHOLE = frozenset({"for", "lambda", "yield"})  # commas beside them are no commas between elements
 
@@ -276,14 +277,17 @@ def _moved(breaks: Sequence[_Break], by: int) -> list[_Break]:
 
 
 def _outer_pairs(row: str) -> list[_Pair]:
-    """The outermost pairs of brackets of a row that has both of each; none where it cannot be read or has a comment."""
-    lead = len(row) - len(row.lstrip(" \t"))
+    """The outermost pairs of brackets of a row that has both of each; none where it cannot be read or has a comment.
+
+    Brackets that close at its beginning what a row above has opened do not count.
+    """
+    lead = len(row) - len(row.lstrip(_BEGINNING))
     found: list[_Pair] = []
     stack: list[tuple[str, int]] = []
     commas: list[int] = []
     whole = False
     try:
-        for token in tokenize.generate_tokens(io.StringIO(row.lstrip(" \t")).readline):
+        for token in tokenize.generate_tokens(io.StringIO(row[lead:]).readline):
             at = lead + token.start[1]
             if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and token.start[0] != token.end[0]):
                 return []

@@ -13,7 +13,7 @@ from typing import Any
 
 from torchlint.engine.packages import RulePackageError, import_below, import_installed
 from torchlint.late import regex
-from torchlint.rule import API_VERSION, Frequency, Level, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import API_VERSION, Frequency, Level, Option, Report, Rule, RuleSet, Site, Trigger
 
 BUILT_IN = "torchlint_rules"
 _INDEX = "index.json"
@@ -138,9 +138,11 @@ def _index() -> tuple[type[Rule], ...]:
 def _listed(row: Mapping[str, Any]) -> type[Rule]:
     """A rule that becomes the real one when it looks at a site."""
 
-    def check(_: Rule, site: Site) -> Iterator[Report]:
+    def check(rule: Rule, site: Site) -> Iterator[Report]:
         real: type[Rule] = getattr(import_below(BUILT_IN, row["module"]), row["class"])
-        return real().check(site)
+        made = real()
+        made.given = rule.given
+        return made.check(site)
 
     fields = {
         "code": row["code"],
@@ -153,9 +155,14 @@ def _listed(row: Mapping[str, Any]) -> type[Rule]:
         "cuda_only": row["cuda_only"],
         "gate": tuple(row["gate"]),
         "torch": tuple(row["torch"]),
+        "options": tuple(_option(**option) for option in row.get("options", ())),
         "check": check,
     }
     return type(row["class"], (Rule,), fields)
+
+
+def _option(name: str, default: Any, text: str, least: float | None) -> Option[Any]:
+    return Option(name, tuple(default) if isinstance(default, list) else default, text, least)
 
 
 def folder_of(package: str) -> Path:

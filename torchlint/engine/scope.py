@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,7 @@ from torchlint.late import dataclass
 from torchlint.rule import Finding, PlainFix, Rule
 from torchlint.rule.versions import Target, Version
 from torchlint.settings.model import Settings
-from torchlint.settings.select import UnknownWordError, check_options, matching, resolve
+from torchlint.settings.select import UnknownWordError, matching, options_of, resolve
 from torchlint.sources.globs import Globs
 
 SettingsOf = Callable[[Path], Settings]
@@ -60,8 +60,8 @@ class Scope:
             extend_select=settings.extend_select,
             preview=settings.preview,
         )
-        check_options(available, settings.rules)
-        rules = tuple(rule() for rule in available if rule.code in codes)
+        given = options_of(available, settings.rules)
+        rules = tuple(_made(rule, given) for rule in available if rule.code in codes)
         target = Target(_version(settings.target_torch), _version(settings.target_version))
         linter = Linter(rules, figures, available, problems, target=target, width=settings.line_length)
         scope = cls(settings, linter, available)
@@ -73,7 +73,8 @@ class Scope:
     @cached_property
     def every(self) -> Linter:
         """All rules, selected or not."""
-        rules = tuple(rule() for rule in self.available)
+        given = options_of(self.available, self.settings.rules)
+        rules = tuple(_made(rule, given) for rule in self.available)
         of = self.linter
         return Linter(rules, Figures(), self.available, of.problems, target=of.target, width=of.width)
 
@@ -108,6 +109,14 @@ class Scope:
     def accepts(self, fix: PlainFix) -> bool:
         """Whether ``--fix`` applies a fix."""
         return fix.accepted(self.settings.unsafe_fixes, self.settings.accept)
+
+
+def _made(rule: type[Rule], given: Mapping[str, Mapping[str, object]]) -> Rule:
+    """A rule with the options that are set for it."""
+    made = rule()
+    if options := given.get(rule.code):
+        made.given = options
+    return made
 
 
 def _version(text: str | None) -> Version | None:

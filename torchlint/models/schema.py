@@ -98,6 +98,10 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
                 "sequence",
             ),
         ),
+        "maps": Attribute(
+            "gives a structure like its second argument: of each leaf what the first argument, a function, makes of it",
+            ("leaves",),
+        ),
         "member": Attribute("is a member of its class, of which nothing more is said", kind=bool),
         "moves": Attribute(
             "moves a tensor to the host, to an accelerator, or to the device that is given", ("device", "given", "host")

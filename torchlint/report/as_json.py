@@ -35,7 +35,7 @@ def as_object(context: Context, finding: Finding) -> dict[str, object]:
         "end_location": _place(finding.end),
         # A comment at the end of a statement's last row is always possible; inside it a string may be in the way.
         "noqa_row": finding.rows[1],
-        "url": None,
+        "url": context.page_of(finding) or None,
         "fingerprint": finding.fingerprint,
         "group": group_of(finding),
         "hot": _hot(context, finding.hot),

@@ -85,16 +85,21 @@ def acceptance(fix: PlainFix, taken: bool) -> str:
         return "would lose a comment, so it is left to you"
     if fix.applicability is Applicability.SAFE:
         return "safe: changes nothing but the time; --fix applies it"
-    changes = [change.value for change in fix.may_change]
-    effects = [f"may change {', '.join(changes)}"] if changes else []
-    effects += [f"right only if {visible(fix.assumes)}"] if fix.assumes else []
     if taken:
         how = "accepted, --fix applies it"
     elif fix.assumes:
         how = "--fix --unsafe-fixes applies it"
     else:
-        how = f"--fix --accept {','.join(changes)} applies it"
-    return f"{', '.join(effects)}; {how}"
+        how = f"--fix --accept {','.join(change.value for change in fix.may_change)} applies it"
+    return f"{effects(fix)}; {how}"
+
+
+def effects(fix: PlainFix) -> str:
+    """What the fix may change besides the time, and what must hold for it to be right."""
+    changes = [change.value for change in fix.may_change]
+    told = [f"may change {', '.join(changes)}"] if changes else []
+    told += [f"right only if {visible(fix.assumes)}"] if fix.assumes else []
+    return ", ".join(told) or "safe: changes nothing but the time"
 
 
 def one_edit(utf8: bytes, table: LineTable, edits: Sequence[Edit]) -> Edit | None:

@@ -18,6 +18,9 @@ from torchlint.sources.text import Source
 if TYPE_CHECKING:
     from torchlint.report.state import Compared
 
+# What the codes of built-in rules begin with, and no others.
+_OURS = "TL"
+
 
 @dataclass(frozen=True)
 class Context:
@@ -44,6 +47,7 @@ class Context:
         whole: every entry and every place is wanted.
         links: what addresses of files begin with; empty: the terminal knows no links.
         quiet: nothing but findings.
+        docs: the address of the documentation of rules; empty: there is none.
         fail_level: ``note``, ``warning`` or ``never``: the least level that fails a run.
         rules: by code, the rules that a finding may be of.
         cells: by name of a cell that stands for a file, its notebook and its number.
@@ -76,6 +80,7 @@ class Context:
     whole: bool = False
     links: str = ""
     quiet: bool = False
+    docs: str = ""
     fail_level: str = "warning"
     rules: Mapping[str, type[Rule]] = field(default_factory=dict)
     cells: Mapping[str, tuple[str, int]] = field(default_factory=dict)
@@ -113,6 +118,10 @@ class Context:
         """Whether a finding makes the exit code 1."""
         return self.fail_level != "never" and finding.level.at_least(Level(self.fail_level))
 
+    def page_of(self, finding: Finding) -> str:
+        """The address of the page of a finding's rule; empty where there is none, as for rules of other packages."""
+        return page_of(self.docs, finding)
+
     def in_repository(self, name: str) -> str:
         """A file's name for a service that knows the whole repository, of which the project may be a part."""
         if self.repository is None or name == "-":
@@ -131,6 +140,12 @@ class Context:
         if source is not None and name != "-":
             return source.path.as_posix()
         return name if name == "-" else (self.root / name).as_posix()
+
+
+def page_of(docs: str, finding: Finding) -> str:
+    """The address of the page of a finding's rule in a documentation; empty where there is none."""
+    own = finding.code.startswith(_OURS) and finding.level is not Level.ERROR
+    return f"{docs}/rules/{finding.code}/" if docs and own else ""
 
 
 def seen(path: Path, here: Path) -> str:

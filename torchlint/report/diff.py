@@ -8,6 +8,7 @@ from difflib import unified_diff
 from torchlint.engine.result import FixedFile
 from torchlint.report.context import Context
 from torchlint.report.escape import is_obeyed, visible
+from torchlint.sources.text import Source
 
 _STYLES = {"-": "31", "+": "32", "@": "36"}
 _UNFINISHED = "\\ No newline at end of file\n"
@@ -20,6 +21,12 @@ def render(context: Context) -> str:
     if not context.terminal:
         return "".join(lines)
     return "".join(_for_terminal(line, context.color) for line in lines)
+
+
+def shown(name: str, before: Source, after: Source, *, color: bool) -> list[str]:
+    """The diff between two texts of a file in lines for a terminal."""
+    lines = _diffs(name, FixedFile(before, after, ()))
+    return [_for_terminal(line, color).removesuffix("\n") for line in lines]
 
 
 def obeyed(context: Context) -> Iterator[str]:

@@ -7,14 +7,14 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
 from torchlint.late import dataclass
 from torchlint.report.cost import amount, factor, saving, spread_of
 from torchlint.report.style import ASCII, LABEL, LEVELS, QUIET, UNICODE, Signs
-from torchlint.rule import Cost, Counted, Rule, RuleSet
+from torchlint.rule import Cost, Counted, Option, Rule, RuleSet
 from torchlint.rule.versions import ANY
 
 if TYPE_CHECKING:
@@ -66,8 +66,15 @@ def explain(rule: type[Rule], figures: Sequence[Cost], counts: Sequence[Counted]
             sections.append((line[3:].strip(), lines))
         else:
             lines.append(line)
-    bodies = tuple((heading, "\n".join(body).strip()) for heading, body in sections)
-    return Explanation(rule, "\n".join(introduction).strip(), bodies, tuple(figures), tuple(counts))
+    bodies = [(heading, "\n".join(body).strip()) for heading, body in sections]
+    if rule.options:
+        bodies.append(("Options", "\n".join(f"- {option_line(option)}" for option in rule.options)))
+    return Explanation(rule, "\n".join(introduction).strip(), tuple(bodies), tuple(figures), tuple(counts))
+
+
+def option_line(option: Option[Any]) -> str:
+    """``allow: names that may grow (a list of strings; default [])``, in Markdown."""
+    return f"`{option.name}`: {option.text} ({option.kind}; default `{json.dumps(option.plain)}`)"
 
 
 def as_markdown(explanations: Sequence[Explanation]) -> str:

@@ -27,19 +27,20 @@ FORMATS: Mapping[str, str] = MappingProxyType(
         "lintrunner": "lintrunner",
         "markdown": "markdown",
         "html": "findings_page",
+        "agent": "agent",
         "diff": "diff",
         "statistics": "statistics",
         "statistics-json": "statistics",
     }
 )
 # For people, in the encoding of their terminal; the others are for programs, which read UTF-8 whatever the locale says.
-FOR_PEOPLE = frozenset({"full", "concise", "grouped", "pylint", "statistics"})
+FOR_PEOPLE = frozenset({"full", "concise", "grouped", "pylint", "statistics", "agent"})
 JSON = frozenset({"json", "json-lines", "gitlab", "sarif", "rdjson", "lintrunner", "statistics-json"})
 XML = frozenset({"junit", "html"})
 # These say what each rule is about, which only its own module knows.
 DESCRIBE_RULES = frozenset({"sarif"})
-_BY_CELL = frozenset({"full", "concise", "grouped", "pylint", "json", "json-lines", "markdown", "html"})
-_SEEN_FROM_HERE = frozenset({"full", "concise", "grouped", "diff"})
+_BY_CELL = frozenset({"full", "concise", "grouped", "pylint", "json", "json-lines", "markdown", "html", "agent"})
+_SEEN_FROM_HERE = frozenset({"full", "concise", "grouped", "diff", "agent"})
 # These show what was measured on this machine.
 WITH_OWN_COSTS = frozenset({"full", "html"})
 IN_PLACE_OF_FINDINGS = frozenset({"diff", "statistics", "statistics-json"})

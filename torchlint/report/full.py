@@ -17,7 +17,7 @@ from rich.style import Style
 from rich.text import Text
 
 from torchlint.report.cells import fit, shown
-from torchlint.report.change import Hunk, acceptance, hunks
+from torchlint.report.change import Hunk, acceptance, effects, hunks
 from torchlint.report.context import Context
 from torchlint.report.cost import brief_cost_of, cost_of, measured_of, own_cost_of
 from torchlint.report.entries import Entry, entries
@@ -74,6 +74,21 @@ def render(context: Context) -> str:
     if not context.quiet:
         lines += _closing(context)
     return _written(lines, context.color)
+
+
+def heading(entry: Entry, context: Context) -> str:
+    """What is slow, where, how often it runs, and what it costs: an entry without its code, which a diff shows."""
+    signs = UNICODE if context.unicode else ASCII
+    canvas = Canvas(signs, context.width, _painter(context.color), context.cuts, context.color)
+    finding, width = entry.lead, canvas.width - _TEXT
+    title, _ = title_and_cure(finding.message)
+    lines = [*_title(finding, title, mark_of(context, finding), canvas, _page_link(finding, context))]
+    lines += _labelled(_POINTER, places(entry, context, canvas, width))
+    lines += _labelled("hot:", _hot(entry, canvas)) if finding.hot.told else []
+    if cost := _cost(finding, width, canvas):
+        lines += _labelled("cost:", _wrapped(cost, width))
+    told = f"{visible(finding.fix.message)}; {effects(finding.fix)}" if finding.fix is not None else ""
+    return _written([*lines, *_labelled("fix:", _wrapped(told, width) if told else [])], context.color)
 
 
 def _gone(context: Context, canvas: Canvas) -> list[Text]:
@@ -170,7 +185,7 @@ def _closing(context: Context) -> list[Text]:
 def _entry(entry: Entry, context: Context, canvas: Canvas) -> Iterator[Text]:
     finding, width = entry.lead, canvas.width - _TEXT
     title, cure = title_and_cure(finding.message)
-    yield from _title(finding, title, mark_of(context, finding), canvas)
+    yield from _title(finding, title, mark_of(context, finding), canvas, _page_link(finding, context))
     yield from _labelled(_POINTER, places(entry, context, canvas, width))
     changes = _changes(finding, context)
     covered = _covers(changes, finding) or finding.path not in context.tables
@@ -190,9 +205,16 @@ def _entry(entry: Entry, context: Context, canvas: Canvas) -> Iterator[Text]:
     yield from _labelled("fix:", [line for told in _fix(finding, context, changes) for line in _wrapped(told, width)])
 
 
-def _title(finding: Finding, title: str, mark: str, canvas: Canvas) -> Iterator[Text]:
+def _page_link(finding: Finding, context: Context) -> str:
+    """The address that the code leads to, where the terminal knows links."""
+    return context.page_of(finding) if context.links else ""
+
+
+def _title(finding: Finding, title: str, mark: str, canvas: Canvas, page: str) -> Iterator[Text]:
     """Level, code, what a command would do, and the smell."""
-    line = Text.assemble((finding.level.value, LEVELS[finding.level]), " ", (finding.code, "bold"), " ")
+    line = Text.assemble(
+        (finding.level.value, LEVELS[finding.level]), " ", (finding.code, Style(bold=True, link=page or None)), " "
+    )
     if mark:
         line.append_text(Text.assemble((mark, MARK), " "))
     line.append(visible(title), "bold")

@@ -29,7 +29,7 @@ def _diagnostic(context: Context, finding: Finding) -> dict[str, object]:
             "range": _range(context, finding.path, finding.start, finding.end),
         },
         "severity": _SEVERITIES[finding.level],
-        "code": {"value": finding.code},
+        "code": {"value": finding.code, **({"url": page} if (page := context.page_of(finding)) else {})},
     }
     suggestion = _suggestion(context, finding)
     return diagnostic if suggestion is None else {**diagnostic, "suggestions": [suggestion]}

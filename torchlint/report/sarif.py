@@ -32,7 +32,7 @@ def render(context: Context) -> str:
     driver = {
         "name": "torchlint",
         "semanticVersion": context.version,
-        "rules": [_rule(names[code], context.rules.get(code)) for code in codes],
+        "rules": [_rule(names[code], context.rules.get(code), context.page_of(names[code])) for code in codes],
     }
     run = {
         "tool": {"driver": driver},
@@ -52,7 +52,7 @@ def _invocation(context: Context) -> dict[str, object]:
     return {"executionSuccessful": not notifications, "toolExecutionNotifications": notifications}
 
 
-def _rule(finding: Finding, rule: type[Rule] | None) -> dict[str, object]:
+def _rule(finding: Finding, rule: type[Rule] | None, page: str) -> dict[str, object]:
     """What a finding's rule is; a syntax error belongs to none."""
     level = finding.level if rule is None else rule.level
     described: dict[str, object] = {
@@ -60,6 +60,7 @@ def _rule(finding: Finding, rule: type[Rule] | None) -> dict[str, object]:
         "name": finding.name,
         "shortDescription": {"text": "a file does not parse" if rule is None else rule.summary},
         "defaultConfiguration": {"level": level.value},
+        **({"helpUri": page} if page else {}),
         "properties": {"tags": ["performance", "pytorch"], "problem.severity": _severity(level.value)},
     }
     if rule is None:

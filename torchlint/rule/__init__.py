@@ -19,6 +19,7 @@ from torchlint.rule.finding import (
 from torchlint.rule.flow import EVERY_USE, Average, Network, Run, Use
 from torchlint.rule.frequency import CallSite, Frequency, Hop, Hotness
 from torchlint.rule.loop import Loop, Picked, Row
+from torchlint.rule.option import Option
 from torchlint.rule.purpose import Purpose
 from torchlint.rule.site import Link, Site
 from torchlint.rule.trigger import Call, Comment, Found, Import, Method, NetworkCall, Statement, Store, Trigger
@@ -65,6 +66,7 @@ __all__ = [
     "NetworkCall",
     "Picked",
     "PlainFix",
+    "Option",
     "Position",
     "Purpose",
     "Report",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, ClassVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from torchlint.late import dataclass
 from torchlint.rule.finding import Change, Level
 from torchlint.rule.frequency import Frequency
+from torchlint.rule.option import Option
 from torchlint.rule.trigger import Trigger
 from torchlint.rule.value import Kind
 from torchlint.rule.versions import ANY, Version
@@ -156,6 +158,7 @@ class Rule:
             "Measured"; empty: the gain was measured, or it is memory, or it is a note about an accelerator.
         exceptions: kinds of awkward inputs with which the fixed code does otherwise although no ``Change`` names how
             (``negative strides``), each with words that say so and that stand in the documentation, too.
+        options: what people may set of it; ``given`` holds what they set, and ``option.of(self.given)`` reads it.
         gate: words of which a file must hold one to be of interest (defaults to ``torch``).
         examples: programs that hold the smell.
     """
@@ -175,8 +178,11 @@ class Rule:
     may_change: ClassVar[tuple[Change, ...]] = ()
     kept: ClassVar[str] = ""
     exceptions: ClassVar[Mapping[str, str]] = {}
+    options: ClassVar[tuple[Option[Any], ...]] = ()
     gate: ClassVar[tuple[str, ...]] = ("torch",)
     examples: ClassVar[tuple[Example, ...]] = ()
+
+    given: Mapping[str, object] = MappingProxyType({})
 
     def check(self, site: Site) -> Iterator[Report]:
         """Look at one site and report what is wrong there. Called on any node at all, it must not raise."""

@@ -10,12 +10,14 @@ from pygls import uris
 
 from torchlint.engine.figures import Shipped
 from torchlint.late import dataclass, regex
+from torchlint.report.context import page_of
 from torchlint.report.cost import cost_of
 from torchlint.report.explain import as_markdown, explain
 from torchlint.rule import Applicability, Edit, Finding, Level, Position, Rule
-from torchlint.server.changes import as_in_file, between
+from torchlint.server.changes import as_in_file
 from torchlint.server.positions import Place, Positions
 from torchlint.server.session import Linted
+from torchlint.sources.between import between
 from torchlint.sources.noqa import with_noqa
 from torchlint.sources.text import Source
 
@@ -105,6 +107,7 @@ class Answers:
             message="\n".join(told),
             severity=_SEVERITIES[finding.level],
             code=finding.code,
+            code_description=types.CodeDescription(page) if (page := page_of(self.linted.docs, finding)) else None,
             source=SOURCE,
             related_information=list(self._hot_path(finding)),
             data={"fingerprint": finding.fingerprint},

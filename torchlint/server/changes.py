@@ -1,29 +1,15 @@
-"""From one text to another in edits of lines, so that an editor keeps its marks and folds elsewhere."""
+"""The edits of a fix as an editor takes them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 
 from torchlint.late import regex
 from torchlint.rule import Edit
 from torchlint.sources.edits import dominant_newline
 from torchlint.sources.text import Source
 
-_LINE = regex(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _BARE_LF = regex(r"(?<!\r)\n")
-
-
-def between(before: Source, after: Source) -> list[Edit]:
-    """Edits of whole lines that make one text of the other."""
-    old, new = _LINE.findall(before.text), _LINE.findall(after.text)
-    starts = _starts(old)
-    matcher = SequenceMatcher(None, old, new, autojunk=False)
-    return [
-        Edit(starts[first], starts[last], "".join(new[start:end]))
-        for kind, first, last, start, end in matcher.get_opcodes()
-        if kind != "equal"
-    ]
 
 
 def as_in_file(source: Source, edits: Sequence[Edit]) -> Iterator[Edit]:
@@ -31,10 +17,3 @@ def as_in_file(source: Source, edits: Sequence[Edit]) -> Iterator[Edit]:
     newline = dominant_newline(source.text)
     for edit in sorted(set(edits)):
         yield Edit(edit.start, edit.end, _BARE_LF.sub(newline, edit.text))
-
-
-def _starts(lines: Sequence[str]) -> list[int]:
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line.encode()))
-    return starts

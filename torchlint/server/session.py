@@ -23,11 +23,15 @@ from torchlint.sources.text import Source
 
 @dataclass(frozen=True, slots=True)
 class Linted:
-    """What was found in the text of one document; ``root`` is the folder that paths in findings start from."""
+    """What was found in the text of one document; ``root`` is the folder that paths in findings start from.
+
+    ``docs`` is the address of the documentation of the rules, empty where there is none.
+    """
 
     source: Source
     root: Path
     findings: tuple[Finding, ...] = ()
+    docs: str = ""
 
 
 @dataclass(slots=True)
@@ -56,14 +60,15 @@ class Session:
             sources = {path: _source(path, text, root) for path, text in mine.items()}
             outcome.linted.update((path, Linted(source, root)) for path, source in sources.items())
             try:
-                result = self._check(root, list(sources.values()), fix=False)
+                settings = _settings(root, fix=False)
+                result = self._check(settings, list(sources.values()))
             except (SettingsError, UnusableError) as error:
                 outcome.complaints.append(str(error))
                 continue
             outcome.complaints.extend(f"{each.path}: {each.message}" for each in result.problems)
             for path, source in sources.items():
                 own = tuple(finding for finding in result.findings if finding.path == source.name)
-                outcome.linted[path] = Linted(source, root, own)
+                outcome.linted[path] = Linted(source, root, own, settings.docs_url or "")
         return outcome
 
     def fixed(self, path: Path, texts: Mapping[Path, str]) -> tuple[Source, Source] | None:
@@ -75,7 +80,7 @@ class Session:
         """
         root = project_root(path)
         sources = [_source(each, text, root) for each, text in texts.items() if project_root(each) == root]
-        result = self._check(root, sources, fix=True)
+        result = self._check(_settings(root, fix=True), sources)
         file = next((file for file in result.fixed.values() if file.before.path == path), None)
         return (file.before, file.after) if file is not None else None
 
@@ -88,13 +93,16 @@ class Session:
         plugins = load_settings(path.parent, overrides={}).plugins
         return {rule.code: rule for rule in load_rules(plugins)}, shipped(plugins)
 
-    def _check(self, root: Path, sources: Sequence[Source], *, fix: bool) -> Result:
-        # One process: a server with threads must not fork, and waits for the next keystroke anyway.
-        settings = replace(load_settings(root, overrides={}, root=root), fix=fix, diff=False, jobs=1)
+    def _check(self, settings: Settings, sources: Sequence[Source]) -> Result:
         own = Nested(settings, {})
         opened = [source for source in sources if _is_linted(source, own(source.path))]
-        parsed = self._parsed.setdefault(root, {})
+        parsed = self._parsed.setdefault(settings.root, {})
         return check((), settings, own=own, opened=opened, parsed=parsed)
+
+
+def _settings(root: Path, *, fix: bool) -> Settings:
+    # One process: a server with threads must not fork, and waits for the next keystroke anyway.
+    return replace(load_settings(root, overrides={}, root=root), fix=fix, diff=False, jobs=1)
 
 
 def _is_linted(source: Source, settings: Settings) -> bool:

@@ -27,6 +27,7 @@ OUTPUT_FORMATS = (
     "lintrunner",
     "markdown",
     "html",
+    "agent",
 )
 COLORS = ("auto", "always", "never")
 DEVICES = ("auto", "cpu", "cuda")
@@ -35,6 +36,7 @@ PYTHONS = tuple(f"py3{minor}" for minor in range(7, 16))
 # How much two words must have in common for one to be taken for the other.
 _NEAR = 0.6
 _TORCH = regex(r"(\d+)\.(\d+)(\.\d+)*")
+_WEB = regex(r"https?://[!-~]+")
 _FUNCTION = regex(r"\w+(\.\w+)*:\w+(\.\w+)*")
 
 
@@ -118,6 +120,13 @@ def _string(value: object) -> str:
     if not isinstance(value, str):
         raise _wrong_type("a string", value)
     return value
+
+
+def _address(value: object) -> str:
+    address = _string(value)
+    if not _WEB.fullmatch(address):
+        raise WrongKeyError(f"{address!r} is no address that begins with http:// or https://")
+    return address.rstrip("/")
 
 
 def _path(value: object) -> Path:
@@ -229,6 +238,7 @@ _KEYS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "fix-only": _flag,
         "show-fixes": _flag,
         "baseline": _path,
+        "docs-url": _address,
         "fail-level": _one_of(FAIL_LEVELS),
         "output-format": _one_of(OUTPUT_FORMATS),
         "hot": _functions,

@@ -108,6 +108,11 @@ KEYS: Mapping[str, Key] = MappingProxyType(
             _one_of(*PYTHONS),
             '"py310"',
         ),
+        "docs-url": Key(
+            "Where the documentation of the rules lies: findings link to the page of their rule there.",
+            {"type": "string", "pattern": "^https?://[!-~]+$"},
+            '"https://docs.example.org/torchlint"',
+        ),
         "fail-level": Key("The least level that makes the exit code 1.", _one_of(*FAIL_LEVELS), '"note"'),
         "output-format": Key("How to print.", _one_of(*OUTPUT_FORMATS), '"concise"'),
         "plugins": Key(
@@ -121,9 +126,9 @@ KEYS: Mapping[str, Key] = MappingProxyType(
             '{ methods = { "mylab.logs.Board" = { put = { logs = true } } } }',
         ),
         "rules": Key(
-            "Options of rules, a table for each.",
+            "Options of rules, a table for each; torchlint config rules lists them.",
             {"type": "object", "additionalProperties": {"type": "object"}},
-            "{}",
+            '{ TL404 = { allow = ["episode_*"] } }',
         ),
     }
 )

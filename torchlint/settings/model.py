@@ -29,6 +29,7 @@ class Settings:
         fix_only: apply fixes and report nothing else. show_fixes: list what was fixed.
         ignore_noqa: comments silence nothing. baseline: a file of findings that are known and not shown.
         since: a revision; only lines changed since then are reported on. no_context: read the given files alone.
+        docs_url: where the documentation of rules lies, for links to the page of a rule; ``None``: nowhere.
         fail_level: ``note``, ``warning`` or ``never``: the least level that makes the exit code 1.
         output_format: name of a format, ``None``: by where the output goes.
         output_file: where the findings go, ``None``: standard output.
@@ -69,6 +70,7 @@ class Settings:
     baseline: Path | None = None
     since: str | None = None
     no_context: bool = False
+    docs_url: str | None = None
     fail_level: str = "warning"
     output_format: str | None = None
     output_file: Path | None = None

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Protocol
 
-from torchlint.rule import RuleSet
+from torchlint.rule import Rule, RuleSet
+from torchlint.rule.option import WrongOptionError
 from torchlint.settings.check import SettingsError, nearest
 
 _ALL = "ALL"
@@ -100,16 +101,29 @@ def is_selector(word: str, rules: Iterable[Selectable]) -> bool:
     return any(word in _strengths(rule) for rule in rules)
 
 
-def check_options(rules: Sequence[Selectable], tables: Mapping[str, Mapping[str, object]]) -> None:
-    """Hold the tables of rule options against the rules; no rule has an option so far.
+def options_of(rules: Sequence[type[Rule]], tables: Mapping[str, Mapping[str, object]]) -> dict[str, dict[str, object]]:
+    """The options that tables of settings set, by code of the rule, as the rule reads them.
 
     Raises:
-        SettingsError: a table is not a rule's, or sets an option that the rule does not have.
+        SettingsError: a table is not that of one rule, sets an option that the rule does not have, or sets it to what
+            it does not take.
     """
-    for selector, options in tables.items():
-        matching([selector], rules, "rules")
-        for option in options:
-            raise UnknownWordError(f"rules: {selector} has no option {option!r}", option, "rules", selector)
+    found: dict[str, dict[str, object]] = {}
+    for word, table in tables.items():
+        rule = next((rule for rule in rules if word in (rule.code, rule.name)), None)
+        if rule is None:
+            _known([word], "rules", rules)
+            raise UnknownWordError(f"rules: options belong to one rule, not to all of {word}", word, "rules")
+        known = {option.name: option for option in rule.options}
+        for name, value in table.items():
+            if name not in known:
+                has = f"{nearest(name, known)}; it has {', '.join(known)}" if known else "; it has none"
+                raise UnknownWordError(f"rules: {word} has no option {name!r}{has}", name, "rules", word)
+            try:
+                found.setdefault(rule.code, {})[name] = known[name].read(value)
+            except WrongOptionError as error:
+                raise UnknownWordError(f"rules: {word}: {error}", name, "rules", word) from error
+    return found
 
 
 def _known(selectors: Iterable[str], key: str, rules: Sequence[Selectable]) -> tuple[str, ...]:

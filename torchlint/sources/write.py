@@ -6,7 +6,9 @@ import os
 import re
 import stat
 import sys
+from collections.abc import Iterable
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from torchlint.cache import strays
@@ -42,6 +44,25 @@ def replace_file(source_before: Source, source_after: Source) -> None:
         staged.replace()
 
 
+def replace_together(texts: Iterable[tuple[Source, Source]]) -> None:
+    """Write changed texts of several files, each with its text before: all of them, or none.
+
+    Where one cannot be written, or the user interrupts, the files that were written already get their old texts back.
+    Those lie on disk before the first file is written, so a full disk cannot prevent that.
+
+    Raises: as ``replace_file``.
+    """
+    with ExitStack() as stack:
+        staged = [stack.enter_context(Staged.of(before, after)) for before, after in texts]
+        backups = [stack.enter_context(each.backup()) for each in staged]
+        undoing = stack.enter_context(ExitStack())
+        for each, backup in zip(staged, backups, strict=True):
+            undoing.callback(_undo, each, backup)
+        for each in staged:
+            each.replace()
+        undoing.pop_all()
+
+
 @dataclass(frozen=True, slots=True)
 class Staged:
     """A changed text that lies on disk beside its file, ready to take its place; removed at the end of the ``with``."""
@@ -61,6 +82,14 @@ class Staged:
         raw = _encoded(before, after)
         if _on_disk(target) != raw:
             _check_unchanged(target, before)
+        return cls._laid(before, raw, target)
+
+    def backup(self) -> Staged:
+        """Put the text that the file has now beside it, ready to take the place of the changed one."""
+        return self._laid(replace(self.before, raw=self.raw), self.before.raw, self.target)
+
+    @classmethod
+    def _laid(cls, before: Source, raw: bytes, target: Path) -> Staged:
         import tempfile
 
         handle, name = tempfile.mkstemp(prefix=f"{_PREFIX}{os.getpid()}-", suffix=_SUFFIX, dir=target.parent)
@@ -99,6 +128,12 @@ class Staged:
 def remove_strays(folder: Path) -> None:
     """Remove what runs left in a folder that were killed while they wrote there."""
     strays.remove_strays(str(folder), _STRAY)
+
+
+def _undo(done: Staged, backup: Staged) -> None:
+    """Let a file have its old text again, if it got the changed one."""
+    if _on_disk(done.target) == done.raw:
+        backup.replace()
 
 
 def _overwrite(target: Path, raw: bytes, before: bytes) -> None:

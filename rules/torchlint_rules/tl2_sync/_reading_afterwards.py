@@ -15,9 +15,7 @@ from torchlint.late import dataclass
 from torchlint.rule import Change
 from torchlint.rule.site import Site
 from torchlint_rules.tl2_sync._scalar_readback import Read, Readbacks
-from torchlint_rules.tl2_sync._single_numbers import Tensors, text_of
-
-_PRIMARY = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
+from torchlint_rules.tl2_sync._single_numbers import Tensors, operand
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +67,7 @@ class ReadingAfterwards(Fact):
     def _kept(self, facts: FileFacts, call: ast.Call) -> _Kept | None:
         """The local sum or list that the number of a read goes into: ``s += x.item()``, ``xs.append(x.item())``."""
         read = self.readbacks.of(facts, call)
-        if read is None or read.how == "int()" or not isinstance(read.source, _PRIMARY):
-            return None
-        if self.tensors.is_whole(facts, read.source):
+        if read is None or read.how == "int()" or self.tensors.is_whole(facts, read.source):
             return None
         stmt = facts.statement(call)
         match stmt:
@@ -132,9 +128,7 @@ class ReadingAfterwards(Fact):
         if not all(self.tensors.is_floating(facts, each.read.source) for each in sums):
             wrong.append("the tensors hold floating-point numbers")
         several = any(sum(each.name == name for each in sums) > 1 for name in names)
-        if several and any(self.tensors.rank(facts, each.read.source) != 0 for each in sums):
-            wrong.append("the tensors have no dimension")
-        if not all(self.tensors.on_cuda(facts, each.read.source) for each in sums):
+        if not all(self.tensors.on_accelerator(facts, each.read.source) for each in sums):
             wrong.append("their device knows 64-bit numbers")
         scope = facts.scope_of(loop)
         if any(self._shows_type(facts, scope, name, loop) for name in names):
@@ -142,10 +136,16 @@ class ReadingAfterwards(Fact):
         return Afterwards(
             loop,
             tuple(f"{name} = float({name})" for name in names),
-            tuple((each.read.call, f"{text_of(facts, each.read.source)}.detach().double()") for each in sums),
+            tuple((each.read.call, self._detached(facts, each, "double", flat=several)) for each in sums),
             (Change.ORDER,),
             " and ".join(wrong),
         )
+
+    def _detached(self, facts: FileFacts, kept: _Kept, last: str, *, flat: bool) -> str:
+        """What a loop keeps in place of a number: the tensor without its graph, and where asked without dimensions."""
+        source = kept.read.source
+        flattening = self.tensors.flattening(facts, source) if flat else ""
+        return f"{operand(facts, source)}.detach(){flattening}.{last}()"
 
     def _shows_type(self, facts: FileFacts, scope: Scope, name: str, loop: Loop) -> bool:
         """Whether a sum that nothing is added to would be the whole number ``0`` where it is told from ``0.0``."""
@@ -165,17 +165,14 @@ class ReadingAfterwards(Fact):
         return False
 
     def _lists(self, facts: FileFacts, loop: Loop, lists: Sequence[_Kept]) -> Afterwards:
-        sources = [each.read.source for each in lists]
-        wrong = (
-            [] if all(self.tensors.rank(facts, node) == 0 for node in sources) else ["the tensors have no dimension"]
-        )
+        wrong: list[str] = []
         numbers = [each.read.source for each in lists if each.read.how != ".item()"]
         if not all(self.tensors.is_floating(facts, node) for node in numbers):
             wrong.append("the tensors hold floating-point numbers")
         return Afterwards(
             loop,
             tuple(f"{each.name} = {{torch}}.stack({each.name}).tolist() if {each.name} else []" for each in lists),
-            tuple((each.read.call, f"{text_of(facts, each.read.source)}.detach().clone()") for each in lists),
+            tuple((each.read.call, self._detached(facts, each, "clone", flat=True)) for each in lists),
             (Change.ORDER, Change.MEMORY),
             " and ".join(wrong),
         )

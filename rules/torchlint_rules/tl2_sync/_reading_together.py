@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.model import COMPREHENSIONS, NESTED, FileFacts
+from torchlint.facts.code.model import COMPREHENSIONS, FileFacts
 from torchlint.facts.code.naming import fresh_name
+from torchlint.facts.code.nesting import unconditional
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.state.effects import Effects, Sides, together
@@ -18,16 +19,14 @@ from torchlint.rule import Kind
 from torchlint.rule.site import Site
 from torchlint_rules.tl2_sync._reading_afterwards import ReadingAfterwards
 from torchlint_rules.tl2_sync._scalar_readback import Read, Readbacks
-from torchlint_rules.tl2_sync._single_numbers import Tensors, text_of
+from torchlint_rules.tl2_sync._single_numbers import Tensors, operand, text_of
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
-# What decides whether a part of it runs: such a part must not run before the statement.
-_DECIDING = (ast.IfExp, ast.BoolOp, *COMPREHENSIONS, *NESTED)
 _WORD = regex(r"[A-Za-z][A-Za-z0-9_]*")
 _NUMBERS = (Kind.NUMBER, Kind.STRING)
 _HOLDERS = (Kind.LIST, Kind.DICT, Kind.TUPLE)
 _WIDEST = 76
-"""The most characters of the names that one statement gives numbers: no formatter can split the row of its targets."""
+"""The most characters of the names of numbers in one row; more stand one below the other, as formatters leave them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +35,15 @@ class Together:
 
     Attributes:
         joined: the expression that reads all of them, with the module ``torch`` called ``{torch}``.
-        targets: the new names of the numbers, in order; empty: ``joined`` takes the place of one expression.
+        targets: the new names of the numbers as they stand on the left, empty where ``joined`` takes the place of one
+            expression.
         first: the statement before which they are read.
         replaced: expressions, and the text that takes the place of each.
         doubt: what is not proven, in words; empty: nothing.
     """
 
     joined: str
-    targets: tuple[str, ...]
+    targets: str
     first: ast.stmt
     replaced: tuple[tuple[ast.expr, str], ...]
     doubt: str
@@ -68,7 +68,7 @@ class ReadingTogether(Fact):
         if facts.scope_of(stmt).kind == "class":
             return None
         runs = self._runs(facts, facts.places[stmt][0])
-        for run in (part for each in runs for part in _parts(each)):
+        for run in runs:
             reads = [read for _, members in run for read in members]
             if any(read.call is call for read in reads):
                 distinct = {ast.dump(read.source) for read in reads}
@@ -94,7 +94,7 @@ class ReadingTogether(Fact):
     def _members(self, facts: FileFacts, stmt: ast.stmt) -> list[Read]:
         """The reads of a statement that run whenever it runs and that compute nothing besides, in order."""
         found = []
-        for node in _unconditional(stmt):
+        for node in unconditional(stmt):
             read = self.readbacks.of(facts, node) if isinstance(node, ast.Call) else None
             if read is not None and read.how != "int()" and self._is_pure(facts, read.source):
                 found.append(read)
@@ -102,9 +102,7 @@ class ReadingTogether(Fact):
 
     def _is_pure(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether an expression may as well be computed earlier, as long as what it reads is not changed meanwhile."""
-        if isinstance(node, (ast.NamedExpr, ast.Await)) or (self.tensors.rank(facts, node) or 0) > 1:
-            return False
-        if self.tensors.is_whole(facts, node):
+        if isinstance(node, (ast.NamedExpr, ast.Await)) or self.tensors.is_whole(facts, node):
             return False
         parts = list(walk(node))
         if any(isinstance(part, (ast.NamedExpr, ast.Await, ast.Lambda, *COMPREHENSIONS)) for part in parts):
@@ -134,38 +132,38 @@ class ReadingTogether(Fact):
             return None
         doubts = [*self._doubts(facts, reads), *between]
         distinct = {ast.dump(read.source): read.source for read in reads}
-        flat = all(self.tensors.rank(facts, node) == 0 for node in distinct.values())
-        joiner = "stack" if flat else "hstack"
         whole = _whole(stmts, reads)
         if whole is not None:
-            texts = ", ".join(text_of(facts, read.source) for read in reads)
-            joined = f"{{torch}}.{joiner}([{texts}]).tolist()"
+            joined = self._joined(facts, [read.source for read in reads])
             returned = isinstance(stmts[0], ast.Return)
             text = f"tuple({joined})" if returned else joined
-            return Together(joined, (), stmts[0], ((whole, text),), "; ".join(doubts))
-        texts = ", ".join(text_of(facts, node) for node in distinct.values())
-        if _width(distinct.values()) > _WIDEST:
-            return None
+            return Together(joined, "", stmts[0], ((whole, text),), "; ".join(doubts))
         names = fresh_names(facts, list(distinct.values()))
         by_source = dict(zip(distinct, names, strict=True))
         return Together(
-            f"{{torch}}.{joiner}([{texts}]).tolist()",
-            tuple(names),
+            self._joined(facts, list(distinct.values())),
+            _targets(names),
             stmts[0],
             tuple((read.call, by_source[ast.dump(read.source)]) for read in reads),
             "; ".join(doubts),
         )
 
+    def _joined(self, facts: FileFacts, sources: Iterable[ast.expr]) -> str:
+        """The expression that reads some tensors at once."""
+        texts = []
+        for node in sources:
+            flattening = self.tensors.flattening(facts, node)
+            texts.append(f"{operand(facts, node)}{flattening}" if flattening else text_of(facts, node))
+        return f"{{torch}}.stack([{', '.join(texts)}]).tolist()"
+
     def _doubts(self, facts: FileFacts, reads: Sequence[Read]) -> Iterator[str]:
-        """What is not proven of the tensors: their device, their dtypes, their dimensions."""
+        """What is not proven of the tensors: their device, their dtypes."""
         nodes = [read.source for read in reads]
         wrong = []
         if not self.tensors.on_one_device(facts, nodes):
             wrong.append("lie on one device")
         if not all(self.tensors.is_floating(facts, node) for node in nodes):
             wrong.append("hold floating-point numbers")
-        if any(self.tensors.rank(facts, node) is None for node in nodes):
-            wrong.append("have at most one dimension")
         if wrong:
             yield f"the tensors {_listed(wrong)}"
 
@@ -176,7 +174,7 @@ class ReadingTogether(Fact):
         calls = [
             part
             for stmt in stmts
-            for part in _unconditional(stmt)
+            for part in unconditional(stmt)
             if isinstance(part, ast.Call) and part not in inner and part not in outer
         ]
         effects: Effects = together(self.sides.call(facts, call) for call in calls)
@@ -196,16 +194,6 @@ class ReadingTogether(Fact):
         """Whether a statement changes something in place of which it is not known whether it is a tensor."""
         target = _changed(stmt)
         return target is not None and self.values.of(facts, target).kind not in (*_NUMBERS, *_HOLDERS)
-
-
-def _unconditional(stmt: ast.stmt) -> Iterator[ast.AST]:
-    """The nodes of a simple statement that run whenever it runs."""
-    todo: list[ast.AST] = [stmt]
-    while todo:
-        node = todo.pop()
-        yield node
-        if not isinstance(node, _DECIDING):
-            todo.extend(ast.iter_child_nodes(node))
 
 
 def _changed(stmt: ast.stmt) -> ast.expr | None:
@@ -234,24 +222,10 @@ def _whole(stmts: Sequence[ast.stmt], reads: Sequence[Read]) -> ast.expr | None:
     return stmt.value if unpacked and len(stmt.targets) == 1 else None
 
 
-def _parts(run: list[tuple[ast.stmt, list[Read]]]) -> Iterator[list[tuple[ast.stmt, list[Read]]]]:
-    """The statements of a run in groups whose numbers have room for their names in one row."""
-    part: list[tuple[ast.stmt, list[Read]]] = []
-    sources: dict[str, ast.expr] = {}
-    for stmt, members in run:
-        new = {ast.dump(read.source): read.source for read in members}
-        if part and _width((sources | new).values()) > _WIDEST:
-            yield part
-            part, sources = [], {}
-        part.append((stmt, members))
-        sources |= new
-    if part:
-        yield part
-
-
-def _width(nodes: Iterable[ast.expr]) -> int:
-    """How many characters the names of some numbers take in one row."""
-    return sum(len(_stem(node)) + 2 for node in nodes)
+def _targets(names: Sequence[str]) -> str:
+    """The left side of the statement that gives numbers their names."""
+    row = ", ".join(names)
+    return row if len(row) <= _WIDEST else "\n".join(["(", *(f"    {name}," for name in names), ")"])
 
 
 def _stem(node: ast.expr) -> str:

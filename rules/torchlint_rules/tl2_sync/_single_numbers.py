@@ -8,14 +8,12 @@ from collections.abc import Iterable
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.code.model import FileFacts
-from torchlint.facts.code.occurrences import Occurrences
 from torchlint.facts.flow.flow import Flow
+from torchlint.facts.flow.whereabouts import Whereabouts
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
-from torchlint.rule import Device
 
 _FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
-_OTHER_DEVICES = ("cuda:1", "cuda:2", "cuda:3")
 
 
 @dataclass(eq=False, slots=True)
@@ -25,11 +23,18 @@ class Tensors(Fact):
     values: Values
     flow: Flow
     autograd: Autograd
-    occurrences: Occurrences
+    whereabouts: Whereabouts
 
     def rank(self, facts: FileFacts, node: ast.expr) -> int | None:
         """The number of dimensions, ``None`` where it is not known."""
         return self.values.of(facts, node).rank
+
+    def flattening(self, facts: FileFacts, node: ast.expr) -> str:
+        """The call that takes from a tensor of one number the dimensions that it may have; empty: it has none.
+
+        A tensor of several numbers raises there, as it did where one number was read from it.
+        """
+        return "" if self.rank(facts, node) == 0 else ".reshape(())"
 
     def is_floating(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether a tensor holds floating-point numbers: by its dtype, or because it hangs on a graph."""
@@ -41,15 +46,19 @@ class Tensors(Fact):
         """Whether a tensor is proven to hold whole numbers or truths."""
         return (self.values.of(facts, node).dtype or "float32") not in _FLOATS
 
-    def on_cuda(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether a tensor lies on a CUDA device where there is one, else on the CPU."""
-        return self.values.of(facts, node).device in (Device.CUDA, Device.EITHER)
+    def on_accelerator(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether a tensor lies on an accelerator where there is one, else on the CPU."""
+        return self.whereabouts.on_accelerator(facts, node)
 
     def on_one_device(self, facts: FileFacts, nodes: Iterable[ast.expr]) -> bool:
-        """Whether all lie on the one accelerator that a project uses."""
-        nodes = list(nodes)
-        alike = len({self.values.of(facts, node).device for node in nodes}) == 1 and self.on_cuda(facts, nodes[0])
-        return alike and not any(self.occurrences.mentioned(facts, word) for word in _OTHER_DEVICES)
+        """Whether all lie on one device."""
+        return self.whereabouts.alike(facts, nodes)
+
+
+def operand(facts: FileFacts, node: ast.expr) -> str:
+    """The source text of an expression of which a method is to be called."""
+    text = text_of(facts, node)
+    return text if isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) else f"({text})"
 
 
 def text_of(facts: FileFacts, node: ast.expr) -> str:

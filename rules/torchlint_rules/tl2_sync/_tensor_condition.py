@@ -1,15 +1,22 @@
-"""What TL202 asks about a site."""
+"""What TL208 asks about a site: where Python asks a tensor for its truth, and which such tests one read can answer."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
 
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.analyses import Fact
+from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.nesting import is_above, unconditional
+from torchlint.facts.code.project import Project
 from torchlint.facts.finders import Finder
+from torchlint.facts.values.signatures import rules
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind
+
+_TESTING = frozenset({"bool", "reduce_bool"})
+_ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 
 
 @dataclass(eq=False, slots=True)
@@ -30,3 +37,67 @@ class Truths(Finder):
         if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.In, ast.NotIn)):
             test = test.comparators[0]
         return self.values.of(file, test).kind is Kind.TENSOR
+
+
+@dataclass(eq=False, slots=True)
+class Tests(Fact):
+    """Answers which operands of ``and`` and ``or`` are tensors that the device can join, so that one read is enough."""
+
+    project: Project
+    values: Values
+
+    def is_truth(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether an expression is proven a tensor that holds one truth and has no dimension."""
+        value = self.values.of(facts, node)
+        return value.kind is Kind.TENSOR and value.rank == 0 and value.dtype == "bool"
+
+    def names(self, node: ast.expr) -> frozenset[str]:
+        """The names that are read in any case where an expression is computed."""
+        return frozenset(part.id for part in unconditional(node) if isinstance(part, ast.Name))
+
+    def is_harmless(self, facts: FileFacts, node: ast.expr, known: frozenset[str]) -> bool:
+        """Whether an expression may as well be computed where ``and`` or ``or`` would have left it out.
+
+        It only compares, or asks elements for what they are, and neither its names nor what it does with them can fail.
+        ``known``: names that have a value there in any case.
+        """
+        if isinstance(node, ast.Constant):
+            return True
+        if isinstance(node, ast.Name):
+            return node.id in known or self._is_bound(facts, node)
+        if isinstance(node, ast.Attribute):
+            own = isinstance(node.value, ast.Name) and node.value.id == facts.scope_of(node).function.self_name
+            return own and self.values.of(facts, node).known
+        if isinstance(node, ast.Compare):
+            return self._compares(facts, node, known)
+        return isinstance(node, ast.Call) and self._asks(facts, node, known)
+
+    def _compares(self, facts: FileFacts, node: ast.Compare, known: frozenset[str]) -> bool:
+        """Whether a comparison has two sides that fit each other: one is a number, or neither has dimensions."""
+        if len(node.ops) != 1 or not isinstance(node.ops[0], _ORDERS):
+            return False
+        sides = [node.left, node.comparators[0]]
+        values = [self.values.of(facts, side) for side in sides]
+        if not all(value.kind in (Kind.TENSOR, Kind.NUMBER) for value in values):
+            return False
+        fit = any(value.kind is Kind.NUMBER for value in values) or all(value.rank == 0 for value in values)
+        return fit and all(self.is_harmless(facts, side, known) for side in sides)
+
+    def _asks(self, facts: FileFacts, node: ast.Call, known: frozenset[str]) -> bool:
+        """``torch.isnan(x)``, ``x.any()``: of a tensor, without a further argument."""
+        name = self.project.qualified(facts, node.func) or ""
+        given = node.args
+        if isinstance(node.func, ast.Attribute) and not name:
+            given = [node.func.value, *given]
+            name = f"torch.{node.func.attr}"
+        module, _, last = name.rpartition(".")
+        if module != "torch" or rules("operations").get(last) not in _TESTING or len(given) != 1 or node.keywords:
+            return False
+        return self.values.of(facts, given[0]).kind is Kind.TENSOR and self.is_harmless(facts, given[0], known)
+
+    def _is_bound(self, facts: FileFacts, node: ast.Name) -> bool:
+        """Whether a name has a value wherever it is read: a parameter, or a statement of a block around binds it."""
+        if node.id in facts.scope_of(node).function.params:
+            return True
+        bindings = self.project.reaching(facts, node).bindings
+        return any(binding.how is Bind.ASSIGN and is_above(facts, binding.stmt, node) for binding in bindings)

@@ -128,8 +128,9 @@ class ScalarReadback(Rule):
 
     ## What the fix may change
     Numbers that neighbouring statements, or one statement, read one by one are read at once: nothing, where it is
-    proven that the tensors lie on one accelerator, hold floating-point numbers and have at most one dimension; else the
-    fix says which of this it assumes. Where a loop only adds numbers to a local sum or appends them to a local list,
+    proven that the tensors hold floating-point numbers and lie on one device (the one accelerator of the project, or
+    that of the tensors that all of them are computed from); else the fix says which of this it assumes.
+    Where a loop only adds numbers to a local sum or appends them to a local list,
     the sum (of 64-bit numbers, as Python's are) or the list stays on the device until the loop is over: the order of
     effects, for the host no longer waits in each round, and of a list the memory, too. A fix is offered only where the
     code may run on an accelerator; on the CPU it is slower by some microseconds.
@@ -220,12 +221,12 @@ def _fix(site: Site, call: cst.Call) -> tuple[Fix | None, str]:
     found = reads_together(site, call)
     if found is None:
         return None, ""
-    names = ", ".join(found.targets)
+    joined = found.joined.replace("{torch}", torch)
     fix = Fix(
         message="read these numbers at once",
         replace=(),
         elsewhere=tuple((old, new.replace("{torch}", torch)) for old, new in found.replaced),
-        ahead=((found.first, f"{names} = {found.joined.replace('{torch}', torch)}"),) if names else (),
+        ahead=((found.first, f"{found.targets} = {joined}"),) if found.targets else (),
         assumes=found.doubt,
         imports=imports,
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from torchlint import cst
-from torchlint.rule import Call, Device, Example, Found, Frequency, Input, Kind, Level, Purpose, Report, Rule, Site
-from torchlint_rules.tl2_sync._tensor_condition import Truths
+from torchlint.rule import Call, Device, Example, Fix, Found, Frequency, Input, Kind, Level, Purpose, Report, Rule, Site
+from torchlint.rule.build import in_place_of
+from torchlint_rules.tl2_sync._tensor_condition import Tests, Truths
 
 _CHOICES = frozenset({"builtins.min", "builtins.max"})
 _MATH = frozenset(
@@ -96,7 +97,9 @@ class TensorCondition(Rule):
     count that the host keeps.
 
     ## What the fix may change
-    There is no automatic fix: what has to be computed without the branch depends on the branch.
+    Nothing: where `and` or `or` asks several tensors of one truth each, the device joins them (`a.any() | b.any()`),
+    and one read answers what took several. Only tests are joined that may be computed in any case: comparisons, `isnan`
+    and the like. There is no automatic fix that takes the branch away: what to compute without it depends on it.
 
     ## When to ignore it
     On the CPU, where reading the value costs little and the branch saves work: skipping a masked write when nothing
@@ -118,6 +121,7 @@ class TensorCondition(Rule):
     least = Frequency.UPDATE
     yields_to = ("TL201", "TL202", "TL203")
     cuda_only = True
+    fixable = True
     examples = (
         Example(
             name="reset-hidden-state",
@@ -143,7 +147,9 @@ class TensorCondition(Rule):
             better = "`torch.minimum`, `torch.maximum` or `clamp` work on the device" if what == _CHOSEN else _KEEP
             yield Report(node, _MESSAGE.format(what=what, better=better))
         elif _asked(site, node) and _reads(site, node) and _comes_first(site, node):
-            yield Report(node, _MESSAGE.format(what="branching on a tensor", better=_INSTEAD[site.flow.purpose()]))
+            message = _MESSAGE.format(what="branching on a tensor", better=_INSTEAD[site.flow.purpose()])
+            fix = None if site.compiling.scripted() else _joined(site, node)
+            yield Report(node, message, fix)
 
 
 _CHOSEN = "choosing between tensors in Python"
@@ -222,3 +228,87 @@ def _operands(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
             yield from _operands(expression)
         case _:
             yield node
+
+
+# several tests with one read -----------------------------------------------------------------------------------------
+
+
+def _joined(site: Site, node: cst.BaseExpression) -> Fix | None:
+    """The tests of an ``and`` or ``or`` joined on the device from a first one on, as far as that changes nothing."""
+    child, top = node, site.parent(node)
+    if isinstance(top, cst.UnaryOperation):
+        child, top = top, site.parent(top)
+    if not isinstance(top, cst.BooleanOperation):
+        return None
+    kind = type(top.operator)
+    while not child.lpar and isinstance(above := site.parent(top), cst.BooleanOperation):
+        if top.lpar or not isinstance(above.operator, kind):
+            break
+        top = above
+    operands = list(_chain(top, kind))
+    first = operands.index(child)
+    last = first
+    while last < len(operands) and _is_joinable(site, operands[last], operands[first:last]):
+        last += 1
+    if last - first < 2:
+        return None
+    sign = cst.BitOr() if kind is cst.Or else cst.BitAnd()
+    joined = _on_device_truth(operands[first])
+    for operand in operands[first + 1 : last]:
+        joined = cst.BinaryOperation(joined, sign, _on_device_truth(operand))
+    new: cst.BaseExpression = joined
+    if first:
+        new = cst.BooleanOperation(_folded(operands[:first], top.operator), top.operator, new)
+    new = _folded([new, *operands[last:]], top.operator)
+    return Fix(message="read these tests at once", replace=((top, in_place_of(top, new)),))
+
+
+def _chain(node: cst.BaseExpression, kind: type[cst.BaseBooleanOp]) -> Iterator[cst.BaseExpression]:
+    """The operands of a chain of one operator, in order."""
+    if isinstance(node, cst.BooleanOperation) and isinstance(node.operator, kind):
+        left = node.left
+        if isinstance(left, cst.BooleanOperation) and left.lpar:
+            yield left
+        else:
+            yield from _chain(left, kind)
+        yield node.right
+    else:
+        yield node
+
+
+def _is_joinable(site: Site, operand: cst.BaseExpression, before: Sequence[cst.BaseExpression]) -> bool:
+    """Whether an operand is one truth on the device that may be computed although those before it decide already."""
+    tests = site.fact(Tests)
+    twin = site.expression(_asked_for(operand))
+    if twin is None or not _reads(site, _asked_for(operand)) or not tests.is_truth(site.file, twin):
+        return False
+    if not before:
+        return True
+    read = site.expression(_asked_for(before[0]))
+    known = frozenset() if read is None else tests.names(read)
+    return tests.is_harmless(site.file, twin, known)
+
+
+def _asked_for(operand: cst.BaseExpression) -> cst.BaseExpression:
+    """What is asked for its truth: ``x`` of ``not x``."""
+    negated = isinstance(operand, cst.UnaryOperation) and isinstance(operand.operator, cst.Not)
+    return operand.expression if negated and isinstance(operand, cst.UnaryOperation) else operand
+
+
+def _on_device_truth(operand: cst.BaseExpression) -> cst.BaseExpression:
+    """An operand as an operand of ``|`` and ``&``: ``~x`` for ``not x``, a comparison in parentheses."""
+    asked = _asked_for(operand)
+    bound = isinstance(asked, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or asked.lpar
+    inner = asked if bound else asked.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    if asked is operand:
+        return inner
+    invert = cst.BitInvert(whitespace_after=cst.SimpleWhitespace(""))
+    return cst.UnaryOperation(invert, inner)
+
+
+def _folded(operands: Sequence[cst.BaseExpression], operator: cst.BaseBooleanOp) -> cst.BaseExpression:
+    """A chain of one operator."""
+    node, *others = operands
+    for other in others:
+        node = cst.BooleanOperation(node, operator, other)
+    return node

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.rule import Example, Fix, Found, Frequency, Input, Kind, Level, Report, Rule, Site, Use
 from torchlint.rule.build import source
-from torchlint_rules.tl3_autograd._graph_kept_alive import Kept, backpropagated, is_leaf, is_loss
+from torchlint_rules.tl3_autograd._graph_kept_alive import Kept, backpropagated, chains, is_leaf, is_loss
 
 _MAY_HOLD = frozenset({Kind.TENSOR, Kind.UNKNOWN, Kind.TUPLE, Kind.LIST, Kind.DICT, Kind.DISTRIBUTION})
 # Where a later backward() may run through the graph: what is passed to code that is not known, such as a memory.
@@ -125,6 +125,8 @@ class GraphKeptAlive(Rule):
         if graph is False or (graph is None and not is_loss(site, node)):
             return
         learns = _learns(site, node)
+        if not learns and _is_only_listed(site, node) and chains(site, node):
+            return  # its graph is a part of that of the next round anyway
         freed = backpropagated(site, node)
         if freed and not learns:
             return  # the graph is wanted until a later backward()

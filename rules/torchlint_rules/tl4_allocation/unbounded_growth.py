@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Level, Method, Report, Rule, RuleSet, Site
+from torchlint.rule import Example, Frequency, Level, Method, Option, Report, Rule, RuleSet, Site
 from torchlint_rules.tl4_allocation._unbounded_growth import hoarded
 
 _SOURCE = """\
@@ -31,6 +32,9 @@ def train(net: nn.Module, env, steps):
         obs, reward, terminated, truncated, _ = env.step(action)
         recorder.record(reward)
 """
+
+
+_ALLOW = Option[tuple[str, ...]]("allow", (), "names or patterns of attributes that may grow, e.g. 'episode_*'")
 
 
 class UnboundedGrowth(Rule):
@@ -62,7 +66,7 @@ class UnboundedGrowth(Rule):
     There is no automatic fix: how much history is needed is not in the code.
 
     ## When to ignore it
-    Where all of it is needed at the end, or the run is short.
+    Where all of it is needed at the end, or the run is short: the option `allow` names such lists.
 
     ## Measured
     A matter of memory: the figures below only say that a bounded deque takes no longer.
@@ -78,6 +82,7 @@ class UnboundedGrowth(Rule):
     set = RuleSet.PREVIEW
     trigger = Method("append", "appendleft")
     least = Frequency.UPDATE
+    options = (_ALLOW,)
     examples = (
         Example(
             name="record-reward",
@@ -92,10 +97,10 @@ class UnboundedGrowth(Rule):
     )
 
     def check(self, site: Site) -> Iterator[Report]:
-        """Report an append to a list that nothing empties."""
+        """Report an append to a list that nothing empties, and that is not allowed to grow."""
         call = site.node
         if isinstance(call, cst.Call):
             grown = hoarded(site, call)
-            if grown:
+            if grown and not any(fnmatchcase(grown.removeprefix("self."), glob) for glob in _ALLOW.of(self.given)):
                 message = f"`{grown}` grows for as long as the run lasts; bound it, `deque(maxlen=...)`, or clear it"
                 yield Report(call, message, figure="none")

@@ -14,8 +14,6 @@ from torchlint.late import dataclass
 from torchlint.models import last_names
 from torchlint.rule.site import Site
 
-_SHORT = 0.01
-"""Up to this many seconds a sleep is too short to be an idle wait."""
 _CLOCKS = last_names(clock=("wall", "cpu", "date"))
 _BLOCKING = frozenset({"poll", "recv", "wait", "get", "join", "acquire", "select", "accept"})
 _AT_ONCE = frozenset({"get_nowait", "recv_nowait"})
@@ -28,14 +26,14 @@ class Waiting(Fact):
     values: Values
     sides: Sides
 
-    def polls(self, facts: FileFacts, loop: ast.While) -> bool:
-        """Whether a loop does nothing but ask, at once again or after a very short sleep.
+    def polls(self, facts: FileFacts, loop: ast.While, short: float) -> bool:
+        """Whether a loop does nothing but ask, at once again or after a sleep of at most ``short`` seconds.
 
         ``while not flag: pass``; ``while True`` around a test whose one branch only waits; around a read that raises
         when there is nothing yet. Not where the test asks a clock, itself blocks, or does the work.
         """
         forever = isinstance(loop.test, ast.Constant) and bool(loop.test.value)
-        if not forever and self._waits(facts, loop.body):
+        if not forever and self._waits(facts, loop.body, short):
             return _asks(loop.test) and not self._works(facts, loop.test)
         if len(loop.body) != 1:
             return False
@@ -43,10 +41,14 @@ class Waiting(Fact):
         if isinstance(only, ast.If):
             if self._works(facts, only.test):
                 return False
-            return forever and _asks(only.test) and self._sleeps(facts, only.body) and _leaves(only.orelse)
+            return forever and _asks(only.test) and self._sleeps(facts, only.body, short) and _leaves(only.orelse)
         if isinstance(only, ast.Try) and forever:
             reads = any(isinstance(part, ast.Call) and _is_read_at_once(part) for part in _walk(only.body))
-            return reads and all(self._waits(facts, handler.body) for handler in only.handlers) and _leaves(only.body)
+            return (
+                reads
+                and all(self._waits(facts, handler.body, short) for handler in only.handlers)
+                and _leaves(only.body)
+            )
         return False
 
     def _works(self, facts: FileFacts, test: ast.expr) -> bool:
@@ -54,14 +56,16 @@ class Waiting(Fact):
         calls = (part for part in walk(test) if isinstance(part, ast.Call))
         return any(call in self.sides.graph.callees and self.sides.call(facts, call).writes for call in calls)
 
-    def _waits(self, facts: FileFacts, block: Sequence[ast.stmt]) -> bool:
+    def _waits(self, facts: FileFacts, block: Sequence[ast.stmt], short: float) -> bool:
         """Whether a block does nothing, or sleeps for a very short time."""
-        return all(isinstance(stmt, (ast.Pass, ast.Continue)) or self._is_nap(facts, stmt) for stmt in block)
+        return all(isinstance(stmt, (ast.Pass, ast.Continue)) or self._is_nap(facts, stmt, short) for stmt in block)
 
-    def _sleeps(self, facts: FileFacts, block: Sequence[ast.stmt]) -> bool:
-        return self._waits(facts, block) and any(isinstance(stmt, (ast.Expr, ast.Continue, ast.Pass)) for stmt in block)
+    def _sleeps(self, facts: FileFacts, block: Sequence[ast.stmt], short: float) -> bool:
+        return self._waits(facts, block, short) and any(
+            isinstance(stmt, (ast.Expr, ast.Continue, ast.Pass)) for stmt in block
+        )
 
-    def _is_nap(self, facts: FileFacts, stmt: ast.stmt) -> bool:
+    def _is_nap(self, facts: FileFacts, stmt: ast.stmt, short: float) -> bool:
         if not isinstance(stmt, ast.Expr):
             return False
         call = stmt.value
@@ -72,7 +76,7 @@ class Waiting(Fact):
         if self.values.project.qualified(facts, call.func) != "time.sleep":
             return False
         literal = self.values.of(facts, call.args[0]).literal
-        return isinstance(literal, (int, float)) and literal <= _SHORT
+        return isinstance(literal, (int, float)) and literal <= short
 
 
 def _asks(test: ast.expr) -> bool:
@@ -104,6 +108,6 @@ def _walk(block: Sequence[ast.stmt]) -> list[ast.AST]:
     return [part for stmt in block for part in walk(stmt)]
 
 
-def polls(site: Site) -> bool:
-    """Of a ``while``: whether it only asks whether something has happened, at once again or after a tiny sleep."""
-    return isinstance(site.twin, ast.While) and site.fact(Waiting).polls(site.file, site.twin)
+def polls(site: Site, short: float) -> bool:
+    """Of a ``while``: whether it only asks whether something has happened, at once again or after ``short`` seconds."""
+    return isinstance(site.twin, ast.While) and site.fact(Waiting).polls(site.file, site.twin, short)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Report, Rule, Site, Statement
+from torchlint.rule import Example, Frequency, Option, Report, Rule, Site, Statement
 from torchlint_rules.tl7_rollout._waiting import polls
 
 _SOURCE = """\
@@ -52,6 +52,9 @@ _BETTER = (
 )
 
 
+_SHORT = Option[float]("shortest-sleep", 0.01, "a loop that sleeps longer than this, in seconds, is left alone", 0)
+
+
 class BusyWait(Rule):
     """A loop waits by asking again and again.
 
@@ -92,6 +95,7 @@ class BusyWait(Rule):
     summary = "a loop waits by asking again and again"
     trigger = Statement("While")
     least = Frequency.ONCE  # what waits is mostly a worker of its own, whose loop nothing in the project calls
+    options = (_SHORT,)
     examples = (
         Example(
             name="free-lock",
@@ -105,5 +109,5 @@ class BusyWait(Rule):
 
     def check(self, site: Site) -> Iterator[Report]:
         """Report a loop that only polls."""
-        if isinstance(site.node, cst.While) and polls(site):
+        if isinstance(site.node, cst.While) and polls(site, _SHORT.of(self.given)):
             yield Report(site.node, "the loop waits by asking again and again; block on a lock, an event or a queue")

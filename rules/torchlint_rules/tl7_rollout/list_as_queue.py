@@ -107,7 +107,7 @@ class ListAsQueue(Rule):
                     args=[cst.Arg(value=cst.Integer(value="0"), keyword=None, star=""), *others],
                 ) as call
             ):
-                if len(others) == (method == "insert") and long_list(site, call):
+                if len(others) == (method == "insert") and not site.compiling.scripted() and long_list(site, call):
                     if method == "pop":
                         yield Report(call, "`pop(0)` moves all other elements of the list; use a deque")
                     else:

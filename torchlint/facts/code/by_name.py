@@ -11,6 +11,7 @@ from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.facts.code.structure import Shape, Structures, Use, fits, shape_of
+from torchlint.facts.code.tree import walk
 from torchlint.facts.values import torch_table
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -144,7 +145,7 @@ class _Linker:
 
 
 def suiting(facts: FileFacts, call: ast.Call, targets: list[tuple[Scope, int]]) -> list[tuple[Scope, int]]:
-    """Those of several methods that take the arguments of a call, and return something where the call uses it.
+    """Those of several methods that take the arguments of a call, and return what the call uses, or unpacks.
 
     Each method comes with how many of its leading parameters the call itself fills. All of them where none suits.
     """
@@ -154,7 +155,71 @@ def suiting(facts: FileFacts, call: ast.Call, targets: list[tuple[Scope, int]]) 
     fitting = [(method, skip) for method, skip in targets if skip != 1 or method.decorator_names or fits(method, shape)]
     if not isinstance(facts.parent.get(call), ast.Expr):
         fitting = [(method, skip) for method, skip in fitting if _answers(method)] or fitting
+        parts = _parts_taken(facts, call)
+        if parts is not None:
+            fitting = [(method, skip) for method, skip in fitting if _gives(method, parts)] or fitting
     return fitting or targets
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """How many values the code around a call takes apart: of what it returns, or of each item that it yields."""
+
+    number: int
+    of_items: bool
+
+
+def _parts_taken(facts: FileFacts, call: ast.Call) -> _Parts | None:
+    """``a, b, c = call()``, ``for a, b in call()``, and ``for item in call()`` with ``a, b = item`` in the loop.
+
+    A generator may have a name first: ``items = call()``, ``for item in items``.
+    """
+    parent = facts.parent.get(call)
+    match parent:
+        case ast.Assign(targets=[ast.Tuple() | ast.List() as target]):
+            return _number(target, of_items=False)
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            loops = (node for node in walk(facts.scope_of(call).function.node) if isinstance(node, ast.For))
+            found = {_taken_by(loop) for loop in loops if isinstance(loop.iter, ast.Name) and loop.iter.id == name}
+            return found.pop() if len(found) == 1 else None
+        case ast.For(iter=source) if source is call:
+            return _taken_by(parent)
+    return None
+
+
+def _taken_by(loop: ast.For) -> _Parts | None:
+    """How many values a loop takes each item apart into."""
+    match loop.target:
+        case ast.Tuple() | ast.List() as target:
+            return _number(target, of_items=True)
+        case ast.Name(id=name):
+            for stmt in loop.body:
+                match stmt:
+                    case ast.Assign(targets=[ast.Tuple() | ast.List() as target], value=ast.Name(id=taken)):
+                        return _number(target, of_items=True) if taken == name else None
+    return None
+
+
+def _number(target: ast.Tuple | ast.List, of_items: bool) -> _Parts | None:
+    starred = any(isinstance(part, ast.Starred) for part in target.elts)
+    return None if starred else _Parts(len(target.elts), of_items)
+
+
+def _gives(method: Scope, parts: _Parts) -> bool:
+    """Whether a function may give as many values at once as are taken apart: one display of another length does not."""
+    if parts.of_items is not bool(method.yields):
+        return True
+    given = [_value(node) for node in (method.yields if parts.of_items else method.returns)]
+    displays = [node for node in given if isinstance(node, ast.Tuple)]
+    if not displays or len(displays) < len(given):
+        return True
+    lengths = {len(node.elts) for node in displays}
+    return parts.number in lengths or any(isinstance(part, ast.Starred) for node in displays for part in node.elts)
+
+
+def _value(node: ast.AST) -> ast.expr | None:
+    """What a ``return`` or ``yield`` gives, ``None`` for nothing."""
+    return node.value if isinstance(node, (ast.Return, ast.Yield)) else None
 
 
 def _answers(method: Scope) -> bool:

@@ -89,7 +89,8 @@ def call_graph(project: Project) -> tuple[CallGraph, Values]:
     """Resolve every call of the project.
 
     Receivers may depend on parameters, and these on the callers found so far, so the calls that stay open are tried
-    again with what the first round found; what is open then is linked by name where few methods have it.
+    again with what the first round found; what is open then is linked by name where few methods have it. Last come
+    calls of parameters that such a link fills: a function that is handed to an object whose class is not known.
     """
     graph = CallGraph(components(project))
     values = Values(project, provisional=True)
@@ -98,7 +99,9 @@ def call_graph(project: Project) -> tuple[CallGraph, Values]:
     resolver.started()
     resolver.values = values.again(graph.callers, provisional=True)
     resolver.linked = True
-    link_by_name(project, graph, resolver.values, resolver.again(pending))
+    left = resolver.again(pending)
+    link_by_name(project, graph, resolver.values, left)
+    resolver.handed(left)
     return graph, resolver.values.again(graph.callers)
 
 
@@ -124,6 +127,12 @@ class _Resolver:
 
     def again(self, pending: list[tuple[FileFacts, ast.Call]]) -> list[tuple[FileFacts, ast.Call]]:
         return [(facts, call) for facts, call in pending if not self._resolve(facts, call)]
+
+    def handed(self, pending: list[tuple[FileFacts, ast.Call]]) -> None:
+        """Link calls of parameters that only calls linked by name fill; such a link is as weak as theirs."""
+        for facts, call in pending:
+            if call not in self.graph.callees and self._passed(facts, call, call.func):
+                self.graph.weak.add(call)
 
     def _candidate(self, call: ast.Call) -> bool:
         """Cheap test: could this call reach a function of ours at all?"""

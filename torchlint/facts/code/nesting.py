@@ -15,6 +15,8 @@ LoopNode = ast.For | ast.AsyncFor | ast.While | Comprehension
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 OUTSIDE = (*NESTED, ast.Module)
 """Nodes that a search for the loops around a node does not leave."""
+_DECIDING = (ast.IfExp, ast.BoolOp, *COMPREHENSIONS, *NESTED)
+"""Nodes that decide whether a part of them runs."""
 
 
 def around(facts: FileFacts, node: ast.AST) -> Iterator[LoopNode]:
@@ -80,4 +82,27 @@ def in_handler(facts: FileFacts, node: ast.AST) -> bool:
         if isinstance(parent, ast.ExceptHandler):
             return True
         parent = facts.parent.get(parent)
+    return False
+
+
+def unconditional(top: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of an expression or a simple statement that run whenever it runs."""
+    todo = [top]
+    while todo:
+        node = todo.pop()
+        yield node
+        if not isinstance(node, _DECIDING):
+            todo.extend(ast.iter_child_nodes(node))
+
+
+def is_above(facts: FileFacts, stmt: ast.AST, node: ast.AST) -> bool:
+    """Whether a statement stands above a node in a block around it, so that it ran last before the node in any case."""
+    if not isinstance(stmt, ast.stmt) or stmt not in facts.places:
+        return False
+    block, index = facts.places[stmt]
+    for part in (node, *facts.ancestors(node)):
+        if isinstance(part, NESTED):
+            return False
+        if isinstance(part, ast.stmt) and part in facts.places and facts.places[part][0] is block:
+            return index < facts.places[part][1]
     return False

@@ -13,7 +13,7 @@ from torchlint.facts.flow.store import Ground, fields_of
 from torchlint.facts.hotness.protocols import logging_method, logs, named
 from torchlint.facts.values.operators import last_name
 from torchlint.late import dataclass, regex
-from torchlint.models import method_names
+from torchlint.models import function_names, method_names
 from torchlint.rule import Kind, Use
 
 _LOG_LIBRARIES = (
@@ -32,6 +32,7 @@ _CONTAINERS = (Kind.LIST, Kind.DICT, Kind.SET)
 _ENV_NAME = regex(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env)\d*$", re.IGNORECASE)
 _ENV_METHODS = method_names(environment=("acts", "answers"))
 _ENV_BASE = regex(r"(Env|EnvBase|Environment|Wrapper)$")
+_MAPPING = function_names(maps="leaves")
 _READING = method_names("list deque dict", returns="element")
 
 
@@ -56,7 +57,9 @@ class Calls:
             if call in self.ground.graph.callees:
                 yield from self._project(spot, call, place, name)
                 return
-            known = self.carrier.library(spot, call, name) if name else None
+            known = self._mapped(spot, call, place) if name in _MAPPING else None
+            if known is None and name:
+                known = self.carrier.library(spot, call, name)
             if known is None and self._is_layer(spot, call.func):
                 known = self.carrier.operation(spot, call)
             if known is None and isinstance(call.func, ast.Attribute):
@@ -65,6 +68,17 @@ class Calls:
                 yield Use.PASSED
             else:
                 yield from known
+
+    def _mapped(self, spot: Spot, call: ast.Call, place: Key) -> Next | None:
+        """A leaf of a structure: what the function does with it, and the structure that comes of it."""
+        given = self.ground.values.of(spot.facts, call.args[0])
+        functions = self.ground.project.functions
+        found = [functions[name] for name in given.name.split("|") if name in functions]
+        if given.kind is not Kind.FUNCTION or not found or not isinstance(place, int) or not place:
+            return None
+        leaf = replace(spot, path=())
+        ends = [end for each in found for end in self.ground.parameter(leaf, call, each, place - 1, quiet=False)]
+        return iter((*ends, spot.same(call)))
 
     def _is_layer(self, spot: Spot, func: ast.expr) -> bool:
         """Whether a call runs a module, or what one keeps without its class being known."""

@@ -51,6 +51,7 @@ _SAME = last_names("builtins", elements="all", compares=False)
 _FOLDED = last_names("builtins", folds=True)
 _NOTHING = last_names("builtins", about=True)
 _TEXT = last_names("builtins", text=True)
+_TESTING = method_names(tests=("finite", "nonfinite"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +253,7 @@ def _read_back(facts: FileFacts, call: ast.Call) -> ast.Call | None:
         name = outer.func.attr if isinstance(outer.func, ast.Attribute) else ""
         if name == "item":
             return outer
-        if name not in _REDUCING and name not in _VIEWS:
+        if name not in _REDUCING and name not in _VIEWS and name not in _TESTING:
             break
         if name in _REDUCING and not outer.keywords:
             reduced = outer

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from torchlint.facts.code.callers import passed, stores_of
+from torchlint.facts.code.callers import Caller, passed, stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
@@ -225,8 +225,10 @@ class Ground:
                 yield spot.elsewhere(facts, read)
             return
         callers = self.graph.callers.get(function, [])
+        reported = _is_named(spot.path) and self._trains(callers)
         for caller in callers:
-            yield spot.elsewhere(caller.facts, caller.call)
+            if not (reported and caller.call in self.graph.weak):
+                yield spot.elsewhere(caller.facts, caller.call)
         if function.name in self.graph.open and function.method_of is not None:
             for facts, read in self.mentions.of_field(function.file, function.method_of.dotted, function.name):
                 call = facts.parent.get(read)
@@ -235,8 +237,17 @@ class Ground:
         outside = not function.name.startswith("_") and exported(self.project, function)  # whoever imports the library
         outside = outside or self._steps(function)
         if not callers or outside or any(caller.call in self.graph.weak for caller in callers):
-            named = bool(spot.path) and isinstance(spot.path[0], str)
-            yield Use.REPORTED if named and self.updates(function) else Use.RETURNED
+            reported = reported or (_is_named(spot.path) and self.updates(function))
+            yield Use.REPORTED if reported else Use.RETURNED
+
+    def _trains(self, callers: list[Caller]) -> bool:
+        """Whether code that only seems to call a function makes updates: a training loop that is handed a loss.
+
+        Such a loop runs backward through the loss and reports what is named beside it. What is not proven to be called
+        is not followed for it: that would lead into every loop of the name.
+        """
+        weak = [caller for caller in callers if caller.call in self.graph.weak]
+        return bool(weak) and all(self.updates(each.facts.scope_of(each.call).function) for each in weak)
 
     def _steps(self, function: Scope) -> bool:
         """Whether a function is what programs and wrappers call of an environment, whoever wrote them."""
@@ -256,6 +267,12 @@ class Ground:
             for read in self.mentions.of_binding(function.file, name, binding.stmt):
                 inside = function.file.scope_of(read).function is function
                 yield Spot(function.file, read, path, calls if inside else (), quiet=quiet and inside)
+
+
+def _is_named(path: tuple[Key, ...]) -> bool:
+    """Whether a value lies in a dict under a name, which is returned alone or beside others: ``return x, {...}``."""
+    beside = len(path) > 1 and isinstance(path[0], int)
+    return bool(path) and isinstance(path[1 if beside else 0], str)
 
 
 def unpacked(path: tuple[Key, ...], targets: list[ast.expr], position: int) -> tuple[Key, ...] | None:

@@ -1,6 +1,7 @@
 """Branches that callers choose: ``sample(obs, explore=False)`` does not come to that of ``explore``.
 
-They choose by a constant, or by the type of what they give: a tensor does not come to the branch for arrays.
+They choose by a constant, or by the type of what they give: a tensor does not come to the branch for arrays. A caller
+that hands on a parameter of its own leaves the choice to its callers.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from torchlint.facts.code.callers import Caller, passed
@@ -59,6 +61,13 @@ class Choice:
         given = given or self.parameter.value
         return not isinstance(given, ast.Constant) or holds(self.test, given.value) is not (not self.truth)
 
+    def handed(self, project: Project, caller: Caller) -> Choice | None:
+        """The choice that the callers of a caller have, where it hands on a parameter of its own as it is."""
+        scope = self.parameter.scope
+        given = passed(scope, self.parameter.target, caller) if scope is not None else None
+        own = _parameter(project, caller.facts, given) if isinstance(given, ast.Name) else None
+        return replace(self, parameter=own) if own is not None else None
+
 
 def choices(project: Project, facts: FileFacts, test: ast.expr, truth: bool) -> Iterator[Choice]:
     """The tests of parameters that all have to end in one way for a condition to have a truth value."""
@@ -91,12 +100,19 @@ def _choice(
     project: Project, facts: FileFacts, name: ast.Name, test: ast.expr, truth: bool, kind: Kind | None = None
 ) -> Iterator[Choice]:
     """The choice that a test of a name is, if the name is a parameter with the value that calls give it."""
+    binding = _parameter(project, facts, name)
+    if binding is not None:
+        yield Choice(binding, test, truth, kind)
+
+
+def _parameter(project: Project, facts: FileFacts, name: ast.Name) -> Binding | None:
+    """The parameter of the function around a name that the name reads, where nothing but the call sets it."""
     bindings = project.reaching(facts, name).bindings
     binding = next(iter(bindings)) if len(bindings) == 1 else None
     scope = facts.scope_of(name).function
-    if binding is not None and binding.how is Bind.PARAM and binding.scope is scope:
-        if binding.target in scope.params and binding.target != scope.self_name:
-            yield Choice(binding, test, truth, kind)
+    if binding is None or binding.how is not Bind.PARAM or binding.scope is not scope:
+        return None
+    return binding if binding.target in scope.params and binding.target != scope.self_name else None
 
 
 def holds(test: ast.expr, value: object) -> bool | None:

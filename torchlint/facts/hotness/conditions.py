@@ -13,7 +13,7 @@ from torchlint.late import regex
 from torchlint.models import method_names
 
 _DEBUG = regex(
-    r"(^|_)(debug\w*|verbose\w*|verbosity|dev_mode|render\w*|plot\w*|visuali\w+|profil\w+|print\w*|dump\w*|trace|tracing"
+    r"(^|_)(debug\w*|verbose\w*|verbosity|dev_mode|dry_?run|render\w*|plot\w*|visuali\w+|profil\w+|print\w*|dump\w*|trace|tracing"
     r"|return_stats|log_interval|logging|should_log|do_log|log_this\w*|to_log|tensorboard|tb|wandb|writer|write|record_video"
     r"|capture_video|isEnabledFor|save\w*|should_save|checkpoint\w*"
     r"|sanity\w*|check_nan\w*|check\w*_(nans?|infs?|finite|nonfinite|numerics)|detect_anomaly|validate_args|validat\w+"

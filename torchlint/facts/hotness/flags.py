@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 
-from torchlint.facts.code.callers import passed
+from torchlint.facts.code.callers import passed, stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
@@ -78,6 +78,8 @@ class Flags:
                 return self.missing.bound(facts, name) if isinstance(op, (ast.Is, ast.Eq)) is truth else None
             case ast.Attribute() if truth and self._is_latch(facts, test):
                 return Bound(Frequency.EPISODE, "flag that its branch clears")
+            case ast.Attribute() if not truth:
+                return self._until_set(facts, test)
             case ast.Name() if (test, truth) not in self._asked:
                 self._asked.add((test, truth))
                 found = self._of_name(facts, test, truth)
@@ -160,6 +162,25 @@ class Flags:
         family = self.project.family(owner.dotted)
         return any(test.attr in self._ever_false(cls.file) and test.attr in self._latched(cls) for cls in family)
 
+    def _until_set(self, facts: FileFacts, test: ast.Attribute) -> Bound | None:
+        """The guard of ``if self.made: return`` where the code behind it always comes to ``self.made = True``."""
+        method = facts.scope_of(test).function
+        branching = next((node for node in facts.ancestors(test) if isinstance(node, ast.If)), None)
+        if method.method_of is None or branching is None or not isinstance(test.value, ast.Name):
+            return None
+        block, place = facts.places.get(branching, ((), 0))
+        raised = [*_raised(branching.body, ast.unparse(test)), *_raised(block[place + 1 :], ast.unparse(test))]
+        if test.value.id != method.self_name or not raised or self.project.outside.get(test.attr):
+            return None
+        stores = list(stores_of(self.project, method.method_of.dotted, test.attr))
+        others = [store for store in stores if store.binding.stmt not in raised]
+        if not all(store.binding.value is not None and _is_false(store.binding.value) for store in others):
+            return None
+        if any(store.scope.function is method for store in others):
+            return None  # the method itself turns it back
+        anew = any(store.scope.function.name != "__init__" for store in others)
+        return Bound(Frequency.EPISODE if anew else Frequency.ONCE, "flag that its branch sets")
+
     def _ever_false(self, facts: FileFacts) -> frozenset[str]:
         """The attributes that a file sets to false anywhere; soon told, and few others need a closer look."""
         found = self._false.get(facts)
@@ -179,6 +200,16 @@ class Flags:
             methods = [method for method in cls.inner if method.kind == "function"]
             found = self._latches[cls] = frozenset(attr for method in methods for attr in _cleared(method))
         return found
+
+
+def _raised(block: Sequence[ast.stmt], flag: str) -> Iterator[ast.stmt]:
+    """The statements of a block that set a flag to ``True``, before anything returns."""
+    for stmt in block:
+        match stmt:
+            case ast.Assign(targets=[target], value=ast.Constant(value=True)) if ast.unparse(target) == flag:
+                yield stmt
+        if any(isinstance(node, ast.Return) for node in walk(stmt)):
+            return
 
 
 def _follows(facts: FileFacts, name: ast.Name, call: ast.Call) -> bool:

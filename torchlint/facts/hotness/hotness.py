@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 
 from torchlint.facts.analyses import Analyses, Fact
 from torchlint.facts.code.graph import CallGraph, How
 from torchlint.facts.code.model import FileFacts, Scope
-from torchlint.facts.code.project import Project, exported
+from torchlint.facts.code.project import Project
 from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.facts.hotness.arrivals import Arrivals
+from torchlint.facts.hotness.choosing import Choosing
+from torchlint.facts.hotness.chosen import Choice
 from torchlint.facts.hotness.coldness import SETS_UP, cold_file, cold_function
 from torchlint.facts.hotness.criteria import is_criterion
 from torchlint.facts.hotness.evaluation import evaluates
@@ -80,14 +82,13 @@ class Heat(Fact):
     items: dict[Scope, Entry] = field(default_factory=dict)
     edges: dict[Scope, list[Edge]] = field(default_factory=dict)
     places: Places = field(init=False)
+    choosing: Choosing = field(init=False)
     paths: Paths = field(init=False)
     receivers: Receivers = field(init=False)
     rates: Rates = field(init=False)
     _settled: dict[ast.AST, Frequency] | None = None
     _proven: bool = True
     _rates: dict[tuple[ast.AST, Scope], Frequency] = field(default_factory=dict)
-    _choices: set[Scope] = field(default_factory=set)
-    _asked: set[Scope] = field(default_factory=set)
     _cold: dict[Scope, bool] = field(default_factory=dict)
     _evaluating: dict[Scope, bool] = field(default_factory=dict)
 
@@ -104,6 +105,7 @@ class Heat(Fact):
 
     def __post_init__(self) -> None:
         self.places = Places(self.project, self.graph, self.roots)
+        self.choosing = Choosing(self)
         self.paths = Paths(self)
         self.receivers = Receivers(self.project, self.graph)
         self.rates = Rates(self.receivers, Arrivals(self.receivers, self._drives))
@@ -128,6 +130,10 @@ class Heat(Fact):
         if found is None:
             found = self._settled[node] = self._frequency(facts, node, facts.scope_of(node).function)
         return found
+
+    def handed(self, facts: FileFacts, node: ast.AST, choices: Sequence[Choice]) -> Frequency:
+        """How often a node runs with what leads to some code that it runs."""
+        return self._frequency(facts, node, facts.scope_of(node).function, handed=choices)
 
     def seldom(self, facts: FileFacts, node: ast.AST) -> bool:
         """Whether a node runs less often than once per gradient update."""
@@ -160,17 +166,19 @@ class Heat(Fact):
         scope: Scope,
         entered: Frequency = Frequency.INNER,
         rate: Frequency = Frequency.INNER,
+        handed: Sequence[Choice] = (),
     ) -> Frequency:
         """How often a node runs, of those runs of its function that are ``entered`` no more often than this.
 
-        ``rate`` is that of the runs on objects of one class, which also holds for functions that are roots.
+        ``rate`` is that of the runs on objects of one class, which also holds for functions that are roots; ``handed``
+        are choices of what the node calls that the callers of its function make.
         """
         if self.is_cold(scope):
             return Frequency.ONCE
-        local = self.local(facts, node, scope)
+        local = self.local(facts, node, scope).under(handed)
         found = self._base(scope, local)
         if local.choices and found > Frequency.ONCE:
-            found = min(found, self._chosen(scope, local))
+            found = min(found, self.choosing.most(scope, local))
         if local.root is None and local.item is None:
             found = min(found, entered)
         if local.item is None and local.root in (None, scope.node):
@@ -196,39 +204,6 @@ class Heat(Fact):
             return entered
         found = self.rooted(scope, local.root)
         return self.observed.held(scope, max(found, entered)) if local.root is scope.node else found
-
-    def _chosen(self, scope: Scope, local: Local) -> Frequency:
-        """How often a function is entered by calls that do not pass by a node with the constants that they give."""
-        if scope in self._asked or (allowed := self.choosing(scope, local)) is None:
-            return Frequency.INNER
-        self._asked.add(scope)
-        found = max((self.frequency(facts, node) for facts, node in allowed), default=Frequency.ONCE)
-        self._asked.discard(scope)
-        return found
-
-    def choosing(self, scope: Scope, local: Local) -> list[tuple[FileFacts, ast.AST]] | None:
-        """The places that run a function and may come to a node, ``None`` where all may.
-
-        Where none may, constants are settings, which people change, but types are not.
-        """
-        entry = self.entry(scope, local)
-        if not local.choices or local.root is not None or local.item is not None:
-            return None
-        self._choices.add(scope)
-        if entry is None or entry.edge is None:
-            return None
-        callers = [c for c in self.graph.callers.get(scope, ()) if entry.weak or c.call not in self.graph.weak]
-        allowed = [c for c in callers if all(choice.allows(c, self.values) for choice in local.choices)]
-        given = (choice.parameter.target for choice in local.choices)
-        if len(allowed) == len(callers) or any(self.places.options.maybe_given(scope, name) for name in given):
-            return None
-        typed = any(choice.kind is not None for choice in local.choices) and not self._is_exported(scope)
-        places: list[tuple[FileFacts, ast.AST]] = [(caller.facts, caller.call) for caller in allowed]
-        places += [(run.facts, run.node) for run in self.graph.runs.get(scope, ())]
-        return places if places or typed else None
-
-    def _is_exported(self, scope: Scope) -> bool:
-        return exported(self.project, scope.method_of if scope.method_of is not None else scope)
 
     def rooted(self, scope: Scope, root: ast.AST) -> Frequency:
         """How often a root runs what it runs: a loop of a function, or the function itself."""
@@ -274,6 +249,7 @@ class Heat(Fact):
         self._pass_everywhere()
         self._modules()
         self._raise()
+        self.choosing.settle()
         self._settled = {}
 
     def _pass_everywhere(self) -> None:
@@ -282,7 +258,8 @@ class Heat(Fact):
         while work:
             scope = work.popleft()
             waiting.discard(scope)
-            for target in self._pass_all(scope):
+            found = [each for target in self._pass_all(scope) for each in (target, *self.choosing.above(target))]
+            for target in found:
                 if target not in waiting and target in self.edges:
                     waiting.add(target)
                     work.append(target)
@@ -425,7 +402,7 @@ class Heat(Fact):
     def _rises(self, edge: Edge, frequency: Frequency) -> bool:
         """Whether an edge enters a function in which callers choose branches more often than was known."""
         key = edge.node, edge.target
-        if edge.target not in self._choices or self._rates.get(key, Frequency.ONCE) >= frequency:
+        if not self.choosing.asks(edge.target) or self._rates.get(key, Frequency.ONCE) >= frequency:
             return False
         self._rates[key] = frequency
         return True

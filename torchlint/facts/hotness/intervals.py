@@ -12,6 +12,7 @@ from torchlint.late import regex
 
 _SINCE = regex(r"(^|_)(last|prev|previous)_\w*(log|save|eval|print|test|video|histogram|record|checkpoint|dump|report)")
 _COUNTED_SINCE = regex(r"(^|_)since($|_)")
+_SHOWN = regex(r"(^|_)(demo|demos|demonstration|plot|render|video|gif|visuali[sz]e|visuali[sz]ation)($|_)")
 _START = regex(r"(^|_)start($|_)")
 _EVERY = regex(
     r"(^|_)(interval|freq|frequency|every|period)($|_)|(log|eval|save|print|render|test)\w*(interval|freq|every|period)"
@@ -44,6 +45,13 @@ def is_interval(test: ast.expr) -> bool:
         words = [word for word in names_in(test) if _EVERY.search(word) and "warm" not in word]
         return bool(words) and isinstance(op, (ast.Gt, ast.GtE, ast.Eq, ast.Lt, ast.LtE))
     return False
+
+
+def shows_at_intervals(test: ast.expr) -> bool:
+    """``step - last_demo >= demo_interval``, also beside other conditions: intervals at which something is shown."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return any(map(shows_at_intervals, test.values))
+    return is_interval(test) and any(map(_SHOWN.search, names_in(test)))
 
 
 def is_between_intervals(test: ast.expr) -> bool:

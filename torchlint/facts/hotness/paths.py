@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
@@ -18,8 +18,9 @@ from torchlint.late import dataclass, regex
 from torchlint.rule import Frequency, Hop
 
 if TYPE_CHECKING:
+    from torchlint.facts.hotness.choosing import Arrival
+    from torchlint.facts.hotness.chosen import Choice
     from torchlint.facts.hotness.hotness import Edge, Entry, Heat
-    from torchlint.facts.hotness.places import Local
 
 Key = tuple[Scope, bool]
 """A function, and whether this speaks of what it runs for each item that it yields."""
@@ -61,8 +62,9 @@ class Paths:
         entry: Entry | None = None
         proven = True
         state: State | None = None
+        handed: tuple[Choice, ...] = ()
         while True:
-            local = self.heat.local(facts, node, scope)
+            local = self.heat.local(facts, node, scope).under(handed)
             entry = self.heat.entry(scope, local)
             loop = local.root if local.root is not scope.node else None
             if loop is None and (entry is None or entry.frequency <= Frequency.EPISODE):
@@ -74,8 +76,10 @@ class Paths:
             if state is None:
                 state = self._nearest.get((scope, local.item is not None))
             edge, state = self._into[state] if state is not None else (None, None)
-            if (chosen := self._chosen(scope, local, edge)) is not None:
+            allowed = self.heat.choosing.of(scope, local)
+            if allowed and (chosen := self._chosen(scope, allowed, edge)) is not None:
                 edge, state = chosen, None
+            handed = next((way.handed for way in allowed or () if edge is not None and way.node is edge.node), ())
             at = (getattr(edge.node, "lineno", 0), getattr(edge.node, "col_offset", 0)) if edge else (0, 0)
             hops.append(Hop(facts.path, scope.row, scope.qualname or scope.name, at))
             if scope.kind != "function" or edge is None or scope in seen:
@@ -86,17 +90,17 @@ class Paths:
             scope = facts.scope_of(node).function
         return tuple(reversed(hops)) if proven else (), entry
 
-    def _chosen(self, scope: Scope, local: Local, nearest: Edge | None) -> Edge | None:
+    def _chosen(self, scope: Scope, allowed: Sequence[Arrival], nearest: Edge | None) -> Edge | None:
         """The most frequent edge whose constants lead to a node, where those of the nearest one do not."""
-        allowed = self.heat.choosing(scope, local)
-        calls = {node for _, node in allowed or ()}
-        if not calls or (nearest is not None and nearest.node in calls):
+        heat = self.heat
+        often = {way.node: heat.choosing.frequency(scope, way) for way in allowed}
+        if nearest is not None and often.get(nearest.node) is max(often.values()):
             return None
         # In the order of the calls: that of a set of scopes depends on where they lie in memory.
-        homes = dict.fromkeys(facts.scope_of(node).function for facts, node in allowed or ())
-        edges = [edge for home in homes for edge in self.heat.edges.get(home, ())]
-        fitting = [edge for edge in edges if edge.node in calls and edge.target is scope]
-        return max(fitting, key=lambda edge: (self.heat.delivered(edge), -weight(edge)), default=None)
+        homes = dict.fromkeys(way.facts.scope_of(way.node).function for way in allowed)
+        edges = [edge for home in homes for edge in heat.edges.get(home, ())]
+        fitting = [edge for edge in edges if edge.node in often and edge.target is scope]
+        return max(fitting, key=lambda edge: (min(heat.delivered(edge), often[edge.node]), -weight(edge)), default=None)
 
     def _rank(self) -> None:
         """Find for each function the edge by which the cheapest path enters it (Dijkstra's way).

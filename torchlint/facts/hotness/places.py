@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import field, replace
 
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import COMPREHENSIONS, FileFacts, Scope
@@ -64,6 +64,10 @@ class Local:
     holds: list[Hold] = field(default_factory=list)
     turns: dict[ast.AST, ast.AST] = field(default_factory=dict)
     choices: list[Choice] = field(default_factory=list)
+
+    def under(self, handed: Sequence[Choice]) -> Local:
+        """The same place for calls that have to pass choices of functions further down."""
+        return replace(self, choices=[*self.choices, *handed]) if handed else self
 
     def hold(self, found: Bound | None, node: ast.AST) -> None:
         """Take in one more guard, and the node that sets it."""

@@ -19,6 +19,7 @@ from torchlint.facts.hotness import environments
 from torchlint.facts.hotness.coldness import cold_file
 from torchlint.facts.hotness.fitting import fitting
 from torchlint.facts.hotness.guards import bound
+from torchlint.facts.hotness.intervals import shows_at_intervals
 from torchlint.facts.hotness.iterations import demoted
 from torchlint.facts.hotness.programs import Programs
 from torchlint.facts.hotness.protocols import EntryPoint, entry_point, entry_points
@@ -249,6 +250,8 @@ def _climb(
         scope, call, kind, fresh, cls = todo.pop()
         facts = scope.file
         loop = enclosing_loop(facts, call, scope)
+        if _shown(scope, call):
+            continue
         if loop is not None:
             roots.loops.setdefault(loop, set()).add(kind)
             continue
@@ -305,6 +308,16 @@ def _around(scope: Scope, node: ast.AST) -> Iterator[ast.AST]:
     while current is not None and current is not scope.node:
         yield current
         current = scope.file.parent.get(current)
+
+
+def _shown(scope: Scope, node: ast.AST) -> bool:
+    """Whether a node runs only at the intervals at which a program shows what it has learned."""
+    child = node
+    for current in _around(scope, node):
+        if isinstance(current, ast.If) and child in current.body and shows_at_intervals(current.test):
+            return True
+        child = current
+    return False
 
 
 def _branches(scope: Scope, node: ast.AST) -> list[ast.If]:

@@ -73,15 +73,16 @@ def _ways(heat: Heat, facts: FileFacts, node: ast.AST) -> list[tuple[int, Way]]:
         if last.local.root is not None and last.local.root is not last.scope.node:
             continue
         seen = {link.scope for link in links}
-        places = heat.choosing(last.scope, last.local)
-        allowed = {place for _, place in places} if places is not None else None
+        places = heat.choosing.of(last.scope, last.local)
+        allowed = {place.node: place.handed for place in places} if places is not None else None
         for edge in into.get((last.scope, last.local.item is not None), ()):
             home = edge.facts.scope_of(edge.node).function
             above = heat.receivers.above(edge.node, home, last.receiver)
             if home in seen or above is None or (allowed is not None and edge.node not in allowed):
                 continue
             if heat.delivered(edge) > Frequency.ONCE and heat.comes(edge, home, above):
-                todo.append((*links, _Link(edge.facts, home, heat.local(edge.facts, edge.node, home), edge, above)))
+                local = heat.local(edge.facts, edge.node, home).under(allowed[edge.node] if allowed is not None else ())
+                todo.append((*links, _Link(edge.facts, home, local, edge, above)))
     return found
 
 

@@ -1,8 +1,9 @@
-"""Whether code may run on an accelerator, by what the settings say, the project, and the function that holds it."""
+"""Whether code may run on an accelerator: by the settings, the project, the function and the branch that hold it."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from torchlint.facts.analyses import Analyses, Fact
 from torchlint.facts.code.model import FileFacts
@@ -25,9 +26,52 @@ class Accelerators(Fact):
         return cls(analyses[Devices], analyses[HostOnly], analyses.settings.device)
 
     def may_run(self, facts: FileFacts, node: ast.AST) -> bool:
-        """Whether the files that a file is connected with may ever leave the CPU, and the function of a node too."""
+        """Whether the files that a file is connected with may ever leave the CPU, and the code around a node too."""
         if self.setting != "auto":
             return self.setting == "cuda"
         if self.host_only.is_host_only(facts.scope_of(node).function):
             return False
-        return self.devices.may_leave(facts)
+        return not _in_host_branch(facts, node) and self.devices.may_leave(facts)
+
+
+def _in_host_branch(facts: FileFacts, node: ast.AST) -> bool:
+    """Whether a node stands in a branch for a tensor that lies on the host: ``if not x.is_cuda:``."""
+    child: ast.AST = node
+    for parent in facts.ancestors(node):
+        if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            return False
+        if any(_says_host(test, truth) for test, truth in _led_in(parent, child)):
+            return True
+        child = parent
+    return False
+
+
+def _led_in(parent: ast.AST, child: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
+    """The tests that a part of a node runs behind, each with its truth value then."""
+    match parent:
+        case ast.If(test=test, body=body) if child is not test:
+            yield test, child in body
+        case ast.IfExp(test=test, body=body) if child is not test:
+            yield test, child is body
+        case ast.BoolOp(op=op, values=parts) if isinstance(child, ast.expr):
+            yield from ((part, isinstance(op, ast.And)) for part in parts[: parts.index(child)])
+
+
+def _says_host(test: ast.expr, truth: bool) -> bool:
+    """Whether a tensor lies on the host where a test is true, or false."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return _says_host(operand, not truth)
+        case ast.BoolOp(op=op, values=parts) if isinstance(op, ast.And) is truth:
+            return any(_says_host(part, truth) for part in parts)
+        case ast.Attribute(attr="is_cuda"):
+            return not truth
+        case ast.Attribute(attr="is_cpu"):
+            return truth
+        case ast.Compare(
+            left=ast.Attribute(value=ast.Attribute(attr="device"), attr="type"),
+            ops=[ast.Eq() | ast.NotEq() as op],
+            comparators=[ast.Constant(value=("cpu" | "cuda") as name)],
+        ):
+            return (isinstance(op, ast.Eq) is truth) is (name == "cpu")
+    return False

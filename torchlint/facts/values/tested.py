@@ -16,7 +16,9 @@ _TYPES = {
     "builtins.bool": NUMBER,
     "builtins.str": STRING,
 }
-_OTHERS = frozenset({Kind.NDARRAY, Kind.TENSOR, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.NUMBER, Kind.STRING})
+_OTHERS = frozenset(
+    {Kind.UNKNOWN, Kind.NDARRAY, Kind.TENSOR, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.NUMBER, Kind.STRING}
+)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Module)
 
 

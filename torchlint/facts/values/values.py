@@ -220,11 +220,14 @@ class Values(Fact):
             name = self.project.qualified(facts, node) or ""
             return self._named(name) if name else UNKNOWN
         result = self._ask.reached(facts, reach)
+        if result is None:
+            return None
+        result = within_test(self.project, facts, node, result)
         if result == UNKNOWN:
             if (named := operators.by_name(node.id)).known or not self._needed.is_tensor(facts, node):
                 return named
             return self._ask.guess(TENSOR)
-        return within_test(self.project, facts, node, result) if result is not None else None
+        return result
 
     def _named(self, name: str) -> Value | None:
         """The value of a qualified name outside of any function."""

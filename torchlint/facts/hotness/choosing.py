@@ -1,0 +1,107 @@
+"""The calls that choose a branch: how often code runs that not every call of its function comes to."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import field
+from typing import TYPE_CHECKING
+
+from torchlint.facts.code.callers import Caller
+from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.project import exported
+from torchlint.facts.hotness.chosen import Choice
+from torchlint.late import dataclass
+from torchlint.rule import Frequency
+
+if TYPE_CHECKING:
+    from torchlint.facts.hotness.hotness import Heat
+    from torchlint.facts.hotness.places import Local
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A place that runs a function with what leads to some of its code; who runs the place chooses ``handed``."""
+
+    facts: FileFacts
+    node: ast.AST
+    handed: tuple[Choice, ...] = ()
+
+
+@dataclass(eq=False, slots=True)
+class Choosing:
+    """Answers which places run a function so that they come to a node of it, and how often these do.
+
+    ``_functions`` are those with such nodes; ``_above`` holds, for a function whose callers choose for another one that
+    it calls, these others: they run more often as soon as it does.
+    """
+
+    heat: Heat
+    _functions: set[Scope] = field(default_factory=set)
+    _above: dict[Scope, set[Scope]] = field(default_factory=dict)
+    _known: dict[Arrival, Frequency] = field(default_factory=dict)
+    _asked: set[Scope] = field(default_factory=set)
+    _settled: bool = False
+
+    def asks(self, scope: Scope) -> bool:
+        """Whether callers choose branches of a function, as far as it was asked about."""
+        return scope in self._functions
+
+    def above(self, scope: Scope) -> Iterable[Scope]:
+        """The functions with branches that the callers of a function choose, for it hands on what they give."""
+        return self._above.get(scope, ())
+
+    def settle(self) -> None:
+        """Keep what is found from here on: hotness no longer spreads."""
+        self._settled = True
+
+    def most(self, scope: Scope, local: Local) -> Frequency:
+        """How often a function is entered by calls that do not pass by a node with the constants that they give."""
+        if scope in self._asked or (allowed := self.of(scope, local)) is None:
+            return Frequency.INNER
+        self._asked.add(scope)
+        found = max((self.frequency(scope, each) for each in allowed), default=Frequency.ONCE)
+        self._asked.discard(scope)
+        return found
+
+    def frequency(self, scope: Scope, way: Arrival) -> Frequency:
+        """How often a place runs a function with what leads to some of its code."""
+        if not way.handed:
+            return self.heat.frequency(way.facts, way.node)
+        self._above.setdefault(way.facts.scope_of(way.node).function, set()).add(scope)
+        found = self._known.get(way) if self._settled else None
+        if found is None:
+            found = self._known[way] = self.heat.handed(way.facts, way.node, way.handed)
+        return found
+
+    def of(self, scope: Scope, local: Local) -> list[Arrival] | None:
+        """The places that run a function and may come to a node, ``None`` where all may.
+
+        Where none may, constants are settings, which people change, but types are not.
+        """
+        heat = self.heat
+        entry = heat.entry(scope, local)
+        if not local.choices or local.root not in (None, scope.node) or local.item is not None:
+            return None
+        self._functions.add(scope)
+        if entry is None or entry.edge is None:
+            return None
+        given = (choice.parameter.target for choice in local.choices)
+        if any(heat.places.options.maybe_given(scope, name) for name in given):
+            return None
+        callers = [c for c in heat.graph.callers.get(scope, ()) if entry.weak or c.call not in heat.graph.weak]
+        allowed = [c for c in callers if all(choice.allows(c, heat.values) for choice in local.choices)]
+        ways = [Arrival(c.facts, c.call, self._handed(local.choices, c)) for c in allowed]
+        if len(allowed) == len(callers) and not any(way.handed for way in ways):
+            return None
+        typed = any(choice.kind is not None for choice in local.choices) and not self._is_exported(scope)
+        ways += [Arrival(run.facts, run.node) for run in heat.graph.runs.get(scope, ())]
+        return ways if ways or typed else None
+
+    def _handed(self, choices: Iterable[Choice], caller: Caller) -> tuple[Choice, ...]:
+        """The choices that a caller leaves to its callers, if any of these is known."""
+        found = (choice.handed(self.heat.project, caller) for choice in choices)
+        return tuple(choice for choice in found if choice is not None)
+
+    def _is_exported(self, scope: Scope) -> bool:
+        return exported(self.heat.project, scope.method_of if scope.method_of is not None else scope)
