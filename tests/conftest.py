@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import hashlib
 import importlib.util
 import os
@@ -33,6 +34,10 @@ os.environ["TORCHLINT_NO_CACHE"] = "1"
 # What a shell starts in the background ignores SIGINT, and so does what that starts; tests of interrupts send it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# The same holds for SIGHUP below nohup, where a test that sends it would wait without end.
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
@@ -89,6 +94,16 @@ def state_of_the_code() -> str:
 def third_of(name: str, state: str) -> int:
     """The third, 0 to 2, to which a test belongs while the code is in that state."""
     return hashlib.sha256(f"{state} {name}".encode()).digest()[0] % 3
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_old_objects() -> None:
+    """Keep the garbage collector from what was there before a module: thousands of tests, torch, trees of modules.
+
+    It would look at all of it again and again, and what is tested collects garbage often.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -78,6 +78,21 @@ def test_limits_are_told_with_their_lines() -> None:
     assert limit.guard == "end of an episode"
 
 
+def test_of_equally_good_callers_the_first_is_named() -> None:
+    """In a set of scopes their order is that of memory: one of forty callers would be named by chance."""
+    callers = [f"use_{number}" for number in range(40)]
+    code = Code(
+        "def reduce(x, how):\n    if how == 'mean':\n        f(x)  # A\n    return x\n"
+        "def plain(x):\n    return reduce(x, 'sum')\n"
+        + "".join(f"def {name}(x):\n    return reduce(x, 'mean')\n" for name in callers)
+        + "while True:\n    env.step(plain(1))\n"
+        + "".join(f"    {name}(1)\n" for name in callers)
+    )
+    facts = code.file()
+    [stmt] = [stmt for stmt in facts.places if stmt.lineno == 3]
+    assert [hop.name for hop in code.analyses[Heat].at(facts, stmt).path] == ["loop", "use_0", "reduce"]
+
+
 # Conditions around, or exits before, a line of an update loop: the name of the guard.
 GUARDED = {
     "if self.debug:\n            {}": "debug flag",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Protocol
 
@@ -72,12 +72,16 @@ def resolve(
     selected = _known(select, "select", rules)
     added = _known(extend_select, "extend-select", rules)
     ignored = [*_known(ignore, "ignore", rules), *_known(extend_ignore, "extend-ignore", rules)]
+    wanted, unwanted = {*selected, *added}, set(ignored)
     codes = set()
     for rule in rules:
-        chosen = max(_reach(selector, rule, preview) for selector in ("", *selected, *added))
-        if not selected and _runs_unasked(rule, preview):
+        chosen = _strongest(wanted, rule)
+        unasked = _runs_unasked(rule, preview)
+        if chosen < _EXACT and not unasked:
+            continue  # a prefix is not enough for its set
+        if not selected and unasked:
             chosen = max(chosen, _BY_DEFAULT)
-        if chosen > max(_strength(selector, rule) for selector in ("", *ignored)):
+        if chosen > _strongest(unwanted, rule):
             codes.add(rule.code)
     return frozenset(codes)
 
@@ -88,13 +92,13 @@ def matching(selectors: Iterable[str], rules: Sequence[Selectable], key: str) ->
     Raises:
         SettingsError: a selector fits no rule; ``key`` is the setting that the message names.
     """
-    known = _known(selectors, key, rules)
-    return frozenset(rule.code for rule in rules if any(_strength(selector, rule) for selector in known))
+    known = set(_known(selectors, key, rules))
+    return frozenset(rule.code for rule in rules if _strongest(known, rule))
 
 
 def is_selector(word: str, rules: Iterable[Selectable]) -> bool:
     """Whether a word names a rule, or is a prefix of one's code."""
-    return any(_strength(word, rule) for rule in rules)
+    return any(word in _strengths(rule) for rule in rules)
 
 
 def options_of(rules: Sequence[type[Rule]], tables: Mapping[str, Mapping[str, object]]) -> dict[str, dict[str, object]]:
@@ -124,26 +128,23 @@ def options_of(rules: Sequence[type[Rule]], tables: Mapping[str, Mapping[str, ob
 
 def _known(selectors: Iterable[str], key: str, rules: Sequence[Selectable]) -> tuple[str, ...]:
     selectors = tuple(selectors)
+    fitting = set().union(*map(_strengths, rules)) if selectors else set()
     for selector in selectors:
-        if not is_selector(selector, rules):
+        if selector not in fitting:
             names = [_ALL, *(rule.code for rule in rules), *(rule.name for rule in rules)]
             raise UnknownWordError(f"{key}: no rule fits {selector!r}{nearest(selector, names)}", selector, key)
     return selectors
 
 
-def _strength(selector: str, rule: Selectable) -> int:
-    """How specific a selector is for a rule; 0: it does not cover it."""
-    if selector in (rule.code, rule.name):
-        return _EXACT
-    if selector == _ALL:
-        return _EVERYTHING
-    return _EVERYTHING + len(selector) if selector and rule.code.startswith(selector) else 0
+def _strengths(rule: Selectable) -> dict[str, int]:
+    """Return the selectors that cover a rule, and how specific each is for it."""
+    prefixes = {rule.code[:length]: _EVERYTHING + length for length in range(1, len(rule.code))}
+    return {_ALL: _EVERYTHING, **prefixes, rule.name: _EXACT, rule.code: _EXACT}
 
 
-def _reach(selector: str, rule: Selectable, preview: bool) -> int:
-    """How strongly a selector selects a rule, whose set may ask for more than a prefix."""
-    strength = _strength(selector, rule)
-    return strength if strength == _EXACT or _runs_unasked(rule, preview) else 0
+def _strongest(selectors: Set[str], rule: Selectable) -> int:
+    """Return how specific the most specific selector is that covers a rule, or 0 if none does."""
+    return max((strength for word, strength in _strengths(rule).items() if word in selectors), default=0)
 
 
 def _runs_unasked(rule: Selectable, preview: bool) -> bool:

@@ -96,7 +96,8 @@ class Paths:
         often = {way.node: heat.choosing.frequency(scope, way) for way in allowed}
         if nearest is not None and often.get(nearest.node) is max(often.values()):
             return None
-        homes = {way.facts.scope_of(way.node).function for way in allowed}
+        # In the order of the calls: that of a set of scopes depends on where they lie in memory.
+        homes = dict.fromkeys(way.facts.scope_of(way.node).function for way in allowed)
         edges = [edge for home in homes for edge in heat.edges.get(home, ())]
         fitting = [edge for edge in edges if edge.node in often and edge.target is scope]
         return max(fitting, key=lambda edge: (min(heat.delivered(edge), often[edge.node]), -weight(edge)), default=None)

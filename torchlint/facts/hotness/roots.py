@@ -214,8 +214,11 @@ class _Shown:
         """Whether every known place that runs a function is a call that shows something, and there is one."""
         if scope not in self.known:
             self.known[scope] = False  # what only calls itself is not shown
-            homes = {caller.facts.scope_of(caller.call).function for caller in self.graph.callers.get(scope, ())}
-            homes.discard(scope)
+            # In the order of the calls, because in a circle the answer depends on which is asked first.
+            homes = dict.fromkeys(
+                caller.facts.scope_of(caller.call).function for caller in self.graph.callers.get(scope, ())
+            )
+            homes.pop(scope, None)
             self.known[scope] = (
                 bool(homes)
                 and scope not in self.graph.runs
