@@ -103,7 +103,7 @@ def test_a_strangers_rule_finds_and_fixes(torchlint_there, project):
 
 
 def test_a_strangers_rule_is_in_the_default_set_and_in_every_format(torchlint_there):
-    from torchlint.settings.check import OUTPUT_FORMATS
+    from torchlint.settings.options import OUTPUT_FORMATS
 
     for name in OUTPUT_FORMATS:
         done = torchlint_there("check", "--output-format", name)
