@@ -525,7 +525,6 @@ def imported_by_the_interpreter():
 
 # What only some runs need: on a terminal, with several processes, with notebooks or questions.
 RARE = {
-    "threading",
     "shlex",
     "torchlint.sources.notebook",
     "torchlint.facts.hotness.why",
