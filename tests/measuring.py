@@ -115,8 +115,8 @@ def python(folder: Path, *arguments: str | Path) -> None:
 
 def with_cprofile(folder: Path, trace: Path) -> Path:
     """Profile the project with cProfile, without the import of torch: all of its functions would be read each time."""
-    program = 'import cProfile, runpy, sys, torch; cProfile.run(\'runpy.run_path("train.py", run_name="__main__")\', sys.argv[1])'
-    python(folder, "-c", program, trace)
+    run = "runpy.run_path('train.py', run_name='__main__')"
+    python(folder, "-c", f"import cProfile, runpy, sys, torch; cProfile.run({run!r}, sys.argv[1])", trace)
     return trace
 
 

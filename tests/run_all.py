@@ -2,7 +2,8 @@
 
 The tests marked ``versions`` also run on the oldest and the newest other Python of the machine: what differs between
 versions came with one and stayed, so a Python in between does as one of its neighbours. Of the tests marked ``third``
-or ``ninth`` runs such a share, another for each state of the code. With ``--all`` (``make test-all``) everything runs everywhere.
+or ``ninth`` runs such a share, another for each state of the code. With ``--all`` (``make test-all``) everything runs
+everywhere.
 
 Every part runs even when an earlier one failed. The last line sums up: ``N passed, N failed``; a failed style or type
 check counts as one failure.
