@@ -306,7 +306,7 @@ class _Resolver:
         """A call of a value: a module, an instance, a function held in a variable."""
         targets = self._reached(facts, call, value)
         if targets:
-            self._add(facts, call, targets)
+            self._add(facts, call, suiting(facts, call, targets))
             if value.kind in (Kind.MODULE, Kind.INSTANCE, Kind.CLASS):
                 self.graph.receivers[call] = OWN if own_object(facts, call.func) is not None else receivers_of(value)
         return targets is not None
