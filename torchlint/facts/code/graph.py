@@ -171,7 +171,7 @@ class _Resolver:
         targets: list[tuple[Scope, int]] = []
         given = list(self._given(facts, func))
         for value, caller in given:
-            for target in self._reached(facts, call, value) or ():
+            for target in suiting(facts, call, self._reached(facts, call, value) or []):
                 targets.append(target)
                 self.graph.via.setdefault((call, target[0]), []).append(caller)
         if targets:
