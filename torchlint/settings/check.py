@@ -243,6 +243,7 @@ _KEYS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "output-format": _one_of(OUTPUT_FORMATS),
         "hot": _functions,
         "cold": _functions,
+        "ignore-guards": _strings,
         "device": _one_of(DEVICES),
         "jobs": _count,
         "target-torch": torch_version,

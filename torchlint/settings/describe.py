@@ -93,6 +93,11 @@ KEYS: Mapping[str, Key] = MappingProxyType(
         "baseline": Key("A file of findings that are known and not shown.", _STRING, '"torchlint-baseline.jsonl"'),
         "hot": Key("Functions that are hot although nothing shows it.", _FUNCTIONS, '["mylib.agent:Agent.plan"]'),
         "cold": Key("Functions that are not hot although it looks so.", _FUNCTIONS, '["mylib.debug:dump"]'),
+        "ignore-guards": Key(
+            "Guards that keep no code from being hot, by the names that --explain-hot gives.",
+            _STRINGS,
+            '["debug flag"]',
+        ),
         "device": Key("Where the code runs; auto: what it says itself.", _one_of(*DEVICES), '"cuda"'),
         "jobs": Key(
             "How many processes may work at once; not set: as many as pay.", {"type": "integer", "minimum": 1}, "4"

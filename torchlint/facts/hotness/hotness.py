@@ -17,13 +17,13 @@ from torchlint.facts.hotness.choosing import Choosing
 from torchlint.facts.hotness.chosen import Choice
 from torchlint.facts.hotness.coldness import SETS_UP, cold_file, cold_function
 from torchlint.facts.hotness.criteria import is_criterion
-from torchlint.facts.hotness.evaluation import evaluates
+from torchlint.facts.hotness.guards import EVALUATION, OWN_UPDATES, Bound, Guards
 from torchlint.facts.hotness.iterations import rolls_out
 from torchlint.facts.hotness.observed import LABEL, Observations
 from torchlint.facts.hotness.paths import Paths
 from torchlint.facts.hotness.places import Local, Places
 from torchlint.facts.hotness.receivers import Rates, Receivers
-from torchlint.facts.hotness.roots import Roots, find_roots, is_reset
+from torchlint.facts.hotness.roots import Roots, find_roots
 from torchlint.facts.hotness.unseen import called_elsewhere, forwards
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -73,6 +73,7 @@ class Heat(Fact):
 
     project: Project
     graph: CallGraph
+    guards: Guards
     roots: Roots
     values: Values
     hot: frozenset[str] = frozenset()
@@ -90,21 +91,22 @@ class Heat(Fact):
     _proven: bool = True
     _rates: dict[tuple[ast.AST, Scope], Frequency] = field(default_factory=dict)
     _cold: dict[Scope, bool] = field(default_factory=dict)
-    _evaluating: dict[Scope, bool] = field(default_factory=dict)
+    _called: dict[Scope, Bound | None] = field(default_factory=dict)
 
     @classmethod
     def build(cls, analyses: Analyses) -> Heat:
         """Find the roots and spread hotness through the project."""
         project, graph, values = analyses[Project], analyses[CallGraph], analyses[Values]
         settings = analyses.settings
-        roots = find_roots(project, graph, values)
+        guards = analyses[Guards]
+        roots = find_roots(project, graph, values, guards)
         seen = Observations.of(settings.observed)
-        found = cls(project, graph, roots, values, frozenset(settings.hot), frozenset(settings.cold), seen)
+        found = cls(project, graph, guards, roots, values, frozenset(settings.hot), frozenset(settings.cold), seen)
         found.spread()
         return found
 
     def __post_init__(self) -> None:
-        self.places = Places(self.project, self.graph, self.roots)
+        self.places = Places(self.project, self.graph, self.roots, self.guards)
         self.choosing = Choosing(self)
         self.paths = Paths(self)
         self.receivers = Receivers(self.project, self.graph)
@@ -346,25 +348,28 @@ class Heat(Fact):
             found = self.items[scope].frequency
         if edge.how is How.EACH and found >= Frequency.UPDATE:
             found = Frequency.INNER
-        return min(found, Frequency.EPISODE) if self.seldom_called(edge) else found
+        seldom = self.seldom_called(edge)
+        return found if seldom is None else min(found, seldom.limit)
 
-    def seldom_called(self, edge: Edge) -> str:
-        """Why a function runs less often than the place that calls it, empty if it does not.
+    def seldom_called(self, edge: Edge) -> Bound | None:
+        """The guard on a function that runs less often than the place that calls it.
 
         A function that holds a loop of updates is no part of one update.
         """
         target = edge.target
-        if is_reset(target):
-            return "a reset"
-        if self._evaluates(target):
-            return "an evaluation"
-        fits = target in self.roots.fitting and self.kinds(edge.facts, edge.node) == {"update"}
-        return "a loop of updates of its own" if fits else ""
+        found = self._called_seldom(target)
+        fits = found is None and target in self.roots.fitting and self.kinds(edge.facts, edge.node) == {"update"}
+        return self.guards.of(OWN_UPDATES) if fits else found
+
+    def _called_seldom(self, scope: Scope) -> Bound | None:
+        """The guard on all calls of a function."""
+        if scope not in self._called:
+            self._called[scope] = self.guards.called(scope)
+        return self._called[scope]
 
     def _evaluates(self, scope: Scope) -> bool:
-        if scope not in self._evaluating:
-            self._evaluating[scope] = evaluates(scope)
-        return self._evaluating[scope]
+        found = self._called_seldom(scope)
+        return found is not None and found.guard == EVALUATION.name
 
     def _pass_all(self, scope: Scope) -> Iterator[Scope]:
         """Pass on how often a function runs; gives the functions that run more often than was known."""

@@ -126,10 +126,11 @@ def _way(heat: Heat, links: tuple[_Link, ...], frequency: Frequency, origin: str
         if link.edge is not None and link.edge.how is How.EACH and frequency >= Frequency.UPDATE:
             frequency = Frequency.INNER
         if link.edge is not None and frequency > Frequency.EPISODE:
-            why = heat.seldom_called(link.edge)
-            if why:
-                frequency = Frequency.EPISODE
-                limits.append(Limit(Hop(link.facts.path, getattr(link.edge.node, "lineno", 1), ""), frequency, why))
+            seldom = heat.seldom_called(link.edge)
+            if seldom is not None:
+                frequency = seldom.limit
+                place = Hop(link.facts.path, getattr(link.edge.node, "lineno", 1), "")
+                limits.append(Limit(place, frequency, seldom.guard))
     proven = not any(link.edge.doubtful for link in links if link.edge is not None)
     return Way(Hotness(frequency, tuple(hops)), origin, tuple(dict.fromkeys(limits)), proven)
 
