@@ -69,6 +69,8 @@ BODIES = {
         "if self.count == n:\n{}\nself.count = 0",
         "if self.count < n:\nreturn\n<{}\nself.count = 0",
     ),
+    "branch that renders": ("if x:\n{}\nself.env.render()",),
+    "statement that nothing comes behind": ("raise NotImplementedError\n{}", "while k:\nbreak\n{}"),
     "first item": ("for item in x:\nreturn item\n<{}",),
     "branch for empty data": ("if x.size(0) == 0:\n{}\n<x.mean()", "y = {} if len(x) == 0 else x.mean()"),
     "branch for an error": ("try:\npass\n<except KeyError:\n{}", "raise ValueError({})", "assert x, {}"),

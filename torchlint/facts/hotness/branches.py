@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from torchlint.facts.code.model import COMPREHENSIONS
+from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.conditions import tests_for
 from torchlint.late import regex
 from torchlint.models import last_names, method_names
@@ -14,6 +15,9 @@ from torchlint.models import last_names, method_names
 _ALARM = regex(r"\W*(warning|warn|error|alert)\b", re.IGNORECASE)
 _ANY = frozenset({"any"})
 _SETS_UP = regex(r"_*(setup|set_up|init|initialize|initialise|build|allocate)(_\w+)?$")
+_RENDERS = regex(r"render(_\w+)?$")
+_ACTS = method_names(environment="acts")
+_LEARNS = frozenset({"act", "backward", "learn", "select_action", "train", "update"})
 _MANY = 10  # what happens every so many times is seldom
 _WARNINGS = method_names(says="alarm")
 _MESSAGES = last_names(says=True)
@@ -121,6 +125,17 @@ def warns(block: Sequence[ast.stmt]) -> bool:
 def prints_any(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
     """``if bad.any(): print(...)``: of many values some are wrong."""
     return test is not None and tests_for(test, _ANY) and _prints(block)
+
+
+def renders(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
+    """Whether a branch draws frames and does nothing that belongs to learning: no environment steps, no updates."""
+    called = {name for stmt in block for node in walk(stmt) if (name := _attribute_called(node))} if test else set()
+    return any(map(_RENDERS.match, called)) and not any(name in _ACTS or name in _LEARNS for name in called)
+
+
+def _attribute_called(node: ast.AST) -> str:
+    """The name of the method that a node calls, empty where it calls none."""
+    return node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
 
 
 def _printed(block: Sequence[ast.stmt]) -> Iterator[str]:

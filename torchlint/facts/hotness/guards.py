@@ -14,7 +14,7 @@ from typing import NamedTuple
 from torchlint.facts.analyses import Analyses, Fact
 from torchlint.facts.code.model import Binding, FileFacts, Scope
 from torchlint.facts.code.reach import leaves
-from torchlint.facts.hotness.branches import empties, opposite, prints_any, raises, restarts, sets_up, warns
+from torchlint.facts.hotness.branches import empties, opposite, prints_any, raises, renders, restarts, sets_up, warns
 from torchlint.facts.hotness.conditions import (
     NONFINITE,
     is_debug_flag,
@@ -88,6 +88,11 @@ def _unless(recognise: Callable[[ast.expr], bool]) -> Test:
 def _does(recognise: Callable[[Sequence[ast.stmt]], bool]) -> Block:
     """What a branch does, whatever leads into it."""
     return lambda block, _test: recognise(block)
+
+
+def _leaves_for_good(stmt: ast.stmt) -> bool:
+    """``return``, ``raise``, ``continue``, ``break``: what follows in the block never runs."""
+    return isinstance(stmt, (ast.Return, ast.Raise, ast.Continue, ast.Break))
 
 
 def _returns_first(stmt: ast.stmt) -> bool:
@@ -171,6 +176,7 @@ GUARDS = (
     Guard("batch of equal numbers", _EPISODE, "a batch with nothing to learn from", tests=(_when(is_uniform),)),
     Guard("end of a plan", _EPISODE, "a position at the end of a sequence", tests=(_when(is_past_end),)),
     Guard("work that is seldom due", _ONCE, "the result of work that is done if due", tests=(Test(was_due),)),
+    Guard("branch that renders", _ONCE, "a branch that draws frames and learns nothing", blocks=(renders,)),
     Guard("full list", _EPISODE, "a length, where the branch empties the list", blocks=(empties,), behind=(empties,)),
     Guard(
         "counter that starts again",
@@ -178,6 +184,12 @@ GUARDS = (
         "a count, where the branch sets the counter to zero",
         blocks=(restarts,),
         behind=(restarts,),
+    ),
+    Guard(
+        "statement that nothing comes behind",
+        _ONCE,
+        "`return`, `raise`, `continue` or `break` before it in the block",
+        exits=(_leaves_for_good,),
     ),
     Guard("first item", _ONCE, "a loop that returns in its first round", exits=(_returns_first,)),
     Guard("reset", _EPISODE, "a call of `reset`", functions=(begins_episode,)),
