@@ -17,6 +17,7 @@ from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness import environments
 from torchlint.facts.hotness.coldness import cold_file
+from torchlint.facts.hotness.entering import MOST
 from torchlint.facts.hotness.evaluation import begins_episode
 from torchlint.facts.hotness.fitting import fitting
 from torchlint.facts.hotness.guards import Guards
@@ -24,7 +25,7 @@ from torchlint.facts.hotness.intervals import shows_at_intervals
 from torchlint.facts.hotness.iterations import demoted
 from torchlint.facts.hotness.programs import Programs
 from torchlint.facts.hotness.protocols import EntryPoint, entry_point, entry_points
-from torchlint.facts.hotness.receivers import MOST, Receivers
+from torchlint.facts.hotness.receivers import Receivers
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
 from torchlint.models import method_names
