@@ -2048,3 +2048,49 @@ for batch in batches:
 def test_a_module_of_one_of_two_classes_has_no_forward_that_needs_more_than_it_is_given() -> None:
     assert frequencies(EITHER.format(default="")) == {"A": S, "B": U}
     assert frequencies(EITHER.format(default="=None")) == {"A": S, "B": S}
+
+
+EVALUATED = """
+from tasks import Lift, Push, Recorder
+import sys
+
+def main(name, env):
+    task = eval(name)(env=env)
+    recorder = Recorder("here")
+    obs = env.reset()
+    while True:
+        obs, reward, done, info = env.step(task.act(obs))
+
+main(sys.argv[1], gym.make("a"))
+"""
+TASKS = """
+class Task:
+    def __init__(self, env):
+        self.env = env
+    def act(self, obs):
+        return self.plan(obs)
+    def plan(self, obs):
+        raise NotImplementedError
+class Lift(Task):
+    def plan(self, obs):
+        return f(1)  # A
+class Push(Task):
+    def plan(self, obs):
+        return f(2)  # B
+class Pull(Task):
+    def plan(self, obs):
+        return f(3)  # C
+class Recorder:
+    def __init__(self, folder):
+        self.folder = folder
+    def act(self, obs):
+        return f(4)  # D
+"""
+
+
+def test_a_class_that_is_found_by_its_name_is_one_that_the_file_knows_and_that_takes_the_call() -> None:
+    assert frequencies({"tasks.py": TASKS, "code.py": HEAD + EVALUATED}) == {"A": S, "B": S, "C": O, "D": O}
+    many = "".join(f"class Task{n}(Task):\n    def plan(self, obs):\n        return f({n})\n" for n in range(9))
+    names = ", ".join(["Lift", *(f"Task{n}" for n in range(9))])
+    program = HEAD + EVALUATED.replace("Lift, Push, Recorder", f"Recorder, {names}")
+    assert frequencies({"tasks.py": TASKS + many, "code.py": program})["A"] is S

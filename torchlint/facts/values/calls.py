@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.decorating import keeps_result
-from torchlint.facts.code.dynamic import looked_up
+from torchlint.facts.code.dynamic import evaluated, looked_up
 from torchlint.facts.code.model import FileFacts, Scope, is_super
 from torchlint.facts.code.project import is_external_module
 from torchlint.facts.values import engines, operators, spaces, tensordicts
@@ -58,6 +58,8 @@ class Calls:
                 return added
         if name == "builtins.getattr" and len(node.args) in (2, 3):
             return looked_up(self.ask, facts, node)
+        if name == "builtins.eval" and len(node.args) == 1:
+            return self.ask.guess(evaluated(self.ask, facts, node))
         if name == "builtins.dict" and node.keywords and not node.args:
             made = registry([self.ask.known(facts, keyword.value) for keyword in node.keywords])
             if made.items:
