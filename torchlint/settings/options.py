@@ -128,6 +128,12 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
                 "cold", "functions", "Functions that are not hot although it looks so.", example='["mylib.debug:dump"]'
             ),
             Option(
+                "ignore_guards",
+                "selectors",
+                "Guards that keep no code from being hot, by the names that --explain-hot gives.",
+                example='["debug flag"]',
+            ),
+            Option(
                 "docs_url",
                 "address",
                 "Where the documentation of the rules lies: findings link to the page of their rule there.",
