@@ -183,5 +183,5 @@ def test_methods_of_tensors_are_operators() -> None:
     ],
 )
 def test_other_marshalled_data_is_no_profile(stats: object) -> None:
-    with pytest.raises(ProfileError, match="is no readable cProfile file"):
+    with pytest.raises(ProfileError, match="is not a readable cProfile file"):
         read_stats(marshal.dumps(stats))

@@ -131,14 +131,14 @@ def test_speedscope_with_frames_that_open_and_close(tmp_path: Path) -> None:
     ("change", "message"),
     [
         ({"samples": [[7]]}, "a sample names a frame that is not there"),
-        ({"samples": [["a"]]}, "a frame is no number"),
-        ({"samples": [[-1]]}, "a frame is no number"),
-        ({"samples": [[10**30]]}, "a frame is no number"),
-        ({"weights": ["a"]}, "a time is no number"),
-        ({"weights": [1e300]}, "a time is no number"),
+        ({"samples": [["a"]]}, "a frame is not a number"),
+        ({"samples": [[-1]]}, "a frame is not a number"),
+        ({"samples": [[10**30]]}, "a frame is not a number"),
+        ({"weights": ["a"]}, "a time is not a number"),
+        ({"weights": [1e300]}, "a time is not a number"),
         ({"events": [{"type": "X", "at": 1}]}, "an event neither opens nor closes a frame"),
         ({"events": [5]}, "an event neither opens nor closes a frame"),
-        ({"events": [{"type": "O", "at": None, "frame": 0}]}, "a time is no number"),
+        ({"events": [{"type": "O", "at": None, "frame": 0}]}, "a time is not a number"),
     ],
 )
 def test_broken_speedscope_files(tmp_path: Path, change: dict[str, object], message: str) -> None:

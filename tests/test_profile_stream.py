@@ -66,11 +66,11 @@ def test_a_cut_document_is_said_to_be_cut(cut: int) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"a" 1}', "is no valid JSON at '1}'"),
-        ('{"a": nope}', "is no valid JSON at 'nope}'"),
-        ("{1: 2}", "is no valid JSON at ': 2}'"),
-        ("[1 2]", "is no valid JSON at '2]'"),
-        ("[" * 200_000 + "]" * 200_000, "is no profile: its JSON is nested too deeply"),
+        ('{"a" 1}', "is not valid JSON at '1}'"),
+        ('{"a": nope}', "is not valid JSON at 'nope}'"),
+        ("{1: 2}", "is not valid JSON at ': 2}'"),
+        ("[1 2]", "is not valid JSON at '2]'"),
+        ("[" * 200_000 + "]" * 200_000, "is not a profile: its JSON is nested too deeply"),
         ('{"a": 1', "is cut short: it ends in the middle"),
     ],
 )

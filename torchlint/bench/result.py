@@ -248,19 +248,19 @@ def _row(data: Mapping[str, object]) -> Row:
     )
     words = row.code, row.name, row.example, row.size, row.device, row.detail, row.unit
     if not all(isinstance(word, str) for word in words):
-        raise TypeError("a word of a row is no string")
+        raise TypeError("a row contains a value that is not a string")
     return row
 
 
 def _words(value: object) -> tuple[str, ...]:
     if not isinstance(value, list):
-        raise TypeError(f"{value!r} is no list")
+        raise TypeError(f"{value!r} is not a list")
     return tuple(map(str, value))
 
 
 def _numbers(value: object) -> dict[str, float]:
     if not isinstance(value, dict):
-        raise TypeError(f"{value!r} is no object")
+        raise TypeError(f"{value!r} is not an object")
     return {str(name): float(number) for name, number in value.items()}
 
 
@@ -270,7 +270,7 @@ def _figure(value: object) -> Figure:
 
 def _counted(value: object) -> Counted:
     if not isinstance(value, dict):
-        raise TypeError(f"{value!r} is no object")
+        raise TypeError(f"{value!r} is not an object")
     before, after = _numbers(value["before"]), _numbers(value["after"])
     one, other = (Counts(**{name: int(number) for name, number in side.items()}) for side in (before, after))
     return Counted(one, other, str(value["size"]), str(value["example"]), int(value["runs"]), str(value["unit"]))
@@ -278,7 +278,7 @@ def _counted(value: object) -> Counted:
 
 def _held(value: object) -> Held:
     if not isinstance(value, dict):
-        raise TypeError(f"{value!r} is no object")
+        raise TypeError(f"{value!r} is not an object")
     sides = (_numbers(value[side]) for side in ("before", "after"))
     return Held(*(Recorded(**{name: int(number) for name, number in side.items()}) for side in sides))
 

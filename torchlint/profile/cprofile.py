@@ -83,7 +83,7 @@ def read_stats(data: bytes) -> Profile:
     try:
         functions = _functions(loads(data))
     except MarshalError as error:
-        raise ProfileError(f"is no readable cProfile file: {error}") from error
+        raise ProfileError(f"is not a readable cProfile file: {error}") from error
     if not functions:
         raise ProfileError("is a cProfile file without a single call")
     unfolded = _Contexts(functions)
@@ -126,10 +126,10 @@ def _functions(stats: Value) -> list[_Function]:
 
 def _function(key: Value, entry: Value) -> _Function:
     if not isinstance(key, tuple) or len(key) != _KEY or not isinstance(entry, tuple) or len(entry) != _ENTRY:
-        raise MarshalError("an entry that is no function")
+        raise MarshalError("an entry that is not a function")
     file, line, name = key
     if not isinstance(file, str) or not isinstance(line, int) or not isinstance(name, str):
-        raise MarshalError("an entry that is no function")
+        raise MarshalError("an entry that is not a function")
     built_in = file == "~"
     return _Function(
         "" if built_in else file,
@@ -144,7 +144,7 @@ def _function(key: Value, entry: Value) -> _Function:
 
 def _number(value: Value) -> float:
     if not isinstance(value, (int, float)) or not 0 <= value < _LARGEST:
-        raise MarshalError("a figure that is no number")
+        raise MarshalError("a figure that is not a number")
     return value
 
 

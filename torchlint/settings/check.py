@@ -104,7 +104,7 @@ def _string(value: object) -> str:
 def _address(value: object) -> str:
     address = _string(value)
     if not _WEB.fullmatch(address):
-        raise WrongKeyError(f"{address!r} is no address that begins with http:// or https://")
+        raise WrongKeyError(f"{address!r} is not an address that begins with http:// or https://")
     return address.rstrip("/")
 
 
@@ -120,7 +120,7 @@ def torch_version(value: object) -> str:
     """
     match = _TORCH.fullmatch(_string(value))
     if match is None:
-        raise WrongKeyError(f"{value!r} is no version of torch such as '2.2'")
+        raise WrongKeyError(f"{value!r} is not a version of torch such as '2.2'")
     return f"{int(match[1])}.{int(match[2])}"
 
 

@@ -90,7 +90,7 @@ def base_of(root: Path, folder: Path) -> Path:
 def _check_copy(project: Run, place: Scratch, everything: FixOutcome) -> None:
     for name in everything.applied:
         if place.there(project.sources[name].path) is None:
-            raise CannotVerifyError(f"{name} is no part of the copy of {place.base}{_left_out(place)}")
+            raise CannotVerifyError(f"{name} is not part of the copy of {place.base}{_left_out(place)}")
     for source in (*project.sources.values(), *project.context.values()):
         if place.there(source.path) is not None and not place.holds(source):
             raise CannotVerifyError(f"{source.name} changed while it was copied; run it again")
@@ -108,7 +108,7 @@ def _command(project: Run, plan: Plan, place: Scratch) -> tuple[Command, list[st
     """The command for the copy, and what the user must know of it."""
     folder = place.there(Path(os.path.realpath(plan.folder)))
     if folder is None:
-        raise CannotVerifyError(f"{plan.folder} is no part of the copy{_left_out(place)}")
+        raise CannotVerifyError(f"{plan.folder} is not part of the copy{_left_out(place)}")
     words = (_program(plan.words[0], plan.folder, folder), *plan.words[1:])
     remarks = [
         f"the command names {word}, which is in the real project, not in the copy: give it relative to this folder"
