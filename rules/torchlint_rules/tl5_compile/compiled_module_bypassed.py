@@ -48,7 +48,7 @@ class CompiledModuleBypassed(Rule):
 
     ## What it does
     Finds a module that is compiled and then used only through methods besides `forward` (`policy.act(x)`), also where
-    its class has no `forward` at all; a `torch.compile(net)` whose result nobody keeps; and an object that is given
+    its class has no `forward` at all; a `torch.compile(net)` whose result is not kept; and an object that is given
     a module before the same function compiles it, and calls it.
 
     ## Why is this slow
