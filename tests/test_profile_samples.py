@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from torchlint.profile.errors import ProfileError
-from torchlint.profile.model import Frame, Profile, Source
+from torchlint.profile.model import Frame, Profile, ProfileSource
 from torchlint.profile.read import read
 
 SECOND = 1e6
@@ -35,7 +35,7 @@ def test_collapsed_stacks_of_py_spy(tmp_path: Path) -> None:
         "<module> (train.py:9);act (src/a b.py:5);item (torch/_C.so) 1\r\n"
         "<module> (train.py:10) 6\n",
     )
-    assert profile.source is Source.SAMPLES and profile.exact_lines and profile.assumed_rate and profile.stacks
+    assert profile.source is ProfileSource.SAMPLES and profile.exact_lines and profile.assumed_rate and profile.stacks
     assert profile.total_us == 100_000 and profile.slices == () and profile.steps == 0
     assert profile.frames == (
         Frame("train.py", 9, "<module>", 0, 0, 40_000),

@@ -14,7 +14,7 @@ from torchlint.late import dataclass
 from torchlint.profile.effects import effect_of_call, is_torch_call
 from torchlint.profile.errors import ProfileError
 from torchlint.profile.marshalled import MarshalError, Value, loads
-from torchlint.profile.model import Effect, Frame, Node, Operator, Pair, Profile, Source
+from torchlint.profile.model import Effect, Frame, Node, Operator, Pair, Profile, ProfileSource
 from torchlint.profile.names import called_name, without_address
 
 # Contexts beyond this many are left folded into the one above.
@@ -90,7 +90,7 @@ def read_stats(data: bytes) -> Profile:
     unfolded.unfold()
     contexts = unfolded.all
     return Profile(
-        source=Source.CPROFILE,
+        source=ProfileSource.CPROFILE,
         total_us=sum(function.self_us for function in functions),
         steps=0,
         exact_lines=False,

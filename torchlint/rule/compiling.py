@@ -8,7 +8,7 @@ from torchlint.late import dataclass
 from torchlint.rule.frequency import Hop
 
 
-class Way(enum.Enum):
+class BypassKind(enum.Enum):
     """How runs get past what was compiled."""
 
     DROPPED = "the result of torch.compile is not kept"
@@ -26,7 +26,7 @@ class Bypass:
         place: a call that runs uncompiled; ``None`` where the result is not kept.
     """
 
-    way: Way
+    way: BypassKind
     name: str
     place: Hop | None = None
 

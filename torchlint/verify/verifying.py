@@ -9,7 +9,7 @@ from pathlib import Path
 
 from torchlint.engine.fixing import FixOutcome
 from torchlint.engine.lineage import Origin
-from torchlint.engine.run import Run
+from torchlint.engine.run import EngineRun
 from torchlint.late import dataclass
 from torchlint.rule import Applicability, Finding, PlainFix, Position
 from torchlint.settings.root import is_root
@@ -50,7 +50,7 @@ class Plan:
     linked: tuple[Path, ...] = ()
 
 
-def verify(project: Run, plan: Plan, listener: Listener) -> tuple[Verified, FixOutcome]:
+def verify(project: EngineRun, plan: Plan, listener: Listener) -> tuple[Verified, FixOutcome]:
     """Try the fixes of a project in a copy of it; the real one is only read.
 
     Returns:
@@ -87,7 +87,7 @@ def base_of(root: Path, folder: Path) -> Path:
     return base
 
 
-def _check_copy(project: Run, place: Scratch, everything: FixOutcome) -> None:
+def _check_copy(project: EngineRun, place: Scratch, everything: FixOutcome) -> None:
     for name in everything.applied:
         if place.there(project.sources[name].path) is None:
             raise CannotVerifyError(f"{name} is not part of the copy of {place.base}{_left_out(place)}")
@@ -104,7 +104,7 @@ def _left_out(place: Scratch) -> str:
     return f"; the copy is without what git ignores: {names} (--copy or --link brings it)"
 
 
-def _command(project: Run, plan: Plan, place: Scratch) -> tuple[Command, list[str]]:
+def _command(project: EngineRun, plan: Plan, place: Scratch) -> tuple[Command, list[str]]:
     """The command for the copy, and what the user must know of it."""
     folder = place.there(Path(os.path.realpath(plan.folder)))
     if folder is None:
@@ -275,7 +275,7 @@ class _Verification:
         ]
 
 
-def _waiting(outcome: FixOutcome, project: Run) -> tuple[PlainFix, ...]:
+def _waiting(outcome: FixOutcome, project: EngineRun) -> tuple[PlainFix, ...]:
     """Return the fixes that the options leave out."""
     fixes = [finding.fix for findings in outcome.remaining.values() for finding in findings if finding.fix is not None]
     unsafe = (fix for fix in fixes if fix.applicability is Applicability.UNSAFE)
