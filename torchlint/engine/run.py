@@ -15,18 +15,18 @@ from torchlint.cache.world import look
 from torchlint.engine.analysis import Unparsed, parse
 from torchlint.engine.broken import SYNTAX_ERROR, syntax_error
 from torchlint.engine.figures import Figures
-from torchlint.engine.known import Known
+from torchlint.engine.known import KnownFindings
 from torchlint.engine.memory import Memory
 from torchlint.engine.mishap import kept_going, mishap
 from torchlint.engine.models import models_of
 from torchlint.engine.notebooks import by_cells, inner_name, row_of_cell
 from torchlint.engine.processes import Done, lint_all
-from torchlint.engine.reading import ChangedWhileReadError, File, Reader, passing
+from torchlint.engine.reading import ChangedWhileReadError, File, FileReader, passing
 from torchlint.engine.recall import Recall
 from torchlint.engine.result import FixedFile, NoCodeError, Problem, Result, Skipped
 from torchlint.engine.rules import listed_rules
-from torchlint.engine.scope import Scope, Scopes, SettingsOf
-from torchlint.engine.units import MOST_BYTES, Leftovers, Target, Unit, in_parts, together
+from torchlint.engine.scope import RuleScope, Scopes, SettingsOf
+from torchlint.engine.units import MOST_BYTES, Leftovers, LintTarget, Unit, in_parts, together
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.hotness.coldness import is_test
@@ -74,11 +74,11 @@ def check(
     fixing = settings.fix or settings.diff
     if memory is not None and not fixing and not given:
         try:
-            run = Run.prepare(paths, settings, given, own, memory)
+            run = EngineRun.prepare(paths, settings, given, own, memory)
             return run.result(Recall(run, memory).findings())
         except ChangedWhileReadError:
             memory.seen.clear()  # what this run saw is no world that ever was
-    run = Run.prepare(paths, settings, given, own)
+    run = EngineRun.prepare(paths, settings, given, own)
     run.parsed = parsed if parsed is not None else {}
     if fixing:
         return run.fixed()
@@ -97,7 +97,7 @@ def _forget(parsed: Parsed, sources: Mapping[str, Source]) -> None:
 
 def linted_files(paths: Sequence[Path], settings: Settings, own: SettingsOf | None = None) -> Result:
     """The files that would be linted, by name in ``Result.names``; nothing is read."""
-    scopes = Scopes(Scope.of(settings, listed_rules(settings.plugins), Figures(), []), own)
+    scopes = Scopes(RuleScope.of(settings, listed_rules(settings.plugins), Figures(), []), own)
     found = walk(paths, settings)
     names = _wanted(found.files, paths, settings, scopes)
     problems = [Problem(path, message) for path, message in found.problems]
@@ -124,7 +124,7 @@ def explain_hot(
     """
     from torchlint.facts.hotness.why import explain, shortened
 
-    run = Run.prepare([*paths, path], replace(settings, baseline=None, since=None), {})
+    run = EngineRun.prepare([*paths, path], replace(settings, baseline=None, since=None), {})
     name = _name(located(path), settings.root)
     _readable(run, path, name)
     units, broken = run.units(run.sources)
@@ -150,7 +150,7 @@ def explain_hot(
     return by_cells(why, {name: facts.source for name, facts in analyses[Project].files.items()})
 
 
-def _readable(run: Run, path: Path, name: str) -> None:
+def _readable(run: EngineRun, path: Path, name: str) -> None:
     """Raise if a file that is to be explained could not be read."""
     for problem in run.result_.problems:
         if problem.path in (name, str(path)):
@@ -175,7 +175,7 @@ def _rows(stmt: ast.stmt) -> range:
 
 
 @dataclass(eq=False, slots=True)
-class Run:
+class EngineRun:
     """The files of one run: those to report on, and those that are only read for their facts.
 
     ``leftovers`` is there where the facts of all files do not fit into memory: they are found again for each unit, and
@@ -184,7 +184,7 @@ class Run:
 
     settings: Settings
     scopes: Scopes
-    known: Known
+    known: KnownFindings
     given: Mapping[str, Source]
     memory: Memory | None = None
     files: dict[str, File] = field(default_factory=dict)
@@ -204,12 +204,12 @@ class Run:
         given: Mapping[str, Source],
         own: SettingsOf | None = None,
         memory: Memory | None = None,
-    ) -> Run:
+    ) -> EngineRun:
         """Select the rules and find the files; without memory they are all read."""
         plugins = settings.plugins
         models_of(settings)  # what is wrong with a package is said before any file is read
-        scopes = Scopes(Scope.of(settings, listed_rules(plugins), Figures.of(plugins), []), own)
-        run = cls(settings, scopes, Known.of(settings), given, memory)
+        scopes = Scopes(RuleScope.of(settings, listed_rules(plugins), Figures.of(plugins), []), own)
+        run = cls(settings, scopes, KnownFindings.of(settings), given, memory)
         run._find(paths)
         if memory is None:
             run.load(sorted(run.files))
@@ -224,7 +224,7 @@ class Run:
         project = {**self._project(asked, found), **wanted}
         if self.memory is not None:
             self.memory.look_for(self.scopes.words)
-        reader = Reader(self.scopes.words, self.memory)
+        reader = FileReader(self.scopes.words, self.memory)
         files, problems, skipped, self.unreadable = reader.read_all(project)
         self.result_.problems.extend(Problem(name, told) for name, told in problems.items() if name in wanted)
         self.result_.skipped.extend(Skipped(name, told) for name, told in skipped.items() if name in wanted)
@@ -334,12 +334,12 @@ class Run:
 
     def unit(self, names: Sequence[str], texts: Mapping[str, Source], wanted: Container[str]) -> Unit:
         """A unit of files, of which those that are ``wanted`` are reported on."""
-        targets: dict[str, Target] = {}
+        targets: dict[str, LintTarget] = {}
         for name in names:
             if name in wanted:
                 source, scope = texts[name], self.scopes.of(texts[name].path)
                 heed = not self.settings.ignore_noqa
-                targets[name] = Target(source, scope, self._shown(source, scope), heed)
+                targets[name] = LintTarget(source, scope, self._shown(source, scope), heed)
 
         def read() -> list[FileFacts]:
             # A test has no facts; that it parses was seen when its imports were looked for.
@@ -389,7 +389,7 @@ class Run:
         scope = self.scopes.of(source.path)
         return [scope.offered(finding) for finding in self.known.unknown(drafts, source)]
 
-    def _shown(self, source: Source, scope: Scope) -> Callable[[Finding], bool]:
+    def _shown(self, source: Source, scope: RuleScope) -> Callable[[Finding], bool]:
         """Whether a finding of a file is to be shown: no comment and no setting for the file silences it."""
 
         @cache

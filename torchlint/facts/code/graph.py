@@ -29,7 +29,7 @@ class How(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ImplicitRun:
     """A place that runs a function without a call whose arguments are its own.
 
     A property that is read, a generator that a loop draws from, a function that is given to somebody else's.
@@ -64,7 +64,7 @@ class CallGraph(Fact):
     unlinked: set[str] = field(default_factory=set)
     open: set[str] = field(default_factory=set)
     via: dict[tuple[ast.AST, Scope], list[Caller]] = field(default_factory=dict)
-    runs: dict[Scope, list[Run]] = field(default_factory=dict)
+    runs: dict[Scope, list[ImplicitRun]] = field(default_factory=dict)
     wrapped: dict[Scope, list[Caller]] = field(default_factory=dict)
     receivers: dict[ast.Call, tuple[Receiver, ...]] = field(default_factory=dict)
 
@@ -77,7 +77,7 @@ class CallGraph(Fact):
     def run(self, facts: FileFacts, node: ast.AST, targets: Iterable[Scope], how: How = How.HERE) -> None:
         """Record that a place runs these functions without calling them."""
         for scope in targets:
-            self.runs.setdefault(scope, []).append(Run(facts, node, scope, how))
+            self.runs.setdefault(scope, []).append(ImplicitRun(facts, node, scope, how))
 
     def places(self, scope: Scope) -> Iterator[tuple[FileFacts, ast.AST]]:
         """All places known to run a function."""

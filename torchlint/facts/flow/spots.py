@@ -19,7 +19,7 @@ _MOST_CALLS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Entered:
+class FollowedCall:
     """A call that was followed into the function, and whether autograd was off already before it."""
 
     facts: FileFacts
@@ -41,7 +41,7 @@ class Spot:
     facts: FileFacts
     node: ast.expr
     path: tuple[Key, ...] = ()
-    calls: tuple[Entered, ...] = ()
+    calls: tuple[FollowedCall, ...] = ()
     put: bool = False
     quiet: bool = False
 
@@ -61,9 +61,9 @@ class Spot:
         """The same value in an expression of any function: nothing is known of the calls that lead there."""
         return Spot(facts, node, self.path)
 
-    def entering(self, call: ast.Call) -> tuple[Entered, ...]:
+    def entering(self, call: ast.Call) -> tuple[FollowedCall, ...]:
         """The calls with one more; the outermost is forgotten when they are many."""
-        return (*self.calls, Entered(self.facts, call, self.quiet))[-_MOST_CALLS:]
+        return (*self.calls, FollowedCall(self.facts, call, self.quiet))[-_MOST_CALLS:]
 
     @property
     def deep(self) -> bool:

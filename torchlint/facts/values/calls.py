@@ -42,7 +42,7 @@ _ANY_MODULE = "torch.nn.Module"
 
 
 @dataclass(eq=False, slots=True)
-class Calls:
+class CallValues:
     """Answers what calls give. ``envs_return_arrays`` tells it of the project's own environments."""
 
     ask: Ask

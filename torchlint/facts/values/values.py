@@ -8,7 +8,7 @@ from dataclasses import field, replace
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import Caller, passed
-from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, Store
+from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import Reaching
 from torchlint.facts.code.registering import Registering
@@ -19,7 +19,7 @@ from torchlint.facts.values.annotations import Annotations
 from torchlint.facts.values.arrays import array_item
 from torchlint.facts.values.asking import Ask, Question
 from torchlint.facts.values.attributes import Attributes
-from torchlint.facts.values.calls import Calls
+from torchlint.facts.values.calls import CallValues
 from torchlint.facts.values.containers import element_of
 from torchlint.facts.values.join import HOST, INT, TENSOR, bounded, join, list_of, registry, told_more, tuple_of
 from torchlint.facts.values.libraries import library_name
@@ -47,7 +47,7 @@ class Values(Fact):
     _arrays: bool | None = None
     _ask: Ask = field(init=False)
     _attributes: Attributes = field(init=False)
-    _calls: Calls = field(init=False)
+    _calls: CallValues = field(init=False)
     _needed: Needed = field(init=False)
     _registering: Registering = field(init=False)
 
@@ -55,7 +55,7 @@ class Values(Fact):
         solver = (Provisional if self.provisional else Solver)(self._answer, UNKNOWN)
         self._ask = Ask(self.project, self.callers, solver, self.guesses)
         self._attributes = Attributes(self._ask)
-        self._calls = Calls(self._ask, self._envs_return_arrays)
+        self._calls = CallValues(self._ask, self._envs_return_arrays)
         self._needed = Needed(self.project)
         self._registering = Registering(self.project)
 
@@ -109,7 +109,7 @@ class Values(Fact):
         """What ``instance.name`` is for an instance of a project class."""
         return self._ask.attribute(cls, name) or UNKNOWN
 
-    def outside(self, cls: str, name: str) -> Iterator[Store]:
+    def outside(self, cls: str, name: str) -> Iterator[AttributeStore]:
         """Assignments to an attribute of what is known to be an instance of a class, or of a relative."""
         return self._attributes.outside(cls, name)
 
