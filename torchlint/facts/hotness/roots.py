@@ -267,11 +267,24 @@ def _climb(
         if not fresh:
             roots.functions.setdefault(scope, set()).add(kind)
             roots.receivers.setdefault(scope, {}).setdefault(cls, set()).add(kind)
-        for where, node in receivers.graph.places(scope):
+        for where, node in _entrances(receivers.graph, scope):
             home = where.scope_of(node).function
             above = receivers.above(node, home, cls)
             if above is not None and not cold_file(where.path) and not _gated(where, node):
                 todo.append((home, node, kind, fresh, above))
+
+
+def _entrances(graph: CallGraph, scope: Scope) -> Iterator[tuple[FileFacts, ast.AST]]:
+    """All places that run a function; for a call of a parameter outside of loops those that pass this function.
+
+    So what else is passed for the parameter runs no more often: ``call(self._train)`` beside ``call(self._evaluate)``.
+    """
+    for where, node in graph.places(scope):
+        passing = graph.via.get((node, scope), ())
+        if passing and enclosing_loop(where, node, where.scope_of(node).function) is None:
+            yield from ((caller.facts, caller.call) for caller in passing)
+        else:
+            yield where, node
 
 
 def _makes_object(scope: Scope) -> bool:
