@@ -18,6 +18,15 @@ from torchlint.rule import Frequency
 STEP, UPDATE = "step", "update"
 
 
+class _Held(TypedDict, total=False):
+    """Attributes of objects of a framework that hold a function, by how often it calls that."""
+
+    step: list[str]
+    update: list[str]
+    batch: list[str]
+    episode: list[str]
+
+
 class _Role(TypedDict, total=False):
     """Classes of a framework, and the methods of theirs that it calls, by how often."""
 
@@ -32,6 +41,7 @@ class _Role(TypedDict, total=False):
     episode: list[str]
     logs: list[str]
     named: list[str]
+    held: _Held
 
 
 class _Given(TypedDict, total=False):
@@ -106,6 +116,17 @@ def entry_points(base: str) -> Mapping[str, EntryPoint]:
 
 
 @lru_cache(maxsize=4096)
+def held(base: str) -> Mapping[str, EntryPoint]:
+    """The attributes of objects whose class derives from ``base`` that hold a function which the framework calls."""
+    found: dict[str, EntryPoint] = {}
+    for protocol, role in _roles(base):
+        for often in _OFTEN:
+            for attribute in _names(role.get("held", {}), often):
+                found.setdefault(attribute, entry_point(often, protocol["framework"]))
+    return found
+
+
+@lru_cache(maxsize=4096)
 def is_module(name: str) -> bool:
     """Whether a class of a framework is an ``nn.Module``."""
     return any(role.get("module", False) for _, role in _roles(name))
@@ -163,7 +184,7 @@ def given(call: str) -> Mapping[str, EntryPoint]:
     return found
 
 
-def _names(role: _Role | _Given, often: str) -> Sequence[str]:
+def _names(role: _Role | _Given | _Held, often: str) -> Sequence[str]:
     names: object = role.get(often, ())
     assert isinstance(names, (list, tuple))
     return names
