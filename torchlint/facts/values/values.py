@@ -15,7 +15,7 @@ from torchlint.facts.code.registering import Registering
 from torchlint.facts.code.solver import NotYetError, Provisional, Solver
 from torchlint.facts.values import operators, tensordicts
 from torchlint.facts.values.added import row_of
-from torchlint.facts.values.annotations import Annotations
+from torchlint.facts.values.annotations import Annotations, is_typed_dict
 from torchlint.facts.values.arrays import array_item
 from torchlint.facts.values.asking import Ask, Question
 from torchlint.facts.values.attributes import Attributes
@@ -205,6 +205,8 @@ class Values(Fact):
             return self._ask.entry(key) if isinstance(key, str) else source
         if not source.known and isinstance(key, str):
             return self._ask.promised(key)
+        if isinstance(key, str) and is_typed_dict(self.project, source):
+            return self._ask.attribute(source.name, key)
         if source.kind is Kind.DICT and isinstance(key, str) and source.keys:
             return source.item(key) or UNKNOWN
         if source.kind is Kind.DICT:
