@@ -79,7 +79,11 @@ class Flags:
             case ast.Attribute() if truth and self._is_latch(facts, test):
                 return Bound(Frequency.EPISODE, "flag that its branch clears")
             case ast.Attribute() if not truth:
-                return self._until_set(facts, test)
+                return self._until_set(facts, test, unset=False)
+            case ast.Compare(
+                left=ast.Attribute() as flag, ops=[ast.Eq()], comparators=[ast.Constant(value=int(unset))]
+            ):
+                return self._until_set(facts, flag, unset) if truth else None
             case ast.Name() if (test, truth) not in self._asked:
                 self._asked.add((test, truth))
                 found = self._of_name(facts, test, truth)
@@ -162,24 +166,29 @@ class Flags:
         family = self.project.family(owner.dotted)
         return any(test.attr in self._ever_false(cls.file) and test.attr in self._latched(cls) for cls in family)
 
-    def _until_set(self, facts: FileFacts, test: ast.Attribute) -> Bound | None:
-        """The guard of ``if self.made: return`` where the code behind it always comes to ``self.made = True``."""
-        method = facts.scope_of(test).function
-        branching = next((node for node in facts.ancestors(test) if isinstance(node, ast.If)), None)
-        if method.method_of is None or branching is None or not isinstance(test.value, ast.Name):
+    def _until_set(self, facts: FileFacts, flag: ast.Attribute, unset: int) -> Bound | None:
+        """The guard of ``if self.made: return`` where the code behind it always comes to ``self.made = True``.
+
+        ``unset`` is the value of the flag until then: ``False``, or 0 in ``if self.made == 0: ...; self.made = 1``.
+        """
+        method = facts.scope_of(flag).function
+        branching = next((node for node in facts.ancestors(flag) if isinstance(node, ast.If)), None)
+        if method.method_of is None or branching is None or not isinstance(flag.value, ast.Name):
             return None
         block, place = facts.places.get(branching, ((), 0))
-        raised = [*_raised(branching.body, ast.unparse(test)), *_raised(block[place + 1 :], ast.unparse(test))]
-        if test.value.id != method.self_name or not raised or self.project.outside.get(test.attr):
+        name = ast.unparse(flag)
+        raised = [*_raised(branching.body, name, unset), *_raised(block[place + 1 :], name, unset)]
+        if flag.value.id != method.self_name or not raised or self.project.outside.get(flag.attr):
             return None
-        stores = list(stores_of(self.project, method.method_of.dotted, test.attr))
+        stores = list(stores_of(self.project, method.method_of.dotted, flag.attr))
         others = [store for store in stores if store.binding.stmt not in raised]
-        if not all(store.binding.value is not None and _is_false(store.binding.value) for store in others):
+        if not all(isinstance(store.binding.value, ast.Constant) for store in others):
             return None
-        if any(store.scope.function is method for store in others):
+        lowered = [store.scope.function for store in others if _is_value(store.binding.value, unset)]
+        if method in lowered:
             return None  # the method itself turns it back
-        anew = any(store.scope.function.name != "__init__" for store in others)
-        return Bound(Frequency.EPISODE if anew else Frequency.ONCE, "flag that its branch sets")
+        again = any(function.name != "__init__" for function in lowered)
+        return Bound(Frequency.EPISODE if again else Frequency.ONCE, "flag that its branch sets")
 
     def _ever_false(self, facts: FileFacts) -> frozenset[str]:
         """The attributes that a file sets to false anywhere; soon told, and few others need a closer look."""
@@ -202,14 +211,20 @@ class Flags:
         return found
 
 
-def _raised(block: Sequence[ast.stmt], flag: str) -> Iterator[ast.stmt]:
-    """The statements of a block that set a flag to ``True``, before anything returns."""
+def _raised(block: Sequence[ast.stmt], flag: str, unset: int) -> Iterator[ast.stmt]:
+    """The statements of a block that give a flag another value than ``unset``, before anything returns."""
     for stmt in block:
         match stmt:
-            case ast.Assign(targets=[target], value=ast.Constant(value=True)) if ast.unparse(target) == flag:
-                yield stmt
+            case ast.Assign(targets=[target], value=ast.Constant(value=int(given))) if given != unset:
+                if ast.unparse(target) == flag:
+                    yield stmt
         if any(isinstance(node, ast.Return) for node in walk(stmt)):
             return
+
+
+def _is_value(node: ast.expr | None, value: int) -> bool:
+    """Whether an expression is a literal number or truth value."""
+    return isinstance(node, ast.Constant) and node.value == value
 
 
 def _follows(facts: FileFacts, name: ast.Name, call: ast.Call) -> bool:

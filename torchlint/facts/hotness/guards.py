@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from torchlint.facts.code.model import COMPREHENSIONS, Binding, FileFacts
 from torchlint.facts.code.reach import leaves
+from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.conditions import (
     NONFINITE,
     is_debug_flag,
@@ -35,6 +36,9 @@ from torchlint.rule import Frequency
 _ALARM = regex(r"\W*(warning|warn|error|alert)\b", re.IGNORECASE)
 _ANY = frozenset({"any"})
 _SETS_UP = regex(r"_*(setup|set_up|init|initialize|initialise|build|allocate)(_\w+)?$")
+_RENDERS = regex(r"render(_\w+)?$")
+_ACTS = method_names(environment="acts")
+_LEARNS = frozenset({"act", "backward", "learn", "select_action", "train", "update"})
 _MANY = 10  # what happens every so many times is seldom
 _WARNINGS = method_names(says="alarm")
 _MESSAGES = last_names(says=True)
@@ -198,7 +202,20 @@ def branch_bound(branch: Sequence[ast.stmt], test: ast.expr | None = None) -> Bo
         return Bound(Frequency.ONCE, "branch that warns")
     if _sets_up(branch, test):
         return Bound(Frequency.ONCE, "first call")
+    if _renders(branch):
+        return Bound(Frequency.ONCE, "branch that renders")
     return _full(branch, test)
+
+
+def _renders(block: Sequence[ast.stmt]) -> bool:
+    """Whether a branch draws frames and does nothing that belongs to learning: no environment steps, no updates."""
+    called = {name for stmt in block for node in walk(stmt) if (name := _attribute_called(node))}
+    return any(map(_RENDERS.match, called)) and not any(name in _ACTS or name in _LEARNS for name in called)
+
+
+def _attribute_called(node: ast.AST) -> str:
+    """The name of the method that a node calls, empty where it calls none."""
+    return node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
 
 
 def _full(block: Sequence[ast.stmt], test: ast.expr) -> Bound | None:
@@ -302,5 +319,7 @@ def early_exits(block: Sequence[ast.stmt], facts: FileFacts) -> Iterator[tuple[i
                 found = _full(block[place + 1 :], opposite)
             if found is not None:
                 yield place, stmt, found
+        elif isinstance(stmt, (ast.Return, ast.Raise, ast.Continue, ast.Break)):
+            yield place, stmt, Bound(Frequency.ONCE, "statement that nothing comes behind")
         elif isinstance(stmt, ast.For) and isinstance(stmt.body[0], ast.Return):
             yield place, stmt, Bound(Frequency.ONCE, "first item")  # ``for p in self.parameters(): return p.device``

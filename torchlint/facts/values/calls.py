@@ -14,8 +14,8 @@ from torchlint.facts.code.model import FileFacts, Scope, is_super
 from torchlint.facts.code.project import is_external_module
 from torchlint.facts.values import engines, operators, spaces, tensordicts
 from torchlint.facts.values.added import RETURNED, row_of
-from torchlint.facts.values.arrays import mapped, ndarray_method
 from torchlint.facts.values.annotations import is_typed_dict
+from torchlint.facts.values.arrays import mapped, ndarray_method
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.containers import LOADERS, container_method, element_of, generator_of, named_items
 from torchlint.facts.values.handed import returned_at
