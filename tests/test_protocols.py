@@ -138,11 +138,11 @@ def test_what_runs_for_each_micro_batch_says_so() -> None:
     [
         "class Mine(Trainer):\n    def __init__(self):\n        self.compute_loss_func = loss",
         "Trainer(model, compute_loss_func=loss)",
-        "class Mine(Trainer):\n    def __init__(self):\n        self.compute_loss_func = functools.partial(loss, low=1)",
+        "class Mine(Trainer):\n    def __init__(self):\n        self.compute_loss_func = partial(loss, low=1)",
     ],
 )
 def test_a_loss_function_that_a_trainer_holds_runs_for_each_batch(given: str) -> None:
-    text = f"import functools\nfrom transformers import Trainer\ndef loss(x, low=0):\n    return g(x)  # A\n{given}\n"
+    text = f"from functools import partial\nfrom transformers import Trainer\ndef loss(x, low=0):\n    return g(x)  # A\n{given}\n"
     assert frequencies(text) == {"A": Frequency.UPDATE}
 
 

@@ -27,7 +27,7 @@ _BARS = frozenset({"tqdm", "track", "progress"})
 def has_modulo(node: ast.AST) -> bool:
     """Whether a remainder is taken anywhere in an expression that counts something else than micro-batches.
 
-    What runs when the gradients of the last micro-batch are there runs once per update: ``i % accumulation_steps == 0``.
+    ``i % accumulation_steps == 0`` holds when the gradients of the last micro-batch are there, so once per update.
     """
     return any(
         isinstance(part, ast.BinOp)

@@ -278,9 +278,10 @@ def _entrances(graph: CallGraph, scope: Scope) -> Iterator[tuple[FileFacts, ast.
     """All places that run a function; for a call of a parameter outside of loops those that pass this function.
 
     So what else is passed for the parameter runs no more often: ``call(self._train)`` beside ``call(self._evaluate)``.
+    Objects that are passed are told apart by their classes.
     """
     for where, node in graph.places(scope):
-        passing = graph.via.get((node, scope), ())
+        passing = graph.via.get((node, scope), ()) if node not in graph.receivers else ()
         if passing and enclosing_loop(where, node, where.scope_of(node).function) is None:
             yield from ((caller.facts, caller.call) for caller in passing)
         else:
