@@ -269,6 +269,8 @@ GUARDS = {
     "if torch.all(x == 0):\n    f(x)  # A": E,
     "if (x == y).all():\n    f(x)  # A": S,
     "if (x == 0).any():\n    f(x)  # A": S,
+    "if not mask.any():\n    y = torch.tensor(0.0)  # A\n    continue\ng(x[mask])": O,
+    "if not mask.any():\n    y = torch.tensor(0.0)  # A\n    continue\ng(x)": S,
     "if flag:\n    f(x)  # A": S,
     "if debug:\n    pass\nelse:\n    f(x)  # A": S,
     "if not debug:\n    pass\nelse:\n    f(x)  # A": O,

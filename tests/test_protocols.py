@@ -142,7 +142,8 @@ def test_what_runs_for_each_micro_batch_says_so() -> None:
     ],
 )
 def test_a_loss_function_that_a_trainer_holds_runs_for_each_batch(given: str) -> None:
-    text = f"from functools import partial\nfrom transformers import Trainer\ndef loss(x, low=0):\n    return g(x)  # A\n{given}\n"
+    head = "from functools import partial\nfrom transformers import Trainer\n"
+    text = f"{head}def loss(x, low=0):\n    return g(x)  # A\n{given}\n"
     assert frequencies(text) == {"A": Frequency.UPDATE}
 
 
