@@ -42,12 +42,14 @@ class _Role(TypedDict, total=False):
     logs: list[str]
     named: list[str]
     held: _Held
+    host: bool
 
 
 class _Given(TypedDict, total=False):
     """Calls of a framework, and which of the functions given to them it calls, by how often."""
 
     calls: list[str]
+    host: bool
     step: list[str]
     update: list[str]
     batch: list[str]
@@ -67,7 +69,7 @@ class EntryPoint:
     """How often a framework calls something, for what (``step``, ``update``, or both), and the framework's name.
 
     ``when`` says more than the frequency does: an update may take several batches. ``guessed``: what the class has says
-    so, and no framework.
+    so, and no framework. ``host``: in a worker of a loader, whose tensors lie on the host.
     """
 
     frequency: Frequency
@@ -75,6 +77,7 @@ class EntryPoint:
     framework: str
     when: str = ""
     guessed: bool = False
+    host: bool = False
 
 
 # ``forward`` stands for what both an environment step and a gradient update run.
@@ -91,10 +94,10 @@ _OFTEN: Mapping[str, tuple[Frequency, frozenset[str]]] = {
 _WHEN = {"batch": "once per micro-batch"}
 
 
-def entry_point(often: str, framework: str) -> EntryPoint:
+def entry_point(often: str, framework: str, *, host: bool = False) -> EntryPoint:
     """Make the entry point of a method that a framework calls that often: ``forward``, ``step``, ``update`` ..."""
     frequency, kinds = _OFTEN[often]
-    return EntryPoint(frequency, kinds, framework, _WHEN.get(often, ""))
+    return EntryPoint(frequency, kinds, framework, _WHEN.get(often, ""), host=host)
 
 
 @lru_cache(maxsize=1)
@@ -111,7 +114,7 @@ def entry_points(base: str) -> Mapping[str, EntryPoint]:
     for protocol, role in _roles(base):
         for often in _OFTEN:
             for method in _names(role, often):
-                found.setdefault(method, entry_point(often, protocol["framework"]))
+                found.setdefault(method, entry_point(often, protocol["framework"], host=role.get("host", False)))
     return found
 
 
@@ -177,10 +180,9 @@ def given(call: str) -> Mapping[str, EntryPoint]:
         for entry in protocol.get("given", ()):
             if not any(_fits_call(call, pattern, protocol["modules"]) for pattern in entry["calls"]):
                 continue
-            for often, (frequency, kinds) in _OFTEN.items():
-                for argument in _names(entry, often):
-                    entry_point = EntryPoint(frequency, kinds, protocol["framework"], _WHEN.get(often, ""))
-                    found.setdefault(argument, entry_point)
+            for often in _OFTEN:
+                made = entry_point(often, protocol["framework"], host=entry.get("host", False))
+                found.update({argument: made for argument in _names(entry, often) if argument not in found})
     return found
 
 
