@@ -729,3 +729,14 @@ def test_many_methods_of_one_family_are_linked_to_calls_on_unknown_objects() -> 
     )
     train = "def train(agent):\n    while True:\n        env.step(agent.choose(1))\n"
     assert set(frequencies(base + classes + train).values()) == {Frequency.STEP}
+
+
+def test_a_method_that_a_module_gives_another_name() -> None:
+    texts = {
+        "stats.py": (
+            "class Tracker:\n    def scalar(self, x):\n        return g(x)  # A\n"
+            "TRACKER = Tracker()\nscalar = TRACKER.scalar\n"
+        ),
+        "train.py": "import stats\nwhile True:\n    loss.backward()\n    stats.scalar(loss)\n",
+    }
+    assert frequencies(texts) == {"A": Frequency.UPDATE}

@@ -16,7 +16,7 @@ from torchlint.facts.code.receiver import OWN, Receiver, receivers_of
 from torchlint.facts.values.calls import PARTIAL, STARRED
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
-from torchlint.rule import Kind, Value
+from torchlint.rule import UNKNOWN, Kind, Value
 
 # How many arguments one parameter is followed through; more are passed on only in generated code.
 _MOST_PASSED = 50
@@ -157,7 +157,8 @@ class _Resolver:
                 self.graph.receivers[call] = (Receiver(name, derived=False),)
                 return True
             if "." in name:
-                return True  # a function of a library
+                value = self.values.of(facts, func) if name.rpartition(".")[0] in self.project.modules else UNKNOWN
+                return not value.known or self._called(facts, call, value)  # else a function of a library
         if isinstance(func, ast.Attribute):
             return self._method(facts, call, func)
         if self._passed(facts, call, func):
