@@ -2026,3 +2026,20 @@ for batch in batches:
 def test_a_module_of_one_of_two_classes_has_no_forward_that_needs_more_than_it_is_given() -> None:
     assert frequencies(EITHER.format(default="")) == {"A": S, "B": U}
     assert frequencies(EITHER.format(default="=None")) == {"A": S, "B": S}
+
+
+ONE_STEP = """
+def score(text):
+    env = {made}
+    env.init(text)
+    out = env.step(text)
+    return out["reward"]
+for batch in batches:
+    rewards = [score(text) for text in batch]
+    f(rewards)  # A
+"""
+
+
+@pytest.mark.parametrize(("made", "expected"), [("gym.make(text)", O), ("self.env", S)])
+def test_an_environment_that_lives_for_one_step_makes_no_loop_of_steps(made: str, expected: Frequency) -> None:
+    assert frequencies(ONE_STEP.format(made=made)) == {"A": expected}

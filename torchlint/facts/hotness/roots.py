@@ -33,6 +33,7 @@ _ENV = regex(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env|world|simulator)\
 _NOT_ENV = regex(
     r"(optim\w*|opt|sched\w*|scaler|prof\w*|lr|timer|pbar|bar|meter|accelerator|run|logger|manager)\d*$", re.I
 )
+_MAKES_ENV = regex(r"(^|_)(make|create|build)(_|$)|^[A-Z]")
 _OPTIMIZER = regex(r"(optim\w*|(^|_)opt\w*|scaler|trainer)\d*$", re.IGNORECASE)
 _TRAINER = regex(r"trainer\d*$", re.IGNORECASE)
 _SHOWS = regex(r"_*(save\w*|render\w*|plot\w*|visuali\w+|export\w*|test_\w+|\w+_test|print_\w+)$")
@@ -95,6 +96,8 @@ def find_roots(project: Project, graph: CallGraph, values: Values) -> Roots:
         for scope in facts.scopes:
             for call in scope.calls:
                 kind = _kind(facts, call, values)
+                if kind == "step" and _lives_for_one(scope, call):
+                    continue
                 if kind and not _demo(facts, call, scope) and not (kind == "update" and _primes(scope, call)):
                     found.append((scope, call, kind))
                     if kind == "update":
@@ -196,6 +199,19 @@ def _assigned(scope: Scope) -> Iterator[ast.Assign]:
         stmt
         for stmt in walk(scope.node)
         if isinstance(stmt, ast.Assign) and isinstance(stmt.value, ast.Call) and scope.file.scope_of(stmt) is scope
+    )
+
+
+def _lives_for_one(scope: Scope, step: ast.Call) -> bool:
+    """Whether a function makes an environment and steps it once: a loop around it runs an episode in each round."""
+    func = step.func
+    if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
+        return False
+    if enclosing_loop(scope.file, step, scope) is not None:
+        return False
+    made = [binding.value for binding in scope.bindings.get(func.value.id, ())]
+    return bool(made) and all(
+        isinstance(value, ast.Call) and bool(_MAKES_ENV.search(rightmost_name(value.func))) for value in made
     )
 
 
