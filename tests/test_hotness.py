@@ -1002,6 +1002,33 @@ def test_what_a_program_runs_once_is_set_up_outside_of_its_loop(
     assert {mark: found[mark] for mark in expected} == expected
 
 
+SETTING_UP = """
+def update(agent, batch):
+    loss = agent.loss(batch)
+    loss.backward()
+def main():
+    agent = f(1)  # A
+    update(agent, next(batches))
+    for batch in batches:
+        update(agent, batch)  # B
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ("from absl import app\ndef main(_): pass\napp.run(main)\n", O),
+        ("from absl import app\nfrom code import main\napp.run(main)\n", U),
+    ],
+)
+def test_a_main_function_of_another_file_that_is_handed_on_says_nothing_of_this_one(
+    other: str, expected: Frequency
+) -> None:
+    assert frequencies({"code.py": HEAD + SETTING_UP, "other.py": other}) == {"A": expected, "B": U}
+
+
 def test_a_method_that_begins_an_episode_for_a_subclass_is_a_reset_too() -> None:
     text = """
 class Worlds:

@@ -12,14 +12,21 @@ from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
-from torchlint.facts.hotness.guards import Bound, bound, least
+from torchlint.facts.hotness.guards import (
+    CLEARED_FLAG,
+    ONE_ROUND,
+    SELDOM_FLAG,
+    SET_FLAG,
+    UNSET_OPTION,
+    Bound,
+    Guards,
+    least,
+)
 from torchlint.facts.hotness.intervals import one_round
 from torchlint.facts.hotness.missing import Missing
 from torchlint.facts.values.signatures import starred
 from torchlint.late import dataclass
 from torchlint.rule import Frequency
-
-_UNSET = "option that no call sets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +63,7 @@ class Flags:
 
     project: Project
     graph: CallGraph
+    guards: Guards
     missing: Missing
     _asked: set[tuple[ast.AST, bool]] = field(default_factory=set)
     _latches: dict[Scope, frozenset[str]] = field(default_factory=dict)
@@ -77,7 +85,7 @@ class Flags:
             case ast.Compare(left=ast.Name() as name, ops=[op], comparators=[ast.Constant(value=None)]):
                 return self.missing.bound(facts, name) if isinstance(op, (ast.Is, ast.Eq)) is truth else None
             case ast.Attribute() if truth and self._is_latch(facts, test):
-                return Bound(Frequency.EPISODE, "flag that its branch clears")
+                return self.guards.of(CLEARED_FLAG)
             case ast.Attribute() if not truth:
                 return self._until_set(facts, test, unset=False)
             case ast.Compare(
@@ -94,8 +102,8 @@ class Flags:
     def _part(self, facts: FileFacts, test: ast.expr, truth: bool) -> Bound | None:
         """The guard on a part of a condition, by what it asks and by how often its flags are set."""
         loop = one_round(test, facts, truth)
-        turn = Bound(Frequency.EPISODE, "one round of a loop") if loop and self.missing.rooted(loop) else None
-        return least(bound(test, facts, truth), self.bound(facts, test, truth), turn)
+        turn = self.guards.of(ONE_ROUND) if loop and self.missing.rooted(loop) else None
+        return least(self.guards.bound(test, facts, truth), self.bound(facts, test, truth), turn)
 
     @roomy
     def _of_name(self, facts: FileFacts, name: ast.Name, truth: bool) -> Bound | None:
@@ -127,7 +135,7 @@ class Flags:
             yield None
             return
         if not callers:
-            yield Bound(Frequency.ONCE, _UNSET) if self._left_at_default(scope, binding, truth) else None
+            yield self.guards.of(UNSET_OPTION) if self._left_at_default(scope, binding, truth) else None
             return
         for caller in callers:
             if _follows(facts, name, caller.call):
@@ -153,8 +161,9 @@ class Flags:
         if isinstance(value, ast.Constant):
             if bool(value.value) is truth:
                 held = self.missing.cap(facts, place)
-                return [Bound(held, "flag that is seldom set") if held is not None else None]
-            return [Bound(Frequency.ONCE, _UNSET)] if isinstance(value.value, bool) else []
+                return [self.guards.of(SELDOM_FLAG, held) if held is not None else None]
+            guard = UNSET_OPTION if isinstance(place, ast.Call) else SELDOM_FLAG
+            return [self.guards.of(guard, Frequency.ONCE)] if isinstance(value.value, bool) else []
         return [self._part(facts, value, truth)]
 
     def _is_latch(self, facts: FileFacts, test: ast.Attribute) -> bool:
@@ -188,7 +197,7 @@ class Flags:
         if method in lowered:
             return None  # the method itself turns it back
         again = any(function.name != "__init__" for function in lowered)
-        return Bound(Frequency.EPISODE if again else Frequency.ONCE, "flag that its branch sets")
+        return self.guards.of(SET_FLAG, Frequency.EPISODE if again else Frequency.ONCE)
 
     def _ever_false(self, facts: FileFacts) -> frozenset[str]:
         """The attributes that a file sets to false anywhere; soon told, and few others need a closer look."""
