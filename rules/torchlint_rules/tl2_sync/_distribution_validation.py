@@ -9,6 +9,7 @@ from dataclasses import field
 from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.nesting import main_block
 from torchlint.facts.code.occurrences import Occurrences
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
@@ -127,7 +128,7 @@ class Programs(Fact):
 
     def _programs(self) -> list[Entry]:
         if self._entries is None:
-            blocks = ((facts, _main_block(facts)) for _, facts in sorted(self.project.files.items()))
+            blocks = ((facts, main_block(facts)) for _, facts in sorted(self.project.files.items()))
             self._entries = [Entry(facts, block.body[0]) for facts, block in blocks if block is not None]
         return self._entries
 
@@ -167,19 +168,6 @@ def _says(call: ast.Call, name: str | None, built: str) -> bool:
     """The same, by name or after the arguments that precede it; ``Normal.__init__(self, ...)`` has one more."""
     before = BEFORE[built] + (name or "").endswith(".__init__")
     return any(word.arg == "validate_args" for word in call.keywords) or len(call.args) > before
-
-
-def _main_block(facts: FileFacts) -> ast.If | None:
-    """The ``if __name__ == "__main__":`` at the top of a file."""
-    for stmt in facts.tree.body:
-        match stmt:
-            case ast.If(
-                test=ast.Compare(
-                    left=ast.Name(id="__name__"), ops=[ast.Eq()], comparators=[ast.Constant(value="__main__")]
-                )
-            ):
-                return stmt
-    return None
 
 
 def _leaves_on(call: ast.Call) -> bool:
