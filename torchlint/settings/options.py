@@ -36,8 +36,7 @@ class RunOption:
         flags: how it is spelled on the command line; empty: only settings files have it.
         scope: ``FILE``: a field of ``Settings`` that files may set; ``RUN``: one that the command line alone sets;
             ``COMMAND``: a parameter of the command that is no field.
-        choices: the words that its value may be.
-        example: a value in TOML.
+        choices: the words that its value may be. example: a value in TOML.
         help: the sentence on the command line, where it differs from ``text``.
         metavar: what stands for its value in the help.
         variable: the environment variable that stands for it.
@@ -119,10 +118,7 @@ SECTIONS: Mapping[str, tuple[RunOption, ...]] = MappingProxyType(
                 example='{ methods = { "mylab.logs.Board" = { put = { logs = true } } } }',
             ),
             RunOption(
-                "hot",
-                "functions",
-                "Functions that are hot although nothing shows it.",
-                example='["mylib.agent:Agent.plan"]',
+                "hot", "functions", "Functions that are hot although nothing shows it.", example='["agent:Agent.plan"]'
             ),
             RunOption(
                 "cold", "functions", "Functions that are not hot although it looks so.", example='["mylib.debug:dump"]'
@@ -130,7 +126,7 @@ SECTIONS: Mapping[str, tuple[RunOption, ...]] = MappingProxyType(
             RunOption(
                 "ignore_guards",
                 "selectors",
-                "Guards that keep no code from being hot, by the names that --explain-hot gives.",
+                "Guards to switch off, as --explain-hot names them.",
                 example='["debug flag"]',
             ),
             RunOption(
