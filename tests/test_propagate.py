@@ -63,14 +63,14 @@ def test_an_edge_is_asked_again_when_what_it_read_elsewhere_changes() -> None:
 S, U, E = Frequency.STEP, Frequency.UPDATE, Frequency.EPISODE
 VALUES = [
     Entered(),
-    Entered(Entry(S, frozenset({"step"})), noted={ANY: S}),
-    Entered(Entry(U, frozenset({"update"}), weak=True), noted={Receiver("A"): U}),
-    Entered(Entry(U, frozenset({"update"})), noted={Receiver("A"): U, Receiver("B"): E}),
-    Entered(Entry(U, seed=Seed(U, "called by one")), noted={ANY: U}),
-    Entered(Entry(S, seed=Seed(S, "a guess", guessed=True)), noted={Receiver("B"): S}),
+    Entered(Entry(S, frozenset({"step"})), rates={ANY: S}),
+    Entered(Entry(U, frozenset({"update"}), weak=True), rates={Receiver("A"): U}),
+    Entered(Entry(U, frozenset({"update"})), rates={Receiver("A"): U, Receiver("B"): E}),
+    Entered(Entry(U, seed=Seed(U, "called by one")), rates={ANY: U}),
+    Entered(Entry(S, seed=Seed(S, "a guess", guessed=True)), rates={Receiver("B"): S}),
     Entered(items=Entry(S, frozenset({"step"}))),
-    Entered(Entry(E), noted={Receiver(str(each)): E for each in range(MOST)}),
-    Entered(Entry(E), noted={Receiver(str(each)): U for each in range(MOST // 2, MOST + 1)}),
+    Entered(Entry(E), rates={Receiver(str(each)): E for each in range(MOST)}),
+    Entered(Entry(E), rates={Receiver(str(each)): U for each in range(MOST // 2, MOST + 1)}),
 ]
 
 
