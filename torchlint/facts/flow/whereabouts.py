@@ -80,7 +80,8 @@ class Whereabouts(Fact):
     function themselves, together, and results of the same sources lie on the same device.
 
     More is known of operands with a dimension, and of all that ``cat`` and ``stack`` take: they lie on one device, or
-    the operation raises. So does what a layer of torch is given and what it gives. Tensors that met this way, or that share an operand that did, lie on one device.
+    the operation raises. So does what a layer of torch is given and what it gives. Tensors that met this way, or that
+    share an operand that did, lie on one device.
     """
 
     project: Project
