@@ -299,7 +299,8 @@ def test_a_guard_that_is_switched_off_is_asked_anew(torchlint, project, linted):
 _SHOWN = {
     *("fix", "diff", "unsafe_fixes", "accept", "fixable", "unfixable", "fix_only", "show_fixes", "baseline", "since"),
     *("exclude", "extend_exclude", "force_exclude", "respect_gitignore", "no_context", "docs_url", "fail_level"),
-    *("output_format", "output_file", "exit_zero", "exit_non_zero_on_fix", "jobs", "isolated", "color", "file", "files"),
+    *("output_format", "output_file", "exit_zero", "exit_non_zero_on_fix", "jobs", "isolated", "color"),
+    *("file", "files"),
 }
 
 
