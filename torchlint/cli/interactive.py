@@ -159,6 +159,7 @@ class Dialogue:
         return [
             line
             for name, each in rounds.items()
+            if each.changed
             for line in shown(
                 named(name, self.settings.root),
                 self.session.files[name].source,

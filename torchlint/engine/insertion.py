@@ -12,7 +12,7 @@ from torchlint.engine.rows import SourceRows
 from torchlint.engine.wrapping import wrapped
 from torchlint.facts.autograd.members import own_init
 from torchlint.facts.code.model import FileFacts
-from torchlint.rule import Edit, Fix
+from torchlint.rule import Edit, Fix, InFile
 from torchlint.sources.lines import LineTable
 
 
@@ -33,6 +33,14 @@ def with_lines(facts: FileFacts, table: LineTable, node: ast.AST, fix: Fix, edit
     return _merged(facts, [*lines, *setup, *decorators, *beside, *body])
 
 
+def lines_in(facts: FileFacts, table: LineTable, part: InFile, edits: Sequence[Edit]) -> list[Edit] | None:
+    """The edits of a fix in another file than that of its site, with those that add lines; as ``with_lines``."""
+    beside = _beside_lines(facts, table, part)
+    if beside is None:
+        return None
+    return _merged(facts, [*_module_lines(facts, table, part.imports, ()), *beside, *edits])
+
+
 def _body(facts: FileFacts, table: LineTable, node: ast.AST, fix: Fix, edits: Sequence[Edit]) -> Sequence[Edit] | None:
     """The edits of the statement itself."""
     if fix.within:
@@ -44,7 +52,7 @@ def _body(facts: FileFacts, table: LineTable, node: ast.AST, fix: Fix, edits: Se
     return edits
 
 
-def _beside_lines(facts: FileFacts, table: LineTable, fix: Fix) -> list[Edit] | None:
+def _beside_lines(facts: FileFacts, table: LineTable, fix: Fix | InFile) -> list[Edit] | None:
     """The edits that add rows before and after statements; ``None`` where one shares a row with something else."""
     rows = SourceRows(facts.source.utf8, table)
     edits: list[Edit] = []

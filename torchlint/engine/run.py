@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import ast
+import enum
 import os
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import field, replace
 from functools import cache
@@ -19,31 +19,37 @@ from torchlint.engine.known import KnownFindings
 from torchlint.engine.memory import Memory
 from torchlint.engine.mishap import kept_going, mishap
 from torchlint.engine.models import models_of
-from torchlint.engine.notebooks import by_cells, inner_name, row_of_cell
+from torchlint.engine.notebooks import inner_name
 from torchlint.engine.processes import Done, lint_all
 from torchlint.engine.reading import ChangedWhileReadError, File, FileReader, passing
 from torchlint.engine.recall import Recall
-from torchlint.engine.result import FixedFile, NoCodeError, Problem, Result, Skipped
+from torchlint.engine.result import FixedFile, Problem, Result, Skipped
 from torchlint.engine.rules import listed_rules
 from torchlint.engine.scope import RuleScope, Scopes, SettingsOf
 from torchlint.engine.units import MOST_BYTES, Leftovers, LintTarget, Unit, in_parts, together
 from torchlint.facts.code.model import FileFacts
-from torchlint.facts.code.project import Project
 from torchlint.facts.hotness.coldness import is_test
-from torchlint.facts.hotness.hotness import Heat
 from torchlint.late import dataclass
 from torchlint.rule import Finding, PlainFix
-from torchlint.rule.frequency import Why
 from torchlint.settings.model import Settings
 from torchlint.settings.root import is_whole, located
 from torchlint.sources.decode import UndecodableError
 from torchlint.sources.suppress import silencing
 from torchlint.sources.text import Source
 from torchlint.sources.walk import Walk, beside, packages, walk
-from torchlint.sources.write import ChangedMeanwhileError, Staged, UnencodableError, remove_strays
+from torchlint.sources.write import ChangedMeanwhileError, Staged, UnencodableError, remove_strays, replace_together
 
 if TYPE_CHECKING:
     from torchlint.engine.fixing import Allowed, FixOutcome
+
+
+class Reach(enum.Enum):
+    """Which files a fix may change besides that of its finding."""
+
+    OWN = "none"
+    ASKED = "those that were asked for"
+    PROJECT = "all of the project"
+
 
 Parsed = dict[tuple[str, bytes], FileFacts | Unparsed | None]
 """Facts of texts, by the name and the bytes of each."""
@@ -57,6 +63,7 @@ def check(
     opened: Sequence[Source] = (),
     parsed: Parsed | None = None,
     memory: Memory | None = None,
+    reach: Reach = Reach.ASKED,
 ) -> Result:
     """Lint files and folders; with ``settings.fix`` also write what the fixes make of them.
 
@@ -64,7 +71,8 @@ def check(
     fixed texts are only returned. Facts come from the whole project, findings only for what was asked. ``parsed`` is
     what earlier runs parsed, and is kept up to date. ``own`` gives the settings of each file: which rules look at it,
     and which fixes are taken. ``memory`` is what earlier runs know of files, and takes up what this one finds out; runs
-    that fix, or that are given texts, make no use of it.
+    that fix, or that are given texts, make no use of it. ``reach`` says which other files fixes may change: an
+    editor changes files that are not open, too.
 
     Raises:
         SettingsError: a selector fits no rule, or the settings of a file are wrong.
@@ -80,6 +88,7 @@ def check(
             memory.seen.clear()  # what this run saw is no world that ever was
     run = EngineRun.prepare(paths, settings, given, own)
     run.parsed = parsed if parsed is not None else {}
+    run.reach = reach
     if fixing:
         return run.fixed()
     result = run.checked()
@@ -104,76 +113,6 @@ def linted_files(paths: Sequence[Path], settings: Settings, own: SettingsOf | No
     return Result(problems=problems, files=len(names), names=tuple(names))
 
 
-def explain_hot(
-    path: Path,
-    row: int,
-    settings: Settings,
-    *,
-    paths: Sequence[Path] = (),
-    cell: int | None = None,
-    most: int = 10,
-) -> Why:
-    """Why the innermost statement on a row of a file runs as often as it does, with ``most`` ways at most.
-
-    ``paths`` is what is linted: calls are followed in there, and in the rest of the project where there is one.
-
-    In a notebook it is a row of the cell with this number, and so are all rows in the answer.
-
-    Raises:
-        NoCodeError: no statement stands on that row, or the file cannot be read.
-    """
-    from torchlint.facts.hotness.why import explain, shortened
-
-    run = EngineRun.prepare([*paths, path], replace(settings, baseline=None, since=None), {})
-    name = _name(located(path), settings.root)
-    _readable(run, path, name)
-    units, broken = run.units(run.sources)
-    if name in broken:
-        raise NoCodeError(f"{name}:{broken[name].row}: {broken[name].message}")
-    analyses = next((unit.analyses() for unit in units if name in unit.targets), None)
-    facts = analyses[Project].files.get(inner_name(name)) if analyses is not None else None
-    if analyses is None or facts is None:
-        return Why(reasons=(_unread(name),))
-    if cell is not None:
-        row = row_of_cell(facts.source, name, cell, row)
-    rows = facts.source.utf8.count(b"\n") + 1
-    if row > rows:
-        raise NoCodeError(f"{name} ends on line {rows}, before line {row}")
-    nodes = [stmt for stmt in facts.places if stmt.lineno <= row <= (stmt.end_lineno or stmt.lineno)]
-    own = [stmt for stmt in nodes if row in _rows(stmt)]
-    if not own:
-        raise NoCodeError(
-            f"there is no statement on {f'that line of cell {cell}' if cell else f'line {row}'} of {name}"
-        )
-    innermost = max(own, key=lambda stmt: (stmt.lineno, -(stmt.end_lineno or 0)))
-    why = shortened(explain(analyses[Heat], facts, innermost), most)
-    return by_cells(why, {name: facts.source for name, facts in analyses[Project].files.items()})
-
-
-def _readable(run: EngineRun, path: Path, name: str) -> None:
-    """Raise if a file that is to be explained could not be read."""
-    for problem in run.result_.problems:
-        if problem.path in (name, str(path)):
-            raise NoCodeError(f"{name}: {problem.message}")
-    if name in run.unreadable:
-        raise NoCodeError(f"{name}:{run.unreadable[name].row}: {run.unreadable[name].message}")
-
-
-def _unread(name: str) -> str:
-    """Why there are no facts of a file that can be read."""
-    if is_test(name):
-        return f"{name} belongs to a test suite, and nothing in tests is hot"
-    return f"{name} neither uses torch nor imports a file of the project that does"
-
-
-def _rows(stmt: ast.stmt) -> range:
-    """The rows of a statement; of a compound one, those of its header alone."""
-    body = getattr(stmt, "body", None)
-    first = body[0] if isinstance(body, list) and body else None
-    last = first.lineno - 1 if isinstance(first, ast.stmt) and first.lineno > stmt.lineno else stmt.end_lineno
-    return range(stmt.lineno, (last or stmt.lineno) + 1)
-
-
 @dataclass(eq=False, slots=True)
 class EngineRun:
     """The files of one run: those to report on, and those that are only read for their facts.
@@ -195,6 +134,7 @@ class EngineRun:
     result_: Result = field(default_factory=Result)
     parsed: Parsed = field(default_factory=dict)
     leftovers: Leftovers | None = None
+    reach: Reach = Reach.ASKED
 
     @classmethod
     def prepare(
@@ -247,12 +187,12 @@ class EngineRun:
         if not self.settings.no_context:
             walked = walk([root] if whole else packages(wanted.values()), self.settings)
             seen.update(walked.folders)
-            files = {_name(path, root): path for path in walked.files}
+            files = {name_in(path, root): path for path in walked.files}
         if not (whole or self.settings.no_context):
             # A place for many projects: what lies right beside the files, not everything below the root.
             folders = sorted({root, *(path.parent for path in wanted.values())})
             seen.update({str(folder): look(str(folder)) for folder in folders if str(folder) not in seen})
-            files.update({_name(path, root): path for each in folders for path in beside(each)})
+            files.update({name_in(path, root): path for each in folders for path in beside(each)})
         if self.memory is not None:
             self.memory.seen.update({f"d{folder}": told for folder, told in seen.items()})
             self.memory.whole = whole
@@ -387,7 +327,9 @@ class EngineRun:
     def offered(self, source: Source, drafts: Iterable[Finding]) -> list[Finding]:
         """What is to be shown of the findings of a file: nothing known, and fixes only where they are wanted."""
         scope = self.scopes.of(source.path)
-        return [scope.offered(finding) for finding in self.known.unknown(drafts, source)]
+        offered = (scope.offered(finding) for finding in self.known.unknown(drafts, source))
+        files = {Reach.OWN: frozenset[str](), Reach.ASKED: self.wanted}.get(self.reach, self.files.keys())
+        return [replace(each, fix=each.fix.within(files)) if each.fix else each for each in offered]
 
     def _shown(self, source: Source, scope: RuleScope) -> Callable[[Finding], bool]:
         """Whether a finding of a file is to be shown: no comment and no setting for the file silences it."""
@@ -409,7 +351,10 @@ class EngineRun:
         unreadable = ((name, why) for name, why in self.unreadable.items() if name in self.wanted - findings.keys())
         result.findings.extend(finding for name, why in unreadable for finding in self.broken(name, why))
         result.findings.sort(key=lambda finding: finding.order)
-        result.sources = {**result.sources, **self.sources}
+        changed = {name for finding in result.findings if finding.fix for name, _ in finding.fix.in_files}
+        self.load(sorted(changed))
+        texts = {name: self.context[name] for name in changed & self.context.keys()}
+        result.sources = {**result.sources, **texts, **self.sources}
         result.plugins = self.scopes.plugins
         broken = {finding.path for finding in result.findings if finding.code == SYNTAX_ERROR}
         scopes = {name: self.scopes.of(self.files[name].path) for name in self.files.keys() & self.wanted}
@@ -437,7 +382,8 @@ class EngineRun:
         wanted = [name for name in outcome.applied if name not in self.given]
         unwritten: set[str] = set()
         if self.settings.fix and not self.settings.diff:
-            unwritten = self._write({name: (self.sources[name], outcome.sources[name]) for name in wanted})
+            texts = {name: (self.sources[name], outcome.sources[name]) for name in wanted}
+            unwritten = self._write(texts, outcome.tied)
         for name, applied in outcome.applied.items():
             if name not in unwritten:
                 self.result_.fixed[name] = FixedFile(self.sources[name], outcome.sources[name], applied)
@@ -446,34 +392,40 @@ class EngineRun:
         remaining.update({name: findings[name] for name in unwritten})
         return self.result(remaining)
 
-    def _write(self, texts: Mapping[str, tuple[Source, Source]]) -> set[str]:
+    def _write(self, texts: Mapping[str, tuple[Source, Source]], tied: Sequence[frozenset[str]]) -> set[str]:
         """Write files by name, of which all new texts lie on disk before the first takes its place; those that failed.
 
+        Of those that are ``tied`` all are written or none.
         What was left by runs that were killed is removed from the folders of all files that could be written.
         """
         failed: set[str] = set()
         named = [source.path for name, source in self.sources.items() if name not in self.given]
         for folder in sorted({Path(os.path.realpath(path)).parent for path in named}):
             remove_strays(folder)
+        together = frozenset[str]().union(*tied)
         with ExitStack() as stack:
             staged: dict[str, Staged] = {}
-            for name, (before, after) in texts.items():
-                with self._not_fixed(name, failed):
-                    staged[name] = stack.enter_context(Staged.of(before, after))
+            for name in texts.keys() - together:
+                with self._not_fixed([name], failed):
+                    staged[name] = stack.enter_context(Staged.of(*texts[name]))
             for name, ready in staged.items():
-                with self._not_fixed(name, failed):
+                with self._not_fixed([name], failed):
                     ready.replace()
+        for group in tied:
+            names = sorted(group & texts.keys())
+            with self._not_fixed(names, failed):
+                replace_together(texts[name] for name in names)
         return failed
 
     @contextmanager
-    def _not_fixed(self, name: str, failed: set[str]) -> Iterator[None]:
-        """Note why a file cannot be written."""
+    def _not_fixed(self, names: Collection[str], failed: set[str]) -> Iterator[None]:
+        """Note why files cannot be written."""
         try:
             yield
         except (ChangedMeanwhileError, UnencodableError, OSError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            self.result_.problems.append(Problem(name, f"not fixed: {reason}"))
-            failed.add(name)
+            self.result_.problems.extend(Problem(name, f"not fixed: {reason}") for name in names)
+            failed.update(names)
 
     def _accepts(self, name: str, fix: PlainFix) -> bool:
         return self.scopes.of(self.sources[name].path).accepts(fix)
@@ -483,13 +435,13 @@ def _wanted(files: Iterable[Path], given: Sequence[Path], settings: Settings, sc
     """The files to report on by name: without those that their own settings exclude, unless they were given."""
     named = frozenset() if settings.force_exclude else {located(path) for path in given}
     return {
-        _name(path, settings.root): path
+        name_in(path, settings.root): path
         for path in files
         if path in named or (scope := scopes.of(path)) is scopes.run or not scope.excludes(path)
     }
 
 
-def _name(path: Path, root: Path) -> str:
+def name_in(path: Path, root: Path) -> str:
     """Path relative to the project root, with ``/``."""
     try:
         return path.relative_to(root).as_posix()

@@ -81,7 +81,7 @@ class Stepwise:
         Raises:
             NotWrittenError: a file cannot be written.
         """
-        made = {name: each for name, each in rounds.items() if each.applied}
+        made = {name: each for name, each in rounds.items() if each.changed}
         try:
             replace_together((self.files[name].source, each.file.source) for name, each in made.items())
         except (ChangedMeanwhileError, UnencodableError) as error:
@@ -133,7 +133,7 @@ class Stepwise:
 
     def _candidates(self) -> Iterable[Candidate]:
         for name in sorted(self.findings):
-            yield from candidates(self.files[name], self.findings[name], self._accepts)
+            yield from candidates(self.files, name, self.findings[name], self._accepts)
 
     def _keys(self, findings: Iterable[Finding]) -> set[str]:
         tables: dict[str, LineTable] = {}

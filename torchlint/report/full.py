@@ -17,7 +17,7 @@ from rich.style import Style
 from rich.text import Text
 
 from torchlint.report.cells import fit, shown
-from torchlint.report.change import Hunk, acceptance, effects, hunks
+from torchlint.report.change import Hunk, acceptance, effects, hunks_in_files
 from torchlint.report.context import Context
 from torchlint.report.cost import brief_cost_of, cost_of, measured_of, own_cost_of
 from torchlint.report.entries import ReportEntry, entries
@@ -187,7 +187,8 @@ def _entry(entry: ReportEntry, context: Context, canvas: Canvas) -> Iterator[Tex
     title, cure = title_and_cure(finding.message)
     yield from _title(finding, title, mark_of(context, finding), canvas, _page_link(finding, context))
     yield from _labelled(_POINTER, places(entry, context, canvas, width))
-    changes = _changes(finding, context)
+    by_file = hunks_in_files(context, finding)
+    changes = by_file.pop(finding.path, [])
     covered = _covers(changes, finding) or finding.path not in context.tables
     for hunk in changes:
         if not covered and hunk.row > finding.start.row:
@@ -196,6 +197,10 @@ def _entry(entry: ReportEntry, context: Context, canvas: Canvas) -> Iterator[Tex
         yield from _hunk(hunk, canvas)
     if not covered:
         yield from frame(finding, context.tables[finding.path], canvas, UNDERLINES[finding.level])
+    for name, others in by_file.items():
+        yield Text.assemble(" " * _TEXT, (f"in {visible(name)}:", QUIET))
+        yield from (line for hunk in others for line in _hunk(hunk, canvas))
+    changes += [hunk for others in by_file.values() for hunk in others]
     if finding.hot.told:
         yield from _labelled("hot:", _hot(entry, canvas))
     costs = [measured_of(finding), _cost(finding, width, canvas), own_cost_of(finding, context.own)]
@@ -264,12 +269,6 @@ def _cost(finding: Finding, width: int, canvas: Canvas) -> str:
     """What it costs; on a terminal without the sizes that were measured where these do not fit on the line."""
     whole = cost_of(finding)
     return brief_cost_of(finding) if canvas.cuts and cell_len(whole) > width else whole
-
-
-def _changes(finding: Finding, context: Context) -> list[Hunk]:
-    if finding.fix is None or finding.path not in context.tables:
-        return []
-    return hunks(context.sources[finding.path].utf8, context.tables[finding.path], finding.fix.edits)
 
 
 def _covers(changes: Sequence[Hunk], finding: Finding) -> bool:

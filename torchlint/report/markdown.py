@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.report.change import acceptance, hunks
+from torchlint.report.change import acceptance, hunks_in_files
 from torchlint.report.context import Context
 from torchlint.report.cost import brief_cost_of, cost_of, measured_of
 from torchlint.report.entries import ReportEntry, entries
@@ -116,16 +116,18 @@ def _first_place(entry: ReportEntry) -> str:
 
 def _diff(context: Context, entry: ReportEntry) -> Iterator[str]:
     """The fix of the lead as a diff; its fence is longer than any run of backticks in it."""
-    finding = entry.lead
-    table = context.tables.get(finding.path)
-    if finding.fix is None or table is None:
-        return
-    changes = hunks(context.sources[finding.path].utf8, table, finding.fix.edits)
     lines = [
-        f"{sign} {visible(line, keep=chr(9))}"
-        for change in changes
-        for sign, side in (("-", change.removed), ("+", change.added))
-        for line in side
+        line
+        for name, changes in hunks_in_files(context, entry.lead).items()
+        for line in (
+            *([f"@@ {visible(name)} @@"] if name != entry.lead.path else []),
+            *(
+                f"{sign} {visible(line, keep=chr(9))}"
+                for change in changes
+                for sign, side in (("-", change.removed), ("+", change.added))
+                for line in side
+            ),
+        )
     ]
     if lines:
         fence = "```"

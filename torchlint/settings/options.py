@@ -122,7 +122,7 @@ _IN_FILES_ALONE = (
     RunOption(
         "ignore_guards",
         "selectors",
-        "Guards that keep no code from being hot, by the names that --explain-hot gives.",
+        "Guards to switch off, as --explain-hot names them.",
         example='["debug flag"]',
     ),
     RunOption(

@@ -9,6 +9,7 @@ from dataclasses import field
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.mentions import holder_of
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.compiling.compiled import Compilation, Compilations
@@ -103,7 +104,7 @@ class Bypasses(Fact):
         for target in stmt.targets if isinstance(stmt, ast.Assign) else ():
             if isinstance(target, ast.Attribute):
                 for where, read in self.holders.mentions.of_field(compilation.facts, "", target.attr):
-                    if not self.values.of(where, read.value).known:
+                    if not self.values.of(where, holder_of(read)).known:
                         yield where, read
 
     def _called(self, cls: str, forwards: list[Scope]) -> bool:

@@ -10,7 +10,7 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import Mentions
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.flow.arguments import CallContexts
 from torchlint.facts.flow.data import Data
@@ -40,9 +40,14 @@ class Flow(Fact):
     _graph: _Steps = field(init=False)
 
     def __post_init__(self) -> None:
-        ground = Ground(self.project, self.graph, self.values, self.mentions, self.autograd.updates)
+        ground = Ground(self.project, self.graph, self.values, self.mentions, self._updates)
         self._data = _Steps(ground, Data(ground, self.heat.seldom))
         self._graph = _Steps(ground, GraphCarrier(ground, self.autograd.records))
+
+    def _updates(self, function: Scope) -> bool:
+        """Whether a function may run a backward pass, or gives its result to a framework that does for each batch."""
+        entry = self.heat.roots.protocols.get(function)
+        return self.autograd.updates(function) or (entry is not None and bool(entry.when))
 
     def uses(self, facts: FileFacts, node: ast.expr, within: frozenset[Use] = EVERY_USE) -> frozenset[Use]:
         """All ends that the value of an expression comes to; or some, one of them not ``within`` what is allowed."""

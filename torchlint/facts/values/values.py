@@ -15,7 +15,7 @@ from torchlint.facts.code.registering import Registering
 from torchlint.facts.code.solver import NotYetError, Provisional, Solver
 from torchlint.facts.values import operators, tensordicts
 from torchlint.facts.values.added import row_of
-from torchlint.facts.values.annotations import Annotations
+from torchlint.facts.values.annotations import Annotations, is_typed_dict
 from torchlint.facts.values.arrays import array_item
 from torchlint.facts.values.asking import Ask, Question
 from torchlint.facts.values.attributes import Attributes
@@ -145,7 +145,7 @@ class Values(Fact):
         if isinstance(node, ast.Subscript):
             return self._subscript(facts, node)
         if isinstance(node, ast.BinOp):
-            return operators.binary(node.op, self._ask.known(facts, node.left), self._ask.known(facts, node.right))
+            return self._binary(node.op, self._ask.known(facts, node.left), self._ask.known(facts, node.right))
         if isinstance(node, ast.UnaryOp):
             return self._unary(facts, node)
         if isinstance(node, ast.Compare):
@@ -166,6 +166,14 @@ class Values(Fact):
         if isinstance(node, (ast.NamedExpr, ast.Await)):
             return self._ask.value(facts, node.value)
         return self._lambda(facts, node) if isinstance(node, ast.Lambda) else UNKNOWN
+
+    def _binary(self, op: ast.operator, left: Value, right: Value) -> Value:
+        """A binary operation; a tensor of unknown dtype that a mask is joined with is taken for a mask."""
+        found = operators.binary(op, left, right)
+        masks = isinstance(op, (ast.BitAnd, ast.BitOr)) and "bool" in (left.dtype, right.dtype)
+        if masks and found.kind is Kind.TENSOR and found.dtype is None and self.guesses:
+            return self._ask.guess(replace(found, dtype="bool"))
+        return found
 
     def _unary(self, facts: FileFacts, node: ast.UnaryOp) -> Value:
         """A unary operation; a tensor of unknown dtype that ``~`` inverts is taken for a mask."""
@@ -205,6 +213,8 @@ class Values(Fact):
             return self._ask.entry(key) if isinstance(key, str) else source
         if not source.known and isinstance(key, str):
             return self._ask.promised(key)
+        if isinstance(key, str) and is_typed_dict(self.project, source):
+            return self._ask.attribute(source.name, key)
         if source.kind is Kind.DICT and isinstance(key, str) and source.keys:
             return source.item(key) or UNKNOWN
         if source.kind is Kind.DICT:
