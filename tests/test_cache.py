@@ -107,6 +107,8 @@ def answer(done):
         ["-e"],
         ["--no-context", "alone.py"],
         ["--config", "preview = true"],
+        ["--per-file-ignores", "alone.py:TL1"],
+        ["--target-torch", "2.4"],
     ],
 )
 def test_a_second_run_says_the_same_without_the_engine(torchlint, project, runs, flags):
