@@ -150,7 +150,9 @@ class _Resolver:
         name = self.project.qualified(facts, func)
         if name is not None:
             if name in self.project.functions:
-                self.graph.add(facts, call, [(self.project.functions[name], 0)])
+                function = self.project.functions[name]
+                filled = 1 if "classmethod" in function.decorator_names else 0
+                self.graph.add(facts, call, [(function, filled)])
                 return True
             if name in self.project.classes:
                 self._add(facts, call, self._constructed([name]))

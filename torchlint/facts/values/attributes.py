@@ -14,7 +14,7 @@ from torchlint.facts.values import operators, spaces
 from torchlint.facts.values.arrays import ndarray_attribute
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.containers import element_of
-from torchlint.facts.values.join import HOST, TENSOR, join
+from torchlint.facts.values.join import CALLABLE, HOST, TENSOR, join
 from torchlint.facts.values.tensors import tensor_attribute
 from torchlint.facts.values.torch_objects import distribution_attribute
 from torchlint.late import dataclass
@@ -245,7 +245,7 @@ class Attributes:
             others = [(how, node) for how, node in scope.appends.get(name, ()) if node not in literal]
             anywhere.extend(self.ask.value(scope.file, node) if how == "item" else UNKNOWN for how, node in others)
         if anywhere:
-            element = join([*entries.values(), *anywhere, *(() if value.keys else value.items)])
+            element = join(_callables([*entries.values(), *anywhere, *(() if value.keys else value.items)]))
             return Value(Kind.DICT, items=operators.items(element)) if element is not None else None
         if value.items and not value.keys and entries:
             return value
@@ -257,6 +257,13 @@ class Attributes:
             item = self.ask.value(facts, node.args[-1])
             return None if item is None else Value(Kind.LIST, items=operators.items(item))
         return self.ask.value(facts, node)
+
+
+def _callables(values: list[Value | None]) -> list[Value | None]:
+    """What a registry may hold: the known functions and classes in it, or all that is in another dict."""
+    known = [value for value in values if value is not None and value.kind in CALLABLE and value.name]
+    unknown = all(value in (None, UNKNOWN) for value in values if value not in known)
+    return [*known] if known and unknown and None not in values else values
 
 
 def _binds(scope: Scope | None, name: str) -> bool:
