@@ -6,7 +6,8 @@ import ast
 
 from torchlint.facts.code.model import Scope
 from torchlint.facts.code.project import Project
-from torchlint.facts.hotness.protocols import STEP, EntryPoint
+from torchlint.facts.hotness.phases import STEP
+from torchlint.facts.hotness.protocols import EntryPoint
 from torchlint.rule import Frequency
 
 _LEAST, _MOST = 3, 6

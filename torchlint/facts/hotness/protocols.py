@@ -12,10 +12,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypedDict
 
+from torchlint.facts.hotness.phases import STEP, UPDATE
 from torchlint.late import dataclass
 from torchlint.rule import Frequency
-
-STEP, UPDATE = "step", "update"
 
 
 class _Held(TypedDict, total=False):
