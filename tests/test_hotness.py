@@ -269,6 +269,8 @@ GUARDS = {
     "if torch.all(x == 0):\n    f(x)  # A": E,
     "if (x == y).all():\n    f(x)  # A": S,
     "if (x == 0).any():\n    f(x)  # A": S,
+    "if not mask.any():\n    y = torch.tensor(0.0)  # A\n    continue\ng(x[mask])": O,
+    "if not mask.any():\n    y = torch.tensor(0.0)  # A\n    continue\ng(x)": S,
     "if flag:\n    f(x)  # A": S,
     "if debug:\n    pass\nelse:\n    f(x)  # A": S,
     "if not debug:\n    pass\nelse:\n    f(x)  # A": O,
@@ -283,6 +285,9 @@ GUARDS = {
     "if step % 100 != 0:\n    f(x)  # A": S,
     "if step % 100 != 0:\n    pass\nelse:\n    f(x)  # A": O,
     "if step - last > log_interval:\n    f(x)  # A": O,
+    "if (step + 1) % gradient_accumulation_steps == 0:\n    f(x)  # A": S,
+    "if step % args.grad_accum == 0:\n    f(x)  # A": S,
+    "if step % accuracy_interval == 0:\n    f(x)  # A": O,
     "if done:\n    f(x)  # A": E,
     "if done.any():\n    f(x)  # A": E,
     "if any(dones):\n    f(x)  # A": E,
@@ -995,6 +1000,33 @@ def test_what_a_program_runs_once_is_set_up_outside_of_its_loop(
 ) -> None:
     found = frequencies(DRIVER.format(call=call) + end)
     assert {mark: found[mark] for mark in expected} == expected
+
+
+SETTING_UP = """
+def update(agent, batch):
+    loss = agent.loss(batch)
+    loss.backward()
+def main():
+    agent = f(1)  # A
+    update(agent, next(batches))
+    for batch in batches:
+        update(agent, batch)  # B
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ("from absl import app\ndef main(_): pass\napp.run(main)\n", O),
+        ("from absl import app\nfrom code import main\napp.run(main)\n", U),
+    ],
+)
+def test_a_main_function_of_another_file_that_is_handed_on_says_nothing_of_this_one(
+    other: str, expected: Frequency
+) -> None:
+    assert frequencies({"code.py": HEAD + SETTING_UP, "other.py": other}) == {"A": expected, "B": U}
 
 
 def test_a_method_that_begins_an_episode_for_a_subclass_is_a_reset_too() -> None:
@@ -1893,3 +1925,194 @@ while True:
 def test_what_a_flag_keeps_from_being_built_again_is_not_hot(skip: str, reset: str, expected: Frequency) -> None:
     found = frequencies(BUILT.format(skip=skip, reset=reset))
     assert (found["A"], found["B"]) == (expected, S)
+
+
+COUNTED_FLAG = """
+class Runner:
+    def __init__(self):
+        self.fitted = 0
+    def roll(self):
+        while True:
+            env.step(act(1))
+            if self.fitted == 0:
+                f(1)  # A
+                self.fitted = 1
+            else:
+                f(2)  # B
+    def roll_twice(self):
+        self.fitted = {other}
+
+Runner().roll()
+"""
+
+
+@pytest.mark.parametrize(("other", "expected"), [("1", O), ("0", E), ("count(1)", S)])
+def test_what_runs_until_a_numbered_flag_is_set_is_not_hot(other: str, expected: Frequency) -> None:
+    assert frequencies(COUNTED_FLAG.format(other=other)) == {"A": expected, "B": S}
+
+
+BY_HAND = """
+class Runner:
+    def __init__(self, settings):
+        self.settings = settings
+        self.step = 0
+    def run(self):
+        while self.step < self.settings.steps:
+            if self.step == self.settings.seeds + self.settings.random:
+                f(1)  # A
+            elif self.step > self.settings.seeds:
+                f(2)  # B
+            {other}
+            env.step(act(1))
+            self.step += 1
+
+Runner(settings).run()
+"""
+
+
+@pytest.mark.parametrize(("other", "expected"), [("pass", E), ("self.step = count(1)", S)])
+def test_one_round_of_a_loop_that_counts_by_hand_is_not_hot(other: str, expected: Frequency) -> None:
+    assert frequencies(BY_HAND.format(other=other)) == {"A": expected, "B": S}
+
+
+RENDERED = """
+def watch(envs, agent, filming, frames):
+    shown = 0
+    while True:
+        if filming:
+            labels = text(1)  # A
+            for image in envs.{render}(width=9):
+                frames.append((image, f(2)))  # B
+            shown += 1
+        {acts}
+        envs.step(agent.act(f(3)))  # C
+"""
+
+
+@pytest.mark.parametrize(
+    ("render", "acts", "expected"),
+    [("render_all", "pass", O), ("draw", "pass", I), ("render_all", "if shown: envs.step(f(4)); envs.render()", O)],
+)
+def test_a_branch_that_renders_is_not_hot(render: str, acts: str, expected: Frequency) -> None:
+    found = frequencies(RENDERED.format(render=render, acts=acts))
+    assert (found["B"], found["C"]) == (expected, S)
+    text = RENDERED.format(render="draw", acts="if shown: envs.step(f(4)); envs.render()  # D")
+    assert frequencies(text)["D"] is S
+
+
+def test_what_nothing_comes_to_is_not_hot() -> None:
+    found = frequencies("""
+while True:
+    env.step(act(1))
+    if crowded:
+        raise NotImplementedError
+        for one in many:
+            f(1)  # A
+    f(2)  # B
+""")
+    assert found == {"A": O, "B": S}
+    assert frequencies("""
+while True:
+    env.step(act(1))
+    for one in many:
+        raise NotImplementedError("not now")
+        f(1)  # A
+""") == {"A": O}
+
+
+EITHER = """
+class Body(nn.Module):
+    def forward(self, obs):
+        f(1)  # A
+        return obs
+
+class Matcher(nn.Module):
+    def forward(self, obs, later{default}):
+        f(2)  # B
+        return obs
+
+class Agent:
+    def __init__(self, settings):
+        self.body = (Body() if settings.small else Matcher()).to("cuda")
+        self.matcher = Matcher()
+    def act(self, obs):
+        return self.body(obs)
+    def update(self, obs):
+        loss = self.matcher(obs, obs).mean()
+        loss.backward()
+        self.optimizer.step()
+
+agent = Agent(settings)
+while True:
+    env.step(agent.act(1))
+for batch in batches:
+    agent.update(batch)
+"""
+
+
+def test_a_module_of_one_of_two_classes_has_no_forward_that_needs_more_than_it_is_given() -> None:
+    assert frequencies(EITHER.format(default="")) == {"A": S, "B": U}
+    assert frequencies(EITHER.format(default="=None")) == {"A": S, "B": S}
+
+
+EVALUATED = """
+from tasks import Lift, Push, Recorder
+import sys
+
+def main(name, env):
+    task = eval(name)(env=env)
+    recorder = Recorder("here")
+    obs = env.reset()
+    while True:
+        obs, reward, done, info = env.step(task.act(obs))
+
+main(sys.argv[1], gym.make("a"))
+"""
+TASKS = """
+class Task:
+    def __init__(self, env):
+        self.env = env
+    def act(self, obs):
+        return self.plan(obs)
+    def plan(self, obs):
+        raise NotImplementedError
+class Lift(Task):
+    def plan(self, obs):
+        return f(1)  # A
+class Push(Task):
+    def plan(self, obs):
+        return f(2)  # B
+class Pull(Task):
+    def plan(self, obs):
+        return f(3)  # C
+class Recorder:
+    def __init__(self, folder):
+        self.folder = folder
+    def act(self, obs):
+        return f(4)  # D
+"""
+
+
+def test_a_class_that_is_found_by_its_name_is_one_that_the_file_knows_and_that_takes_the_call() -> None:
+    assert frequencies({"tasks.py": TASKS, "code.py": HEAD + EVALUATED}) == {"A": S, "B": S, "C": O, "D": O}
+    many = "".join(f"class Task{n}(Task):\n    def plan(self, obs):\n        return f({n})\n" for n in range(9))
+    names = ", ".join(["Lift", *(f"Task{n}" for n in range(9))])
+    program = HEAD + EVALUATED.replace("Lift, Push, Recorder", f"Recorder, {names}")
+    assert frequencies({"tasks.py": TASKS + many, "code.py": program})["A"] is S
+
+
+ONE_STEP = """
+def score(text):
+    env = {made}
+    env.init(text)
+    out = env.step(text)
+    return out["reward"]
+for batch in batches:
+    rewards = [score(text) for text in batch]
+    f(rewards)  # A
+"""
+
+
+@pytest.mark.parametrize(("made", "expected"), [("gym.make(text)", O), ("self.env", S)])
+def test_an_environment_that_lives_for_one_step_makes_no_loop_of_steps(made: str, expected: Frequency) -> None:
+    assert frequencies(ONE_STEP.format(made=made)) == {"A": expected}

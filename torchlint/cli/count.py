@@ -13,6 +13,7 @@ import click
 from torchlint.cli import INTERRUPTED
 from torchlint.cli.check import expanded
 from torchlint.cli.checking import settings_of, start_of
+from torchlint.cli.declared import declared
 from torchlint.cli.failure import Failure
 from torchlint.cli.help import Sectioned
 from torchlint.cli.output import complain, write, write_file
@@ -61,8 +62,8 @@ class _Count(Sectioned):
 @click.option(
     "--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a page with the code and its counts."
 )
-@click.option("--config", metavar="PATH|'KEY = VALUE'", multiple=True, help="A settings file, or one setting.")
-@click.option("--isolated", is_flag=True, help="Read no settings file.")
+@declared("config")
+@declared("isolated", help="Read no settings file.")
 @click.pass_context
 def count(
     context: click.Context,
@@ -140,9 +141,9 @@ def _joined(tally: Tally, roots: tuple[Path, ...], settings: Settings, own: Nest
     """Lint the paths, and join the findings to the counts."""
     from torchlint.count.join import excused, joined, rows_without_finding
     from torchlint.engine.needed import reasons
-    from torchlint.engine.run import Run
+    from torchlint.engine.run import EngineRun
 
-    run = Run.prepare(roots, settings, {}, own)
+    run = EngineRun.prepare(roots, settings, {}, own)
     result = run.checked()
     for problem in result.problems:
         complain(f"warning: {problem.path}: {problem.message}")

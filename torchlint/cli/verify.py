@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from torchlint.engine.fixing import FixOutcome
     from torchlint.engine.result import Result
-    from torchlint.engine.run import Run
+    from torchlint.engine.run import EngineRun
     from torchlint.verify.command import Ended
     from torchlint.verify.result import Verified
     from torchlint.verify.verifying import Plan
@@ -163,12 +163,12 @@ def verify(
     settings = settings_of(start_of(paths, None), config, isolated, {**overrides, "fix": not diff, "diff": diff})
     # Output files and formats that the settings name are for what is found.
     settings = dataclasses.replace(settings, output_file=None, fix_only=False)
-    from torchlint.engine.run import Run
+    from torchlint.engine.run import EngineRun
 
     listener = _Listener(given["verbose"], given["show_output"])
     try:
         plan = _plan(words, given)
-        run = Run.prepare(tuple(map(Path, paths)) or (Path(),), settings, {}, Nested(settings, overrides, config))
+        run = EngineRun.prepare(tuple(map(Path, paths)) or (Path(),), settings, {}, Nested(settings, overrides, config))
         verified, outcome = _tried(run, plan, listener)
         result = _written(run, outcome)
     except UnusableError as error:
@@ -211,7 +211,7 @@ def _plan(words: tuple[str, ...], given: Mapping[str, Any]) -> Plan:
     )
 
 
-def _tried(run: Run, plan: Plan, listener: _Listener) -> tuple[Verified, FixOutcome]:
+def _tried(run: EngineRun, plan: Plan, listener: _Listener) -> tuple[Verified, FixOutcome]:
     from torchlint.verify.failure import CannotVerifyError
     from torchlint.verify.verifying import verify as try_fixes
 
@@ -227,7 +227,7 @@ def _indented(output: str) -> str:
     return "".join(f"  | {visible(line, keep=chr(9))}\n" for line in output.split("\n"))
 
 
-def _written(run: Run, outcome: FixOutcome) -> Result:
+def _written(run: EngineRun, outcome: FixOutcome) -> Result:
     """Write the kept fixes, all or, where the run is ended before, none of them."""
     numbers = [getattr(signal, name) for name in SIGNALS if hasattr(signal, name)]
     handlers = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
@@ -258,7 +258,7 @@ class _Listener:
             complain(f"{doing}: {how} ({ended.seconds:.3g} s)")
 
 
-def _show(verified: Verified, result: Result, run: Run, metric: str, *, as_json: bool, diff: bool) -> None:
+def _show(verified: Verified, result: Result, run: EngineRun, metric: str, *, as_json: bool, diff: bool) -> None:
     """Print the table or the JSON, and the diff where one is wanted."""
     from torchlint.report.context import Context
     from torchlint.report.diff import render

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from torchlint.engine.dropping import dropped
 from torchlint.engine.place import place_of
-from torchlint.engine.rows import Rows
+from torchlint.engine.rows import SourceRows
 from torchlint.engine.wrapping import wrapped
 from torchlint.facts.autograd.members import own_init
 from torchlint.facts.code.model import FileFacts
@@ -54,7 +54,7 @@ def _body(facts: FileFacts, table: LineTable, node: ast.AST, fix: Fix, edits: Se
 
 def _beside_lines(facts: FileFacts, table: LineTable, fix: Fix | InFile) -> list[Edit] | None:
     """The edits that add rows before and after statements; ``None`` where one shares a row with something else."""
-    rows = Rows(facts.source.utf8, table)
+    rows = SourceRows(facts.source.utf8, table)
     edits: list[Edit] = []
     for stmt, text, ahead in (*((*pair, True) for pair in fix.ahead), *((*pair, False) for pair in fix.behind)):
         indent = rows.indent(stmt)
@@ -98,7 +98,7 @@ def _setup_lines(facts: FileFacts, table: LineTable, node: ast.AST, setup: Seque
     init = own_init(facts, node)
     if init is None:
         return None
-    rows = Rows(facts.source.utf8, table)
+    rows = SourceRows(facts.source.utf8, table)
     indent = rows.indent(init.body[0])
     last = init.body[-1]
     if indent is None or not rows.ends(last):
@@ -112,7 +112,7 @@ def _setup_lines(facts: FileFacts, table: LineTable, node: ast.AST, setup: Seque
     return [Edit(at, at, "".join(f"{indent}{line}\n" for line in lines))]
 
 
-def _with_comments(rows: Rows, last: ast.stmt, indent: str) -> int:
+def _with_comments(rows: SourceRows, last: ast.stmt, indent: str) -> int:
     """The last row of a statement and of the comments after it that are indented more than it."""
     found = row = last.end_lineno or last.lineno
     while row < rows.count:

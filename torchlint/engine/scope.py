@@ -14,6 +14,7 @@ from torchlint.engine.rules import listed_rules
 from torchlint.late import dataclass
 from torchlint.rule import Finding, PlainFix, Rule
 from torchlint.rule.versions import Target, Version
+from torchlint.settings.check import nearest
 from torchlint.settings.model import Settings
 from torchlint.settings.select import UnknownWordError, matching, options_of, resolve
 from torchlint.sources.globs import Globs
@@ -22,7 +23,7 @@ SettingsOf = Callable[[Path], Settings]
 
 
 @dataclass(eq=False)
-class Scope:
+class RuleScope:
     """The rules for all files that share their settings."""
 
     settings: Settings
@@ -36,7 +37,7 @@ class Scope:
         available: Sequence[type[Rule]],
         figures: Figures,
         problems: list[Problem],
-    ) -> Scope:
+    ) -> RuleScope:
         """Select the rules, and check every word in the settings that stands for rules.
 
         Raises:
@@ -51,7 +52,7 @@ class Scope:
     @classmethod
     def _of(
         cls, settings: Settings, available: Sequence[type[Rule]], figures: Figures, problems: list[Problem]
-    ) -> Scope:
+    ) -> RuleScope:
         codes = resolve(
             available,
             select=settings.select,
@@ -68,6 +69,7 @@ class Scope:
         scope.unfixable  # noqa: B018  a wrong selector is told before anything is read
         for _, selectors in settings.per_file_ignores:
             matching(selectors, available, "per-file-ignores")
+        _check_guards(settings.ignore_guards)
         return scope
 
     @cached_property
@@ -111,6 +113,23 @@ class Scope:
         return fix.accepted(self.settings.unsafe_fixes, self.settings.accept)
 
 
+def _check_guards(names: Sequence[str]) -> None:
+    """Check that each name is that of a guard.
+
+    Raises:
+        SettingsError: one is not.
+    """
+    if not names:
+        return
+    from torchlint.facts.hotness.guards import GUARDS
+
+    known = [guard.name for guard in GUARDS]
+    for name in names:
+        if name not in known:
+            text = f"ignore-guards: there is no guard {name!r}{nearest(name, known)}"
+            raise UnknownWordError(text, name, "ignore-guards")
+
+
 def _made(rule: type[Rule], given: Mapping[str, Mapping[str, object]]) -> Rule:
     """A rule with the options that are set for it."""
     made = rule()
@@ -130,13 +149,13 @@ def _version(text: str | None) -> Version | None:
 class Scopes:
     """The scope of each file: its own where its settings are not those of the run."""
 
-    def __init__(self, run: Scope, own: SettingsOf | None) -> None:
+    def __init__(self, run: RuleScope, own: SettingsOf | None) -> None:
         """Take the scope of the run, and what finds the settings of a file; ``None``: all have those of the run."""
         self.run = run
         self._own = own
         self._known = {id(run.settings): run}
 
-    def of(self, path: Path) -> Scope:
+    def of(self, path: Path) -> RuleScope:
         """The scope of an absolute path.
 
         Raises:
@@ -151,7 +170,7 @@ class Scopes:
             alike = settings.plugins == run.settings.plugins
             available = run.available if alike else listed_rules(settings.plugins)
             figures = linter.figures if alike else Figures.of(settings.plugins)
-            known = Scope.of(settings, available, figures, linter.problems)
+            known = RuleScope.of(settings, available, figures, linter.problems)
             self._known[id(settings)] = known
         return known
 

@@ -8,7 +8,7 @@ from itertools import groupby
 from torchlint.report.change import acceptance, hunks_in_files
 from torchlint.report.context import Context
 from torchlint.report.cost import brief_cost_of, cost_of, duration, measured_of, own_cost_of
-from torchlint.report.entries import Entry, entries
+from torchlint.report.entries import ReportEntry, entries
 from torchlint.report.highlight import Token, as_html, highlighted
 from torchlint.report.offers import mark_of, offers
 from torchlint.report.page import document, resource, text
@@ -95,7 +95,7 @@ def _attributes(context: Context, finding: Finding) -> str:
     return f'{listed} data-finding class="{finding.level.value}"'
 
 
-def _table(found: Sequence[Entry], numbers: Mapping[int, int], context: Context) -> Iterator[str]:
+def _table(found: Sequence[ReportEntry], numbers: Mapping[int, int], context: Context) -> Iterator[str]:
     """The entries, the dearest first, with links to their places."""
     yield '<h2>Dearest first</h2><div class="wide"><table class="entries"><thead><tr>'
     yield "".join(f'<th scope="col">{head}</th>' for head in ("Rule", "What", "How often", "Cost", "Places"))

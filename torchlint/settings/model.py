@@ -34,6 +34,7 @@ class Settings:
         output_format: name of a format, ``None``: by where the output goes.
         output_file: where the findings go, ``None``: standard output.
         hot, cold: functions as ``package.module:function`` whose hotness is corrected.
+        ignore_guards: names of guards that keep no code from being hot (``torchlint.facts.hotness.guards``).
         observed: which functions ran in a profile, and how often, which corrects hotness, too.
         device: ``auto``, ``cpu`` or ``cuda``.
         jobs: how many processes may work at once; ``None``: as many as pay.
@@ -78,6 +79,7 @@ class Settings:
     exit_non_zero_on_fix: bool = False
     hot: tuple[str, ...] = ()
     cold: tuple[str, ...] = ()
+    ignore_guards: tuple[str, ...] = ()
     observed: Observed = field(default_factory=Observed)
     device: str = "auto"
     jobs: int | None = None

@@ -56,7 +56,7 @@ def constructor(site: Site, call: cst.Call) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ProgramEntry:
     """Where a program begins that builds distributions: its file, and the statement that runs before all others."""
 
     file: FileFacts
@@ -84,7 +84,7 @@ class Entry:
 
 
 @dataclass(eq=False, slots=True)
-class Programs(Fact):
+class ProgramEntries(Fact):
     """Finds the programs of a project: the files that are run, and what they import.
 
     A file is run where it has an ``if __name__ == "__main__":`` at its top. What it imports inside of functions counts,
@@ -95,7 +95,7 @@ class Programs(Fact):
     heat: Heat
     occurrences: Occurrences
     _imported: dict[str, frozenset[str]] = field(default_factory=dict)
-    _entries: list[Entry] | None = field(default=None)
+    _entries: list[ProgramEntry] | None = field(default=None)
     _building: dict[str, int] | None = field(default=None)
 
     def validates(self, facts: FileFacts) -> bool:
@@ -110,26 +110,26 @@ class Programs(Fact):
                 return False
         return True
 
-    def running(self, facts: FileFacts) -> list[Entry]:
+    def running(self, facts: FileFacts) -> list[ProgramEntry]:
         """The beginnings of the programs that import a file, or that it is itself."""
         return [entry for entry in self._programs() if facts.path in self._reached(entry.file)]
 
-    def built(self, entries: Iterable[Entry]) -> int:
+    def built(self, entries: Iterable[ProgramEntry]) -> int:
         """How many hot calls in these programs build a distribution that validates by default."""
         if self._building is None:
             self._building = {path: self._count(facts) for path, facts in self.project.files.items()}
         paths = frozenset[str]().union(*(self._reached(entry.file) for entry in entries))
         return sum(self._building[path] for path in paths)
 
-    def excepts(self, entries: Iterable[Entry]) -> bool:
+    def excepts(self, entries: Iterable[ProgramEntry]) -> bool:
         """Whether a comment in these programs names the rule, because some validation is wanted."""
         paths = frozenset[str]().union(*(self._reached(entry.file) for entry in entries))
         return any(b"TL205" in self.project.files[path].source.utf8 for path in paths)
 
-    def _programs(self) -> list[Entry]:
+    def _programs(self) -> list[ProgramEntry]:
         if self._entries is None:
             blocks = ((facts, main_block(facts)) for _, facts in sorted(self.project.files.items()))
-            self._entries = [Entry(facts, block.body[0]) for facts, block in blocks if block is not None]
+            self._entries = [ProgramEntry(facts, block.body[0]) for facts, block in blocks if block is not None]
         return self._entries
 
     def _reached(self, facts: FileFacts) -> frozenset[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.rule import Call, Change, Example, Fix, Frequency, Input, Kind, Option, Report, Rule, Site
 from torchlint.rule.build import expression, with_keyword
-from torchlint_rules.tl2_sync._distribution_validation import BEFORE, Programs, constructor, says
+from torchlint_rules.tl2_sync._distribution_validation import BEFORE, ProgramEntries, constructor, says
 
 # Files that the message of a fix names.
 _NAMED = 2
@@ -149,7 +149,7 @@ class DistributionValidation(Rule):
         if not isinstance(call, cst.Call) or not site.calls.is_plain(call):
             return
         built = constructor(site, call) or ""
-        if built not in BEFORE or says(site, call, built) or not site.fact(Programs).validates(site.file):
+        if built not in BEFORE or says(site, call, built) or not site.fact(ProgramEntries).validates(site.file):
             return
         figure = ("categorical-act", "categorical-act-of-256") if "ategorical" in built else ("normal-act",)
         fix = None if site.compiling.scripted() else self._fix(site, call)
@@ -162,7 +162,7 @@ class DistributionValidation(Rule):
             replace=((call, with_keyword(call, "validate_args", expression("False"))),),
             may_change=(Change.VALIDATION,),
         )
-        programs = site.fact(Programs)
+        programs = site.fact(ProgramEntries)
         entries = programs.running(site.file)
         many = _ONCE.of(self.given) and 0 < len(entries) < programs.built(entries)
         if not many or programs.excepts(entries) or not all(entry.is_free for entry in entries):

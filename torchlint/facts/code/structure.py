@@ -14,8 +14,8 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.values import torch_table
 from torchlint.late import dataclass
 
-Shape = tuple[int, frozenset[str]]
-"""How many positional arguments a call has, -1 where a star hides it, and its keywords."""
+Shape = tuple[int, frozenset[str], bool]
+"""How many positional arguments a call has, -1 where a star hides it; its keywords; whether no star hides any."""
 _Branch = tuple[ast.AST, str]
 _Uses = dict[str, list[tuple[str, ast.expr, ast.Call | None]]]
 """By the text of an object: the attributes that are read of it, and the call if they are called."""
@@ -29,7 +29,7 @@ _OF_MODULES = frozenset({"training"})
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class ObjectUse:
     """What a function, or a class of an attribute, asks of an object: attributes, and methods with their arguments.
 
     ``__call__``: it is called itself.
@@ -50,10 +50,10 @@ class Structures:
 
     project: Project
     _uses: dict[Scope, _Uses] = field(default_factory=dict)
-    _having: dict[tuple[str, Use], bool] = field(default_factory=dict)
+    _having: dict[tuple[str, ObjectUse], bool] = field(default_factory=dict)
     _known: dict[str, frozenset[str] | None] = field(default_factory=dict)
 
-    def use(self, facts: FileFacts, call: ast.Call, receiver: ast.expr) -> Use:
+    def use(self, facts: FileFacts, call: ast.Call, receiver: ast.expr) -> ObjectUse:
         """What is asked of the object of a call wherever the call is made.
 
         Branches that the call does not stand in may be there for other objects.
@@ -69,7 +69,7 @@ class Structures:
             for name, node, called in (self._of(method).get(text, ()) if text else ())
             if around.issuperset(_branches(facts, node))
         ]
-        return Use(
+        return ObjectUse(
             frozenset(name for name, called in found if called is None),
             frozenset((name, shape_of(called)) for name, called in found if called is not None),
         )
@@ -95,14 +95,14 @@ class Structures:
                 found[text] = [use for use in found.get(text, ()) if use[0] != name]
         return found
 
-    def having(self, method: Scope, use: Use) -> list[Scope]:
+    def having(self, method: Scope, use: ObjectUse) -> list[Scope]:
         """The classes whose objects run a method and have all that is asked of an object."""
         owner = method.method_of
         assert owner is not None
         line = (owner, *self.project.descendants(owner.dotted))
         return [cls for cls in line if self.project.inherits(cls.dotted, method) and self._has(cls.dotted, use)]
 
-    def _has(self, cls: str, use: Use) -> bool:
+    def _has(self, cls: str, use: ObjectUse) -> bool:
         found = self._having.get((cls, use))
         if found is None:
             found = all(self._may_have(cls, name) for name in (*use.read, *use.methods))
@@ -170,7 +170,8 @@ def _branches(facts: FileFacts, node: ast.AST) -> Iterator[_Branch]:
 def shape_of(call: ast.Call) -> Shape:
     """What of a call's arguments tells which methods they fit."""
     positional = -1 if any(isinstance(a, ast.Starred) for a in call.args) else len(call.args)
-    return positional, frozenset(k.arg for k in call.keywords if k.arg is not None)
+    named = frozenset(k.arg for k in call.keywords if k.arg is not None)
+    return positional, named, positional >= 0 and len(named) == len(call.keywords)
 
 
 def fits(method: Scope, shape: Shape) -> bool:
@@ -178,7 +179,17 @@ def fits(method: Scope, shape: Shape) -> bool:
     node = method.node
     if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return False
-    args, (positional, keywords) = node.args, shape
+    args, (positional, keywords, whole) = node.args, shape
     if args.vararg is None and positional > len(args.posonlyargs) + len(args.args) - 1:
         return False
+    if whole and not node.decorator_list and _lacks(args, positional, keywords):
+        return False
     return args.kwarg is not None or keywords <= {a.arg for a in [*args.args, *args.kwonlyargs]}
+
+
+def _lacks(args: ast.arguments, positional: int, keywords: frozenset[str]) -> bool:
+    """Whether a method has a parameter without a default that a call does not give."""
+    placed = [*args.posonlyargs, *args.args]
+    placed = placed[: len(placed) - len(args.defaults)][positional + 1 :]
+    named = [arg for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=True) if default is None]
+    return any(arg.arg not in keywords for arg in (*placed, *named))

@@ -17,13 +17,15 @@ from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness import environments
 from torchlint.facts.hotness.coldness import cold_file
+from torchlint.facts.hotness.entering import MOST
+from torchlint.facts.hotness.evaluation import begins_episode
 from torchlint.facts.hotness.fitting import fitting
-from torchlint.facts.hotness.guards import bound
+from torchlint.facts.hotness.guards import Guards
 from torchlint.facts.hotness.intervals import shows_at_intervals
 from torchlint.facts.hotness.iterations import demoted
 from torchlint.facts.hotness.programs import Programs
 from torchlint.facts.hotness.protocols import EntryPoint, entry_point, entry_points
-from torchlint.facts.hotness.receivers import MOST, Receivers
+from torchlint.facts.hotness.receivers import Receivers
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
 from torchlint.models import method_names
@@ -33,6 +35,7 @@ _ENV = regex(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env|world|simulator)\
 _NOT_ENV = regex(
     r"(optim\w*|opt|sched\w*|scaler|prof\w*|lr|timer|pbar|bar|meter|accelerator|run|logger|manager)\d*$", re.I
 )
+_MAKES_ENV = regex(r"(^|_)(make|create|build)(_|$)|^[A-Z]")
 _OPTIMIZER = regex(r"(optim\w*|(^|_)opt\w*|scaler|trainer)\d*$", re.IGNORECASE)
 _TRAINER = regex(r"trainer\d*$", re.IGNORECASE)
 _SHOWS = regex(r"_*(save\w*|render\w*|plot\w*|visuali\w+|export\w*|test_\w+|\w+_test|print_\w+)$")
@@ -65,11 +68,6 @@ class Roots:
     fitting: set[Scope] = field(default_factory=set)
 
 
-def is_reset(scope: Scope) -> bool:
-    """Whether a function begins an episode, by its name."""
-    return scope.name.lstrip("_") == "reset"
-
-
 def runs_each_time(node: ast.AST, child: ast.AST) -> TypeGuard[ast.For | ast.AsyncFor | ast.While]:
     """Whether a node is a loop that runs a child again and again: its body, or its test."""
     return isinstance(node, _LOOPS) and (child in node.body or (isinstance(node, ast.While) and child is node.test))
@@ -85,7 +83,7 @@ def enclosing_loop(facts: FileFacts, node: ast.AST, scope: Scope) -> ast.AST | N
     return None
 
 
-def find_roots(project: Project, graph: CallGraph, values: Values) -> Roots:
+def find_roots(project: Project, graph: CallGraph, values: Values, guards: Guards) -> Roots:
     """Find all roots of a project, and the places that run functions without calling them."""
     roots = Roots(protocols=indirect(project, graph, values))
     found: list[tuple[Scope, ast.Call, str]] = []
@@ -95,6 +93,8 @@ def find_roots(project: Project, graph: CallGraph, values: Values) -> Roots:
         for scope in facts.scopes:
             for call in scope.calls:
                 kind = _kind(facts, call, values)
+                if kind == "step" and _lives_for_one(scope, call):
+                    continue
                 if kind and not _demo(facts, call, scope) and not (kind == "update" and _primes(scope, call)):
                     found.append((scope, call, kind))
                     if kind == "update":
@@ -107,7 +107,7 @@ def find_roots(project: Project, graph: CallGraph, values: Values) -> Roots:
         roots.aside.update(_other_commands(scope, steps))
     shown = _Shown(graph)
     programs = Programs(project, graph)
-    _climb(roots, Receivers(project, graph), programs, [each for each in found if not shown.only(*each[:2])])
+    _climb(roots, Receivers(project, graph), programs, guards, [each for each in found if not shown.only(*each[:2])])
     inline = {enclosing_loop(scope.file, call, scope) for scope, call, _ in found}
     roots.episodes |= demoted(project, graph, roots.loops, inline)
     roots.fitting = fitting(project, roots.loops, roots.functions)
@@ -199,6 +199,19 @@ def _assigned(scope: Scope) -> Iterator[ast.Assign]:
     )
 
 
+def _lives_for_one(scope: Scope, step: ast.Call) -> bool:
+    """Whether a function makes an environment and steps it once: a loop around it runs an episode in each round."""
+    func = step.func
+    if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
+        return False
+    if enclosing_loop(scope.file, step, scope) is not None:
+        return False
+    made = [binding.value for binding in scope.bindings.get(func.value.id, ())]
+    return bool(made) and all(
+        isinstance(value, ast.Call) and bool(_MAKES_ENV.search(rightmost_name(value.func))) for value in made
+    )
+
+
 class _Shown:
     """Finds the functions that nothing but demos, tests and savers call: a saliency map that is saved."""
 
@@ -228,7 +241,11 @@ class _Shown:
 
 
 def _climb(
-    roots: Roots, receivers: Receivers, programs: Programs, found: Sequence[tuple[Scope, ast.Call, str]]
+    roots: Roots,
+    receivers: Receivers,
+    programs: Programs,
+    guards: Guards,
+    found: Sequence[tuple[Scope, ast.Call, str]],
 ) -> None:
     """Mark the innermost loop around each step or update, in the callers when the function itself has none.
 
@@ -259,7 +276,7 @@ def _climb(
             continue  # what a function does before its loop of steps is set-up
         classes = seen.setdefault((scope, kind, fresh), set())
         cls = cls if len(classes) < MOST else ANY
-        if scope.kind != "function" or is_reset(scope) or scope.name == "__init__" or classes & {cls, ANY}:
+        if scope.kind != "function" or begins_episode(scope) or scope.name == "__init__" or classes & {cls, ANY}:
             continue
         if programs.once(scope):
             continue
@@ -267,11 +284,25 @@ def _climb(
         if not fresh:
             roots.functions.setdefault(scope, set()).add(kind)
             roots.receivers.setdefault(scope, {}).setdefault(cls, set()).add(kind)
-        for where, node in receivers.graph.places(scope):
+        for where, node in _entrances(receivers.graph, scope):
             home = where.scope_of(node).function
             above = receivers.above(node, home, cls)
-            if above is not None and not cold_file(where.path) and not _gated(where, node):
+            if above is not None and not cold_file(where.path) and not _gated(guards, where, node):
                 todo.append((home, node, kind, fresh, above))
+
+
+def _entrances(graph: CallGraph, scope: Scope) -> Iterator[tuple[FileFacts, ast.AST]]:
+    """All places that run a function; for a call of a parameter outside of loops those that pass this function.
+
+    So what else is passed for the parameter runs no more often: ``call(self._train)`` beside ``call(self._evaluate)``.
+    Objects that are passed are told apart by their classes.
+    """
+    for where, node in graph.places(scope):
+        passing = graph.via.get((node, scope), ()) if node not in graph.receivers else ()
+        if passing and enclosing_loop(where, node, where.scope_of(node).function) is None:
+            yield from ((caller.facts, caller.call) for caller in passing)
+        else:
+            yield where, node
 
 
 def _makes_object(scope: Scope) -> bool:
@@ -347,12 +378,12 @@ def _command(facts: FileFacts, branching: ast.If) -> bool:
     return False
 
 
-def _gated(facts: FileFacts, node: ast.AST) -> bool:
+def _gated(guards: Guards, facts: FileFacts, node: ast.AST) -> bool:
     """Whether a node stands under a condition that makes it seldom."""
     child = node
     current = facts.parent.get(node)
     while current is not None and not isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef, *_LOOPS)):
-        if isinstance(current, ast.If) and child in current.body and bound(current.test, facts) is not None:
+        if isinstance(current, ast.If) and child in current.body and guards.bound(current.test, facts) is not None:
             return True
         child, current = current, facts.parent.get(current)
     return False
