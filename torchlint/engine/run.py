@@ -15,18 +15,18 @@ from torchlint.cache.world import look
 from torchlint.engine.analysis import Unparsed, parse
 from torchlint.engine.broken import SYNTAX_ERROR, syntax_error
 from torchlint.engine.figures import Figures
-from torchlint.engine.known import KnownFindings
+from torchlint.engine.known import Known
 from torchlint.engine.memory import Memory
 from torchlint.engine.mishap import kept_going, mishap
 from torchlint.engine.models import models_of
 from torchlint.engine.notebooks import inner_name
 from torchlint.engine.processes import Done, lint_all
-from torchlint.engine.reading import ChangedWhileReadError, File, FileReader, passing
+from torchlint.engine.reading import ChangedWhileReadError, File, Reader, passing
 from torchlint.engine.recall import Recall
 from torchlint.engine.result import FixedFile, Problem, Result, Skipped
 from torchlint.engine.rules import listed_rules
-from torchlint.engine.scope import RuleScope, Scopes, SettingsOf
-from torchlint.engine.units import MOST_BYTES, Leftovers, LintTarget, Unit, in_parts, together
+from torchlint.engine.scope import Scope, Scopes, SettingsOf
+from torchlint.engine.units import MOST_BYTES, Leftovers, Target, Unit, in_parts, together
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.hotness.coldness import is_test
 from torchlint.late import dataclass
@@ -82,11 +82,11 @@ def check(
     fixing = settings.fix or settings.diff
     if memory is not None and not fixing and not given:
         try:
-            run = EngineRun.prepare(paths, settings, given, own, memory)
+            run = Run.prepare(paths, settings, given, own, memory)
             return run.result(Recall(run, memory).findings())
         except ChangedWhileReadError:
             memory.seen.clear()  # what this run saw is no world that ever was
-    run = EngineRun.prepare(paths, settings, given, own)
+    run = Run.prepare(paths, settings, given, own)
     run.parsed = parsed if parsed is not None else {}
     run.reach = reach
     if fixing:
@@ -106,7 +106,7 @@ def _forget(parsed: Parsed, sources: Mapping[str, Source]) -> None:
 
 def linted_files(paths: Sequence[Path], settings: Settings, own: SettingsOf | None = None) -> Result:
     """The files that would be linted, by name in ``Result.names``; nothing is read."""
-    scopes = Scopes(RuleScope.of(settings, listed_rules(settings.plugins), Figures(), []), own)
+    scopes = Scopes(Scope.of(settings, listed_rules(settings.plugins), Figures(), []), own)
     found = walk(paths, settings)
     names = _wanted(found.files, paths, settings, scopes)
     problems = [Problem(path, message) for path, message in found.problems]
@@ -114,7 +114,7 @@ def linted_files(paths: Sequence[Path], settings: Settings, own: SettingsOf | No
 
 
 @dataclass(eq=False, slots=True)
-class EngineRun:
+class Run:
     """The files of one run: those to report on, and those that are only read for their facts.
 
     ``leftovers`` is there where the facts of all files do not fit into memory: they are found again for each unit, and
@@ -123,7 +123,7 @@ class EngineRun:
 
     settings: Settings
     scopes: Scopes
-    known: KnownFindings
+    known: Known
     given: Mapping[str, Source]
     memory: Memory | None = None
     files: dict[str, File] = field(default_factory=dict)
@@ -144,12 +144,12 @@ class EngineRun:
         given: Mapping[str, Source],
         own: SettingsOf | None = None,
         memory: Memory | None = None,
-    ) -> EngineRun:
+    ) -> Run:
         """Select the rules and find the files; without memory they are all read."""
         plugins = settings.plugins
         models_of(settings)  # what is wrong with a package is said before any file is read
-        scopes = Scopes(RuleScope.of(settings, listed_rules(plugins), Figures.of(plugins), []), own)
-        run = cls(settings, scopes, KnownFindings.of(settings), given, memory)
+        scopes = Scopes(Scope.of(settings, listed_rules(plugins), Figures.of(plugins), []), own)
+        run = cls(settings, scopes, Known.of(settings), given, memory)
         run._find(paths)
         if memory is None:
             run.load(sorted(run.files))
@@ -164,7 +164,7 @@ class EngineRun:
         project = {**self._project(asked, found), **wanted}
         if self.memory is not None:
             self.memory.look_for(self.scopes.words)
-        reader = FileReader(self.scopes.words, self.memory)
+        reader = Reader(self.scopes.words, self.memory)
         files, problems, skipped, self.unreadable = reader.read_all(project)
         self.result_.problems.extend(Problem(name, told) for name, told in problems.items() if name in wanted)
         self.result_.skipped.extend(Skipped(name, told) for name, told in skipped.items() if name in wanted)
@@ -187,12 +187,12 @@ class EngineRun:
         if not self.settings.no_context:
             walked = walk([root] if whole else packages(wanted.values()), self.settings)
             seen.update(walked.folders)
-            files = {name_in(path, root): path for path in walked.files}
+            files = {name_of(path, root): path for path in walked.files}
         if not (whole or self.settings.no_context):
             # A place for many projects: what lies right beside the files, not everything below the root.
             folders = sorted({root, *(path.parent for path in wanted.values())})
             seen.update({str(folder): look(str(folder)) for folder in folders if str(folder) not in seen})
-            files.update({name_in(path, root): path for each in folders for path in beside(each)})
+            files.update({name_of(path, root): path for each in folders for path in beside(each)})
         if self.memory is not None:
             self.memory.seen.update({f"d{folder}": told for folder, told in seen.items()})
             self.memory.whole = whole
@@ -274,12 +274,12 @@ class EngineRun:
 
     def unit(self, names: Sequence[str], texts: Mapping[str, Source], wanted: Container[str]) -> Unit:
         """A unit of files, of which those that are ``wanted`` are reported on."""
-        targets: dict[str, LintTarget] = {}
+        targets: dict[str, Target] = {}
         for name in names:
             if name in wanted:
                 source, scope = texts[name], self.scopes.of(texts[name].path)
                 heed = not self.settings.ignore_noqa
-                targets[name] = LintTarget(source, scope, self._shown(source, scope), heed)
+                targets[name] = Target(source, scope, self._shown(source, scope), heed)
 
         def read() -> list[FileFacts]:
             # A test has no facts; that it parses was seen when its imports were looked for.
@@ -331,7 +331,7 @@ class EngineRun:
         files = {Reach.OWN: frozenset[str](), Reach.ASKED: self.wanted}.get(self.reach, self.files.keys())
         return [replace(each, fix=each.fix.within(files)) if each.fix else each for each in offered]
 
-    def _shown(self, source: Source, scope: RuleScope) -> Callable[[Finding], bool]:
+    def _shown(self, source: Source, scope: Scope) -> Callable[[Finding], bool]:
         """Whether a finding of a file is to be shown: no comment and no setting for the file silences it."""
 
         @cache
@@ -435,13 +435,13 @@ def _wanted(files: Iterable[Path], given: Sequence[Path], settings: Settings, sc
     """The files to report on by name: without those that their own settings exclude, unless they were given."""
     named = frozenset() if settings.force_exclude else {located(path) for path in given}
     return {
-        name_in(path, settings.root): path
+        name_of(path, settings.root): path
         for path in files
         if path in named or (scope := scopes.of(path)) is scopes.run or not scope.excludes(path)
     }
 
 
-def name_in(path: Path, root: Path) -> str:
+def name_of(path: Path, root: Path) -> str:
     """Path relative to the project root, with ``/``."""
     try:
         return path.relative_to(root).as_posix()
