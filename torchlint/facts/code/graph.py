@@ -158,8 +158,9 @@ class _Resolver:
                 self._add(facts, call, self._constructed([name]))
                 self.graph.receivers[call] = (Receiver(name, derived=False),)
                 return True
-            if "." in name:
-                value = self.values.of(facts, func) if name.rpartition(".")[0] in self.project.modules else UNKNOWN
+            owner = name.rpartition(".")[0]
+            if owner and owner not in self.project.classes:  # else a method that the class inherits
+                value = self.values.of(facts, func) if owner in self.project.modules else UNKNOWN
                 return not value.known or self._called(facts, call, value)  # else a function of a library
         if isinstance(func, ast.Attribute):
             return self._method(facts, call, func)
