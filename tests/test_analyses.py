@@ -104,17 +104,17 @@ def test_nothing_is_built_before_it_is_asked_for(analyses):
 
 def test_what_rests_on_a_changed_fact_is_built_again_and_all_else_is_shared(analyses):
     before = analyses[Street]
-    higher = analyses.supposing(Ground, lambda ground: Ground(ground.level + 1))
+    higher = analyses.supposing(Ground, lambda ground: Ground(ground.level + 1), "higher")
     assert higher[House].ground.level == 2
     assert higher[Street] is not before
     assert higher[Street].garden is before.garden
     assert analyses[Street] is before
-    assert analyses.supposing(Ground, lambda ground: ground) is higher
+    assert analyses.supposing(Ground, lambda ground: ground, "higher") is higher
 
 
 def test_a_fact_that_is_kept_is_kept_with_what_rests_on_it_alone(analyses):
     before = analyses[Street]
-    higher = analyses.supposing(Ground, lambda ground: Ground(ground.level + 1), keeping=(House,))
+    higher = analyses.supposing(Ground, lambda ground: Ground(ground.level + 1), "higher", keeping=(House,))
     assert higher[Ground].level == 2
     assert higher[Street] is before
 

@@ -55,7 +55,7 @@ class Analyses:
         self._given = frozenset(self._facts)
         self._rests_on: dict[type[Fact], set[type[Fact]]] = {}
         self._asking: list[type[Fact]] = []
-        self._supposed: dict[type[Fact], Analyses] = {}
+        self._supposed: dict[tuple[type[Fact], str], Analyses] = {}
 
     def __getitem__(self, kind: type[_Asked]) -> _Asked:
         """The fact of a type.
@@ -72,17 +72,18 @@ class Analyses:
         return found
 
     def supposing(
-        self, kind: type[_Asked], change: Callable[[_Asked], _Asked], *, keeping: Iterable[type[Fact]] = ()
+        self, kind: type[_Asked], change: Callable[[_Asked], _Asked], why: str, *, keeping: Iterable[type[Fact]] = ()
     ) -> Analyses:
         """The same project with one fact changed, made once: what rests on that one is built again when asked for.
 
-        What does not rest on it is shared, and so are the facts to be kept and what rests on them alone.
+        What does not rest on it is shared, and so are the facts to be kept and what rests on them alone. ``why``
+        names the change: a fact may be changed for several reasons, each made once.
         """
-        found = self._supposed.get(kind)
+        found = self._supposed.get((kind, why))
         if found is None:
             given: list[Fact] = [change(self[kind])]
             given += (self[each] for each in keeping)
-            found = self._supposed[kind] = Analyses(self.settings, given, self)
+            found = self._supposed[kind, why] = Analyses(self.settings, given, self)
         return found
 
     def _build(self, kind: type[Fact]) -> Fact:
