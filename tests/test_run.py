@@ -14,7 +14,8 @@ from torchlint import cst
 from torchlint.engine import run as engine
 from torchlint.engine.needed import reasons
 from torchlint.engine.result import NoCodeError, Result
-from torchlint.engine.run import Run, check, explain_hot
+from torchlint.engine.explaining import explain_hot
+from torchlint.engine.run import Run, check
 from torchlint.rule import Call, Fix, Frequency, Report, Rule, Site
 from torchlint.rule.frequency import Why
 from torchlint.settings.model import Settings

@@ -77,7 +77,7 @@ class _Check(Sectioned):
             "unfixable",
         ),
         "Rules": ("select", "ignore", "extend_select", "extend_ignore", "per_file_ignores", "preview"),
-        "Measured": ("profile", "mapping"),
+        "Measured": ("profile", "mapping", "observations"),
         "Known findings": ("baseline", "since", "add_noqa", "ignore_noqa"),
         "Files": ("exclude", "extend_exclude", "force_exclude", "respect_gitignore", "stdin_filename", "no_context"),
         "Settings": ("config", "isolated", "device", "target_torch", "target_version"),
@@ -133,6 +133,11 @@ class _Check(Sectioned):
 )
 @_flag("--preview/--no-preview", text="Run preview rules, too.")
 @click.option("--baseline", type=click.Path(path_type=Path), help="A file of findings that are known and not shown.")
+@click.option(
+    "--observations",
+    type=click.Path(path_type=Path),
+    help="A file with what a run of yours showed (torchlint verify --observe); fixes may rest on it.",
+)
 @click.option("--since", metavar="REV", help="Report on lines changed since a git revision only, e.g. origin/main.")
 @click.option("--add-noqa", metavar="[=REASON]", help="Silence what is found with noqa comments.")
 @_flag("--ignore-noqa", text="Show what comments silence, too.")

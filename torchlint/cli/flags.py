@@ -22,6 +22,7 @@ FLAGS = {
     "--preview": ("preview", "on"),
     "--no-preview": ("preview", "off"),
     "--baseline": ("baseline", "path"),
+    "--observations": ("observations", "path"),
     "--since": ("since", "text"),
     "--ignore-noqa": ("ignore_noqa", "on"),
     "--exclude": ("exclude", "words"),
@@ -69,7 +70,7 @@ FLAGS = {
     "--verbose": ("verbose", "on"),
 }
 CHOICES = {
-    "accept": ("rounding", "nonfinite", "rng", "validation", "aliasing", "order", "updates", "memory"),
+    "accept": ("rounding", "nonfinite", "rng", "validation", "aliasing", "order", "updates", "memory", "observed"),
     "output_format": (
         "full",
         "concise",
@@ -131,6 +132,7 @@ START = {
     "mapping": (),
     "no_cache": False,
     "no_context": None,
+    "observations": None,
     "output_file": None,
     "output_format": None,
     "paths": (),

@@ -229,7 +229,7 @@ def describe_hotness(path: Path, cell: int | None, row: int, paths: Sequence[Pat
     Raises:
         Failure: there is no code on that line.
     """
-    from torchlint.engine.run import explain_hot
+    from torchlint.engine.explaining import explain_hot
     from torchlint.report.here import why_from_here
     from torchlint.report.hotness import render
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from torchlint.engine.fixing import FixOutcome
     from torchlint.engine.result import Result
     from torchlint.engine.run import Run
+    from torchlint.settings.model import Settings
     from torchlint.verify.command import Ended
     from torchlint.verify.result import Verified
     from torchlint.verify.verifying import Plan
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 # The options of ``check`` that say which fixes there are.
 _CHOOSING = (
     *("unsafe_fixes", "accept", "fixable", "unfixable", "select", "ignore", "extend_select", "per_file_ignores"),
-    *("preview", "baseline", "since", "ignore_noqa", "exclude", "extend_exclude", "force_exclude"),
+    *("preview", "baseline", "observations", "since", "ignore_noqa", "exclude", "extend_exclude", "force_exclude"),
     *("respect_gitignore", "no_context", "config", "isolated", "device", "target_torch", "target_version", "jobs"),
 )
 
@@ -78,6 +79,7 @@ class _Verify(Sectioned):
     sections: ClassVar[Mapping[str, Sequence[str]]] = {
         "Trying": ("timeout", "copy", "link", "show_output"),
         "Measuring": ("metric", "metric_lower", "repeats"),
+        "Observing": ("observe", "counted"),
         "Output": ("diff", "as_json", "verbose"),
         "Which fixes (as for torchlint check)": _CHOOSING,
     }
@@ -121,6 +123,14 @@ _COMMAND = "torchlint.command"
     metavar="N",
     help="Measure so often with fixes and so often without (default: 5).",
 )
+@click.option(
+    "--observe",
+    is_flag=True,
+    help="Run the command once, note the kinds, dtypes, ranks, devices and classes that fixes lack, and try no fix.",
+)
+@click.option(
+    "--counted", is_flag=True, help="With --observe: run on the counted device, which is there without a GPU."
+)
 @click.option("--diff", is_flag=True, help="Show what the kept fixes change, and change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Say how each run ended.")
@@ -151,6 +161,7 @@ def verify(
       torchlint verify --metric 'fps: ([0-9.]+)' -- python train.py --steps 2000
       torchlint verify --metric count:waits -- python train.py --steps 200
       torchlint verify --diff -- sh -c 'python train.py | grep -q solved'
+      torchlint verify --observe --timeout 60 -- python train.py
 
     The exit code is 0 when all fixes are kept, or there are none; 1 when some
     are rejected; and 2 when something went wrong, such as a command that fails
@@ -163,9 +174,21 @@ def verify(
     settings = settings_of(start_of(paths, None), config, isolated, {**overrides, "fix": not diff, "diff": diff})
     # Output files and formats that the settings name are for what is found.
     settings = dataclasses.replace(settings, output_file=None, fix_only=False)
+    listener = _Listener(given["verbose"], given["show_output"])
+    if given["observe"]:
+        if diff or given["metric"] is not None:
+            raise click.UsageError("--observe tries no fix, so there is no --diff and no --metric", context)
+        from torchlint.cli.observing import Observer
+
+        def own(settings: Settings) -> Nested:
+            return Nested(settings, overrides, config)
+
+        observer = Observer(paths, settings, own, given["counted"], as_json)
+        return observer.run(_plan(words, given), listener, _print_output)
+    if given["counted"]:
+        raise click.UsageError("--counted belongs to --observe; to count events: --metric count:waits", context)
     from torchlint.engine.run import Run
 
-    listener = _Listener(given["verbose"], given["show_output"])
     try:
         plan = _plan(words, given)
         run = Run.prepare(tuple(map(Path, paths)) or (Path(),), settings, {}, Nested(settings, overrides, config))
@@ -219,12 +242,14 @@ def _tried(run: Run, plan: Plan, listener: _Listener) -> tuple[Verified, FixOutc
         return try_fixes(run, plan, listener)
     except CannotVerifyError as error:
         if error.output:
-            write(sys.stderr, defused(_indented(error.output)))
+            _print_output(error.output)
         raise Failure(f"{error}; nothing was changed") from error
 
 
-def _indented(output: str) -> str:
-    return "".join(f"  | {visible(line, keep=chr(9))}\n" for line in output.split("\n"))
+def _print_output(output: str) -> None:
+    """Print what the command printed, to standard error."""
+    text = "".join(f"  | {visible(line, keep=chr(9))}\n" for line in output.split("\n"))
+    write(sys.stderr, defused(text))
 
 
 def _written(run: Run, outcome: FixOutcome) -> Result:

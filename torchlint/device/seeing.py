@@ -19,7 +19,9 @@ NAME = "__torchlint_look__"
 """What the text of the program calls: with the number of an expression and its value, which it gives back."""
 MOST = 16
 """How many different values of one expression are kept."""
-_ELEMENTS = 64
+SUFFIX = ".rows"
+"""How the files end that processes write."""
+_ELEMENTS = 4096
 _DEPTH = 3
 _KEYS = 32
 _TYPES = {bool: "bool", int: "int", float: "float"}
@@ -37,8 +39,7 @@ class Looking:
 
     def look(self, number: int, value: Any) -> Any:
         """Note what a value is, and give it back."""
-        torch = sys.modules.get("torch")
-        if torch is not None and torch.compiler.is_compiling():
+        if _is_compiling():
             return value
         seen = self._seen.setdefault(number, set())
         if len(seen) <= MOST:
@@ -47,12 +48,15 @@ class Looking:
                 told = json.dumps(self._described(value, _DEPTH), sort_keys=True)
                 if told not in seen:
                     seen.add(told)
-                    self._write(f'[{number}, {told}]\n')
+                    self._write(f"[{number}, {told}]\n")
         return value
 
     def _write(self, row: str) -> None:
         """Add a row to the file of this process; a folder that is gone means that the observation has ended."""
-        with suppress(OSError), open(os.path.join(self._folder, f"{os.getpid()}.rows"), "a", encoding="utf-8") as file:
+        with (
+            suppress(OSError),
+            open(os.path.join(self._folder, f"{os.getpid()}{SUFFIX}"), "a", encoding="utf-8") as file,
+        ):
             file.write(row)
 
     def _described(self, value: Any, depth: int) -> dict[str, Any]:
@@ -78,7 +82,7 @@ class Looking:
                 told |= {"keys": keys, "items": [self._described(value[key], depth - 1) for key in keys]}
             return told
         told["nonempty"] = bool(value)
-        if len(value) <= _ELEMENTS or kind == "list":
+        if len(value) <= _ELEMENTS:
             items = [self._described(item, depth - 1) for item in value]
             if kind == "tuple":
                 told["items"] = items
@@ -156,6 +160,12 @@ class Looking:
         above = [".".join(parts[: number + 1]) for number in range(len(parts))]
         offering = [name for name in above if getattr(sys.modules.get(name), cls.__name__, None) is cls]
         return f"{offering[0]}.{cls.__name__}" if offering else ""
+
+
+def _is_compiling() -> bool:
+    """Whether torch traces the program just now; torch evaluates this itself, and leaves the looking out."""
+    torch = sys.modules.get("torch")
+    return torch is not None and hasattr(torch, "compiler") and torch.compiler.is_compiling()
 
 
 def _last(name: object) -> str:

@@ -102,7 +102,7 @@ class Recall:
 
     def _key(self, group: list[str]) -> str:
         """What stands for a unit; empty where the rules of some file come from packages that the run does not name."""
-        parts = [self.memory.tool, _decisive(self.run.settings)]
+        parts = [self.memory.tool, _decisive(self.run.decisive)]
         for name in group:
             parts += [name, self.memory.met[name].digest]
             if name in self.run.wanted:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -19,21 +18,20 @@ from torchlint.engine.known import Known
 from torchlint.engine.memory import Memory
 from torchlint.engine.mishap import kept_going, mishap
 from torchlint.engine.models import models_of
-from torchlint.engine.notebooks import by_cells, inner_name, row_of_cell
+from torchlint.engine.notebooks import inner_name
 from torchlint.engine.processes import Done, lint_all
 from torchlint.engine.reading import ChangedWhileReadError, File, Reader, passing
 from torchlint.engine.recall import Recall
-from torchlint.engine.result import FixedFile, NoCodeError, Problem, Result, Skipped
+from torchlint.engine.result import FixedFile, Problem, Result, Skipped
 from torchlint.engine.rules import listed_rules
 from torchlint.engine.scope import Scope, Scopes, SettingsOf
+from torchlint.engine.sights import outdated, sights_in
 from torchlint.engine.units import MOST_BYTES, Leftovers, Target, Unit, in_parts, together
 from torchlint.facts.code.model import FileFacts
-from torchlint.facts.code.project import Project
 from torchlint.facts.hotness.coldness import is_test
-from torchlint.facts.hotness.hotness import Heat
 from torchlint.late import dataclass
 from torchlint.rule import Finding, PlainFix
-from torchlint.rule.frequency import Why
+from torchlint.rule.sight import ExpressionKey, Sight
 from torchlint.settings.model import Settings
 from torchlint.settings.root import is_whole, located
 from torchlint.sources.decode import UndecodableError
@@ -104,82 +102,12 @@ def linted_files(paths: Sequence[Path], settings: Settings, own: SettingsOf | No
     return Result(problems=problems, files=len(names), names=tuple(names))
 
 
-def explain_hot(
-    path: Path,
-    row: int,
-    settings: Settings,
-    *,
-    paths: Sequence[Path] = (),
-    cell: int | None = None,
-    most: int = 10,
-) -> Why:
-    """Why the innermost statement on a row of a file runs as often as it does, with ``most`` ways at most.
-
-    ``paths`` is what is linted: calls are followed in there, and in the rest of the project where there is one.
-
-    In a notebook it is a row of the cell with this number, and so are all rows in the answer.
-
-    Raises:
-        NoCodeError: no statement stands on that row, or the file cannot be read.
-    """
-    from torchlint.facts.hotness.why import explain, shortened
-
-    run = Run.prepare([*paths, path], replace(settings, baseline=None, since=None), {})
-    name = _name(located(path), settings.root)
-    _readable(run, path, name)
-    units, broken = run.units(run.sources)
-    if name in broken:
-        raise NoCodeError(f"{name}:{broken[name].row}: {broken[name].message}")
-    analyses = next((unit.analyses() for unit in units if name in unit.targets), None)
-    facts = analyses[Project].files.get(inner_name(name)) if analyses is not None else None
-    if analyses is None or facts is None:
-        return Why(reasons=(_unread(name),))
-    if cell is not None:
-        row = row_of_cell(facts.source, name, cell, row)
-    rows = facts.source.utf8.count(b"\n") + 1
-    if row > rows:
-        raise NoCodeError(f"{name} ends on line {rows}, before line {row}")
-    nodes = [stmt for stmt in facts.places if stmt.lineno <= row <= (stmt.end_lineno or stmt.lineno)]
-    own = [stmt for stmt in nodes if row in _rows(stmt)]
-    if not own:
-        raise NoCodeError(
-            f"there is no statement on {f'that line of cell {cell}' if cell else f'line {row}'} of {name}"
-        )
-    innermost = max(own, key=lambda stmt: (stmt.lineno, -(stmt.end_lineno or 0)))
-    why = shortened(explain(analyses[Heat], facts, innermost), most)
-    return by_cells(why, {name: facts.source for name, facts in analyses[Project].files.items()})
-
-
-def _readable(run: Run, path: Path, name: str) -> None:
-    """Raise if a file that is to be explained could not be read."""
-    for problem in run.result_.problems:
-        if problem.path in (name, str(path)):
-            raise NoCodeError(f"{name}: {problem.message}")
-    if name in run.unreadable:
-        raise NoCodeError(f"{name}:{run.unreadable[name].row}: {run.unreadable[name].message}")
-
-
-def _unread(name: str) -> str:
-    """Why there are no facts of a file that can be read."""
-    if is_test(name):
-        return f"{name} belongs to a test suite, and nothing in tests is hot"
-    return f"{name} neither uses torch nor imports a file of the project that does"
-
-
-def _rows(stmt: ast.stmt) -> range:
-    """The rows of a statement; of a compound one, those of its header alone."""
-    body = getattr(stmt, "body", None)
-    first = body[0] if isinstance(body, list) and body else None
-    last = first.lineno - 1 if isinstance(first, ast.stmt) and first.lineno > stmt.lineno else stmt.end_lineno
-    return range(stmt.lineno, (last or stmt.lineno) + 1)
-
-
 @dataclass(eq=False, slots=True)
 class Run:
     """The files of one run: those to report on, and those that are only read for their facts.
 
     ``leftovers`` is there where the facts of all files do not fit into memory: they are found again for each unit, and
-    not kept.
+    not kept. ``sights`` is what a run of the user's program showed, ``outdated`` names what of it fits no code here.
     """
 
     settings: Settings
@@ -195,6 +123,8 @@ class Run:
     result_: Result = field(default_factory=Result)
     parsed: Parsed = field(default_factory=dict)
     leftovers: Leftovers | None = None
+    sights: tuple[Sight, ...] = ()
+    outdated: frozenset[ExpressionKey] = frozenset()
 
     @classmethod
     def prepare(
@@ -210,10 +140,27 @@ class Run:
         models_of(settings)  # what is wrong with a package is said before any file is read
         scopes = Scopes(Scope.of(settings, listed_rules(plugins), Figures.of(plugins), []), own)
         run = cls(settings, scopes, Known.of(settings), given, memory)
+        run.sights = sights_in(settings.observations) if settings.observations is not None else ()
         run._find(paths)
         if memory is None:
             run.load(sorted(run.files))
+        run.outdated = run._outdated()
+        run.result_.outdated = len(run.outdated), len(run.sights)
         return run
+
+    @property
+    def decisive(self) -> Settings:
+        """The settings with all that decides what is found."""
+        return replace(self.settings, sights=self.sights)
+
+    def _outdated(self) -> frozenset[ExpressionKey]:
+        paths = {sight.key.path for sight in self.sights}
+        self.load(paths & self.files.keys())
+        texts = [text for name in paths if (text := self.sources.get(name) or self.context.get(name)) is not None]
+        gone = {path for path in paths - self.files.keys() if not os.path.exists(self.settings.root / path)}
+        return outdated(
+            self.sights, [facts for text in texts if isinstance(facts := self.facts(text), FileFacts)], gone
+        )
 
     def _find(self, paths: Sequence[Path]) -> None:
         """Find the files that pass the gate."""
@@ -247,12 +194,12 @@ class Run:
         if not self.settings.no_context:
             walked = walk([root] if whole else packages(wanted.values()), self.settings)
             seen.update(walked.folders)
-            files = {_name(path, root): path for path in walked.files}
+            files = {name_of(path, root): path for path in walked.files}
         if not (whole or self.settings.no_context):
             # A place for many projects: what lies right beside the files, not everything below the root.
             folders = sorted({root, *(path.parent for path in wanted.values())})
             seen.update({str(folder): look(str(folder)) for folder in folders if str(folder) not in seen})
-            files.update({_name(path, root): path for each in folders for path in beside(each)})
+            files.update({name_of(path, root): path for each in folders for path in beside(each)})
         if self.memory is not None:
             self.memory.seen.update({f"d{folder}": told for folder, told in seen.items()})
             self.memory.whole = whole
@@ -347,7 +294,7 @@ class Run:
             return [facts for facts in known if isinstance(facts, FileFacts)]
 
         size = sum(len(texts[name].utf8) for name in names)
-        return Unit(read, size, targets, self.settings, self.leftovers)
+        return Unit(read, size, targets, self.decisive, self.leftovers)
 
     def lint(self, sources: Mapping[str, Source]) -> dict[str, list[Finding]]:
         """Findings of all files to report on, by name, without the suppressed ones."""
@@ -483,13 +430,13 @@ def _wanted(files: Iterable[Path], given: Sequence[Path], settings: Settings, sc
     """The files to report on by name: without those that their own settings exclude, unless they were given."""
     named = frozenset() if settings.force_exclude else {located(path) for path in given}
     return {
-        _name(path, settings.root): path
+        name_of(path, settings.root): path
         for path in files
         if path in named or (scope := scopes.of(path)) is scopes.run or not scope.excludes(path)
     }
 
 
-def _name(path: Path, root: Path) -> str:
+def name_of(path: Path, root: Path) -> str:
     """Path relative to the project root, with ``/``."""
     try:
         return path.relative_to(root).as_posix()

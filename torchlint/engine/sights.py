@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import field, replace
+from pathlib import Path
 
 from torchlint.cache.digest import digest
 from torchlint.engine.analysis import proven
+from torchlint.engine.result import UnusableError
 from torchlint.engine.tables import Tables
 from torchlint.facts.analyses import Analyses, Fact
 from torchlint.facts.code.graph import CallGraph
@@ -20,8 +22,9 @@ from torchlint.facts.values.join import join
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import UNKNOWN, Kind, Value
-from torchlint.rule.sight import ExpressionKey
+from torchlint.rule.sight import ExpressionKey, Sight
 from torchlint.sources.lines import LineTable
+from torchlint.sources.observations import ObservationsError, read_observations
 
 _DIGITS = 16
 _LONGEST = 200
@@ -54,6 +57,28 @@ def extent(table: LineTable, node: ast.expr | ast.stmt) -> tuple[int, int]:
     if first is not None:
         return start, table.offset(first.lineno, first.col_offset)
     return start, table.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
+
+
+def sights_in(file: Path) -> tuple[Sight, ...]:
+    """The observations of a file.
+
+    Raises:
+        UnusableError: it cannot be read.
+    """
+    try:
+        return read_observations(file)
+    except ObservationsError as error:
+        raise UnusableError(str(error)) from error
+
+
+def outdated(sights: Iterable[Sight], files: Iterable[FileFacts], gone: Container[str]) -> frozenset[ExpressionKey]:
+    """The keys of observations that are about no expression of these files, or about a file that is gone."""
+    known = {facts.path: {key for _, key in keys(facts, LineTable(facts.source.utf8))} for facts in files}
+    return frozenset(
+        sight.key
+        for sight in sights
+        if sight.key.path in gone or sight.key not in known.get(sight.key.path, (sight.key,))
+    )
 
 
 @dataclass(eq=False, slots=True)
@@ -117,7 +142,11 @@ def _statements(node: ast.AST) -> Iterator[ast.stmt]:
 
 def _expressions(node: ast.AST) -> Iterator[ast.expr]:
     """The expressions of a statement without those of statements inside, as far as their value can be looked at."""
-    no_values = [*getattr(node, "decorator_list", ()), getattr(node, "returns", None), getattr(node, "annotation", None)]
+    no_values = [
+        *getattr(node, "decorator_list", ()),
+        getattr(node, "returns", None),
+        getattr(node, "annotation", None),
+    ]
     for child in children(node):
         if isinstance(child, _NO_VALUES) or child in no_values:
             continue

@@ -163,10 +163,8 @@ def _title(finding: Finding) -> str:
     """What a fix does, and what it may change where it is not safe."""
     fix = finding.fix
     assert fix is not None  # only findings with a fix have a title
-    if fix.assumes:
-        return f"{fix.message} ({finding.code}; right only if {fix.assumes})"
-    changes = ", ".join(change.value for change in fix.may_change)
-    return f"{fix.message} ({finding.code}; may change {changes})" if changes else f"{fix.message} ({finding.code})"
+    safe = fix.applicability is Applicability.SAFE
+    return f"{fix.message} ({finding.code})" if safe else f"{fix.message} ({finding.code}; {effects(fix)})"
 
 
 def _case(finding: Finding) -> Iterator[str]:

@@ -238,6 +238,7 @@ _KEYS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "fix-only": _flag,
         "show-fixes": _flag,
         "baseline": _path,
+        "observations": _path,
         "docs-url": _address,
         "fail-level": _one_of(FAIL_LEVELS),
         "output-format": _one_of(OUTPUT_FORMATS),

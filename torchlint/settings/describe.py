@@ -91,6 +91,11 @@ KEYS: Mapping[str, Key] = MappingProxyType(
         "force-exclude": Key("Leave excluded files out even if they are given.", _FLAG, "true"),
         "respect-gitignore": Key("Leave out what git ignores.", _FLAG, "false"),
         "baseline": Key("A file of findings that are known and not shown.", _STRING, '"torchlint-baseline.jsonl"'),
+        "observations": Key(
+            "A file with what a run of yours showed, from torchlint verify --observe; fixes may rest on it.",
+            _STRING,
+            '"torchlint-observations.json"',
+        ),
         "hot": Key("Functions that are hot although nothing shows it.", _FUNCTIONS, '["mylib.agent:Agent.plan"]'),
         "cold": Key("Functions that are not hot although it looks so.", _FUNCTIONS, '["mylib.debug:dump"]'),
         "device": Key("Where the code runs; auto: what it says itself.", _one_of(*DEVICES), '"cuda"'),

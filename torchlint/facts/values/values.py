@@ -21,7 +21,18 @@ from torchlint.facts.values.asking import Ask, Question
 from torchlint.facts.values.attributes import Attributes
 from torchlint.facts.values.calls import Calls
 from torchlint.facts.values.containers import element_of
-from torchlint.facts.values.join import HOST, INT, TENSOR, bounded, completed, join, list_of, registry, told_more, tuple_of
+from torchlint.facts.values.join import (
+    HOST,
+    INT,
+    TENSOR,
+    bounded,
+    completed,
+    join,
+    list_of,
+    registry,
+    told_more,
+    tuple_of,
+)
 from torchlint.facts.values.libraries import library_name
 from torchlint.facts.values.needed import Needed
 from torchlint.facts.values.signatures import starred, table
