@@ -10,7 +10,9 @@ import builtins
 import json
 import os
 import sys
+from collections import Counter
 from contextlib import suppress
+from types import BuiltinFunctionType, FunctionType, MethodType, MethodWrapperType
 from typing import Any
 
 ORDER = "TORCHLINT_OBSERVE"
@@ -21,9 +23,13 @@ MOST = 16
 """How many different values of one expression are kept."""
 SUFFIX = ".rows"
 """How the files end that processes write."""
+# So often each value of an expression is looked at, then one of so many: a program must not become much slower.
+_EVERY = 1000
+_SELDOM = 32
 _ELEMENTS = 4096
 _DEPTH = 3
 _KEYS = 32
+_FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType, MethodWrapperType)
 _TYPES = {bool: "bool", int: "int", float: "float"}
 
 
@@ -35,6 +41,7 @@ class Looking:
         self._folder: str = order["reports"]
         self._root = os.path.realpath(order["root"])
         self._seen: dict[int, set[str]] = {}
+        self._looks: Counter[int] = Counter()
         self._classes: dict[type, str] = {}
 
     def look(self, number: int, value: Any) -> Any:
@@ -42,8 +49,10 @@ class Looking:
         if _is_compiling():
             return value
         seen = self._seen.setdefault(number, set())
-        if len(seen) <= MOST:
-            # A class of the program may do anything when it is looked at; the program goes on as it would have.
+        self._looks[number] += 1
+        often = self._looks[number] > _EVERY and self._looks[number] % _SELDOM
+        if len(seen) <= MOST and not often:
+            # torch may be half imported, or refuse to say something of a tensor; the program goes on as it would have.
             with suppress(AttributeError, RuntimeError, TypeError, ValueError):
                 told = json.dumps(self._described(value, _DEPTH), sort_keys=True)
                 if told not in seen:
@@ -68,6 +77,8 @@ class Looking:
             return {"kind": "number", "dtype": _TYPES[kind]}
         if kind is str:
             return {"kind": "string"}
+        if kind in _FUNCTIONS:
+            return {"kind": "function"}
         if kind in (list, tuple, dict):
             return self._container(value, depth) if depth else {"kind": kind.__name__}
         return self._array(value) or self._of_torch(value) or self._object(value)
@@ -93,15 +104,16 @@ class Looking:
     def _array(self, value: Any) -> dict[str, Any] | None:
         """An array or a number of NumPy."""
         numpy = sys.modules.get("numpy")
-        if numpy is None or not isinstance(value, (numpy.ndarray, numpy.generic)):
+        kind = type(value)
+        if numpy is None or not issubclass(kind, (numpy.ndarray, numpy.generic)):
             return None
-        if type(value) is numpy.ndarray:
+        if kind is numpy.ndarray:
             told = {"kind": "ndarray", "rank": value.ndim}
+        elif issubclass(kind, numpy.generic):
+            told = {"kind": "scalar"}
         else:
-            told = {"kind": "scalar" if isinstance(value, numpy.generic) else "unknown"}
-        if told["kind"] != "unknown" and value.dtype.isnative:
-            told["dtype"] = value.dtype.name
-        return told
+            return {"kind": "unknown"}
+        return told | ({"dtype": value.dtype.name} if value.dtype.isnative else {})
 
     def _of_torch(self, value: Any) -> dict[str, Any] | None:
         """A tensor, or another object of torch."""
@@ -109,7 +121,7 @@ class Looking:
         if torch is None:
             return None
         kind = type(value)
-        if isinstance(value, torch.Tensor):
+        if issubclass(kind, torch.Tensor):
             if kind not in (torch.Tensor, torch.nn.Parameter) or value.layout is not torch.strided:
                 return {"kind": "unknown"}
             told = {"kind": "tensor", "dtype": _last(value.dtype), "rank": value.dim()}
@@ -120,9 +132,9 @@ class Looking:
             return {"kind": "device"} | self._place(torch, value)
         if kind is torch.dtype:
             return {"kind": "dtype", "dtype": _last(value)}
-        if isinstance(value, torch.nn.Module):
+        if issubclass(kind, torch.nn.Module):
             return self._named("module", kind)
-        if isinstance(value, torch.optim.Optimizer):
+        if issubclass(kind, torch.optim.Optimizer):
             return {"kind": "optimizer"}
         return None
 
@@ -135,7 +147,7 @@ class Looking:
     def _object(self, value: Any) -> dict[str, Any]:
         """An instance of a class of the program; of other classes nothing is told."""
         kind = type(value)
-        if isinstance(value, type) or not self._class(kind).count(":"):
+        if issubclass(kind, type) or not self._class(kind).count(":"):
             return {"kind": "unknown"}
         return self._named("instance", kind)
 

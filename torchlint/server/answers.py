@@ -10,6 +10,7 @@ from pygls import uris
 
 from torchlint.engine.figures import Shipped
 from torchlint.late import dataclass, regex
+from torchlint.report.change import effects
 from torchlint.report.context import page_of
 from torchlint.report.cost import cost_of
 from torchlint.report.explain import as_markdown, explain

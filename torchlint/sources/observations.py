@@ -22,6 +22,7 @@ _KINDS = {
     for kind in (
         *(Kind.UNKNOWN, Kind.TENSOR, Kind.NDARRAY, Kind.SCALAR, Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.LIST),
         *(Kind.TUPLE, Kind.DICT, Kind.SIZE, Kind.DEVICE, Kind.DTYPE, Kind.MODULE, Kind.OPTIMIZER, Kind.INSTANCE),
+        Kind.FUNCTION,
     )
 }
 _DEVICES = {device.value: device for device in (Device.CPU, Device.CUDA)}

@@ -15,7 +15,7 @@ from torchlint.device.seeing import NAME, ORDER, SUFFIX
 from torchlint.engine.missing import MissingFact, missing
 from torchlint.engine.run import Run
 from torchlint.late import dataclass
-from torchlint.rule import Change, Finding, Value
+from torchlint.rule import UNKNOWN, Change, Finding, Kind, Value
 from torchlint.rule.sight import ExpressionKey, Sight
 from torchlint.sources.observations import MOST_VALUES, value_of
 from torchlint.sources.text import Source
@@ -78,7 +78,13 @@ def observe(project: Run, plan: Plan, listener: Listener, *, counted: bool) -> O
             saw = _read(Path(folder))
     seen = {questions[number].key: values for number, values in saw.items() if number < len(questions)}
     known = (sight for sight in project.sights if sight.key not in project.outdated)
-    sights = merged([*known, *(Sight(key, values) for key, values in seen.items())])
+    # A method says what it is by its name already.
+    new = (
+        Sight(key, saw)
+        for key, saw in seen.items()
+        if any(value.kind is not Kind.FUNCTION for value in saw or (UNKNOWN,))
+    )
+    sights = merged([*known, *new])
     return Observation(sights, len(questions), len(seen), ended.seconds, limited, tuple(remarks))
 
 
