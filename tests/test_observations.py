@@ -38,8 +38,9 @@ class Agent:
         state = torch.FloatTensor(obs).to(self.device)
         return self.net(state)
 """
-TRAIN = """from agent import Agent
-from worlds import World
+TRAIN = """from importlib import import_module
+
+from agent import Agent
 
 
 def train(world, agent):
@@ -49,7 +50,7 @@ def train(world, agent):
 
 
 if __name__ == "__main__":
-    train(World(), Agent())
+    train(import_module("worlds").World(), Agent())
 """
 OLD = "torch.FloatTensor(obs).to(self.device)"
 NEW = "torch.as_tensor(obs, dtype=torch.float32, device=self.device)"
@@ -290,9 +291,8 @@ def test_only_what_a_finding_lacks_is_asked_about(tmp_path):
 
 
 def test_where_all_fixes_are_safe_nothing_is_asked(tmp_path):
-    proven = TRAIN.replace("from worlds import World", "import gymnasium as gym").replace("World()", 'gym.make("A")')
     agent = AGENT.replace("(obs)", "([0.5, 0.5])")
-    assert questions(tmp_path, {"agent.py": agent, "train.py": proven})[0] == []
+    assert questions(tmp_path, {**TEXTS, "agent.py": agent})[0] == []
 
 
 def test_code_that_is_compiled_from_its_text_is_left_alone(tmp_path):
@@ -400,8 +400,8 @@ def test_the_same_is_written_once_and_a_program_that_cannot_be_read_goes_on(look
 
 
 def test_after_a_thousand_values_one_of_some_is_looked_at(looking):
-    assert len(looking(*([0] * 1000), *([0.5] * 31), number=0)) == 1
-    assert len(looking(*([0.5] * 2), number=0)) == 2
+    assert len(looking(*([0] * 1000), *([0.5] * 23), number=0)) == 1
+    assert len(looking(0.5, number=0)) == 2
 
 
 @pytest.mark.torch
@@ -498,7 +498,7 @@ def test_a_run_shows_what_a_fix_lacks(torchlint, project):
     def check(*options):
         return torchlint("check", "--isolated", "--no-cache", "--observations", NAME, *options, cwd=project)
 
-    assert "agent.py:10:17: TL101 [observed] " in check().stdout
+    assert "agent.py:11:17: TL101 [observed] " in check().stdout
     assert "right by what was seen in a run of yours; --fix --accept observed applies it" in " ".join(
         check("--output-format", "full").stdout.split()
     )

@@ -12,9 +12,9 @@ from linting import fixed_text, lint
 
 from torchlint import cst
 from torchlint.engine import run as engine
+from torchlint.engine.explaining import explain_hot
 from torchlint.engine.needed import reasons
 from torchlint.engine.result import NoCodeError, Result
-from torchlint.engine.explaining import explain_hot
 from torchlint.engine.run import Run, check
 from torchlint.rule import Call, Fix, Frequency, Report, Rule, Site
 from torchlint.rule.frequency import Why

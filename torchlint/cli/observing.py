@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from torchlint.cli.failure import Failure
 from torchlint.cli.output import complain, write, write_file
 from torchlint.cli.terminal import write_bytes
 from torchlint.engine.result import UnusableError
+from torchlint.late import dataclass
 from torchlint.report.escape import defused, defused_json, encodable, visible
 from torchlint.settings.load import Nested
 from torchlint.settings.model import Settings
@@ -29,7 +30,7 @@ _NAME = "torchlint-observations.json"
 _SCHEMA = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Observer:
     """A run to observe: which files, by which settings, whether on the counted device, and how to say what came of it.
 

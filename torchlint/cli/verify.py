@@ -7,7 +7,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -175,18 +175,9 @@ def verify(
     # Output files and formats that the settings name are for what is found.
     settings = dataclasses.replace(settings, output_file=None, fix_only=False)
     listener = _Listener(given["verbose"], given["show_output"])
-    if given["observe"]:
-        if diff or given["metric"] is not None:
-            raise click.UsageError("--observe tries no fix, so there is no --diff and no --metric", context)
-        from torchlint.cli.observing import Observer
-
-        def own(settings: Settings) -> Nested:
-            return Nested(settings, overrides, config)
-
-        observer = Observer(paths, settings, own, given["counted"], as_json)
-        return observer.run(_plan(words, given), listener, _print_output)
-    if given["counted"]:
-        raise click.UsageError("--counted belongs to --observe; to count events: --metric count:waits", context)
+    if given["observe"] or given["counted"]:
+        _check_observing(context, diff, given)
+        return _observe(paths, settings, lambda own: Nested(own, overrides, config), words, given, as_json, listener)
     from torchlint.engine.run import Run
 
     try:
@@ -211,6 +202,29 @@ def verify(
 
 
 verify.params += [param for param in check.params if param.name in _CHOOSING]
+
+
+def _observe(
+    paths: tuple[str, ...],
+    settings: Settings,
+    own: Callable[[Settings], Nested],
+    words: tuple[str, ...],
+    given: Mapping[str, Any],
+    as_json: bool,
+    listener: _Listener,
+) -> int:
+    """Run the command once, and keep what it shows; the exit code."""
+    from torchlint.cli.observing import Observer
+
+    observer = Observer(paths, settings, own, given["counted"], as_json)
+    return observer.run(_plan(words, given), listener, _print_output)
+
+
+def _check_observing(context: click.Context, diff: bool, given: Mapping[str, Any]) -> None:
+    if not given["observe"]:
+        raise click.UsageError("--counted belongs to --observe; to count events: --metric count:waits", context)
+    if diff or given["metric"] is not None:
+        raise click.UsageError("--observe tries no fix, so there is no --diff and no --metric", context)
 
 
 def _plan(words: tuple[str, ...], given: Mapping[str, Any]) -> Plan:

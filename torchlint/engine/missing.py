@@ -38,13 +38,20 @@ class MissingFact:
 
 @dataclass(slots=True)
 class _Asked:
-    """The expressions that were asked about, of which too little is known."""
+    """The expressions that were asked about, of which too little is known; names of libraries are none of them."""
 
+    project: Project
     nodes: list[ast.expr] = field(default_factory=list)
 
-    def note(self, _: FileFacts, node: ast.expr, value: Value) -> None:
-        if _lacks(value):
+    def note(self, facts: FileFacts, node: ast.expr, value: Value) -> None:
+        if _lacks(value) and not self._is_imported(facts, node):
             self.nodes.append(node)
+
+    def _is_imported(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether an expression is the name of something that is no part of the project."""
+        name = self.project.qualified(facts, node)
+        tops = {module.partition(".")[0] for module in self.project.modules}
+        return name is not None and name.partition(".")[0] not in tops
 
 
 def missing(units: Iterable[Unit]) -> list[MissingFact]:
@@ -57,7 +64,8 @@ def missing(units: Iterable[Unit]) -> list[MissingFact]:
 
 
 def _missing_in(unit: Unit) -> list[MissingFact]:
-    analyses, asked = unit.analyses(), _Asked()
+    analyses = unit.analyses()
+    asked = _Asked(analyses[Project])
     noting = analyses.supposing(Values, lambda values: values.noting(asked.note), "noting", keeping=(CallGraph, Heat))
     wanted: set[ast.expr] = set()
     for name, target in unit.targets.items():
