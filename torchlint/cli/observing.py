@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from torchlint import __version__
 from torchlint.cli import FAILED, OK
 from torchlint.cli.failure import Failure
-from torchlint.cli.output import complain, write, write_file
+from torchlint.cli.output import complain_of, write, write_file
 from torchlint.cli.terminal import write_bytes
 from torchlint.engine.result import UnusableError
 from torchlint.late import dataclass
@@ -62,10 +62,7 @@ class Observer:
         try:
             project = prepared(file if os.path.lexists(file) else None)
             found = observe(project, plan, listener, counted=self.counted)
-            for problem in project.result_.problems:
-                complain(f"{'internal error' if problem.internal else 'error'}: {problem.path}: {problem.message}")
-            for remark in found.remarks:
-                complain(f"warning: {remark}")
+            complain_of(project.result_.problems, found.remarks)
             if found.sights:
                 self._write(file, found)
             fixes = resting(prepared(file).checked().findings) if found.sights else {}

@@ -19,7 +19,7 @@ from torchlint.cli.checking import settings_of, start_of
 from torchlint.cli.ending import SIGNALS
 from torchlint.cli.failure import Failure
 from torchlint.cli.help import Sectioned
-from torchlint.cli.output import complain, write, write_diff
+from torchlint.cli.output import complain, complain_of, write, write_diff
 from torchlint.cli.progress import waiting
 from torchlint.cli.terminal import look_of, write_bytes
 from torchlint.engine.result import UnusableError
@@ -189,10 +189,7 @@ def verify(
         raise Failure(str(error)) from error
     if not result.files and not result.problems:
         complain(f"warning: no Python files found in {', '.join(map(str, paths)) or '.'}")
-    for problem in result.problems:
-        complain(f"{'internal error' if problem.internal else 'error'}: {problem.path}: {problem.message}")
-    for remark in verified.remarks:
-        complain(f"warning: {remark}")
+    complain_of(result.problems, verified.remarks)
     _show(verified, result, run, given["metric"] or "", as_json=as_json, diff=diff)
     if result.problems:
         return FAILED
