@@ -124,6 +124,15 @@ def test_arrays_of_several_shapes_and_dtypes_are_arrays(tmp_path):
     assert fix.may_change == (Change.OBSERVED,)
 
 
+def test_what_was_seen_takes_the_place_of_what_a_name_suggests(tmp_path):
+    train = TRAIN.replace("world", "env").replace("obs = env.step", "obs, reward, done, info = env.step")
+    texts = {**TEXTS, "train.py": train}
+    fix, _ = agent_fix(tmp_path / "before", texts)
+    assert fix.assumes == "the array has at least one dimension"
+    fix, _ = agent_fix(tmp_path / "after", texts, observations=written(tmp_path / "after", [ARRAY]))
+    assert (fix.may_change, fix.assumes) == ((Change.OBSERVED,), "")
+
+
 def test_edits_of_other_statements_leave_an_observation_valid(tmp_path):
     moved = AGENT.replace("class Agent:", "LIMIT = 5\n\n\nclass Agent:\n    def reset(self):\n        self.count = 0\n")
     moved = moved.replace("torch.FloatTensor(obs)", "torch.FloatTensor(\n            obs\n        )")

@@ -139,8 +139,8 @@ class Looking:
         return None
 
     def _place(self, torch: Any, device: Any) -> dict[str, str]:
-        """The device, where the program could have chosen another one than the CPU."""
-        if device.type not in ("cpu", "cuda") or not torch.cuda.is_available():
+        """The device, where the program could have chosen another one than the CPU; of several accelerators the first."""
+        if device.type not in ("cpu", "cuda") or device.index or not torch.cuda.is_available():
             return {}
         return {"device": device.type}
 

@@ -65,9 +65,9 @@ class Analyses:
         """
         if self._asking:
             self._rests_on[self._asking[-1]].add(kind)
-        found = self._facts.get(kind)
+        found = self._known(kind)
         if found is None:
-            found = self._facts[kind] = self._shared(kind) or self._build(kind)
+            found = self._facts[kind] = self._build(kind)
         assert isinstance(found, kind)
         return found
 
@@ -97,11 +97,15 @@ class Analyses:
         finally:
             self._asking.pop()
 
-    def _shared(self, kind: type[Fact]) -> Fact | None:
-        """The fact of the project above, if it would be the same here."""
-        if self._above is None or kind not in self._above._facts or self._differs(kind):
-            return None
-        return self._above._facts[kind]
+    def _known(self, kind: type[Fact]) -> Fact | None:
+        """The fact of a type if it was built, here or at any height above if it would be the same here."""
+        found = self._facts.get(kind)
+        if found is None and self._above is not None:
+            above = self._above._known(kind)
+            if above is not None and not self._differs(kind):
+                found = self._facts[kind] = above
+                self._rests_on[kind] = self._above._rests_on.get(kind, set())
+        return found
 
     def _differs(self, kind: type[Fact]) -> bool:
         """Whether what a fact of the project above rests on is another one here."""

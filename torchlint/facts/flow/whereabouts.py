@@ -16,7 +16,7 @@ from torchlint.facts.flow.flow import Flow
 from torchlint.facts.values.signatures import rules, table
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
-from torchlint.rule import Device, Kind
+from torchlint.rule import UNKNOWN, Device, Kind
 
 _OTHERS = ("cuda:1", "cuda:2", "cuda:3")
 _NOT_TENSORS = frozenset({Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.SIZE, Kind.DTYPE, Kind.SCALAR})
@@ -48,8 +48,12 @@ class Whereabouts(Fact):
         return self.values.of(facts, node).device in (Device.CUDA, Device.EITHER)
 
     def alike(self, facts: FileFacts, nodes: Iterable[ast.expr]) -> bool:
-        """Whether tensors lie on one device: the one accelerator of the project, or where their sources lie."""
+        """Whether tensors lie on one device: the one accelerator of the project, where a run saw all of them, or where
+        their sources lie."""
         nodes = list(nodes)
+        seen = {self.values.seen.get(node, UNKNOWN).device for node in nodes}
+        if len(seen) == 1 and Device.UNKNOWN not in seen:
+            return True
         one = not any(self.occurrences.mentioned(facts, word) for word in _OTHERS)
         if one and all(self._reaches_accelerator(facts, node) for node in nodes):
             return True
