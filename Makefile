@@ -64,10 +64,8 @@ tutorial: .venv/made ## run the commands of docs/tutorial.md and put what they p
 picture: .venv/made ## draw what torchlint prints for the agent in examples/: docs/assets/check.svg and count.svg
 	.venv/bin/python benchmarks/picture.py
 
-index: .venv/made ## write the tables that are made from the commands and the rules
-	PYTHONPATH=.:rules .venv/bin/python tests/plain_flags.py
+index: .venv/made ## write the table that is made from the rules
 	PYTHONPATH=.:rules .venv/bin/python tests/rule_index.py
-	.venv/bin/python -m ruff format torchlint/cli/flags.py
 
 format: .venv/made ## format the code and apply the fixes of ruff
 	.venv/bin/python -m ruff check --fix-only .

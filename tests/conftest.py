@@ -39,12 +39,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
+# How many shares the tests of a mark have, one of which runs.
+SHARES = {"third": 3, "ninth": 9}
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let ``--whole`` run all of the tests marked ``third``."""
-    parser.addoption("--whole", action="store_true", help="run all tests marked third, not one third of them")
+    """Let ``--whole`` run all of the tests of which else a share runs."""
+    parser.addoption("--whole", action="store_true", help="run all tests marked third or ninth, not a share of them")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -68,7 +70,7 @@ def imports_torch(text: str) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip tests marked ``torch`` on a Python that has none, and deselect two thirds of those marked ``third``."""
+    """Skip tests marked ``torch`` on a Python that has none, and leave one share of those in ``SHARES``."""
     if not HAS_TORCH:
         for item in items:
             if item.get_closest_marker("torch"):
@@ -76,14 +78,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     state = state_of_the_code()
     if config.option.whole or any("::" in argument for argument in config.args):
         return  # a test that is named runs
-    left = [item for item in items if item.get_closest_marker("third") and third_of(item.nodeid, state) != 0]
+    left = [item for item in items if share_of(item.nodeid, state, shares(item)) != 0]
     config.hook.pytest_deselected(items=left)
     unwanted = set(left)
     items[:] = [item for item in items if item not in unwanted]
 
 
 def state_of_the_code() -> str:
-    """A digest of all that is tested: every change of it chooses another third of the tests marked ``third``."""
+    """A digest of all that is tested: every change of it chooses another share of the tests of which one runs."""
     digest = hashlib.sha256()
     for folder in ("torchlint", "rules"):
         for path in sorted((ROOT / folder).rglob("*.py")):
@@ -91,9 +93,14 @@ def state_of_the_code() -> str:
     return digest.hexdigest()
 
 
-def third_of(name: str, state: str) -> int:
-    """The third, 0 to 2, to which a test belongs while the code is in that state."""
-    return hashlib.sha256(f"{state} {name}".encode()).digest()[0] % 3
+def shares(item: pytest.Item) -> int:
+    """How many shares there are of the tests that are marked like this one: the most that a mark of it has."""
+    return max((count for mark, count in SHARES.items() if item.get_closest_marker(mark)), default=1)
+
+
+def share_of(name: str, state: str, count: int) -> int:
+    """The share, from 0 on, to which a test belongs while the code is in that state."""
+    return int.from_bytes(hashlib.sha256(f"{state} {name}".encode()).digest()[:4], "big") % count
 
 
 @pytest.fixture(autouse=True, scope="module")

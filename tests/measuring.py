@@ -114,8 +114,9 @@ def python(folder: Path, *arguments: str | Path) -> None:
 
 
 def with_cprofile(folder: Path, trace: Path) -> Path:
-    """Profile the project with cProfile."""
-    python(folder, "-m", "cProfile", "-o", trace, "train.py")
+    """Profile the project with cProfile, without the import of torch: all of its functions would be read each time."""
+    run = "runpy.run_path('train.py', run_name='__main__')"
+    python(folder, "-c", f"import cProfile, runpy, sys, torch; cProfile.run({run!r}, sys.argv[1])", trace)
     return trace
 
 

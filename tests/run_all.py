@@ -1,7 +1,9 @@
 """All that ``make test`` checks: style, types, the tests here, and what a Python may decide on the machine's others.
 
-On the other Pythons run the tests marked ``versions``, and of the tests marked ``third`` runs one third, another for
-each state of the code. With ``--all`` (``make test-all``) everything runs everywhere.
+The tests marked ``versions`` also run on the oldest and the newest other Python of the machine: what differs between
+versions came with one and stayed, so a Python in between does as one of its neighbours. Of the tests marked ``third``
+or ``ninth`` runs such a share, another for each state of the code. With ``--all`` (``make test-all``) everything runs
+everywhere.
 
 Every part runs even when an earlier one failed. The last line sums up: ``N passed, N failed``; a failed style or type
 check counts as one failure.
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -49,8 +52,13 @@ def say(text: str) -> None:
 
 
 def run(*command: str | Path) -> int:
-    """Run a command in the repository with its output shown; its exit status."""
-    return subprocess.run([str(part) for part in command], cwd=ROOT, check=False).returncode
+    """Run a command in the repository with its output shown; its exit status.
+
+    It keeps compiled modules even where the machine says otherwise: to compile torchlint again for each of hundreds of
+    processes takes longer than the tests.
+    """
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return subprocess.run([str(part) for part in command], cwd=ROOT, env=env, check=False).returncode
 
 
 def check(title: str, *command: str) -> int:
@@ -93,37 +101,41 @@ def interpreter(minor: int) -> str | None:
     return None
 
 
-def environment(python: str, minor: int) -> Path | None:
-    """A virtual environment for another Python, with torchlint and the development tools but without torch.
+def environment(python: str, minor: int, extra: str) -> Path | None:
+    """A virtual environment for another Python, with torchlint and one of its extras but without torch.
 
     It is made once for each content of pyproject.toml. ``None`` when it cannot be made.
     """
     folder = ROOT / ".venvs" / f"3.{minor}"
     inside = folder / "bin" / "python"
     stamp = folder / "made"
-    content = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
+    content = f"{hashlib.sha256((ROOT / 'pyproject.toml').read_bytes()).hexdigest()} {extra}"
     if stamp.exists() and stamp.read_text() == content:
         return inside
-    pip = (inside, "-m", "pip", "install", "--quiet")
-    steps = (
-        (python, "-m", "venv", "--clear", folder),
-        (*pip, "--upgrade", "pip"),
-        (*pip, "-c", CONSTRAINTS, "-e", ".[dev]"),
-    )
-    if any(run(*step) for step in steps):
+    pip = (inside, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+    if run(python, "-m", "venv", "--clear", folder) or run(*pip, "-c", CONSTRAINTS, "-e", f".[{extra}]"):
         return None
     stamp.write_text(content)
     return inside
 
 
-def environments() -> dict[int, Future[Path | None]]:
-    """Start to make the environments of the other Pythons of the machine, one after the other, while tests run."""
+def others(everything: bool) -> dict[int, str]:
+    """The other Pythons of the machine that run tests: the oldest and the newest of all its Pythons, or all."""
     found = {minor: interpreter(minor) for minor in MINORS if minor != sys.version_info.minor}
-    with_python = {minor: python for minor, python in found.items() if python is not None}
-    for minor in found.keys() - with_python.keys():
+    here = {minor: python for minor, python in found.items() if python is not None}
+    for minor in found.keys() - here.keys():
         say(f"Python 3.{minor}: not on this machine")
+    outermost = {min(*here, sys.version_info.minor), max(*here, sys.version_info.minor)} if here else set()
+    for minor in () if everything else sorted(here.keys() - outermost):
+        say(f"Python 3.{minor}: left to make test-all")
+    return {minor: python for minor, python in here.items() if everything or minor in outermost}
+
+
+def environments(everything: bool) -> dict[int, Future[Path | None]]:
+    """Start to make the environments of other Pythons, one after the other, while tests run."""
     pool = ThreadPoolExecutor(max_workers=1)
-    made = {minor: pool.submit(environment, python, minor) for minor, python in with_python.items()}
+    extra = "dev" if everything else "versions"
+    made = {minor: pool.submit(environment, python, minor, extra) for minor, python in others(everything).items()}
     pool.shutdown(wait=False)
     return made
 
@@ -136,7 +148,7 @@ def main(arguments: Sequence[str]) -> int:
     start = time.monotonic()
     score = Score()
     options, elsewhere = (("--whole",), ALL_ELSEWHERE) if everything else ((), ELSEWHERE)
-    made = environments()
+    made = environments(everything)
     score.add(0, check("style: ruff check", "ruff", "check", "."))
     score.add(0, check("format: ruff format --check", "ruff", "format", "--check", "."))
     score.add(0, check("types: mypy", "mypy"))

@@ -194,6 +194,10 @@ GRAPHS = {
     "unknown(obs)": None,
     "helper(obs)": True,
     "quiet(obs)": False,
+    "as_array(net(obs))": False,
+    "as_array_early(net(obs))": False,
+    "as_list(net(obs))": False,
+    "as_other(net(obs))": True,
 }
 
 
@@ -213,6 +217,25 @@ def helper(x):
 @torch.no_grad()
 def quiet(x):
     return helper(x)
+
+def as_array(x):
+    if isinstance(x, torch.Tensor):
+        return x.detach().numpy()
+    else:
+        return x
+
+def as_array_early(x):
+    if torch.is_tensor(x) or x is None:
+        return x.detach().numpy()
+    return x
+
+def as_list(x):
+    return x if not isinstance(x, (list, torch.autograd.Variable)) else x.tolist()
+
+def as_other(x):
+    if torch.is_tensor(x) and wanted:
+        return x.detach()
+    return x
 
 show({expression})
 """)

@@ -523,17 +523,8 @@ def imported_by_the_interpreter():
     return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()} - {"this"}
 
 
-@pytest.mark.parametrize("flags", [["--no-cache"], []])
-def test_files_without_torch_need_no_engine(tmp_path, flags):
-    (tmp_path / "a.py").write_text("import os\n")
-    code, modules = imported(tmp_path, *flags)
-    assert code == 0
-    assert modules & {"libcst", "click", "rich", "ast", "json", "dataclasses", "torchlint.engine.run"} == set()
-
-
 # What only some runs need: on a terminal, with several processes, with notebooks or questions.
 RARE = {
-    "threading",
     "shlex",
     "torchlint.sources.notebook",
     "torchlint.facts.hotness.why",
@@ -544,14 +535,14 @@ def test_torch_without_a_site_needs_no_libcst(tmp_path):
     (tmp_path / "a.py").write_text("import torch\n\n\ndef f(x):\n    return torch.relu(x)\n")
     code, modules = imported(tmp_path)
     assert code == 0
-    assert modules & {"libcst", "click", "rich", *RARE} == set()
+    assert modules & {"libcst", "rich", *RARE} == set()
 
 
-def test_findings_need_neither_click_nor_rich(torchlint, project):
+def test_findings_need_no_rich(torchlint, project):
     code, modules = imported(project)
     assert code == 1
     assert "libcst" in modules
-    assert modules & {"click", "rich"} == set()
+    assert "rich" not in modules
 
 
 def test_what_is_known_of_units_outlives_a_new_checkout(torchlint, project, linted, tmp_path):

@@ -16,7 +16,7 @@ from sarif_pydantic import Sarif
 from test_cli_whole import AGENT, NEW, OLD
 
 from torchlint.report.escape import defused
-from torchlint.settings.check import OUTPUT_FORMATS
+from torchlint.settings.options import OUTPUT_FORMATS
 
 pytestmark = pytest.mark.versions
 

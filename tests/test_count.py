@@ -243,7 +243,7 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.third
+@pytest.mark.ninth
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_that(name: str, root: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text, code, words = PROGRAMS[name]
@@ -281,7 +281,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.third
+@pytest.mark.ninth
 @pytest.mark.parametrize("how", ["fork", "spawn", "forkserver"])
 def test_workers_are_counted(how: str, root: Path, project: Path) -> None:
     """Those of a pool, which ends them by a signal, and those that get tensors of the device."""
@@ -332,7 +332,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.third
+@pytest.mark.ninth
 @pytest.mark.parametrize(("how", "limit"), [("fork", 5), ("forkserver", None)])
 def test_a_step_of_environments_in_workers_is_one_step(how: str, limit: int | None, root: Path, project: Path) -> None:
     """The limit ends the program, not a worker that the program waits for."""

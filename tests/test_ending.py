@@ -73,7 +73,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(("module", "line"), [("torchlint.cli.plain", "check"), *PLACES])
+@pytest.mark.parametrize(("module", "line"), [("torchlint.cli.warm", "check"), *PLACES])
 def test_an_interrupt_while_modules_are_loaded(project: Path, module: str, line: str) -> None:
     assert ended(project, module, line, signal.SIGINT) == (130, "", "torchlint: interrupted")
 

@@ -35,6 +35,7 @@ def one_thread() -> Iterator[None]:
         yield
 
 
+@pytest.mark.third
 @pytest.mark.parametrize(("rule", "example"), EXAMPLES)
 def test_the_fix_changes_nothing_that_it_does_not_declare(rule: type[Rule], example: Example) -> None:
     from torchlint.bench.equal import judge

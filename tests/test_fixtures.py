@@ -25,7 +25,7 @@ def test_the_marked_lines_are_found_and_fixes_make_the_twin(path: Path) -> None:
     check_twins(path)
 
 
-@pytest.mark.third
+@pytest.mark.ninth
 @pytest.mark.once
 @pytest.mark.parametrize("path", CASES)
 def test_other_names_for_torch_and_for_locals_change_nothing(path: Path) -> None:

@@ -58,6 +58,7 @@ ONE_EXPRESSION = {
     "table.view(x.item(), 1)": {"SIZE"},
     "torch.zeros(x.item())": {"SIZE"},
     "np.zeros(x.item())": {"SIZE"},
+    "np.copyto(kept, x.item())": {"HOST"},
     "torch.arange(x.item())": {"SIZE"},
     "torch.full((3,), 0.0) + x.item()": {"TENSOR"},
     "torch.tensor(x.item())": {"TENSOR"},

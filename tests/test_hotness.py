@@ -997,6 +997,33 @@ def test_what_a_program_runs_once_is_set_up_outside_of_its_loop(
     assert {mark: found[mark] for mark in expected} == expected
 
 
+SETTING_UP = """
+def update(agent, batch):
+    loss = agent.loss(batch)
+    loss.backward()
+def main():
+    agent = f(1)  # A
+    update(agent, next(batches))
+    for batch in batches:
+        update(agent, batch)  # B
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ("from absl import app\ndef main(_): pass\napp.run(main)\n", O),
+        ("from absl import app\nfrom code import main\napp.run(main)\n", U),
+    ],
+)
+def test_a_main_function_of_another_file_that_is_handed_on_says_nothing_of_this_one(
+    other: str, expected: Frequency
+) -> None:
+    assert frequencies({"code.py": HEAD + SETTING_UP, "other.py": other}) == {"A": expected, "B": U}
+
+
 def test_a_method_that_begins_an_episode_for_a_subclass_is_a_reset_too() -> None:
     text = """
 class Worlds:
@@ -1893,3 +1920,131 @@ while True:
 def test_what_a_flag_keeps_from_being_built_again_is_not_hot(skip: str, reset: str, expected: Frequency) -> None:
     found = frequencies(BUILT.format(skip=skip, reset=reset))
     assert (found["A"], found["B"]) == (expected, S)
+
+
+COUNTED_FLAG = """
+class Runner:
+    def __init__(self):
+        self.fitted = 0
+    def roll(self):
+        while True:
+            env.step(act(1))
+            if self.fitted == 0:
+                f(1)  # A
+                self.fitted = 1
+            else:
+                f(2)  # B
+    def roll_twice(self):
+        self.fitted = {other}
+
+Runner().roll()
+"""
+
+
+@pytest.mark.parametrize(("other", "expected"), [("1", O), ("0", E), ("count(1)", S)])
+def test_what_runs_until_a_numbered_flag_is_set_is_not_hot(other: str, expected: Frequency) -> None:
+    assert frequencies(COUNTED_FLAG.format(other=other)) == {"A": expected, "B": S}
+
+
+BY_HAND = """
+class Runner:
+    def __init__(self, settings):
+        self.settings = settings
+        self.step = 0
+    def run(self):
+        while self.step < self.settings.steps:
+            if self.step == self.settings.seeds + self.settings.random:
+                f(1)  # A
+            elif self.step > self.settings.seeds:
+                f(2)  # B
+            {other}
+            env.step(act(1))
+            self.step += 1
+
+Runner(settings).run()
+"""
+
+
+@pytest.mark.parametrize(("other", "expected"), [("pass", E), ("self.step = count(1)", S)])
+def test_one_round_of_a_loop_that_counts_by_hand_is_not_hot(other: str, expected: Frequency) -> None:
+    assert frequencies(BY_HAND.format(other=other)) == {"A": expected, "B": S}
+
+
+RENDERED = """
+def watch(envs, agent, filming, frames):
+    shown = 0
+    while True:
+        if filming:
+            labels = text(1)  # A
+            for image in envs.{render}(width=9):
+                frames.append((image, f(2)))  # B
+            shown += 1
+        {acts}
+        envs.step(agent.act(f(3)))  # C
+"""
+
+
+@pytest.mark.parametrize(
+    ("render", "acts", "expected"),
+    [("render_all", "pass", O), ("draw", "pass", I), ("render_all", "if shown: envs.step(f(4)); envs.render()", O)],
+)
+def test_a_branch_that_renders_is_not_hot(render: str, acts: str, expected: Frequency) -> None:
+    found = frequencies(RENDERED.format(render=render, acts=acts))
+    assert (found["B"], found["C"]) == (expected, S)
+    text = RENDERED.format(render="draw", acts="if shown: envs.step(f(4)); envs.render()  # D")
+    assert frequencies(text)["D"] is S
+
+
+def test_what_nothing_comes_to_is_not_hot() -> None:
+    found = frequencies("""
+while True:
+    env.step(act(1))
+    if crowded:
+        raise NotImplementedError
+        for one in many:
+            f(1)  # A
+    f(2)  # B
+""")
+    assert found == {"A": O, "B": S}
+    assert frequencies("""
+while True:
+    env.step(act(1))
+    for one in many:
+        raise NotImplementedError("not now")
+        f(1)  # A
+""") == {"A": O}
+
+
+EITHER = """
+class Body(nn.Module):
+    def forward(self, obs):
+        f(1)  # A
+        return obs
+
+class Matcher(nn.Module):
+    def forward(self, obs, later{default}):
+        f(2)  # B
+        return obs
+
+class Agent:
+    def __init__(self, settings):
+        self.body = (Body() if settings.small else Matcher()).to("cuda")
+        self.matcher = Matcher()
+    def act(self, obs):
+        return self.body(obs)
+    def update(self, obs):
+        loss = self.matcher(obs, obs).mean()
+        loss.backward()
+        self.optimizer.step()
+
+agent = Agent(settings)
+while True:
+    env.step(agent.act(1))
+for batch in batches:
+    agent.update(batch)
+"""
+
+
+def test_a_module_of_one_of_two_classes_has_no_forward_that_needs_more_than_it_is_given() -> None:
+    assert frequencies(EITHER.format(default="")) == {"A": S, "B": U}
+    assert frequencies(EITHER.format(default="=None")) == {"A": S, "B": S}

@@ -103,7 +103,7 @@ def test_a_strangers_rule_finds_and_fixes(torchlint_there, project):
 
 
 def test_a_strangers_rule_is_in_the_default_set_and_in_every_format(torchlint_there):
-    from torchlint.settings.check import OUTPUT_FORMATS
+    from torchlint.settings.options import OUTPUT_FORMATS
 
     for name in OUTPUT_FORMATS:
         done = torchlint_there("check", "--output-format", name)
@@ -322,7 +322,7 @@ def test_a_new_package_passes_its_own_tests(python, torchlint_there, tmp_path):
 
 
 def test_a_new_built_in_rule_passes_the_tests_of_the_repository(tmp_path):
-    for name in ("torchlint", "rules", "tests", "pyproject.toml", "README.md"):
+    for name in ("torchlint", "rules", "tests", "docs", "pyproject.toml", "README.md"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, tmp_path / name)
     env = {**os.environ, "PYTHONPATH": os.pathsep.join((str(tmp_path), str(tmp_path / "rules")))}
@@ -330,7 +330,8 @@ def test_a_new_built_in_rule_passes_the_tests_of_the_repository(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "rules/torchlint_rules/tl1_transfer/some_smell.py" in done.stdout.splitlines()
-    rows = [line[2:7] for line in (tmp_path / "README.md").read_text().splitlines() if line.startswith("| TL")]
+    page = (tmp_path / "docs" / "all-rules.md").read_text()
+    rows = [line[2:7] for line in page.splitlines() if line.startswith("| TL")]
     assert rows[rows.index("TL199") - 1 :][:3] == ["TL110", "TL199", "TL201"]
     tests = ["tests/test_fixtures.py", "tests/test_examples.py", "tests/test_equivalence.py"]
     command = [

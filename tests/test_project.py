@@ -63,6 +63,10 @@ IMPORTS: dict[str, tuple[Mapping[str, str], str | None]] = {
     "a circle of stars": ({"a.py": "from b import *\nshow(Net)", "b.py": "from a import *"}, None),
     "a circle of imports": ({"a.py": "from b import Net\nshow(Net)", "b.py": "from a import Net"}, "b.Net"),
     "a sibling script": ({"run/a.py": "from net import Net\nshow(Net)", "run/net.py": NET}, "run.net.Net"),
+    "the file above the package, not the sibling": (
+        {"lib/a.py": "from net import Net\nshow(Net)", "lib/__init__.py": "", "lib/net.py": NET, "net.py": NET},
+        "net.Net",
+    ),
     "the sibling, not another of that name": (
         {"run/a.py": "from net import Net\nshow(Net)", "run/net.py": NET, "other/net.py": NET},
         "run.net.Net",

@@ -82,7 +82,7 @@ def in_all_ways(folder: Path, copy: Path, monkeypatch: pytest.MonkeyPatch) -> It
     yield found(copy, jobs=2, memory=kept(half))
 
 
-@pytest.mark.third
+@pytest.mark.ninth
 @pytest.mark.parametrize("folder", [*FIXTURES, ROOT / "examples" / "agent"], ids=lambda folder: folder.name)
 @pytest.mark.once
 def test_the_slow_way_finds_the_same(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +92,7 @@ def test_the_slow_way_finds_the_same(folder: Path, tmp_path: Path, monkeypatch: 
         assert fast == slow
 
 
-@pytest.mark.third
+@pytest.mark.ninth
 @pytest.mark.packages
 @pytest.mark.parametrize(
     "requirement",

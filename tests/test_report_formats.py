@@ -15,7 +15,7 @@ from sarif_pydantic import Sarif
 from torchlint.report.escape import defused, encodable, visible
 from torchlint.report.formats import FOR_PEOPLE, FORMATS, IN_PLACE_OF_FINDINGS, renderer
 from torchlint.rule import Frequency, Hotness, Level
-from torchlint.settings.check import OUTPUT_FORMATS
+from torchlint.settings.options import OUTPUT_FORMATS
 
 TEXT = "x = torch.FloatTensor(obs)\n"
 CODE = "torch.FloatTensor(obs)"

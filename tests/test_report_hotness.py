@@ -37,8 +37,8 @@ once per environment step:
 once per gradient update:
     train.py:120 loop, runs gradient updates
   → agent.py:9 Agent.act
-      held to once per gradient update by interval at agent.py:11: if self.steps
-        % self.frequency_of_gradient_updates == 0:
+      held to once per gradient update by guard "interval" at agent.py:11: if
+        self.steps % self.frequency_of_gradient_updates == 0:
 
     train.py:120 loop, called by a framework
   → agent.py:9 Agent.act

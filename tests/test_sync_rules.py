@@ -239,6 +239,10 @@ def update(net: nn.Module, optimizer, obs: torch.Tensor, mask: torch.Tensor):
         ("rows = obs[mask.nonzero().squeeze(1)]", "keep the mask instead"),
         ("rows = mask.nonzero().squeeze(1).cpu()", "copy the mask to the host and select there, which waits once"),
         ("rows = mask.nonzero().tolist()", "copy the mask to the host and select there, which waits once"),
+        (
+            "rows = obs.unique(dim=0)",
+            "find the distinct values once, where the data are made, or in a copy on the host",
+        ),
     ],
 )
 def test_the_remedy_for_indices_fits_where_they_go(tmp_path: Path, line: str, better: str) -> None:

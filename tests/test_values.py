@@ -8,6 +8,7 @@ import random
 import pytest
 from projects import Code
 
+from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.values.values import Values
 from torchlint.rule import Device, Kind, Value
 
@@ -826,14 +827,16 @@ def test_results_of_collectives_and_the_logits_of_an_output_are_tensors(expressi
     text = f"class A:\n    def use(self, x, accelerator, tools, parts, model):\n        show({expression})\n"
     code = Code(HEAD + text)
     assert described(code.value()) == COLLECTIVES[expression]
-    assert not code.analyses[Values].proven().of(code.file(), code.shown()).known
+    assert not code.analyses[Values].proven(code.analyses[CallGraph].weak).of(code.file(), code.shown()).known
 
 
 def test_a_tensor_that_is_inverted_is_taken_for_a_mask() -> None:
     assert shown("def use(x: torch.Tensor):\n    show(~x)\n") == "tensor bool"
     assert shown("def use(x):\n    show(~torch.zeros(3, dtype=torch.int64))\n") == "tensor int64 cpu rank 1"
     code = Code(HEAD + "def use(x: torch.Tensor):\n    show(~x)\n")
-    assert described(code.analyses[Values].proven().of(code.file(), code.shown())) == "tensor"
+    assert (
+        described(code.analyses[Values].proven(code.analyses[CallGraph].weak).of(code.file(), code.shown())) == "tensor"
+    )
 
 
 WRAPPED = {

@@ -191,7 +191,7 @@ def test_examples_have_variants() -> None:
     assert names == set(VARIANTS)
 
 
-@pytest.mark.third
+@pytest.mark.ninth
 @pytest.mark.once
 @pytest.mark.parametrize(("rule", "example"), EACH)
 def test_variants_are_found_as_often(rule: type[Rule], example: Example, tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_variants_are_found_as_often(rule: type[Rule], example: Example, tmp_pat
         ), name
 
 
-@pytest.mark.third
+@pytest.mark.ninth
 @pytest.mark.torch
 @pytest.mark.parametrize(("rule", "example"), FIXABLE)
 def test_fixed_variants_settle_and_compute_the_same(rule: type[Rule], example: Example, tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def beside_cases() -> Iterator[object]:
                 yield pytest.param(one, other, id="-".join((named(*one), named(*other))), marks=marks)
 
 
-@pytest.mark.third
+@pytest.mark.ninth
 @pytest.mark.torch
 @pytest.mark.parametrize(("one", "other"), beside_cases())
 def test_two_examples_in_one_file(

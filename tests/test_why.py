@@ -93,50 +93,6 @@ def test_of_equally_good_callers_the_first_is_named() -> None:
     assert [hop.name for hop in code.analyses[Heat].at(facts, stmt).path] == ["loop", "use_0", "reduce"]
 
 
-# Conditions around, or exits before, a line of an update loop: the name of the guard.
-GUARDED = {
-    "if self.debug:\n            {}": "debug flag",
-    "if self.t % self.k == 0:\n            {}": "interval",
-    "if 0 == self.t % self.k:\n            {}": "interval",
-    "if self.t % self.k != 0:\n            return\n        {}": "interval",
-    "if not self.t % self.k:\n            {}": "interval",
-    "if self.table is None:\n            {}": "first call",
-    "if self.table is not None:\n            return\n        {}": "first call",
-    "if not hasattr(self, 'table'):\n            {}": "first call",
-    "if torch.isnan(x).any():\n            {}": "broken number",
-    "if not torch.isfinite(x).all():\n            {}": "broken number",
-    "if self.i < 0 or self.i >= n:\n            {}": "value out of range",
-    "if done:\n            {}": "end of an episode",
-    "if not done:\n            return\n        {}": "end of an episode",
-    "if (x == 0).all():\n            {}": "batch of equal numbers",
-    "if self.i >= len(self.plan):\n            {}": "end of a plan",
-    "if x:\n            {}\n            raise ValueError(x)": "branch that raises",
-    "if x:\n            {}\n            log.warning(x)": "branch that warns",
-    "if len(self.kept) == n:\n            {}\n            self.kept.clear()": "full list",
-    "if self.count == n:\n            {}\n            self.count = 0": "counter that starts again",
-    "for item in x:\n            return item\n        {}": "first item",
-    "if x.size(0) == 0:\n            {}\n        x.mean()": "branch for empty data",
-    "if k not in self.made:\n            self.made[k] = {}": "first call",
-    "try:\n            pass\n        except KeyError:\n            {}": "branch for an error",
-    "if self.seldom(x, False):\n            pass\n        {}": "",
-}
-
-
-@pytest.mark.parametrize(("text", "guard"), GUARDED.items())
-def test_a_limit_has_the_name_of_its_guard(text: str, guard: str) -> None:
-    method = f"class Agent:\n    def update(self, x, k, done, n):\n        {text.format('g(x)  # A')}\n"
-    code = Code(
-        f"import torch\n{method}\nagent = Agent()\nfor x in y:\n    agent.update(x, x, x, x)\n    x.backward()\n"
-    )
-    facts = code.file()
-    [row] = [row for row, line in enumerate(code.texts[facts.path].splitlines(), 1) if line.endswith("# A")]
-    stmt = [stmt for stmt in facts.places if stmt.lineno == row][-1]
-    found = explain(code.analyses[Heat], facts, stmt)
-    named = {limit.guard for way in found.ways for limit in way.limits}
-    reasons = [reason for reason in found.reasons if f"guarded ({guard})" in reason]
-    assert guard in named or reasons if guard else not named and not found.reasons
-
-
 def test_recursion_comes_to_an_end() -> None:
     text = "def act(x):\n    return act(x - 1) if x else g(x)  # A\nwhile True:\n    env.step(act(3))\n"
     assert lines(why(text)) == ["once per environment step (code.py:3 loop → act) steps an environment"]

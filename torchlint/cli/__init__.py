@@ -66,32 +66,23 @@ def _open_streams() -> None:
 
 def _run(args: list[str], ending: Ending | None = None) -> int:
     """What nothing changed for is answered before anything is imported that takes time."""
-    from torchlint.cli.plain import is_repeatable, read
+    from torchlint.cli.warm import cache_path, run_key, served
 
     try:
+        path = cache_path(args)
         os.getcwd()
     except OSError:
         from torchlint.cli.output import complain
 
         complain("error: the current folder is gone, or may not be looked into")
         return FAILED
-    given = read(args)
-    wanted = ""
-    if given is not None:
-        if is_repeatable(given):
-            from torchlint.cli.warm import run_key, served
-
-            wanted = run_key(args)
-            code = served(given, wanted)
-            if code is not None:
-                return code
-        from torchlint.cli.nothing import nothing_to_do
-
-        code = nothing_to_do(given)
+    key = None if path is None else run_key(args)
+    if path is not None and key is not None:
+        code = served(path, key)
         if code is not None:
             return code
     if ending is not None:
         ending.listen()  # before that there is nothing to clean up
     from torchlint.cli.errors import guarded
 
-    return guarded(args, given, wanted, ending)
+    return guarded(args, key, ending)

@@ -11,6 +11,7 @@ import click
 
 from torchlint.cli import FAILED, OK
 from torchlint.cli.checking import settings_of, start_of
+from torchlint.cli.declared import declared
 from torchlint.cli.output import complain, write, write_file
 from torchlint.cli.printing import Volume
 from torchlint.cli.run import Run
@@ -26,8 +27,8 @@ _NAME = "torchlint-baseline.jsonl"
 @click.command(short_help="Take what is found today as known.")
 @click.argument("paths", nargs=-1, type=click.Path(readable=False))
 @click.option("--baseline", "file", type=click.Path(path_type=Path, dir_okay=False), help="The file to write.")
-@click.option("--config", metavar="PATH|'KEY = VALUE'", multiple=True, help="A settings file, or one setting.")
-@click.option("--isolated", is_flag=True, help="Read no settings file.")
+@declared("config")
+@declared("isolated", help="Read no settings file.")
 def baseline(paths: tuple[str, ...], file: Path | None, config: tuple[str, ...], isolated: bool) -> int:
     """Write what is found now to a file, so that check shows only what is new, or refresh that file.
 

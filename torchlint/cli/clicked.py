@@ -1,4 +1,4 @@
-"""A command line read by click: all commands but a plain ``check``, help, completion, and whatever is wrong."""
+"""The command line as click reads it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from torchlint.cli.terminal import forget
 from torchlint.settings.check import nearest
 
 
-def clicked(args: list[str]) -> int:
+def clicked(args: list[str], key: str | None) -> int:
     """Run the application; what click has to say becomes one line and an exit code.
+
+    ``key`` stands for the command line in the cache, where a run with it may be kept.
 
     Raises:
         Failure, SettingsError, KeyboardInterrupt: as the command does.
     """
     try:
-        code = application.main(args, prog_name="torchlint", standalone_mode=False)
+        code = application.main(args, prog_name="torchlint", standalone_mode=False, obj=key)
     except click.NoSuchOption as error:
         complain(f"error: no such option: {error.option_name}{nearest(error.option_name, _options(error))}")
     except click.BadParameter as error:

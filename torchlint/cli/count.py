@@ -13,6 +13,7 @@ import click
 from torchlint.cli import INTERRUPTED
 from torchlint.cli.check import expanded
 from torchlint.cli.checking import settings_of, start_of
+from torchlint.cli.declared import declared
 from torchlint.cli.failure import Failure
 from torchlint.cli.help import Sectioned
 from torchlint.cli.output import complain, write, write_file
@@ -61,8 +62,8 @@ class _Count(Sectioned):
 @click.option(
     "--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a page with the code and its counts."
 )
-@click.option("--config", metavar="PATH|'KEY = VALUE'", multiple=True, help="A settings file, or one setting.")
-@click.option("--isolated", is_flag=True, help="Read no settings file.")
+@declared("config")
+@declared("isolated", help="Read no settings file.")
 @click.pass_context
 def count(
     context: click.Context,

@@ -144,17 +144,17 @@ def _write(files: Mapping[Path, str]) -> None:
 
 
 def _list(rule: _NewRule, root: Path) -> None:
-    """Put a built-in rule into the table of the README and into the index.
+    """Put a built-in rule into the list of all rules and into the index.
 
     Raises:
         click.ClickException: the index cannot be made.
     """
-    readme = root / "README.md"
-    lines = readme.read_text(encoding="utf-8").splitlines(keepends=True)
+    page = root / "docs" / "all-rules.md"
+    lines = page.read_text(encoding="utf-8").splitlines(keepends=True)
     before = [number for number, line in enumerate(lines) if _ROW.match(line) and line[2:7] < rule.code]
     if before:
-        lines.insert(before[-1] + 1, skeleton.README.substitute(code=rule.code, name=rule.name))
-        readme.write_text("".join(lines), encoding="utf-8")
+        lines.insert(before[-1] + 1, skeleton.LISTED.substitute(code=rule.code, name=rule.name))
+        page.write_text("".join(lines), encoding="utf-8")
     path = os.pathsep.join(str((root / name).resolve()) for name in ("", "rules"))
     command = [sys.executable, str(_INDEXER)]
     done = subprocess.run(

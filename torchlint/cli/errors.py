@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from types import TracebackType
-from typing import Any
 
 from torchlint.cli import FAILED, INTERRUPTED
 from torchlint.cli.ending import Ending
@@ -14,27 +13,23 @@ from torchlint.settings.check import SettingsError
 from torchlint.settings.load import described
 
 
-def guarded(args: list[str], given: dict[str, Any] | None, wanted: str, ending: Ending | None) -> int:
+def guarded(args: list[str], key: str | None, ending: Ending | None) -> int:
     """Run the application; every exception becomes an exit code.
 
-    ``given`` are the parameters of a plain ``torchlint check``, ``wanted`` stands for it in the cache. ``ending`` knows
-    whether this process was asked to end, and answers for what comes of that.
+    ``key`` stands for the command line in the cache, where a run with it may be kept. ``ending`` knows whether this
+    process was asked to end, and answers for what comes of that.
     """
     crash = _Crash(ending)
     with crash:
-        return _run(args, given, wanted)
+        return _run(args, key)
     return FAILED
 
 
-def _run(args: list[str], given: dict[str, Any] | None, wanted: str) -> int:
+def _run(args: list[str], key: str | None) -> int:
+    from torchlint.cli.clicked import clicked
+
     try:
-        if given is None:
-            from torchlint.cli.clicked import clicked
-
-            return clicked(args)
-        from torchlint.cli.checking import perform
-
-        return perform(**given, wanted=wanted)
+        return clicked(args, key)
     except Failure as error:
         complain(f"error: {error}")
         return FAILED

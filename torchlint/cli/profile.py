@@ -11,7 +11,7 @@ import click
 
 from torchlint.cli import FAILED
 from torchlint.cli.checking import settings_of, start_of
-from torchlint.cli.nearest import SELECTORS, Words
+from torchlint.cli.declared import declared
 from torchlint.cli.output import complain, write, write_file
 from torchlint.cli.printing import Volume
 from torchlint.cli.progress import waiting
@@ -22,7 +22,6 @@ from torchlint.settings.load import Nested
 if TYPE_CHECKING:
     from torchlint.profile.report import Report
 
-_SELECTOR = Words(SELECTORS)
 _TOP = 10
 
 
@@ -30,21 +29,21 @@ _TOP = 10
 @click.argument("trace", type=click.Path(path_type=Path))
 @click.argument("paths", nargs=-1, type=click.Path())
 @click.option("--map", "mapping", metavar="FROM=TO", multiple=True, help="What a prefix of recorded paths is here.")
-@click.option("--select", type=_SELECTOR, multiple=True, help="Rules to run: codes, prefixes, names, or ALL.")
-@click.option("--ignore", type=_SELECTOR, multiple=True, help="Rules not to run.")
+@declared("select")
+@declared("ignore")
 @click.option("--preview", is_flag=True, default=None, help="Run preview rules, too.")
-@click.option("--config", metavar="PATH|'KEY = VALUE'", multiple=True, help="A settings file, or one setting.")
-@click.option("--isolated", is_flag=True, help="Read no settings file.")
+@declared("config")
+@declared("isolated", help="Read no settings file.")
 @click.option("--top", type=click.IntRange(min=1), default=_TOP, metavar="N", help="Rows of each table (default: 10).")
 @click.option("--json", "as_json", is_flag=True, help="Print all that is known as JSON.")
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a page with a flame view.")
-@click.option("-e", "--exit-zero", is_flag=True, default=None, help="Exit with 0 even if there are findings.")
+@declared("exit_zero")
 def profile(
     trace: Path,
     paths: tuple[str, ...],
     mapping: tuple[str, ...],
-    select: tuple[tuple[str, ...], ...],
-    ignore: tuple[tuple[str, ...], ...],
+    select: tuple[str, ...] | None,
+    ignore: tuple[str, ...] | None,
     preview: bool | None,
     config: tuple[str, ...],
     isolated: bool,
@@ -73,8 +72,8 @@ def profile(
     fails, 2 when the profile cannot be read or is not of these files.
     """
     overrides: dict[str, object] = {
-        "select": tuple(word for words in select for word in words) or None,
-        "ignore": tuple(word for words in ignore for word in words) or None,
+        "select": select,
+        "ignore": ignore,
         "preview": preview,
         "exit_zero": exit_zero,
     }

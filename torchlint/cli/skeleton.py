@@ -197,7 +197,7 @@ def fixtures(code: str) -> dict[str, str]:
     }
 
 
-README = Template("| $code $name | a call of torch.neg in hot code | note, preview | nothing |\n")
+LISTED = Template("| $code $name | a call of torch.neg in hot code | note, preview | nothing |\n")
 
 PACKAGE = f'"""Rules for torchlint."""\n\nTORCHLINT_API = {API_VERSION}\n'
 

@@ -14,6 +14,7 @@ import click
 
 from torchlint.cli import OK
 from torchlint.cli.checking import settings_of, start_of
+from torchlint.cli.declared import declared
 from torchlint.cli.failure import Failure
 from torchlint.cli.output import write, write_file
 from torchlint.cli.progress import counting
@@ -36,8 +37,8 @@ _POINTS = 20
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a page with the plots, too.")
 @click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), help="Write the plot of the findings, too.")
-@click.option("--config", metavar="PATH|'KEY = VALUE'", multiple=True, help="A settings file, or one setting.")
-@click.option("--isolated", is_flag=True, help="Read no settings file.")
+@declared("config")
+@declared("isolated", help="Read no settings file.")
 def trend(
     paths: tuple[str, ...],
     points: int,

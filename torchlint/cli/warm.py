@@ -12,30 +12,61 @@ from torchlint.cache.key import read_key
 from torchlint.cache.place import FOLDER, common, project_root
 from torchlint.cache.store import packed_world, path_of, read_rest, read_runs, write
 from torchlint.cli.terminal import look_of, write_bytes
+from torchlint.settings.options import OPTIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from torchlint.cache.store import Said
 
+_COMMAND = "check"
+_STDIN = "-"
+# A service's page to which every run adds something.
+_PAGE = "GITHUB_STEP_SUMMARY"
 _VARIABLES = (
     *("NO_COLOR", "FORCE_COLOR", "TERM", "GITHUB_WORKSPACE", "CI_PROJECT_DIR", "BUILD_SOURCESDIRECTORY"),
-    *("TORCHLINT_OUTPUT_FORMAT", "TORCHLINT_DATA_DIR", "XDG_DATA_HOME", "LOCALAPPDATA", "HOME", "USERPROFILE"),
-    "PYTHONPATH",
+    *("TORCHLINT_DATA_DIR", "XDG_DATA_HOME", "LOCALAPPDATA", "HOME", "USERPROFILE"),
+    *("PYTHONPATH", _PAGE),
+    *(option.variable for option in OPTIONS if option.variable),
 )
 
 
-def cache_path(given: Mapping[str, object]) -> str:
-    """The cache that a run with these parameters uses."""
-    paths = given["paths"]
-    assert isinstance(paths, tuple)
+def cache_path(args: Sequence[str]) -> str | None:
+    """The cache that a run with this command line uses; ``None``: it is none that may be repeated from there.
+
+    What an option is given is not looked at: a run is kept by its whole command line, and only if click read it.
+    """
+    if not args or args[0] != _COMMAND or any(word.startswith("@") or "\n" in word for word in args):
+        return None
+    valued = {word: option.kind != "switch" for option in OPTIONS if not option.once for word in option.spellings()}
+    paths: list[str] = []
+    given: dict[str, str] = {}
+    rest = list(args[:0:-1])
+    while rest:
+        word = rest.pop()
+        if word == _STDIN:
+            return None
+        if not word.startswith("-"):
+            paths.append(word)
+            continue
+        name, equals, value = word.partition("=")
+        takes = valued.get(name)
+        if takes is None or (equals and not (takes and name.startswith("--"))) or (takes and not equals and not rest):
+            return None
+        given[name] = value if equals or not takes else rest.pop()
     root = project_root(common(paths or (os.curdir,)))
-    own = given["cache_dir"]
-    return path_of(os.path.abspath(str(own)) if own is not None else os.path.join(root, FOLDER), root)
+    own = given.get("--cache-dir") or os.environ.get("TORCHLINT_CACHE_DIR")
+    folder = os.path.abspath(own) if own else os.path.join(root, FOLDER)
+    return None if not own and os.path.islink(folder) else path_of(folder, root)
 
 
-def run_key(args: list[str]) -> str:
+def is_repeatable(given: Mapping[str, object]) -> bool:
+    """Whether a run with these parameters does no more than write what it found in files."""
+    return not (any(given[option.name] for option in OPTIONS if option.once) or os.environ.get(_PAGE))
+
+
+def run_key(args: Sequence[str]) -> str:
     """What stands for a command line, where it was typed, where its output goes, and with what it is run.
 
     Two environments may have the same torchlint and other rule packages, or two copies of it the same version.
@@ -50,16 +81,13 @@ def run_key(args: list[str]) -> str:
     return digest("\0".join(parts).encode("utf-8", "surrogateescape"))
 
 
-def served(given: Mapping[str, object], wanted: str) -> int | None:
+def served(path: str, wanted: str) -> int | None:
     """Write again what the last such run wrote, if nothing changed, and return its exit code; else ``None``.
 
-    ``wanted`` is the ``run_key`` of a repeatable run with these parameters.
+    ``path`` is the ``cache_path`` of a command line, ``wanted`` its ``run_key``.
     """
     key = read_key()
     if key is None:
-        return None
-    path = cache_path(given)
-    if given["cache_dir"] is None and os.path.islink(os.path.dirname(path)):
         return None
     runs = read_runs(path, key)
     run = next((run for run in runs if run.key == wanted), None)

@@ -20,8 +20,8 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.compiling.inside import Inside
 from torchlint.facts.flow.flow import Flow
+from torchlint.facts.hotness.branches import raises, reports, values_of
 from torchlint.facts.hotness.covering import Covering
-from torchlint.facts.hotness.guards import raises, reports, values_of
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.hotness.switches import Switches
 from torchlint.facts.loops.batching import Batching

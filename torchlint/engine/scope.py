@@ -14,6 +14,7 @@ from torchlint.engine.rules import listed_rules
 from torchlint.late import dataclass
 from torchlint.rule import Finding, PlainFix, Rule
 from torchlint.rule.versions import Target, Version
+from torchlint.settings.check import nearest
 from torchlint.settings.model import Settings
 from torchlint.settings.select import UnknownWordError, matching, options_of, resolve
 from torchlint.sources.globs import Globs
@@ -68,6 +69,7 @@ class Scope:
         scope.unfixable  # noqa: B018  a wrong selector is told before anything is read
         for _, selectors in settings.per_file_ignores:
             matching(selectors, available, "per-file-ignores")
+        _check_guards(settings.ignore_guards)
         return scope
 
     @cached_property
@@ -114,6 +116,23 @@ class Scope:
     def accepts(self, fix: PlainFix) -> bool:
         """Whether ``--fix`` applies a fix."""
         return fix.accepted(self.settings.unsafe_fixes, self.settings.accept)
+
+
+def _check_guards(names: Sequence[str]) -> None:
+    """Check that each name is that of a guard.
+
+    Raises:
+        SettingsError: one is not.
+    """
+    if not names:
+        return
+    from torchlint.facts.hotness.guards import GUARDS
+
+    known = [guard.name for guard in GUARDS]
+    for name in names:
+        if name not in known:
+            text = f"ignore-guards: there is no guard {name!r}{nearest(name, known)}"
+            raise UnknownWordError(text, name, "ignore-guards")
 
 
 def _made(rule: type[Rule], given: Mapping[str, Mapping[str, object]]) -> Rule:

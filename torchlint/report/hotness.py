@@ -66,7 +66,8 @@ def _way(way: Way, arrow: str, width: int) -> Iterator[_Line]:
         origin = f", {way.origin}" if way.origin and not index else ""
         yield from _wrapped(f"  {sign} ", f"{visible(hop.path)}:{hop.row} {visible(hop.name)}{origin}", "", width)
     for limit in way.limits:
-        held = f"held to {limit.frequency.phrase} by {limit.guard} at {visible(limit.place.path)}:{limit.place.row}"
+        place = f"{visible(limit.place.path)}:{limit.place.row}"
+        held = f'held to {limit.frequency.phrase} by guard "{limit.guard}" at {place}'
         text = f"{held}: {visible(limit.place.name)}" if limit.place.name else held
         yield from _wrapped("      ", text, QUIET, width)
 

@@ -1,4 +1,4 @@
-"""The keys of the configuration, and what their values may be."""
+"""What the values of settings may be: how each kind of value is read, and its JSON schema."""
 
 from __future__ import annotations
 
@@ -6,32 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from torchlint.late import regex
-from torchlint.models import Rows, WrongRowError, check_rows
+from torchlint.late import dataclass, regex
+from torchlint.models import ATTRIBUTES, Rows, WrongRowError, check_rows
 from torchlint.rule import Change
-
-FAIL_LEVELS = ("note", "warning", "never")
-OUTPUT_FORMATS = (
-    "full",
-    "concise",
-    "grouped",
-    "json",
-    "json-lines",
-    "github",
-    "gitlab",
-    "sarif",
-    "junit",
-    "rdjson",
-    "azure",
-    "pylint",
-    "lintrunner",
-    "markdown",
-    "html",
-    "agent",
-)
-COLORS = ("auto", "always", "never")
-DEVICES = ("auto", "cpu", "cuda")
-PYTHONS = tuple(f"py3{minor}" for minor in range(7, 16))
+from torchlint.settings.options import Option, in_files
 
 # How much two words must have in common for one to be taken for the other.
 _NEAR = 0.6
@@ -66,12 +44,13 @@ def check_keys(table: Mapping[str, object]) -> dict[str, object]:
         WrongKeyError: a key is unknown, or its value has the wrong type or is none of those that can be.
     """
     checked = {}
+    known = in_files()
     for key, value in table.items():
-        read = _KEYS.get(key)
-        if read is None:
-            raise WrongKeyError(f"unknown key {key!r}{nearest(key, _KEYS)}", key)
+        option = known.get(key)
+        if option is None:
+            raise WrongKeyError(f"unknown key {key!r}{nearest(key, known)}", key)
         try:
-            checked[key] = read(value)
+            checked[key] = kind_of(option).read(value)
         except WrongKeyError as error:
             raise WrongKeyError(f"{key}: {error.message}", key, *error.path) from None
     return checked
@@ -218,39 +197,70 @@ def _packages(value: object) -> tuple[str, ...]:
     return packages
 
 
-_KEYS: Mapping[str, Callable[[object], object]] = MappingProxyType(
+def _any_of(words: Iterable[str]) -> dict[str, object]:
+    return {"type": "string", "enum": list(words)}
+
+
+def _list_of(item: Mapping[str, object]) -> dict[str, object]:
+    return {"type": "array", "items": item}
+
+
+def _table_of(value: Mapping[str, object]) -> dict[str, object]:
+    return {"type": "object", "additionalProperties": value}
+
+
+def _matching(pattern: str) -> dict[str, object]:
+    return {"type": "string", "pattern": pattern}
+
+
+def _models_schema() -> dict[str, object]:
+    types: dict[type, dict[str, object]] = {bool: {"const": True}, int: {"type": "integer"}, str: {"type": "string"}}
+    attributes = {
+        name: {"description": known.says, **(_any_of(known.values) if known.values else types[known.kind])}
+        for name, known in ATTRIBUTES.items()
+    }
+    row = {"type": "object", "minProperties": 1, "additionalProperties": False, "properties": attributes}
+    sections = dict.fromkeys(("functions", "methods"), _table_of(_table_of(row)))
+    return {"type": "object", "additionalProperties": False, "properties": sections}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What values an option takes.
+
+    Attributes:
+        read: makes the value of the field in ``Settings`` of what a file or the command line gives.
+        schema: the JSON schema of its values in files.
+    """
+
+    read: Callable[[object], object]
+    schema: Mapping[str, object]
+
+
+_STRING: Mapping[str, object] = {"type": "string"}
+_NAMES = Kind(_strings, _list_of(_STRING))
+_KINDS: Mapping[str, Kind] = MappingProxyType(
     {
-        "select": _strings,
-        "ignore": _strings,
-        "extend-select": _strings,
-        "extend-ignore": _strings,
-        "preview": _flag,
-        "fix": _flag,
-        "unsafe-fixes": _flag,
-        "accept": _changes,
-        "exclude": _strings,
-        "extend-exclude": _strings,
-        "force-exclude": _flag,
-        "respect-gitignore": _flag,
-        "per-file-ignores": _selectors_by_glob,
-        "fixable": _strings,
-        "unfixable": _strings,
-        "fix-only": _flag,
-        "show-fixes": _flag,
-        "baseline": _path,
-        "observations": _path,
-        "docs-url": _address,
-        "fail-level": _one_of(FAIL_LEVELS),
-        "output-format": _one_of(OUTPUT_FORMATS),
-        "hot": _functions,
-        "cold": _functions,
-        "device": _one_of(DEVICES),
-        "jobs": _count,
-        "target-torch": torch_version,
-        "target-version": _one_of(PYTHONS),
-        "plugins": _packages,
-        "rules": _tables,
-        "models": _models,
-        "extend": _string,
+        "switch": Kind(_flag, {"type": "boolean"}),
+        "count": Kind(_count, {"type": "integer", "minimum": 1}),
+        "path": Kind(_path, _STRING),
+        "file-name": Kind(_string, _STRING),
+        "address": Kind(_address, _matching("^https?://[!-~]+$")),
+        "torch-version": Kind(torch_version, _matching(r"^\d+\.\d+(\.\d+)*$")),
+        "selectors": _NAMES,
+        "patterns": _NAMES,
+        "functions": Kind(_functions, _list_of(_matching(r"^\w+(\.\w+)*:\w+(\.\w+)*$"))),
+        "packages": Kind(_packages, _list_of(_matching(r"^\w+(\.\w+)*$"))),
+        "changes": Kind(_changes, _list_of(_any_of(change.value for change in Change))),
+        "ignores": Kind(_selectors_by_glob, _table_of(_list_of(_STRING))),
+        "tables": Kind(_tables, _table_of({"type": "object"})),
+        "models": Kind(_models, _models_schema()),
     }
 )
+
+
+def kind_of(option: Option) -> Kind:
+    """What values an option takes in settings files."""
+    if option.choices:
+        return Kind(_one_of(option.choices), _any_of(option.choices))
+    return _KINDS[option.kind]

@@ -9,17 +9,10 @@ from pathlib import Path
 from types import MappingProxyType
 
 from torchlint.late import dataclass
-from torchlint.models import ATTRIBUTES
-from torchlint.rule import Change
 from torchlint.rule.versions import OLDEST_PYTHON, OLDEST_TORCH
-from torchlint.settings.check import DEVICES, FAIL_LEVELS, OUTPUT_FORMATS, PYTHONS
+from torchlint.settings.check import kind_of
 from torchlint.settings.model import Settings
-
-_STRINGS = MappingProxyType({"type": "array", "items": {"type": "string"}})
-_STRING = MappingProxyType({"type": "string"})
-_FLAG = MappingProxyType({"type": "boolean"})
-_FUNCTIONS = MappingProxyType({"type": "array", "items": {"type": "string", "pattern": r"^\w+(\.\w+)*:\w+(\.\w+)*$"}})
-
+from torchlint.settings.options import in_files
 
 # A table in TOML and pairs in Settings, so that an empty one has to be told from an empty list.
 _TABLE = "per-file-ignores"
@@ -29,22 +22,6 @@ _ASSUMED = MappingProxyType(
         "target-version": "py{}{}".format(*OLDEST_PYTHON),
     }
 )
-
-
-def _one_of(*words: str) -> Mapping[str, object]:
-    return {"type": "string", "enum": list(words)}
-
-
-def _models_schema() -> Mapping[str, object]:
-    types: dict[type, dict[str, object]] = {bool: {"const": True}, int: {"type": "integer"}, str: {"type": "string"}}
-    attributes = {
-        name: {"description": known.says, **(_one_of(*known.values) if known.values else types[known.kind])}
-        for name, known in ATTRIBUTES.items()
-    }
-    row = {"type": "object", "minProperties": 1, "additionalProperties": False, "properties": attributes}
-    owners = {"type": "object", "additionalProperties": {"type": "object", "additionalProperties": row}}
-    sections = dict.fromkeys(("functions", "methods"), owners)
-    return {"type": "object", "additionalProperties": False, "properties": sections}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,85 +34,7 @@ class Key:
 
 
 KEYS: Mapping[str, Key] = MappingProxyType(
-    {
-        "extend": Key(
-            "A settings file whose settings hold where this one says nothing.",
-            {"type": "string"},
-            '"../torchlint.toml"',
-        ),
-        "select": Key(
-            "Rules to run: codes, prefixes, names, or ALL; empty: the default set.", _STRINGS, '["TL1", "TL201"]'
-        ),
-        "ignore": Key("Rules not to run.", _STRINGS, '["TL301"]'),
-        "extend-select": Key("Rules to run on top of the selected ones.", _STRINGS, '["TL103"]'),
-        "extend-ignore": Key("Rules not to run on top of the ignored ones.", _STRINGS, '["TL301"]'),
-        "per-file-ignores": Key(
-            "Rules not to run in some files, by pattern.",
-            {"type": "object", "additionalProperties": _STRINGS},
-            '{ "demos/*" = ["TL2"] }',
-        ),
-        "preview": Key("Run preview rules, too.", _FLAG, "true"),
-        "fix": Key("Apply the fixes that change nothing but the time, and those accepted.", _FLAG, "true"),
-        "unsafe-fixes": Key("Take every fix, whatever it may change.", _FLAG, "true"),
-        "accept": Key(
-            "Take the fixes that change no more than this.",
-            {"type": "array", "items": _one_of(*(change.value for change in Change))},
-            '["rounding"]',
-        ),
-        "fixable": Key("Rules whose fixes are offered; empty: all.", _STRINGS, '["TL1"]'),
-        "unfixable": Key("Rules whose fixes are not offered.", _STRINGS, '["TL104"]'),
-        "fix-only": Key("Apply the fixes, and report nothing else.", _FLAG, "true"),
-        "show-fixes": Key("List what was fixed.", _FLAG, "true"),
-        "exclude": Key("Files and folders to leave out, in place of the defaults.", _STRINGS, '["legacy"]'),
-        "extend-exclude": Key("Files and folders to leave out besides.", _STRINGS, '["legacy"]'),
-        "force-exclude": Key("Leave excluded files out even if they are given.", _FLAG, "true"),
-        "respect-gitignore": Key("Leave out what git ignores.", _FLAG, "false"),
-        "baseline": Key("A file of findings that are known and not shown.", _STRING, '"torchlint-baseline.jsonl"'),
-        "observations": Key(
-            "A file with what a run of yours showed, from torchlint verify --observe; fixes may rest on it.",
-            _STRING,
-            '"torchlint-observations.json"',
-        ),
-        "hot": Key("Functions that are hot although nothing shows it.", _FUNCTIONS, '["mylib.agent:Agent.plan"]'),
-        "cold": Key("Functions that are not hot although it looks so.", _FUNCTIONS, '["mylib.debug:dump"]'),
-        "device": Key("Where the code runs; auto: what it says itself.", _one_of(*DEVICES), '"cuda"'),
-        "jobs": Key(
-            "How many processes may work at once; not set: as many as pay.", {"type": "integer", "minimum": 1}, "4"
-        ),
-        "target-torch": Key(
-            "The oldest torch that the code has to run with; not set: what the project's dependencies or its lock file "
-            "say, else 2.2.",
-            {"type": "string", "pattern": r"^\d+\.\d+(\.\d+)*$"},
-            '"2.2"',
-        ),
-        "target-version": Key(
-            "The oldest Python that the code has to run with; not set: what the project says, else py310.",
-            _one_of(*PYTHONS),
-            '"py310"',
-        ),
-        "docs-url": Key(
-            "Where the documentation of the rules lies: findings link to the page of their rule there.",
-            {"type": "string", "pattern": "^https?://[!-~]+$"},
-            '"https://docs.example.org/torchlint"',
-        ),
-        "fail-level": Key("The least level that makes the exit code 1.", _one_of(*FAIL_LEVELS), '"note"'),
-        "output-format": Key("How to print.", _one_of(*OUTPUT_FORMATS), '"concise"'),
-        "plugins": Key(
-            "Installed packages whose rules are loaded beside the built-in ones.",
-            {"type": "array", "items": {"type": "string", "pattern": r"^\w+(\.\w+)*$"}},
-            '["torchlint_acme"]',
-        ),
-        "models": Key(
-            "What functions and methods do that torchlint does not know, a table for each module and class.",
-            _models_schema(),
-            '{ methods = { "mylab.logs.Board" = { put = { logs = true } } } }',
-        ),
-        "rules": Key(
-            "Options of rules, a table for each; torchlint config rules lists them.",
-            {"type": "object", "additionalProperties": {"type": "object"}},
-            '{ TL404 = { allow = ["episode_*"] } }',
-        ),
-    }
+    {key: Key(option.text, kind_of(option).schema, option.example) for key, option in in_files().items()}
 )
 
 

@@ -13,6 +13,7 @@ from torchlint import models
 from torchlint.late import dataclass
 from torchlint.settings.check import SettingsError, WrongKeyError, check_keys
 from torchlint.settings.model import Settings
+from torchlint.settings.options import in_files, of_runs
 from torchlint.settings.root import located, project_root
 from torchlint.settings.select import UnknownWordError
 from torchlint.settings.target import python_of, torch_of
@@ -22,11 +23,6 @@ from torchlint.settings.width import width_of
 # In one folder the first that holds settings counts.
 _NAMES = (".torchlint.toml", "torchlint.toml", "pyproject.toml")
 _SECTION = ("tool", "torchlint")
-# What steers one run only: the command line gives it, no file does.
-_RUN_ONLY = ("diff", "output_file", "exit_zero", "exit_non_zero_on_fix", "ignore_noqa", "since", "no_context", "color")
-
-
-_ADDING = ("ignore", "extend-select", "extend-ignore", "extend-exclude", "per-file-ignores", "unfixable", "plugins")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +68,7 @@ def load_settings(
     for text in inline:
         layers.append(_relative_to(root, _base(root), _checked_flags("--config", read_toml(text, "--config"))))
     given = {name: value for name, value in overrides.items() if value is not None}
-    run_only: dict[str, Any] = {name: given.pop(name) for name in _RUN_ONLY if name in given}
+    run_only: dict[str, Any] = {name: given.pop(name) for name in of_runs() if name in given}
     flags = _checked_flags("command line", {name.replace("_", "-"): value for name, value in given.items()})
     layers.append(_relative_to(root, _base(root), flags))
     # check_keys gave every value the type of its field.
@@ -265,13 +261,14 @@ def _merged(layers: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     are merged by rule, and models by name.
     """
     merged: dict[str, Any] = {}
+    known = in_files()
     for layer in layers:
         if "select" in layer:
             merged.pop("extend-select", None)
             merged.pop("ignore", None)
         for key, value in layer.items():
             before = merged.get(key)
-            if key in _ADDING and before:
+            if known[key].adds and before:
                 merged[key] = (*before, *value)
             elif key == "models" and before:
                 merged[key] = models.merged(before, value)

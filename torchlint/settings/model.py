@@ -35,6 +35,7 @@ class Settings:
         output_format: name of a format, ``None``: by where the output goes.
         output_file: where the findings go, ``None``: standard output.
         hot, cold: functions as ``package.module:function`` whose hotness is corrected.
+        ignore_guards: names of guards that keep no code from being hot (``torchlint.facts.hotness.guards``).
         observed: which functions ran in a profile, and how often, which corrects hotness, too.
         observations: a file with what a run of the user's program showed of expressions. sights: what it holds, read
             when a run begins.
@@ -81,6 +82,7 @@ class Settings:
     exit_non_zero_on_fix: bool = False
     hot: tuple[str, ...] = ()
     cold: tuple[str, ...] = ()
+    ignore_guards: tuple[str, ...] = ()
     observed: Observed = field(default_factory=Observed)
     observations: Path | None = None
     sights: tuple[Sight, ...] = ()

@@ -10,7 +10,7 @@ from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.finders import Finder
-from torchlint.facts.hotness.guards import raises
+from torchlint.facts.hotness.branches import raises
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
 from torchlint.rule import Kind

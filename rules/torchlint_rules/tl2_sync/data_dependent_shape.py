@@ -31,6 +31,7 @@ _MESSAGE = "{what} forces a GPU sync, because the size of its result depends on 
 
 _KEEP = "keep the mask instead"
 _COPY = "copy the mask to the host and select there, which waits once"
+_DISTINCT = "find the distinct values once, where the data are made, or in a copy on the host"
 
 _SOURCE = """\
 import torch
@@ -187,7 +188,8 @@ class DataDependentShape(Rule):
             return
         node = site.node
         if isinstance(node, cst.Call) and (what := _call(site, node)):
-            yield Report(node, _MESSAGE.format(what=what, better=_KEEP if not _is_copied(site, node) else _COPY))
+            better = _DISTINCT if "unique" in what else _COPY if _is_copied(site, node) else _KEEP
+            yield Report(node, _MESSAGE.format(what=what, better=better))
         elif isinstance(node, cst.Subscript) and _is_masked(site, node) and (better := _better(site, node)):
             fix = fixed_size(site, node)
             figure = "masked-errors" if fix is not None else ""

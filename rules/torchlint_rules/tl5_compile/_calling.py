@@ -12,7 +12,7 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.compiling.compiled import Compilation, Compilations
 from torchlint.facts.compiling.holders import Holders
-from torchlint.facts.hotness.guards import raises
+from torchlint.facts.hotness.branches import raises
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.late import dataclass
 from torchlint.rule import CallSite, Hop

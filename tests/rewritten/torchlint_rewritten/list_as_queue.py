@@ -40,7 +40,9 @@ class ListAsQueue(Rule):
     least = Frequency.STEP
 
     def check(self, site: Site) -> Iterator[Report]:
-        """Report work at the front of a list that may be long."""
+        """Report work at the front of a list that may be long, but for a list of TorchScript."""
+        if site.compiling.scripted():
+            return
         method = site.fact(Fronts).method(site.file, site.twin)
         if method == "pop":
             yield Report(site.node, "`pop(0)` moves all other elements of the list; use a deque")

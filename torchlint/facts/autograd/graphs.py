@@ -22,6 +22,7 @@ from torchlint.facts.code.reach import MOST_BINDINGS, Reaching
 from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import walk
 from torchlint.facts.values.signatures import keyword
+from torchlint.facts.values.tested import is_no_tensor
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
 from torchlint.models import function_names, last_names
@@ -181,6 +182,8 @@ class Graphs(Fact):
         reach = self.project.reaching(facts, node)
         if not reach.bindings:
             return Graph.OPEN
+        if is_no_tensor(self.project, facts, node):
+            return Graph.NONE
         if len(reach.bindings) > MOST_BINDINGS:  # many uses have them in common
             bound = [self._solver.ask((facts, reach))]
         else:

@@ -171,7 +171,7 @@ class _Resolver:
         targets: list[tuple[Scope, int]] = []
         given = list(self._given(facts, func))
         for value, caller in given:
-            for target in self._reached(facts, call, value) or ():
+            for target in suiting(facts, call, self._reached(facts, call, value) or []):
                 targets.append(target)
                 self.graph.via.setdefault((call, target[0]), []).append(caller)
         if targets:
@@ -306,7 +306,7 @@ class _Resolver:
         """A call of a value: a module, an instance, a function held in a variable."""
         targets = self._reached(facts, call, value)
         if targets:
-            self._add(facts, call, targets)
+            self._add(facts, call, suiting(facts, call, targets))
             if value.kind in (Kind.MODULE, Kind.INSTANCE, Kind.CLASS):
                 self.graph.receivers[call] = OWN if own_object(facts, call.func) is not None else receivers_of(value)
         return targets is not None

@@ -46,10 +46,12 @@ def module_name(path: str) -> tuple[str, bool]:
 class Modules(Generic[_File]):
     """The files of a project by dotted name, and by every end of it.
 
-    ``hidden`` are the paths of modules beside a package of the same name: no import can mean them.
+    ``hidden`` are the paths of modules beside a package of the same name: no import can mean them. ``packages`` are the
+    folders that are packages: a bare name means a module in one only where no folder above has such a module.
     """
 
     hidden: frozenset[str] = frozenset()
+    packages: frozenset[str] = frozenset()
     by_name: dict[str, _File] = field(default_factory=dict)
     _by_suffix: dict[str, list[_File]] = field(default_factory=dict)
     _links: dict[tuple[str, str], _File | None] = field(default_factory=dict)
@@ -59,7 +61,8 @@ class Modules(Generic[_File]):
         """Index files."""
         listed = list(files)
         packages = {file.path.removesuffix("/__init__.py") for file in listed if file.path.endswith("/__init__.py")}
-        found = cls(frozenset(file.path for file in listed if file.path.removesuffix(".py") in packages))
+        hidden = frozenset(file.path for file in listed if file.path.removesuffix(".py") in packages)
+        found = cls(hidden, frozenset(packages))
         for file in listed:
             if file.path in found.hidden:
                 continue
@@ -85,7 +88,7 @@ class Modules(Generic[_File]):
             return None
         here = path.split("/")[:-1]
         foreign = dotted in sys.stdlib_module_names or dotted.partition(".")[0] in _LIBRARIES
-        best: tuple[int, int, str] | None = None
+        best: tuple[bool, int, int, str] | None = None
         found = None
         for candidate in candidates:
             parts = candidate.module.split(".")
@@ -100,7 +103,8 @@ class Modules(Generic[_File]):
                 continue
             if outside and "." not in dotted:
                 continue  # a bare name is a sibling or lies in a folder above, else it is somebody else's package
-            rank = (-common, outside, candidate.path)
+            inside = "." not in dotted and candidate.path.rpartition("/")[0] in self.packages
+            rank = (inside, -common, outside, candidate.path)
             if best is None or rank < best:
                 best, found = rank, candidate
         return found

@@ -14,8 +14,8 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.values import torch_table
 from torchlint.late import dataclass
 
-Shape = tuple[int, frozenset[str]]
-"""How many positional arguments a call has, -1 where a star hides it, and its keywords."""
+Shape = tuple[int, frozenset[str], bool]
+"""How many positional arguments a call has, -1 where a star hides it; its keywords; whether no star hides any."""
 _Branch = tuple[ast.AST, str]
 _Uses = dict[str, list[tuple[str, ast.expr, ast.Call | None]]]
 """By the text of an object: the attributes that are read of it, and the call if they are called."""
@@ -170,7 +170,8 @@ def _branches(facts: FileFacts, node: ast.AST) -> Iterator[_Branch]:
 def shape_of(call: ast.Call) -> Shape:
     """What of a call's arguments tells which methods they fit."""
     positional = -1 if any(isinstance(a, ast.Starred) for a in call.args) else len(call.args)
-    return positional, frozenset(k.arg for k in call.keywords if k.arg is not None)
+    named = frozenset(k.arg for k in call.keywords if k.arg is not None)
+    return positional, named, positional >= 0 and len(named) == len(call.keywords)
 
 
 def fits(method: Scope, shape: Shape) -> bool:
@@ -178,7 +179,17 @@ def fits(method: Scope, shape: Shape) -> bool:
     node = method.node
     if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return False
-    args, (positional, keywords) = node.args, shape
+    args, (positional, keywords, whole) = node.args, shape
     if args.vararg is None and positional > len(args.posonlyargs) + len(args.args) - 1:
         return False
+    if whole and not node.decorator_list and _lacks(args, positional, keywords):
+        return False
     return args.kwarg is not None or keywords <= {a.arg for a in [*args.args, *args.kwonlyargs]}
+
+
+def _lacks(args: ast.arguments, positional: int, keywords: frozenset[str]) -> bool:
+    """Whether a method has a parameter without a default that a call does not give."""
+    placed = [*args.posonlyargs, *args.args]
+    placed = placed[: len(placed) - len(args.defaults)][positional + 1 :]
+    named = [arg for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=True) if default is None]
+    return any(arg.arg not in keywords for arg in (*placed, *named))

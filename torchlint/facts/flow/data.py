@@ -229,6 +229,8 @@ class Data:
         whole = not any(keyword.arg == "axis" for keyword in call.keywords)
         if last in _SIZED:
             yield Use.SIZE
+        elif isinstance(spot.facts.parent.get(call), ast.Expr):
+            yield Use.HOST  # it writes into an array: ``np.copyto(self.rewards[i], reward)``
         elif last in _ARRAYS or (last in _REDUCING and whole):
             yield spot.at(call, *spot.path[1:])
         elif self._kind(spot, call) is Kind.NDARRAY or (spot.path and last not in ("isnan", "isfinite", "isinf")):

@@ -32,24 +32,19 @@ class Arrival:
 class Choosing:
     """Answers which places run a function so that they come to a node of it, and how often these do.
 
-    ``_functions`` are those with such nodes; ``_above`` holds, for a function whose callers choose for another one that
-    it calls, these others: they run more often as soon as it does.
+    ``cuts`` counts the questions that led back to themselves: what was answered meanwhile may lack what is being asked.
     """
 
     heat: Heat
-    _functions: set[Scope] = field(default_factory=set)
-    _above: dict[Scope, set[Scope]] = field(default_factory=dict)
     _known: dict[Arrival, Frequency] = field(default_factory=dict)
     _asked: set[Scope] = field(default_factory=set)
     _settled: bool = False
+    cuts: int = 0
 
-    def asks(self, scope: Scope) -> bool:
-        """Whether callers choose branches of a function, as far as it was asked about."""
-        return scope in self._functions
-
-    def above(self, scope: Scope) -> Iterable[Scope]:
-        """The functions with branches that the callers of a function choose, for it hands on what they give."""
-        return self._above.get(scope, ())
+    @property
+    def idle(self) -> bool:
+        """Whether no question is open."""
+        return not self._asked
 
     def settle(self) -> None:
         """Keep what is found from here on: hotness no longer spreads."""
@@ -57,21 +52,27 @@ class Choosing:
 
     def most(self, scope: Scope, local: Local) -> Frequency:
         """How often a function is entered by calls that do not pass by a node with the constants that they give."""
-        if scope in self._asked or (allowed := self.of(scope, local)) is None:
+        if scope in self._asked:
+            self.cuts += 1
+            return Frequency.INNER
+        entry = self.heat.entry(scope, local)
+        if entry is None or (allowed := self.of(scope, local)) is None:
             return Frequency.INNER
         self._asked.add(scope)
-        found = max((self.frequency(scope, each) for each in allowed), default=Frequency.ONCE)
+        found = max((self.frequency(each) for each in allowed), default=Frequency.ONCE)
         self._asked.discard(scope)
-        return found
+        return found if entry.seed is None else max(found, entry.seed.frequency)
 
-    def frequency(self, scope: Scope, way: Arrival) -> Frequency:
+    def frequency(self, way: Arrival) -> Frequency:
         """How often a place runs a function with what leads to some of its code."""
         if not way.handed:
             return self.heat.frequency(way.facts, way.node)
-        self._above.setdefault(way.facts.scope_of(way.node).function, set()).add(scope)
         found = self._known.get(way) if self._settled else None
         if found is None:
-            found = self._known[way] = self.heat.handed(way.facts, way.node, way.handed)
+            cuts = self.cuts
+            found = self.heat.handed(way.facts, way.node, way.handed)
+            if self._settled and (self.idle or cuts == self.cuts):
+                self._known[way] = found
         return found
 
     def of(self, scope: Scope, local: Local) -> list[Arrival] | None:
@@ -83,8 +84,7 @@ class Choosing:
         entry = heat.entry(scope, local)
         if not local.choices or local.root not in (None, scope.node) or local.item is not None:
             return None
-        self._functions.add(scope)
-        if entry is None or entry.edge is None:
+        if entry is None or entry.first is not None:
             return None
         given = (choice.parameter.target for choice in local.choices)
         if any(heat.places.options.maybe_given(scope, name) for name in given):

@@ -1,4 +1,4 @@
-"""Code that evaluates: it runs seldom, however often the loop around the call of it runs."""
+"""Functions that evaluate or begin an episode: they run seldom, however often the loop around the call of them runs."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ _NAME = regex(
 )
 _HELD_OUT = regex(r"(^|_)(eval|val|valid|validation|test|held_out)(_\w+)?$")
 _MODES = last_names(autograd="pauses")
+
+
+def begins_episode(scope: Scope) -> bool:
+    """Whether a function begins an episode, by its name."""
+    return scope.name.lstrip("_") == "reset"
 
 
 def evaluates(scope: Scope) -> bool:

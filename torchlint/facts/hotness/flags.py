@@ -12,14 +12,21 @@ from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
-from torchlint.facts.hotness.guards import Bound, bound, least
+from torchlint.facts.hotness.guards import (
+    CLEARED_FLAG,
+    ONE_ROUND,
+    SELDOM_FLAG,
+    SET_FLAG,
+    UNSET_OPTION,
+    Bound,
+    Guards,
+    least,
+)
 from torchlint.facts.hotness.intervals import one_round
 from torchlint.facts.hotness.missing import Missing
 from torchlint.facts.values.signatures import starred
 from torchlint.late import dataclass
 from torchlint.rule import Frequency
-
-_UNSET = "option that no call sets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +63,7 @@ class Flags:
 
     project: Project
     graph: CallGraph
+    guards: Guards
     missing: Missing
     _asked: set[tuple[ast.AST, bool]] = field(default_factory=set)
     _latches: dict[Scope, frozenset[str]] = field(default_factory=dict)
@@ -77,9 +85,13 @@ class Flags:
             case ast.Compare(left=ast.Name() as name, ops=[op], comparators=[ast.Constant(value=None)]):
                 return self.missing.bound(facts, name) if isinstance(op, (ast.Is, ast.Eq)) is truth else None
             case ast.Attribute() if truth and self._is_latch(facts, test):
-                return Bound(Frequency.EPISODE, "flag that its branch clears")
+                return self.guards.of(CLEARED_FLAG)
             case ast.Attribute() if not truth:
-                return self._until_set(facts, test)
+                return self._until_set(facts, test, unset=False)
+            case ast.Compare(
+                left=ast.Attribute() as flag, ops=[ast.Eq()], comparators=[ast.Constant(value=int(unset))]
+            ):
+                return self._until_set(facts, flag, unset) if truth else None
             case ast.Name() if (test, truth) not in self._asked:
                 self._asked.add((test, truth))
                 found = self._of_name(facts, test, truth)
@@ -90,8 +102,8 @@ class Flags:
     def _part(self, facts: FileFacts, test: ast.expr, truth: bool) -> Bound | None:
         """The guard on a part of a condition, by what it asks and by how often its flags are set."""
         loop = one_round(test, facts, truth)
-        turn = Bound(Frequency.EPISODE, "one round of a loop") if loop and self.missing.rooted(loop) else None
-        return least(bound(test, facts, truth), self.bound(facts, test, truth), turn)
+        turn = self.guards.of(ONE_ROUND) if loop and self.missing.rooted(loop) else None
+        return least(self.guards.bound(test, facts, truth), self.bound(facts, test, truth), turn)
 
     @roomy
     def _of_name(self, facts: FileFacts, name: ast.Name, truth: bool) -> Bound | None:
@@ -123,7 +135,7 @@ class Flags:
             yield None
             return
         if not callers:
-            yield Bound(Frequency.ONCE, _UNSET) if self._left_at_default(scope, binding, truth) else None
+            yield self.guards.of(UNSET_OPTION) if self._left_at_default(scope, binding, truth) else None
             return
         for caller in callers:
             if _follows(facts, name, caller.call):
@@ -149,8 +161,9 @@ class Flags:
         if isinstance(value, ast.Constant):
             if bool(value.value) is truth:
                 held = self.missing.cap(facts, place)
-                return [Bound(held, "flag that is seldom set") if held is not None else None]
-            return [Bound(Frequency.ONCE, _UNSET)] if isinstance(value.value, bool) else []
+                return [self.guards.of(SELDOM_FLAG, held) if held is not None else None]
+            guard = UNSET_OPTION if isinstance(place, ast.Call) else SELDOM_FLAG
+            return [self.guards.of(guard, Frequency.ONCE)] if isinstance(value.value, bool) else []
         return [self._part(facts, value, truth)]
 
     def _is_latch(self, facts: FileFacts, test: ast.Attribute) -> bool:
@@ -162,24 +175,29 @@ class Flags:
         family = self.project.family(owner.dotted)
         return any(test.attr in self._ever_false(cls.file) and test.attr in self._latched(cls) for cls in family)
 
-    def _until_set(self, facts: FileFacts, test: ast.Attribute) -> Bound | None:
-        """The guard of ``if self.made: return`` where the code behind it always comes to ``self.made = True``."""
-        method = facts.scope_of(test).function
-        branching = next((node for node in facts.ancestors(test) if isinstance(node, ast.If)), None)
-        if method.method_of is None or branching is None or not isinstance(test.value, ast.Name):
+    def _until_set(self, facts: FileFacts, flag: ast.Attribute, unset: int) -> Bound | None:
+        """The guard of ``if self.made: return`` where the code behind it always comes to ``self.made = True``.
+
+        ``unset`` is the value of the flag until then: ``False``, or 0 in ``if self.made == 0: ...; self.made = 1``.
+        """
+        method = facts.scope_of(flag).function
+        branching = next((node for node in facts.ancestors(flag) if isinstance(node, ast.If)), None)
+        if method.method_of is None or branching is None or not isinstance(flag.value, ast.Name):
             return None
         block, place = facts.places.get(branching, ((), 0))
-        raised = [*_raised(branching.body, ast.unparse(test)), *_raised(block[place + 1 :], ast.unparse(test))]
-        if test.value.id != method.self_name or not raised or self.project.outside.get(test.attr):
+        name = ast.unparse(flag)
+        raised = [*_raised(branching.body, name, unset), *_raised(block[place + 1 :], name, unset)]
+        if flag.value.id != method.self_name or not raised or self.project.outside.get(flag.attr):
             return None
-        stores = list(stores_of(self.project, method.method_of.dotted, test.attr))
+        stores = list(stores_of(self.project, method.method_of.dotted, flag.attr))
         others = [store for store in stores if store.binding.stmt not in raised]
-        if not all(store.binding.value is not None and _is_false(store.binding.value) for store in others):
+        if not all(isinstance(store.binding.value, ast.Constant) for store in others):
             return None
-        if any(store.scope.function is method for store in others):
+        lowered = [store.scope.function for store in others if _is_value(store.binding.value, unset)]
+        if method in lowered:
             return None  # the method itself turns it back
-        anew = any(store.scope.function.name != "__init__" for store in others)
-        return Bound(Frequency.EPISODE if anew else Frequency.ONCE, "flag that its branch sets")
+        again = any(function.name != "__init__" for function in lowered)
+        return self.guards.of(SET_FLAG, Frequency.EPISODE if again else Frequency.ONCE)
 
     def _ever_false(self, facts: FileFacts) -> frozenset[str]:
         """The attributes that a file sets to false anywhere; soon told, and few others need a closer look."""
@@ -202,14 +220,20 @@ class Flags:
         return found
 
 
-def _raised(block: Sequence[ast.stmt], flag: str) -> Iterator[ast.stmt]:
-    """The statements of a block that set a flag to ``True``, before anything returns."""
+def _raised(block: Sequence[ast.stmt], flag: str, unset: int) -> Iterator[ast.stmt]:
+    """The statements of a block that give a flag another value than ``unset``, before anything returns."""
     for stmt in block:
         match stmt:
-            case ast.Assign(targets=[target], value=ast.Constant(value=True)) if ast.unparse(target) == flag:
-                yield stmt
+            case ast.Assign(targets=[target], value=ast.Constant(value=int(given))) if given != unset:
+                if ast.unparse(target) == flag:
+                    yield stmt
         if any(isinstance(node, ast.Return) for node in walk(stmt)):
             return
+
+
+def _is_value(node: ast.expr | None, value: int) -> bool:
+    """Whether an expression is a literal number or truth value."""
+    return isinstance(node, ast.Constant) and node.value == value
 
 
 def _follows(facts: FileFacts, name: ast.Name, call: ast.Call) -> bool:

@@ -1,14 +1,20 @@
-"""What keeps code from running often: a table of conditions, blocks that raise or empty what is full, early exits."""
+"""What keeps code from running often: a table of guards, and the search for those around a piece of code.
+
+A wrong guard is a row to edit. A row names the recognisers that find it: of conditions (``conditions``,
+``intervals``), of what a branch does (``branches``), of statements that leave a block early. A row without any is
+found by an analysis (``flags``, ``missing``, ``places``), which asks for the row.
+"""
 
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from torchlint.facts.code.model import COMPREHENSIONS, Binding, FileFacts
+from torchlint.facts.analyses import Analyses, Fact
+from torchlint.facts.code.model import Binding, FileFacts, Scope
 from torchlint.facts.code.reach import leaves
+from torchlint.facts.hotness.branches import empties, opposite, prints_any, raises, renders, restarts, sets_up, warns
 from torchlint.facts.hotness.conditions import (
     NONFINITE,
     is_debug_flag,
@@ -27,20 +33,9 @@ from torchlint.facts.hotness.conditions import (
     tests_for,
     was_due,
 )
+from torchlint.facts.hotness.evaluation import begins_episode, evaluates
 from torchlint.facts.hotness.intervals import is_between_intervals, is_interval, is_last, is_modulo, is_on
-from torchlint.late import regex
-from torchlint.models import last_names, method_names
 from torchlint.rule import Frequency
-
-_ALARM = regex(r"\W*(warning|warn|error|alert)\b", re.IGNORECASE)
-_ANY = frozenset({"any"})
-_SETS_UP = regex(r"_*(setup|set_up|init|initialize|initialise|build|allocate)(_\w+)?$")
-_MANY = 10  # what happens every so many times is seldom
-_WARNINGS = method_names(says="alarm")
-_MESSAGES = last_names(says=True)
-
-_NO_NUMBERS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.JoinedStr, ast.Lambda, *COMPREHENSIONS)
-_OPPOSITES: Mapping[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.NotEq: ast.Eq}
 
 
 class Bound(NamedTuple):
@@ -50,79 +45,258 @@ class Bound(NamedTuple):
     guard: str
 
 
-class Guard(NamedTuple):
-    """A condition that keeps code from running often.
+class Test(NamedTuple):
+    """A recogniser of conditions, and the value of the condition for which guarded code runs."""
 
-    ``limit`` is the most often that the code runs for which the condition has the value ``truth``.
+    holds: Callable[[ast.expr, FileFacts], bool]
+    truth: bool = True
+
+
+Block = Callable[[Sequence[ast.stmt], "ast.expr | None"], bool]
+"""A recogniser of what a branch does; the second argument is the condition that leads into it, if it is one."""
+
+
+class Guard(NamedTuple):
+    """A reason for which code runs seldom.
+
+    ``limit`` is the most often that guarded code runs, ``None`` where the analysis that finds the guard says it.
+    ``says`` completes "code runs seldom that is guarded by". ``tests`` recognise conditions, ``blocks`` what a branch
+    does, ``behind`` what stands behind an exit by the opposite of a condition, ``exits`` statements that may leave a
+    block, and ``functions`` what is called.
     """
 
     name: str
-    truth: bool
-    holds: Callable[[ast.expr, FileFacts], bool]
-    limit: Frequency
+    limit: Frequency | None
+    says: str
+    tests: tuple[Test, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    behind: tuple[Block, ...] = ()
+    exits: tuple[Callable[[ast.stmt], bool], ...] = ()
+    functions: tuple[Callable[[Scope], bool], ...] = ()
 
 
-def _plain(recognise: Callable[[ast.expr], bool]) -> Callable[[ast.expr, FileFacts], bool]:
-    """A recogniser that asks nothing of the file."""
-    return lambda test, _facts: recognise(test)
+def _when(recognise: Callable[[ast.expr], bool]) -> Test:
+    """Code that runs where a condition is true, whatever the file."""
+    return Test(lambda test, _facts: recognise(test))
 
 
-# The first row that holds decides. ``not``, ``and`` and ``or`` are taken apart by ``bound``.
-GUARDS = (
-    Guard("debug flag", True, _plain(is_debug_flag), Frequency.ONCE),
-    Guard("interval", True, _plain(is_interval), Frequency.ONCE),
-    Guard("interval", False, _plain(is_modulo), Frequency.ONCE),
-    Guard("interval", False, _plain(is_between_intervals), Frequency.ONCE),
-    Guard("first call", True, is_first_call, Frequency.ONCE),
-    Guard("first call", False, _plain(is_filled), Frequency.ONCE),
-    Guard("first call", True, _plain(lambda test: is_not(test, is_there)), Frequency.ONCE),
-    Guard("broken number", True, _plain(lambda test: tests_for(test, NONFINITE)), Frequency.ONCE),
-    Guard("broken number", True, _plain(lambda test: is_not(test, is_finite)), Frequency.ONCE),
-    Guard("value out of range", True, _plain(is_out_of_range), Frequency.ONCE),
-    Guard("end of an episode", True, _plain(is_reset), Frequency.EPISODE),
-    Guard("end of an episode", False, _plain(lambda test: is_reset(test, running=True)), Frequency.EPISODE),
-    Guard("end of an episode", True, is_ended, Frequency.EPISODE),
-    Guard("full buffer", True, is_full, Frequency.EPISODE),
-    Guard("batch of equal numbers", True, _plain(is_uniform), Frequency.EPISODE),
-    Guard("end of a plan", True, _plain(is_past_end), Frequency.EPISODE),
-    Guard("work that is seldom due", True, was_due, Frequency.ONCE),
+def _unless(recognise: Callable[[ast.expr], bool]) -> Test:
+    """Code that runs where a condition is false, whatever the file."""
+    return Test(lambda test, _facts: recognise(test), truth=False)
+
+
+def _does(recognise: Callable[[Sequence[ast.stmt]], bool]) -> Block:
+    """What a branch does, whatever leads into it."""
+    return lambda block, _test: recognise(block)
+
+
+def _leaves_for_good(stmt: ast.stmt) -> bool:
+    """``return``, ``raise``, ``continue``, ``break``: what follows in the block never runs."""
+    return isinstance(stmt, (ast.Return, ast.Raise, ast.Continue, ast.Break))
+
+
+def _returns_first(stmt: ast.stmt) -> bool:
+    """``for p in self.parameters(): return p.device``."""
+    return isinstance(stmt, ast.For) and isinstance(stmt.body[0], ast.Return)
+
+
+_ONCE, _EPISODE = Frequency.ONCE, Frequency.EPISODE
+
+FIRST_CALL = Guard(
+    "first call",
+    _ONCE,
+    "a test for what is made once and kept",
+    tests=(
+        Test(is_first_call),
+        _unless(is_filled),
+        _when(lambda test: is_not(test, is_there)),
+    ),
+    blocks=(sets_up,),
 )
+END_OF_EPISODE = Guard(
+    "end of an episode",
+    _EPISODE,
+    "a flag that ends an episode",
+    tests=(
+        _when(is_reset),
+        _unless(lambda test: is_reset(test, running=True)),
+        Test(is_ended),
+    ),
+)
+LAST_ROUND = Guard("last round", _ONCE, "the last round, beside an interval: `i % n == 0 or i == last`")
+ONE_ROUND = Guard("one round of a loop", _EPISODE, "the number of one round of a loop: `i == n - 1`")
+LEAVES_LOOP = Guard("branch that leaves the loop", _EPISODE, "a branch that ends in `break` or `return`")
+EMPTY_DATA = Guard("branch for empty data", _ONCE, "a branch for data without elements")
+OTHER_COMMAND = Guard("branch for another command", _EPISODE, "a command other than the one that steps")
+ERROR = Guard("branch for an error", _ONCE, "`except`, and what `raise` and `assert` are given")
+CONSTANT = Guard("test of a constant", _ONCE, "a test of what is always the same literal")
+UNSET_OPTION = Guard("option that no call sets", _ONCE, "a parameter or attribute that no call gives such a value")
+CLEARED_FLAG = Guard("flag that its branch clears", _EPISODE, "a flag that the branch sets to false")
+SET_FLAG = Guard("flag that its branch sets", None, "a flag that the branch sets, so it is made once")
+SELDOM_FLAG = Guard("flag that is seldom set", None, "a flag that is set where code runs seldom")
+GIVEN_ARGUMENT = Guard("argument that calls give", None, "a test for an argument that calls do not leave out")
+KEPT_VALUE = Guard("value that a loop keeps", None, "a test for a variable that each round gives a value")
+EVALUATION = Guard("evaluation", _EPISODE, "a call of a function that evaluates", functions=(evaluates,))
+OWN_UPDATES = Guard("own loop of updates", _EPISODE, "a function that loops over updates, called by a loop of updates")
 
-
-def bound(test: ast.expr, facts: FileFacts, truth: bool = True) -> Bound | None:
-    """The guard on code that runs when a condition has a truth value, ``None`` when the condition limits nothing."""
-    if truth and is_on(test, facts):
-        return None
-    for guard in GUARDS:
-        if guard.truth is truth and guard.holds(test, facts):
-            return Bound(guard.limit, guard.name)
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return bound(test.operand, facts, not truth)
-    if isinstance(test, ast.BoolOp):
-        found = [bound(part, facts, truth) for part in test.values]
-        if isinstance(test.op, ast.And) is truth:
-            return least(*found)
-        return _of_any(test.values, found, facts) if truth else None
-    asked = _predicate(test, facts)
-    return bound(asked, facts, truth) if asked is not None else None
-
-
-def _of_any(parts: Sequence[ast.expr], found: Sequence[Bound | None], facts: FileFacts) -> Bound | None:
-    """The guard on code that runs when any of some conditions is true: the last round may stand beside an interval."""
-    found = [
-        Bound(Frequency.ONCE, "last round") if is_last(part, facts) else each
-        for part, each in zip(parts, found, strict=True)
-    ]
-    known = [each for each in found if each is not None]
-    unlimited = [part for part, each in zip(parts, found, strict=True) if each is None]
-    if any(is_reset(part) for part in parts) and all(is_over(part) for part in unlimited):
-        return max(*known, Bound(Frequency.EPISODE, "end of an episode"))
-    return max(known) if known and not unlimited else None
+# The first row that recognises something decides. ``not``, ``and`` and ``or`` are taken apart by ``Guards.bound``.
+GUARDS = (
+    Guard("branch that raises", _ONCE, "a branch whose ways all end in `raise`", blocks=(_does(raises),)),
+    Guard(
+        "branch that warns",
+        _ONCE,
+        "a branch that writes a warning",
+        blocks=(_does(warns), prints_any),
+        behind=(prints_any,),
+    ),
+    Guard("debug flag", _ONCE, "a flag for debugging, logging, rendering or saving", tests=(_when(is_debug_flag),)),
+    Guard(
+        "interval",
+        _ONCE,
+        "an interval of steps or time: `step % n == 0`, `t - last > every`",
+        tests=(
+            _when(is_interval),
+            _unless(is_modulo),
+            _unless(is_between_intervals),
+        ),
+    ),
+    FIRST_CALL,
+    Guard(
+        "broken number",
+        _ONCE,
+        "a test for NaN or infinity",
+        tests=(
+            _when(lambda test: tests_for(test, NONFINITE)),
+            _when(lambda test: is_not(test, is_finite)),
+        ),
+    ),
+    Guard("value out of range", _ONCE, "a test on both sides: `i < 0 or i >= n`", tests=(_when(is_out_of_range),)),
+    END_OF_EPISODE,
+    Guard("full buffer", _EPISODE, "a method that returns whether a buffer is full", tests=(Test(is_full),)),
+    Guard("batch of equal numbers", _EPISODE, "a batch with nothing to learn from", tests=(_when(is_uniform),)),
+    Guard("end of a plan", _EPISODE, "a position at the end of a sequence", tests=(_when(is_past_end),)),
+    Guard("work that is seldom due", _ONCE, "the result of work that is done if due", tests=(Test(was_due),)),
+    Guard("branch that renders", _ONCE, "a branch that draws frames and learns nothing", blocks=(renders,)),
+    Guard("full list", _EPISODE, "a length, where the branch empties the list", blocks=(empties,), behind=(empties,)),
+    Guard(
+        "counter that starts again",
+        _EPISODE,
+        "a count, where the branch sets the counter to zero",
+        blocks=(restarts,),
+        behind=(restarts,),
+    ),
+    Guard(
+        "statement that nothing comes behind",
+        _ONCE,
+        "`return`, `raise`, `continue` or `break` before it in the block",
+        exits=(_leaves_for_good,),
+    ),
+    Guard("first item", _ONCE, "a loop that returns in its first round", exits=(_returns_first,)),
+    Guard("reset", _EPISODE, "a call of `reset`", functions=(begins_episode,)),
+    EVALUATION,
+    OWN_UPDATES,
+    LAST_ROUND,
+    ONE_ROUND,
+    LEAVES_LOOP,
+    EMPTY_DATA,
+    OTHER_COMMAND,
+    ERROR,
+    CONSTANT,
+    UNSET_OPTION,
+    CLEARED_FLAG,
+    SET_FLAG,
+    SELDOM_FLAG,
+    GIVEN_ARGUMENT,
+    KEPT_VALUE,
+)
 
 
 def least(*bounds: Bound | None) -> Bound | None:
     """The tightest of some bounds."""
     return min((each for each in bounds if each is not None), default=None)
+
+
+class Guards(Fact):
+    """Finds the guards on conditions, branches, exits and functions; the settings may switch rows off."""
+
+    __slots__ = ("_behind", "_blocks", "_exits", "_functions", "_off", "_tests")
+
+    def __init__(self, off: frozenset[str] = frozenset()) -> None:
+        """Take the rows of the table but for those of some names."""
+        rows = [(Bound(row.limit, row.name), row) for row in GUARDS if row.limit is not None and row.name not in off]
+        self._off = off
+        self._tests = {
+            truth: [(test.holds, found) for found, row in rows for test in row.tests if test.truth is truth]
+            for truth in (True, False)
+        }
+        self._blocks = [(holds, found) for found, row in rows for holds in row.blocks]
+        self._behind = [(holds, found) for found, row in rows for holds in row.behind]
+        self._exits = [(holds, found) for found, row in rows for holds in row.exits]
+        self._functions = [(holds, found) for found, row in rows for holds in row.functions]
+
+    @classmethod
+    def build(cls, analyses: Analyses) -> Guards:
+        """Take the rows that the settings leave on."""
+        return cls(frozenset(analyses.settings.ignore_guards))
+
+    def of(self, guard: Guard, limit: Frequency | None = None) -> Bound | None:
+        """The bound of a guard that an analysis found, ``None`` where it is switched off."""
+        most = guard.limit if limit is None else limit
+        return None if guard.name in self._off or most is None else Bound(most, guard.name)
+
+    def bound(self, test: ast.expr, facts: FileFacts, truth: bool = True) -> Bound | None:
+        """The guard on code that runs when a condition has a truth value, ``None`` when it limits nothing."""
+        if truth and is_on(test, facts):
+            return None
+        for holds, row in self._tests[truth]:
+            if holds(test, facts):
+                return row
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            return self.bound(test.operand, facts, not truth)
+        if isinstance(test, ast.BoolOp):
+            found = [self.bound(part, facts, truth) for part in test.values]
+            if isinstance(test.op, ast.And) is truth:
+                return least(*found)
+            return self._of_any(test.values, found, facts) if truth else None
+        asked = _predicate(test, facts)
+        return self.bound(asked, facts, truth) if asked is not None else None
+
+    def _of_any(self, parts: Sequence[ast.expr], found: Sequence[Bound | None], facts: FileFacts) -> Bound | None:
+        """The guard on code that runs when any of some conditions is true."""
+        found = [
+            self.of(LAST_ROUND) or each if is_last(part, facts) else each
+            for part, each in zip(parts, found, strict=True)
+        ]
+        known = [each for each in found if each is not None]
+        unlimited = [part for part, each in zip(parts, found, strict=True) if each is None]
+        ended = self.of(END_OF_EPISODE)
+        if ended is not None and any(is_reset(part) for part in parts) and all(is_over(part) for part in unlimited):
+            return max([*known, ended])
+        return max(known) if known and not unlimited else None
+
+    def branch(self, block: Sequence[ast.stmt], test: ast.expr | None = None) -> Bound | None:
+        """The guard that what a branch does puts on all of it; ``test`` is the condition that leads into it."""
+        return next((found for holds, found in self._blocks if holds(block, test)), None)
+
+    def exits(self, block: Sequence[ast.stmt], facts: FileFacts) -> Iterator[tuple[int, ast.stmt, Bound]]:
+        """The guards that statements such as ``if not debug: return`` put on what follows, with their places."""
+        for place, stmt in enumerate(block):
+            found = None
+            if not isinstance(stmt, ast.If):
+                found = next((row for holds, row in self._exits if holds(stmt)), None)
+            elif leaves(stmt.body) and not raises(stmt.body):
+                found = least(self.bound(stmt.test, facts, truth=False), self._behind_exit(stmt, block[place + 1 :]))
+            if found is not None:
+                yield place, stmt, found
+
+    def _behind_exit(self, leaving: ast.If, rest: Sequence[ast.stmt]) -> Bound | None:
+        """The guard on the statements behind an exit, by what they do."""
+        test = opposite(leaving.test)
+        return next((found for holds, found in self._behind if test is not None and holds(rest, test)), None)
+
+    def called(self, function: Scope) -> Bound | None:
+        """The guard on all calls of a function."""
+        return next((found for holds, found in self._functions if holds(function)), None)
 
 
 def _predicate(test: ast.expr, facts: FileFacts) -> ast.expr | None:
@@ -141,166 +315,3 @@ def _predicate(test: ast.expr, facts: FileFacts) -> ast.expr | None:
         return None
     given = scope.returns[0].value
     return None if isinstance(given, ast.Call) else given
-
-
-def raises(block: Sequence[ast.stmt]) -> bool:
-    """Whether a block exists to raise: every way through it ends in ``raise``."""
-    if not block:
-        return False
-    last = block[-1]
-    if isinstance(last, ast.Raise):
-        return True
-    if isinstance(last, ast.Assert):
-        return isinstance(last.test, ast.Constant) and not last.test.value
-    if isinstance(last, ast.If):
-        return raises(last.body) and raises(last.orelse)
-    return isinstance(last, (ast.With, ast.AsyncWith)) and raises(last.body)
-
-
-def reports(block: Sequence[ast.stmt]) -> bool:
-    """Whether all that a block does is to write messages: ``print(...)``, ``logging.warning(...)``."""
-    return all(
-        isinstance(stmt, ast.Expr)
-        and isinstance(stmt.value, ast.Call)
-        and getattr(stmt.value.func, "attr", getattr(stmt.value.func, "id", "")) in _MESSAGES
-        for stmt in block
-    )
-
-
-def values_of(block: Sequence[ast.stmt]) -> list[ast.expr]:
-    """The numbers and tensors that a block gives to names or returns; none where it does anything else."""
-    found = [
-        stmt.value
-        for stmt in block
-        if isinstance(stmt, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return)) and stmt.value is not None
-    ]
-    plain = (not isinstance(value, _NO_NUMBERS) and not _is_no_number(value) for value in found)
-    return found if len(found) == len(block) and all(plain) else []
-
-
-def _is_no_number(value: ast.expr) -> bool:
-    """Whether a value is a literal text, truth value or ``None``."""
-    return isinstance(value, ast.Constant) and (value.value is None or isinstance(value.value, (str, bytes, bool)))
-
-
-def branch_bound(branch: Sequence[ast.stmt], test: ast.expr | None = None) -> Bound | None:
-    """The guard that what a branch does puts on all of it: it raises, warns, empties a full list, starts a count again.
-
-    ``test`` is the condition that leads into the branch, if it is one.
-    """
-    if raises(branch):
-        return Bound(Frequency.ONCE, "branch that raises")
-    if _warns(branch):
-        return Bound(Frequency.ONCE, "branch that warns")
-    if test is None:
-        return None
-    if tests_for(test, _ANY) and _prints(branch):
-        return Bound(Frequency.ONCE, "branch that warns")
-    if _sets_up(branch, test):
-        return Bound(Frequency.ONCE, "first call")
-    return _full(branch, test)
-
-
-def _full(block: Sequence[ast.stmt], test: ast.expr) -> Bound | None:
-    """The guard on a block that empties the list that its condition finds full, or sets its counter back."""
-    if _empties(block, test):
-        return Bound(Frequency.EPISODE, "full list")
-    return Bound(Frequency.EPISODE, "counter that starts again") if _restarts(block, test) else None
-
-
-def _opposite(test: ast.expr) -> ast.Compare | None:
-    """The comparison that is true where another is false: ``count >= n`` of ``count < n``."""
-    match test:
-        case ast.Compare(left=left, ops=[op], comparators=others) if type(op) in _OPPOSITES:
-            return ast.Compare(left, [_OPPOSITES[type(op)]()], others)
-    return None
-
-
-def _sets_up(block: Sequence[ast.stmt], test: ast.expr) -> bool:
-    """``if self.count == 0: self._init_storage(item)``: what the first of many rounds does."""
-    tests = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
-    compared = [t for t in tests if isinstance(t, ast.Compare) and isinstance(t.ops[0], ast.Eq)]
-    if not any(_is_zero(part.comparators[0]) for part in compared):
-        return False
-    names = (func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "") for func in _calls(block))
-    return any(_SETS_UP.match(name) for name in names)
-
-
-def _is_zero(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value == 0
-
-
-def _is_many(value: object) -> bool:
-    return isinstance(value, int) and value >= _MANY
-
-
-def _restarts(block: Sequence[ast.stmt], test: ast.expr) -> bool:
-    """``if count == n:`` and in the branch ``count = 0``: every so many steps."""
-    if isinstance(test, ast.BoolOp):
-        return isinstance(test.op, ast.And) and any(_restarts(block, part) for part in test.values)
-    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Eq, ast.Gt, ast.GtE)):
-        return False
-    counter = test.left
-    few = isinstance(test.comparators[0], ast.Constant) and not _is_many(test.comparators[0].value)
-    if few or not isinstance(counter, (ast.Name, ast.Attribute)):
-        return False
-    starts = (stmt for stmt in block if isinstance(stmt, ast.Assign) and _is_zero(stmt.value))
-    return ast.unparse(counter) in (ast.unparse(target) for stmt in starts for target in stmt.targets)
-
-
-def _calls(block: Sequence[ast.stmt]) -> Iterator[ast.expr]:
-    """What the call statements of a block call."""
-    return (stmt.value.func for stmt in block if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call))
-
-
-def _warns(block: Sequence[ast.stmt]) -> bool:
-    if any(isinstance(func, ast.Attribute) and func.attr in _WARNINGS for func in _calls(block)):
-        return True
-    return _prints(block) and any(_ALARM.match(text) for text in _printed(block))
-
-
-def _printed(block: Sequence[ast.stmt]) -> Iterator[str]:
-    """How the texts begin that the call statements of a block are given."""
-    for stmt in block:
-        if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call) and stmt.value.args:
-            text = stmt.value.args[0]
-            first = text.values[0] if isinstance(text, ast.JoinedStr) and text.values else text
-            if isinstance(first, ast.Constant) and isinstance(first.value, str):
-                yield first.value
-
-
-def _prints(block: Sequence[ast.stmt]) -> bool:
-    return any(isinstance(func, ast.Name) and func.id == "print" for func in _calls(block))
-
-
-def _empties(block: Sequence[ast.stmt], test: ast.expr) -> bool:
-    """``if len(storage) == n:`` and in the branch ``storage = []`` or ``storage.clear()``: every so many steps."""
-    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Eq, ast.Gt, ast.GtE)):
-        return False
-    length = test.left
-    if not (isinstance(length, ast.Call) and isinstance(length.func, ast.Name) and length.func.id == "len"):
-        return False
-    full = {ast.unparse(argument) for argument in length.args}
-    for stmt in block:
-        if isinstance(stmt, ast.Assign) and isinstance(stmt.value, ast.List) and not stmt.value.elts:
-            if any(ast.unparse(target) in full for target in stmt.targets):
-                return True
-    return any(
-        isinstance(f, ast.Attribute) and f.attr == "clear" and ast.unparse(f.value) in full for f in _calls(block)
-    )
-
-
-def early_exits(block: Sequence[ast.stmt], facts: FileFacts) -> Iterator[tuple[int, ast.stmt, Bound]]:
-    """The guards that ``if not debug: return`` statements of a block put on what follows them, with their places."""
-    for place, stmt in enumerate(block):
-        if isinstance(stmt, ast.If) and leaves(stmt.body) and not raises(stmt.body):
-            found = bound(stmt.test, facts, truth=False)
-            if isinstance(stmt.test, ast.UnaryOp) and tests_for(stmt.test.operand, _ANY) and _prints(block):
-                found = Bound(Frequency.ONCE, "branch that warns")
-            opposite = _opposite(stmt.test)
-            if found is None and opposite is not None:
-                found = _full(block[place + 1 :], opposite)
-            if found is not None:
-                yield place, stmt, found
-        elif isinstance(stmt, ast.For) and isinstance(stmt.body[0], ast.Return):
-            yield place, stmt, Bound(Frequency.ONCE, "first item")  # ``for p in self.parameters(): return p.device``

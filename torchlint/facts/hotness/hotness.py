@@ -3,68 +3,32 @@
 from __future__ import annotations
 
 import ast
-from collections import deque
-from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
+from collections.abc import Sequence
+from dataclasses import field
 
 from torchlint.facts.analyses import Analyses, Fact
 from torchlint.facts.code.graph import CallGraph, How
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.receiver import ANY, Receiver
+from torchlint.facts.code.propagate import Reached
+from torchlint.facts.code.receiver import Receiver
 from torchlint.facts.hotness.arrivals import Arrivals
 from torchlint.facts.hotness.choosing import Choosing
 from torchlint.facts.hotness.chosen import Choice
-from torchlint.facts.hotness.coldness import SETS_UP, cold_file, cold_function
-from torchlint.facts.hotness.criteria import is_criterion
-from torchlint.facts.hotness.evaluation import evaluates
-from torchlint.facts.hotness.iterations import rolls_out
-from torchlint.facts.hotness.observed import LABEL, Observations
+from torchlint.facts.hotness.coldness import cold_file, cold_function
+from torchlint.facts.hotness.edges import Edge
+from torchlint.facts.hotness.entering import Entered, Entry
+from torchlint.facts.hotness.guards import EVALUATION, OWN_UPDATES, Bound, Guards
+from torchlint.facts.hotness.observed import Observations
 from torchlint.facts.hotness.paths import Paths
+from torchlint.facts.hotness.phases import ITERATION
 from torchlint.facts.hotness.places import Local, Places
 from torchlint.facts.hotness.receivers import Rates, Receivers
-from torchlint.facts.hotness.roots import Roots, find_roots, is_reset
-from torchlint.facts.hotness.unseen import called_elsewhere, forwards
+from torchlint.facts.hotness.roots import Roots, find_roots
+from torchlint.facts.hotness.spreading import Spreading
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Frequency, Hotness
-
-ITERATION = "iteration"
-"""What makes code hot that runs in the rounds of a loop around steps or updates: a loop over tokens in it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """A place that runs a function.
-
-    ``weak`` when only the method's name says so, ``doubtful`` when more than one class may be meant then; ``override``
-    when the call names a relative of the function's class.
-    """
-
-    facts: FileFacts
-    node: ast.AST
-    target: Scope
-    how: How = How.CALL
-    weak: bool = False
-    override: bool = False
-    doubtful: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """How often a function is entered, and the edge (or the root) that makes it so.
-
-    ``weak`` when the path to it has an edge that only the name of a method gives; ``when`` are words of the framework
-    that enters it; ``guessed``: no call of it is known.
-    """
-
-    frequency: Frequency
-    edge: Edge | None = None
-    label: str = ""
-    kinds: frozenset[str] = frozenset()
-    weak: bool = False
-    when: str = ""
-    guessed: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -73,13 +37,13 @@ class Heat(Fact):
 
     project: Project
     graph: CallGraph
+    guards: Guards
     roots: Roots
     values: Values
     hot: frozenset[str] = frozenset()
     cold: frozenset[str] = frozenset()
     observed: Observations = field(default_factory=Observations)
-    entries: dict[Scope, Entry] = field(default_factory=dict)
-    items: dict[Scope, Entry] = field(default_factory=dict)
+    reached: Reached[Scope, Entered] = field(default_factory=Reached)
     edges: dict[Scope, list[Edge]] = field(default_factory=dict)
     places: Places = field(init=False)
     choosing: Choosing = field(init=False)
@@ -87,28 +51,28 @@ class Heat(Fact):
     receivers: Receivers = field(init=False)
     rates: Rates = field(init=False)
     _settled: dict[ast.AST, Frequency] | None = None
-    _proven: bool = True
-    _rates: dict[tuple[ast.AST, Scope], Frequency] = field(default_factory=dict)
     _cold: dict[Scope, bool] = field(default_factory=dict)
-    _evaluating: dict[Scope, bool] = field(default_factory=dict)
+    _called: dict[Scope, Bound | None] = field(default_factory=dict)
 
     @classmethod
     def build(cls, analyses: Analyses) -> Heat:
         """Find the roots and spread hotness through the project."""
         project, graph, values = analyses[Project], analyses[CallGraph], analyses[Values]
         settings = analyses.settings
-        roots = find_roots(project, graph, values)
+        guards = analyses[Guards]
+        roots = find_roots(project, graph, values, guards)
         seen = Observations.of(settings.observed)
-        found = cls(project, graph, roots, values, frozenset(settings.hot), frozenset(settings.cold), seen)
-        found.spread()
+        found = cls(project, graph, guards, roots, values, frozenset(settings.hot), frozenset(settings.cold), seen)
+        Spreading(found).spread()
+        found.settle()
         return found
 
     def __post_init__(self) -> None:
-        self.places = Places(self.project, self.graph, self.roots)
+        self.places = Places(self.project, self.graph, self.roots, self.guards)
         self.choosing = Choosing(self)
         self.paths = Paths(self)
         self.receivers = Receivers(self.project, self.graph)
-        self.rates = Rates(self.receivers, Arrivals(self.receivers, self._drives))
+        self.rates = Rates(self.receivers, Arrivals(self.receivers, self._drives), self.reached)
 
     def at(self, facts: FileFacts, node: ast.AST) -> Hotness:
         """How often a node runs, with the path."""
@@ -117,8 +81,9 @@ class Heat(Fact):
         if frequency is Frequency.ONCE:
             return Hotness()
         path, first = self.paths.of(facts, node, scope)
-        when = first.when if first is not None and first.frequency is frequency else ""
-        if frequency is Frequency.STEP and self._phases(facts, node) == {ITERATION}:
+        seed = first.first if first is not None else None
+        when = seed.when if seed is not None and seed.frequency is frequency else ""
+        if frequency is Frequency.STEP and self.phases(facts, node) == {ITERATION}:
             when = "once per token"
         return Hotness(frequency, path, when)
 
@@ -128,7 +93,10 @@ class Heat(Fact):
             return self._frequency(facts, node, facts.scope_of(node).function)
         found = self._settled.get(node)
         if found is None:
-            found = self._settled[node] = self._frequency(facts, node, facts.scope_of(node).function)
+            cuts = self.choosing.cuts
+            found = self._frequency(facts, node, facts.scope_of(node).function)
+            if self.choosing.idle or cuts == self.choosing.cuts:
+                self._settled[node] = found
         return found
 
     def handed(self, facts: FileFacts, node: ast.AST, choices: Sequence[Choice]) -> Frequency:
@@ -141,9 +109,9 @@ class Heat(Fact):
 
     def kinds(self, facts: FileFacts, node: ast.AST) -> frozenset[str]:
         """What makes a node hot: ``step``, ``update`` or both."""
-        return self._phases(facts, node) - {ITERATION}
+        return self.phases(facts, node) - {ITERATION}
 
-    def _phases(self, facts: FileFacts, node: ast.AST) -> frozenset[str]:
+    def phases(self, facts: FileFacts, node: ast.AST) -> frozenset[str]:
         """What makes a node hot, and whether it runs in the rounds of a loop around steps or updates."""
         scope = facts.scope_of(node).function
         local = self.local(facts, node, scope)
@@ -155,7 +123,19 @@ class Heat(Fact):
 
     def entry(self, scope: Scope, local: Local) -> Entry | None:
         """How often a function is entered, or goes on for another item where the node runs for each."""
-        return (self.entries if local.item is None else self.items).get(scope)
+        return self.entered_by(scope, items=local.item is not None)
+
+    def entered_by(self, scope: Scope, *, items: bool) -> Entry | None:
+        """How often a function is entered by calls, or by what draws its items."""
+        found = self.reached.get(scope)
+        if found is None:
+            return None
+        return found.items if items else found.entry
+
+    def settle(self) -> None:
+        """Keep what is found from here on: hotness no longer spreads."""
+        self.choosing.settle()
+        self._settled = {}
 
     # frequencies ----------------------------------------------------------------------------------------------------
 
@@ -208,9 +188,10 @@ class Heat(Fact):
     def rooted(self, scope: Scope, root: ast.AST) -> Frequency:
         """How often a root runs what it runs: a loop of a function, or the function itself."""
         kinds = self.roots.loops.get(root) or self.roots.functions.get(scope) or {"step"}
-        return Frequency.STEP if "step" in kinds else self._per_update(scope, root)
+        return Frequency.STEP if "step" in kinds else self.per_update(scope, root)
 
-    def _per_update(self, scope: Scope, root: ast.AST) -> Frequency:
+    def per_update(self, scope: Scope, root: ast.AST) -> Frequency:
+        """How often a root runs that runs gradient updates."""
         fits = root is scope.node and scope in self.roots.fitting
         return Frequency.EPISODE if fits else Frequency.UPDATE
 
@@ -238,74 +219,7 @@ class Heat(Fact):
     def _seems_cold(self, scope: Scope) -> bool:
         return cold_file(scope.file.path) or cold_function(self.project, scope)
 
-    # spreading ------------------------------------------------------------------------------------------------------
-
-    def spread(self) -> None:
-        """Spread hotness from the roots down the call graph to a fixed point."""
-        self._start()
-        self._link()
-        self._pass_everywhere()
-        self._proven = False  # what certain edges say is known; of the rest, those that a name alone gives may tell
-        self._pass_everywhere()
-        self._modules()
-        self._raise()
-        self.choosing.settle()
-        self._settled = {}
-
-    def _pass_everywhere(self) -> None:
-        work = deque(scope for facts in self.project.files.values() for scope in facts.scopes if scope in self.edges)
-        waiting = set(work)
-        while work:
-            scope = work.popleft()
-            waiting.discard(scope)
-            found = [each for target in self._pass_all(scope) for each in (target, *self.choosing.above(target))]
-            for target in found:
-                if target not in waiting and target in self.edges:
-                    waiting.add(target)
-                    work.append(target)
-
-    def _link(self) -> None:
-        """Sort the edges of the graph by the function that they leave."""
-        weak = self.graph.weak
-        doubtful = weak - self.graph.sole
-        for facts in self.project.files.values():
-            for scope in facts.scopes:
-                found = [
-                    Edge(facts, call, target, weak=call in weak, override=place > 0, doubtful=call in doubtful)
-                    for call in scope.calls
-                    for place, target in enumerate(self.graph.callees.get(call, ()))
-                ]
-                if found:
-                    self.edges[scope] = found
-        for runs in self.graph.runs.values():
-            for run in runs:
-                home = run.facts.scope_of(run.node).function
-                self.edges.setdefault(home, []).append(Edge(run.facts, run.node, run.target, run.how))
-
-    def _start(self) -> None:
-        for scope, classes in self.roots.receivers.items():
-            for cls, kinds in classes.items():
-                rate = Frequency.STEP if "step" in kinds else self._per_update(scope, scope.node)
-                self.rates.note(scope, cls, rate)
-        for scope, entry in self.roots.protocols.items():
-            frequency = self.observed.held(scope, entry.frequency)
-            label = ", ".join(filter(None, (f"called by {entry.framework}", entry.when)))
-            given = Entry(frequency, label=label, kinds=entry.kinds, when=entry.when, guessed=entry.guessed)
-            if scope.yields:  # the framework draws the items, of which a call gives many
-                self.items[scope] = given
-                given = replace(given, frequency=min(given.frequency, Frequency.EPISODE))
-            self._enter(scope, given)
-        for facts in self.project.files.values():
-            for scope in facts.scopes:
-                if scope.kind == "function" and (
-                    f"{facts.module}:{scope.qualname}" in self.hot or facts.marks.get(scope.row) == "hot"
-                ):
-                    self._enter(scope, Entry(Frequency.STEP, label="hot by your settings", kinds=frozenset({"step"})))
-
-    def _enter(self, scope: Scope, entry: Entry) -> None:
-        """Record that a function is entered on objects of any class that has it."""
-        self.entries[scope] = entry
-        self.rates.note(scope, ANY, entry.frequency)
+    # edges ----------------------------------------------------------------------------------------------------------
 
     def delivered(self, edge: Edge) -> Frequency:
         """How often an edge alone makes its function run."""
@@ -342,123 +256,31 @@ class Heat(Fact):
         passing = self.graph.via.get((edge.node, edge.target), ())
         entered = max((self.frequency(caller.facts, caller.call) for caller in passing), default=Frequency.INNER)
         found = self._frequency(edge.facts, edge.node, scope, entered, rate)
-        if isinstance(edge.node, ast.YieldFrom) and edge.how is How.ITEMS and scope in self.items:
-            found = self.items[scope].frequency
+        drawn = self.entered_by(scope, items=True) if isinstance(edge.node, ast.YieldFrom) else None
+        if drawn is not None and edge.how is How.ITEMS:
+            found = drawn.frequency
         if edge.how is How.EACH and found >= Frequency.UPDATE:
             found = Frequency.INNER
-        return min(found, Frequency.EPISODE) if self.seldom_called(edge) else found
+        seldom = self.seldom_called(edge)
+        return found if seldom is None else min(found, seldom.limit)
 
-    def seldom_called(self, edge: Edge) -> str:
-        """Why a function runs less often than the place that calls it, empty if it does not.
+    def seldom_called(self, edge: Edge) -> Bound | None:
+        """The guard on a function that runs less often than the place that calls it.
 
         A function that holds a loop of updates is no part of one update.
         """
         target = edge.target
-        if is_reset(target):
-            return "a reset"
-        if self._evaluates(target):
-            return "an evaluation"
-        fits = target in self.roots.fitting and self.kinds(edge.facts, edge.node) == {"update"}
-        return "a loop of updates of its own" if fits else ""
+        found = self._called_seldom(target)
+        fits = found is None and target in self.roots.fitting and self.kinds(edge.facts, edge.node) == {"update"}
+        return self.guards.of(OWN_UPDATES) if fits else found
 
-    def _evaluates(self, scope: Scope) -> bool:
-        if scope not in self._evaluating:
-            self._evaluating[scope] = evaluates(scope)
-        return self._evaluating[scope]
+    def _called_seldom(self, scope: Scope) -> Bound | None:
+        """The guard on all calls of a function."""
+        if scope not in self._called:
+            self._called[scope] = self.guards.called(scope)
+        return self._called[scope]
 
-    def _pass_all(self, scope: Scope) -> Iterator[Scope]:
-        """Pass on how often a function runs; gives the functions that run more often than was known."""
-        for edge in self.edges.get(scope, ()):
-            target = edge.target
-            passed = self.passed(edge)
-            fastest = max((each for _, _, each in passed), default=Frequency.ONCE)
-            frequency = self.observed.held(target, fastest)
-            if frequency is Frequency.ONCE or target is scope or self.is_cold(target):
-                continue
-            if edge.weak and SETS_UP.match(target.name):
-                continue
-            weak = self._is_weak(edge, scope)
-            if weak and self._proven:
-                continue
-            kinds = frozenset() if self._evaluates(target) else self._phases(edge.facts, edge.node)
-            entries = self.items if edge.how is How.ITEMS else self.entries
-            old = entries.get(target)
-            if weak and (target in self.roots.programs or (old is not None and not old.weak)):
-                continue  # a proven loop of its own, or around it, is nearer
-            news = edge.how is not How.ITEMS and [
-                self.rates.note(target, cls, self.observed.held(target, each)) for _, cls, each in passed
-            ]
-            if old is not None and old.frequency >= frequency:
-                if kinds <= old.kinds:
-                    if (news and any(news)) or self._rises(edge, frequency):
-                        yield target
-                    continue
-                entries[target] = replace(old, kinds=kinds | old.kinds)
-            else:
-                known = old.kinds if old is not None else frozenset()
-                entries[target] = Entry(frequency, edge, kinds=kinds | known, weak=weak)
-            yield target
-
-    def _rises(self, edge: Edge, frequency: Frequency) -> bool:
-        """Whether an edge enters a function in which callers choose branches more often than was known."""
-        key = edge.node, edge.target
-        if not self.choosing.asks(edge.target) or self._rates.get(key, Frequency.ONCE) >= frequency:
-            return False
-        self._rates[key] = frequency
-        return True
-
-    def _is_weak(self, edge: Edge, scope: Scope) -> bool:
-        """Whether nothing but the name of a method, here or on the way here, says that an edge is hot."""
-        if edge.weak:
-            return True
-        local = self.local(edge.facts, edge.node, scope)
-        entry = self.entry(scope, local)
-        return local.root is None and entry is not None and entry.weak
-
-    def _modules(self) -> None:
-        """``forward`` of a module that is built but that no known call reaches: somebody calls it all the same."""
-        work: deque[Scope] = deque()
-        for scope in forwards(self.project, self.graph):
-            entry = self.entries.get(scope)
-            if self.is_cold(scope) or (entry is not None and entry.frequency >= Frequency.UPDATE):
-                continue
-            if called_elsewhere(self.receivers, scope, self.is_cold):
-                continue
-            self._enter(scope, self._guess(scope))
-            work.append(scope)
-        self._pass_on(work)
-
-    def _guess(self, forward: Scope) -> Entry:
-        """How often ``forward`` of a module runs that no known call reaches: as often as its kind of module does."""
-        if rolls_out(self.graph, forward):
-            label = "forward of a module that generates"
-            return Entry(Frequency.EPISODE, label=label, kinds=frozenset({ITERATION}), guessed=True)
-        loss = is_criterion(self.project, forward)
-        frequency = self.observed.held(forward, Frequency.UPDATE if loss else Frequency.STEP)
-        label, kinds = ("criterion", {"update"}) if loss else ("module", {"step", "update"})
-        when = "" if loss or self._steps() else "once per forward pass"
-        return Entry(frequency, label=f"forward of a {label}", kinds=frozenset(kinds), when=when, guessed=True)
-
-    def _steps(self) -> bool:
-        """Whether anything in the project steps an environment."""
-        rooted = (*self.roots.loops.values(), *self.roots.functions.values())
-        return any("step" in kinds for kinds in rooted) or any(
-            entry.frequency is Frequency.STEP and entry.kinds == {"step"} for entry in self.roots.protocols.values()
-        )
-
-    def _raise(self) -> None:
-        """Functions that were seen to run often although nothing in the code says so."""
-        work: deque[Scope] = deque()
-        for scope in (scope for facts in self.project.files.values() for scope in facts.scopes):
-            seen, entry = self.observed.often(scope), self.entries.get(scope)
-            if seen is None or self.is_cold(scope) or scope in self.roots.functions:
-                continue
-            if entry is None or entry.frequency < Frequency.UPDATE:
-                kind = "step" if seen >= Frequency.STEP else "update"
-                self._enter(scope, Entry(seen, label=LABEL, kinds=frozenset({kind})))
-                work.append(scope)
-        self._pass_on(work)
-
-    def _pass_on(self, work: deque[Scope]) -> None:
-        while work:
-            work.extend(self._pass_all(work.popleft()))
+    def evaluates(self, scope: Scope) -> bool:
+        """Whether a function evaluates, so that nothing of a step or an update goes on in it."""
+        found = self._called_seldom(scope)
+        return found is not None and found.guard == EVALUATION.name

@@ -146,6 +146,9 @@ def one_round(test: ast.expr, facts: FileFacts, truth: bool = True) -> ast.AST |
 
 def _loop_counted(counter: ast.expr, number: ast.expr, facts: FileFacts) -> ast.AST | None:
     """The loop around a comparison that counts its rounds in a name, if a number stays the same in all of them."""
+    loop = _loop_counted_by_hand(counter, facts)
+    if loop is not None:
+        return loop if _stays(number, loop, facts) else None
     if not isinstance(counter, ast.Name):
         return None
     around = set(facts.ancestors(counter))
@@ -155,6 +158,22 @@ def _loop_counted(counter: ast.expr, number: ast.expr, facts: FileFacts) -> ast.
         return None
     loop = inside[0].stmt
     return loop if isinstance(loop, (ast.For, ast.AsyncFor)) and _stays(number, loop, facts) else None
+
+
+def _loop_counted_by_hand(counter: ast.expr, facts: FileFacts) -> ast.AST | None:
+    """The loop around a comparison that adds to a counter in each round, and sets it to nothing else: ``step += 1``."""
+    if not isinstance(counter, (ast.Name, ast.Attribute)):
+        return None
+    name = ast.unparse(counter)
+    for loop in facts.ancestors(counter):
+        if not isinstance(loop, (ast.For, ast.AsyncFor, ast.While)):
+            continue
+        adds = [stmt for stmt in loop.body if isinstance(stmt, ast.AugAssign) and ast.unparse(stmt.target) == name]
+        if adds:
+            sets = [n for n in walk(loop) if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store)]
+            alone = len(adds) == 1 == sum(ast.unparse(target) == name for target in sets)
+            return loop if alone and isinstance(adds[0].op, ast.Add) else None
+    return None
 
 
 def _place_of_counter(rounds: ast.expr | None) -> tuple[int, ...] | None:

@@ -13,13 +13,11 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.conditions import is_none
-from torchlint.facts.hotness.guards import Bound
+from torchlint.facts.hotness.guards import GIVEN_ARGUMENT, KEPT_VALUE, Bound, Guards
 from torchlint.late import dataclass
 from torchlint.rule import Frequency
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_LEFT_OUT = "argument that calls give"
-_KEPT = "value that a loop keeps"
 
 
 @dataclass(eq=False, slots=True)
@@ -32,6 +30,7 @@ class Missing:
 
     project: Project
     graph: CallGraph
+    guards: Guards
     cap: Callable[[FileFacts, ast.AST], Frequency | None]
     rooted: Callable[[ast.AST], bool]
     _asked: set[Scope] = field(default_factory=set)
@@ -61,7 +60,7 @@ class Missing:
             if held is None:
                 return None
             most = max(most, held)
-        return Bound(most, _KEPT)
+        return self.guards.of(KEPT_VALUE, most)
 
     @roomy
     def _left_out(self, scope: Scope, name: str) -> Bound | None:
@@ -69,7 +68,7 @@ class Missing:
         callers = self.graph.callers.get(scope, ())
         calls = [c for c in callers if not _gives(scope, name, c) and not self._holds(c, name)]
         if not calls:
-            return Bound(Frequency.ONCE, _LEFT_OUT) if callers else None
+            return self.guards.of(GIVEN_ARGUMENT, Frequency.ONCE) if callers else None
         self._asked.add(scope)
         limits = [limit for caller in calls if (limit := self._of_call(scope, name, caller)) is not None]
         self._asked.discard(scope)
@@ -82,7 +81,7 @@ class Missing:
         found = self.bound(caller.facts, given) if isinstance(given, ast.Name) else None
         if held is None or (found is not None and found.limit < held):
             return found
-        return Bound(held, _LEFT_OUT)
+        return self.guards.of(GIVEN_ARGUMENT, held)
 
     def _holds(self, caller: Caller, name: str) -> bool:
         """Whether a mapping that a call hands over as ``**settings`` is made with a key of that name.

@@ -20,7 +20,9 @@ from torchlint.rule import Frequency, Hop
 if TYPE_CHECKING:
     from torchlint.facts.hotness.choosing import Arrival
     from torchlint.facts.hotness.chosen import Choice
-    from torchlint.facts.hotness.hotness import Edge, Entry, Heat
+    from torchlint.facts.hotness.edges import Edge
+    from torchlint.facts.hotness.entering import Entry
+    from torchlint.facts.hotness.hotness import Heat
 
 Key = tuple[Scope, bool]
 """A function, and whether this speaks of what it runs for each item that it yields."""
@@ -93,7 +95,7 @@ class Paths:
     def _chosen(self, scope: Scope, allowed: Sequence[Arrival], nearest: Edge | None) -> Edge | None:
         """The most frequent edge whose constants lead to a node, where those of the nearest one do not."""
         heat = self.heat
-        often = {way.node: heat.choosing.frequency(scope, way) for way in allowed}
+        often = {way.node: heat.choosing.frequency(way) for way in allowed}
         if nearest is not None and often.get(nearest.node) is max(often.values()):
             return None
         # In the order of the calls: that of a set of scopes depends on where they lie in memory.
@@ -129,9 +131,10 @@ class Paths:
     def _starts(self) -> Iterator[tuple[int, State, Edge | None]]:
         """What begins a path: functions that are entry points, and calls in root loops."""
         heat = self.heat
-        for scope, entry in heat.entries.items():
-            if entry.edge is None:
-                yield _GUESSED if entry.guessed else 0, (scope, False, ANY, ANY), None
+        for scope, entered in heat.reached.values.items():
+            seed = entered.entry.first if entered.entry is not None else None
+            if seed is not None:
+                yield _GUESSED if seed.guessed else 0, (scope, False, ANY, ANY), None
         for scope, receivers in heat.roots.receivers.items():
             for receiver in receivers:
                 # A loop around a call of it tells more.
@@ -161,7 +164,7 @@ class Paths:
     def _onward(self, edge: Edge, noted: Receiver | None, brought: Receiver) -> Iterator[State]:
         """What an edge enters as often as it is entered at all, from a function that runs on an object."""
         heat, target = self.heat, edge.target
-        entry = (heat.items if edge.how is How.ITEMS else heat.entries).get(target)
+        entry = heat.entered_by(target, items=edge.how is How.ITEMS)
         own = heat.receivers.named(edge.node) is None
         most = heat.entered(edge, noted) if noted is not None and entry is not None else Frequency.INNER
         for caller, each, frequency in heat.passed(edge) if entry is not None else ():

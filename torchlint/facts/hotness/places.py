@@ -10,11 +10,25 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import COMPREHENSIONS, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import leaves
+from torchlint.facts.hotness.branches import raises
 from torchlint.facts.hotness.chosen import Choice, choices
 from torchlint.facts.hotness.conditions import goes_over_ends, is_debug_flag, is_none
 from torchlint.facts.hotness.emptiness import for_empty
 from torchlint.facts.hotness.flags import Flags
-from torchlint.facts.hotness.guards import Bound, bound, branch_bound, early_exits, least, raises
+from torchlint.facts.hotness.guards import (
+    CONSTANT,
+    EMPTY_DATA,
+    END_OF_EPISODE,
+    ERROR,
+    FIRST_CALL,
+    LEAVES_LOOP,
+    ONE_ROUND,
+    OTHER_COMMAND,
+    UNSET_OPTION,
+    Bound,
+    Guards,
+    least,
+)
 from torchlint.facts.hotness.intervals import one_round
 from torchlint.facts.hotness.missing import Missing
 from torchlint.facts.hotness.options import Options
@@ -24,15 +38,9 @@ from torchlint.facts.state.caches import kept_already, renews
 from torchlint.late import dataclass
 from torchlint.rule import Frequency
 
-_ONE_ROUND = Bound(Frequency.EPISODE, "one round of a loop")
-_KEPT = Bound(Frequency.ONCE, "first call")
-_EMPTY = Bound(Frequency.ONCE, "branch for empty data")
-_LAST_ROUND = Bound(Frequency.EPISODE, "branch that leaves the loop")
-_ENDED = Bound(Frequency.EPISODE, "end of an episode")
-_ASIDE = Bound(Frequency.EPISODE, "branch for another command")
-_FAILED = Bound(Frequency.ONCE, "branch for an error")
+_ONE_ROUND = Bound(Frequency.EPISODE, ONE_ROUND.name)
 
-# All that ``_bound`` knows.
+# All that ``Places._bound`` knows.
 _BOUNDING = frozenset({ast.If, ast.IfExp, ast.BoolOp, ast.ExceptHandler, ast.Raise, ast.Assert})
 
 
@@ -113,9 +121,10 @@ class Local:
 class _Before:
     """What the statements of a block limit further down in it, found once for all of its statements."""
 
-    def __init__(self, block: Sequence[ast.stmt], facts: FileFacts, project: Project) -> None:
+    def __init__(self, block: Sequence[ast.stmt], facts: FileFacts, project: Project, guards: Guards) -> None:
+        self.first = guards.of(FIRST_CALL)
         self.kept = kept_already(block, facts)
-        self.exits = list(early_exits(block, facts))
+        self.exits = list(guards.exits(block, facts))
         self.leaving = [(place, s) for place, s in enumerate(block) if isinstance(s, ast.If) and leaves(s.body)]
         self.choices = [
             (place, choice)
@@ -125,8 +134,9 @@ class _Before:
         self.turns = [
             (place, stmt, loop)
             for place, stmt in self.leaving
-            if (loop := one_round(stmt.test, facts, truth=False)) is not None
+            if (loop := _picked(guards, stmt.test, facts, truth=False)) is not None
         ]
+        self.nothing = guards.of(EMPTY_DATA)
         self.empty = [
             (place, stmt)
             for place, stmt in self.leaving
@@ -138,7 +148,7 @@ class _Before:
     def hold(self, local: Local, stmt: ast.stmt, index: int) -> None:
         """Put the guards of all earlier statements on the one at a place."""
         if any(place < index <= last for place, last in self.kept):
-            local.hold(_KEPT, stmt)
+            local.hold(self.first, stmt)
         for place, earlier, found in self.exits:
             if place < index:
                 local.hold(found, earlier)
@@ -147,7 +157,7 @@ class _Before:
                 local.turn(loop, earlier)
         for place, earlier in self.empty:
             if place < index:
-                local.hold(_EMPTY, earlier)
+                local.hold(self.nothing, earlier)
         for place, choice in self.choices:
             if place < index:
                 local.choices.append(choice)
@@ -160,6 +170,7 @@ class Places:
     project: Project
     graph: CallGraph
     roots: Roots
+    guards: Guards
     _locals: dict[ast.AST, Local] = field(default_factory=dict)
     _blocks: dict[ast.stmt, Local] = field(default_factory=dict)
     _before: dict[ast.stmt, _Before] = field(default_factory=dict)
@@ -170,8 +181,8 @@ class Places:
     _open: int = 0
 
     def __post_init__(self) -> None:
-        missing = Missing(self.project, self.graph, self._cap, self._rooted)
-        self.flags = Flags(self.project, self.graph, missing)
+        missing = Missing(self.project, self.graph, self.guards, self._cap, self._rooted)
+        self.flags = Flags(self.project, self.graph, self.guards, missing)
         self.options = Options(self.project, self.graph)
 
     def _rooted(self, loop: ast.AST) -> bool:
@@ -210,7 +221,7 @@ class Places:
         block, index = facts.places[stmt]
         before = self._before.get(block[0])
         if before is None:
-            before = self._before[block[0]] = _Before(block, facts, self.project)
+            before = self._before[block[0]] = _Before(block, facts, self.project, self.guards)
             self._open += 1
             for place, leaving in before.leaving:
                 found = None if raises(leaving.body) else self._flagged(facts, leaving.test, False)
@@ -236,15 +247,15 @@ class Places:
                     local.token = current
                 if current in self.roots.loops:
                     if last is not None:
-                        local.hold(_LAST_ROUND, last)
+                        local.hold(self.guards.of(LEAVES_LOOP), last)
                     local.root = current
                     return local.end()
                 if current in self.roots.episodes:
                     local.episode = local.episode or current
                 elif local.item is None and scope.yields and current in self._yielding_loops(scope):
                     local.item = current
-                elif goes_over_ends(current, facts):
-                    local.hold(_ENDED, current)
+                elif (ended := self.guards.of(END_OF_EPISODE)) is not None and goes_over_ends(current, facts):
+                    local.hold(ended, current)
                 elif local.item is None and last is None:
                     local.passes(current)
                 last = last if isinstance(last, ast.Return) else None
@@ -253,18 +264,18 @@ class Places:
                     local.passes(current)
             else:
                 if child in self.roots.aside:
-                    local.hold(_ASIDE, current)
-                found = _bound(current, child, facts)
+                    local.hold(self.guards.of(OTHER_COMMAND), current)
+                found = self._bound(current, child, facts)
                 updating = current in self.roots.updating
                 if found is not None and found.limit is Frequency.ONCE and updating and not _is_debug(current):
                     found = Bound(Frequency.UPDATE, found.guard)  # every so many batches or steps, but then an update
                 local.hold(found, current)
-                if isinstance(current, ast.If) and not updating:
+                if isinstance(current, ast.If) and not updating and self.guards.of(LEAVES_LOOP) is not None:
                     last = last or _leaves(current, child)
                 if isinstance(current, (ast.If, ast.IfExp)) and child is not current.test:
                     truth = _is_body(current, child)
                     if not updating:
-                        local.turn(one_round(current.test, facts, truth), current)
+                        local.turn(_picked(self.guards, current.test, facts, truth), current)
                     local.choices += choices(self.project, facts, current.test, truth)
                     local.hold(self._flagged(facts, current.test, truth, updating), current)
                 elif isinstance(current, (ast.If, ast.IfExp)):
@@ -273,6 +284,32 @@ class Places:
         if scope in self.roots.functions:
             local.root = scope.node
         return local.end()
+
+    def _bound(self, node: ast.AST, child: ast.AST, facts: FileFacts) -> Bound | None:
+        """The guard that a node puts on one of its children."""
+        if node.__class__ not in _BOUNDING:
+            return None
+        guards = self.guards
+        if isinstance(node, (ast.If, ast.IfExp)) and child is not node.test:
+            nothing = guards.of(EMPTY_DATA)
+            if nothing is not None and _is_for_empty(node, child, facts):
+                return nothing
+        if isinstance(node, ast.If):
+            if child in node.body:
+                kept = guards.of(FIRST_CALL)
+                if kept is not None and renews(node.body, node.test, facts):
+                    return kept
+                return least(guards.branch(node.body, node.test), guards.bound(node.test, facts))
+            if child in node.orelse:
+                return least(guards.branch(node.orelse), guards.bound(node.test, facts, truth=False))
+        elif isinstance(node, ast.IfExp):
+            return guards.bound(node.test, facts, child is node.body) if child is not node.test else None
+        elif isinstance(node, ast.BoolOp):  # ``self.debug and check()``
+            index = next(i for i, part in enumerate(node.values) if part is child)
+            return least(*(guards.bound(each, facts, isinstance(node.op, ast.And)) for each in node.values[:index]))
+        elif isinstance(node, (ast.ExceptHandler, ast.Raise)) or (isinstance(node, ast.Assert) and child is node.msg):
+            return guards.of(ERROR)
+        return None
 
     def _makes_tokens(self, facts: FileFacts, loop: ast.AST) -> bool:
         found = self._tokens.get(loop)
@@ -284,12 +321,12 @@ class Places:
         """The guard on a test that asks for no tensor and runs no other work: of a constant."""
         tested = test.operand if isinstance(test, ast.UnaryOp) else test
         plain = isinstance(tested, ast.Name) and self.options.literals(facts, tested) is not None
-        return Bound(Frequency.ONCE, "test of a constant") if plain else None
+        return self.guards.of(CONSTANT) if plain else None
 
     def _flagged(self, facts: FileFacts, test: ast.expr, truth: bool, updating: bool = False) -> Bound | None:
         """The guard on what runs when a test has a truth value, from how often its flags are set."""
         if self.options.never(facts, test, truth):
-            return Bound(Frequency.ONCE, "option that no call sets")
+            return self.guards.of(UNSET_OPTION)
         asks = isinstance(test, ast.Compare) and is_none(test.comparators[0])
         return self.flags.bound(facts, test, truth) if asks or not updating else None
 
@@ -315,29 +352,6 @@ def _is_body(branching: ast.If | ast.IfExp, child: ast.AST) -> bool:
     return child in branching.body if isinstance(branching, ast.If) else child is branching.body
 
 
-def _bound(node: ast.AST, child: ast.AST, facts: FileFacts) -> Bound | None:
-    """The guard that a node puts on one of its children."""
-    if node.__class__ not in _BOUNDING:
-        return None
-    if isinstance(node, (ast.If, ast.IfExp)) and child is not node.test and _is_for_empty(node, child, facts):
-        return _EMPTY
-    if isinstance(node, ast.If):
-        if child in node.body:
-            if renews(node.body, node.test, facts):
-                return _KEPT
-            return least(branch_bound(node.body, node.test), bound(node.test, facts))
-        if child in node.orelse:
-            return least(branch_bound(node.orelse), bound(node.test, facts, truth=False))
-    elif isinstance(node, ast.IfExp):
-        return bound(node.test, facts, child is node.body) if child is not node.test else None
-    elif isinstance(node, ast.BoolOp):
-        index = next(i for i, part in enumerate(node.values) if part is child)
-        return _short_circuit(node.op, node.values[:index], facts)
-    elif isinstance(node, (ast.ExceptHandler, ast.Raise)) or (isinstance(node, ast.Assert) and child is node.msg):
-        return _FAILED
-    return None
-
-
 def _is_for_empty(branching: ast.If | ast.IfExp, child: ast.AST, facts: FileFacts) -> bool:
     """Whether a branch is there for data that is empty."""
     body, orelse = branching.body, branching.orelse
@@ -355,6 +369,6 @@ def _is_debug(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and is_debug_flag(node.test)
 
 
-def _short_circuit(op: ast.boolop, before: Sequence[ast.expr], facts: FileFacts) -> Bound | None:
-    """The guard that earlier operands put on a later one: ``self.debug and check()``."""
-    return least(*(bound(part, facts, isinstance(op, ast.And)) for part in before))
+def _picked(guards: Guards, test: ast.expr, facts: FileFacts, truth: bool) -> ast.AST | None:
+    """The loop of whose rounds a condition picks one, if that is a guard."""
+    return one_round(test, facts, truth) if guards.of(ONE_ROUND) is not None else None

@@ -17,16 +17,18 @@ class Programs:
     """Finds the functions that a program runs once: what they do outside of their loops is set-up."""
 
     def __init__(self, project: Project, graph: CallGraph) -> None:
-        """Note which names of functions are handed on."""
+        """Note which functions are handed on: by name, and by file where the file that hands it on defines it."""
         self.graph = graph
         self.known: dict[Scope, bool] = {}
-        calls = (call for facts in project.files.values() for scope in facts.scopes for call in scope.calls)
-        values = (value for call in calls for value in (*call.args, *(keyword.value for keyword in call.keywords)))
-        self.handed = {
-            value.attr if isinstance(value, ast.Attribute) else value.id
-            for value in values
-            if isinstance(value, (ast.Name, ast.Attribute))
-        }
+        self.handed: set[str | tuple[str, str]] = set()
+        for facts in project.files.values():
+            for call in (call for scope in facts.scopes for call in scope.calls):
+                for value in (*call.args, *(keyword.value for keyword in call.keywords)):
+                    if isinstance(value, ast.Attribute):
+                        self.handed.add(value.attr)
+                    elif isinstance(value, ast.Name):
+                        own = any(binding.scope is not None for binding in facts.top.bindings.get(value.id, ()))
+                        self.handed.add((facts.path, value.id) if own else value.id)
 
     @roomy
     def once(self, scope: Scope) -> bool:
@@ -38,7 +40,8 @@ class Programs:
             return True
         if scope not in self.known:
             self.known[scope] = False  # what calls itself may run often
-            plain = scope.kind == "function" and scope.method_of is None and scope.name not in self.handed
+            handed = scope.name in self.handed or (scope.file.path, scope.name) in self.handed
+            plain = scope.kind == "function" and scope.method_of is None and not handed
             places = list(self.graph.places(scope)) if plain and scope not in self.graph.runs else []
             self.known[scope] = bool(places) and all(self._once(facts, node) for facts, node in places)
         return self.known[scope]

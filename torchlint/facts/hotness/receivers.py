@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Scope
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.propagate import Reached
 from torchlint.facts.code.receiver import ANY, OWN, Receiver
 from torchlint.facts.hotness.arrivals import Arrivals
+from torchlint.facts.hotness.entering import Entered
 from torchlint.late import dataclass
 from torchlint.rule import Frequency
-
-MOST = 16
-"""With more classes of objects than this, a method counts as one that runs on any."""
 
 
 @dataclass(eq=False, slots=True)
@@ -87,32 +86,31 @@ class Rates:
 
     receivers: Receivers
     arrivals: Arrivals
-    rates: dict[Scope, dict[Receiver, Frequency]] = field(default_factory=dict)
+    reached: Reached[Scope, Entered]
 
-    def note(self, scope: Scope, receiver: Receiver, frequency: Frequency) -> bool:
-        """Record that a function is entered on an object; whether that is news."""
-        rates = self.rates.setdefault(scope, {})
+    def of(self, scope: Scope) -> Mapping[Receiver, Frequency]:
+        """How often a function is entered on objects of each class."""
+        found = self.reached.get(scope)
+        return found.rates if found is not None else {}
+
+    def noted(self, scope: Scope, receiver: Receiver) -> Receiver:
+        """The receiver for which runs of a function on an object are noted: any, where its class is no news."""
         owner, project = scope.method_of, self.receivers.project
         if owner is None or (receiver.derived and receiver.name in project.ancestry(owner.dotted)):
-            receiver = ANY
-        if max(rates.get(receiver, Frequency.ONCE), rates.get(ANY, Frequency.ONCE)) >= frequency:
-            return False
-        rates[receiver] = frequency
-        if len(rates) > MOST:
-            self.rates[scope] = {ANY: max(rates.values())}
-        return True
+            return ANY
+        return receiver
 
     def known(self, scope: Scope, receiver: Receiver) -> Receiver:
         """The receiver under which the entries of a function on an object are recorded."""
-        return receiver if receiver in self.rates.get(scope, ()) else ANY
+        return receiver if receiver in self.of(scope) else ANY
 
     def rate(self, scope: Scope, receiver: Receiver) -> Frequency:
         """How often a function is entered on an object; more often than ever where it is not known to be."""
-        return self.rates.get(scope, {}).get(receiver, Frequency.INNER)
+        return self.of(scope).get(receiver, Frequency.INNER)
 
     def fastest(self, scope: Scope, receiver: Receiver) -> bool:
         """Whether a function is entered on an object as often as on any."""
-        rates = self.rates.get(scope, {})
+        rates = self.of(scope)
         return not rates or rates.get(receiver) is max(rates.values())
 
     def passed(
@@ -130,7 +128,7 @@ class Rates:
         elif not rated:
             yield from ((None, each, Frequency.INNER) for each in self.arrivals.at(home) if fits(each, target))
         else:
-            rates = self.rates.get(home) or {ANY: Frequency.INNER}
+            rates = self.of(home) or {ANY: Frequency.INNER}
             for above, rate in rates.items():
                 objects = self.arrivals.at(home) if above == ANY else (above,)
                 yield from ((above, each, rate) for each in objects if fits(each, target))

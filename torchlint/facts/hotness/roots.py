@@ -17,13 +17,15 @@ from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness import environments
 from torchlint.facts.hotness.coldness import cold_file
+from torchlint.facts.hotness.entering import MOST
+from torchlint.facts.hotness.evaluation import begins_episode
 from torchlint.facts.hotness.fitting import fitting
-from torchlint.facts.hotness.guards import bound
+from torchlint.facts.hotness.guards import Guards
 from torchlint.facts.hotness.intervals import shows_at_intervals
 from torchlint.facts.hotness.iterations import demoted
 from torchlint.facts.hotness.programs import Programs
 from torchlint.facts.hotness.protocols import EntryPoint, entry_point, entry_points
-from torchlint.facts.hotness.receivers import MOST, Receivers
+from torchlint.facts.hotness.receivers import Receivers
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
 from torchlint.models import method_names
@@ -65,11 +67,6 @@ class Roots:
     fitting: set[Scope] = field(default_factory=set)
 
 
-def is_reset(scope: Scope) -> bool:
-    """Whether a function begins an episode, by its name."""
-    return scope.name.lstrip("_") == "reset"
-
-
 def runs_each_time(node: ast.AST, child: ast.AST) -> TypeGuard[ast.For | ast.AsyncFor | ast.While]:
     """Whether a node is a loop that runs a child again and again: its body, or its test."""
     return isinstance(node, _LOOPS) and (child in node.body or (isinstance(node, ast.While) and child is node.test))
@@ -85,7 +82,7 @@ def enclosing_loop(facts: FileFacts, node: ast.AST, scope: Scope) -> ast.AST | N
     return None
 
 
-def find_roots(project: Project, graph: CallGraph, values: Values) -> Roots:
+def find_roots(project: Project, graph: CallGraph, values: Values, guards: Guards) -> Roots:
     """Find all roots of a project, and the places that run functions without calling them."""
     roots = Roots(protocols=indirect(project, graph, values))
     found: list[tuple[Scope, ast.Call, str]] = []
@@ -107,7 +104,7 @@ def find_roots(project: Project, graph: CallGraph, values: Values) -> Roots:
         roots.aside.update(_other_commands(scope, steps))
     shown = _Shown(graph)
     programs = Programs(project, graph)
-    _climb(roots, Receivers(project, graph), programs, [each for each in found if not shown.only(*each[:2])])
+    _climb(roots, Receivers(project, graph), programs, guards, [each for each in found if not shown.only(*each[:2])])
     inline = {enclosing_loop(scope.file, call, scope) for scope, call, _ in found}
     roots.episodes |= demoted(project, graph, roots.loops, inline)
     roots.fitting = fitting(project, roots.loops, roots.functions)
@@ -228,7 +225,11 @@ class _Shown:
 
 
 def _climb(
-    roots: Roots, receivers: Receivers, programs: Programs, found: Sequence[tuple[Scope, ast.Call, str]]
+    roots: Roots,
+    receivers: Receivers,
+    programs: Programs,
+    guards: Guards,
+    found: Sequence[tuple[Scope, ast.Call, str]],
 ) -> None:
     """Mark the innermost loop around each step or update, in the callers when the function itself has none.
 
@@ -259,7 +260,7 @@ def _climb(
             continue  # what a function does before its loop of steps is set-up
         classes = seen.setdefault((scope, kind, fresh), set())
         cls = cls if len(classes) < MOST else ANY
-        if scope.kind != "function" or is_reset(scope) or scope.name == "__init__" or classes & {cls, ANY}:
+        if scope.kind != "function" or begins_episode(scope) or scope.name == "__init__" or classes & {cls, ANY}:
             continue
         if programs.once(scope):
             continue
@@ -270,7 +271,7 @@ def _climb(
         for where, node in receivers.graph.places(scope):
             home = where.scope_of(node).function
             above = receivers.above(node, home, cls)
-            if above is not None and not cold_file(where.path) and not _gated(where, node):
+            if above is not None and not cold_file(where.path) and not _gated(guards, where, node):
                 todo.append((home, node, kind, fresh, above))
 
 
@@ -347,12 +348,12 @@ def _command(facts: FileFacts, branching: ast.If) -> bool:
     return False
 
 
-def _gated(facts: FileFacts, node: ast.AST) -> bool:
+def _gated(guards: Guards, facts: FileFacts, node: ast.AST) -> bool:
     """Whether a node stands under a condition that makes it seldom."""
     child = node
     current = facts.parent.get(node)
     while current is not None and not isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef, *_LOOPS)):
-        if isinstance(current, ast.If) and child in current.body and bound(current.test, facts) is not None:
+        if isinstance(current, ast.If) and child in current.body and guards.bound(current.test, facts) is not None:
             return True
         child, current = current, facts.parent.get(current)
     return False

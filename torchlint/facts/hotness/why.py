@@ -11,7 +11,8 @@ from torchlint.facts.code.graph import How
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.facts.hotness.coldness import cold_file
-from torchlint.facts.hotness.hotness import Edge, Heat
+from torchlint.facts.hotness.edges import Edge
+from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.hotness.paths import weight
 from torchlint.facts.hotness.places import Hold, Local
 from torchlint.late import dataclass
@@ -99,8 +100,9 @@ def _ended(heat: Heat, links: tuple[_Link, ...]) -> Iterator[tuple[int, Way]]:
         if inside:
             return
     entry = heat.entry(scope, local)
-    if entry is not None and entry.edge is None:
-        yield faith, _way(heat, links, entry.frequency, entry.label, None)
+    seed = entry.first if entry is not None else None
+    if seed is not None:
+        yield faith, _way(heat, links, seed.frequency, seed.label, None)
     if local.episode is not None:
         yield faith + 50, _way(heat, links, Frequency.ONCE, "around loops that step or train", local.episode)
 
@@ -126,10 +128,11 @@ def _way(heat: Heat, links: tuple[_Link, ...], frequency: Frequency, origin: str
         if link.edge is not None and link.edge.how is How.EACH and frequency >= Frequency.UPDATE:
             frequency = Frequency.INNER
         if link.edge is not None and frequency > Frequency.EPISODE:
-            why = heat.seldom_called(link.edge)
-            if why:
-                frequency = Frequency.EPISODE
-                limits.append(Limit(Hop(link.facts.path, getattr(link.edge.node, "lineno", 1), ""), frequency, why))
+            seldom = heat.seldom_called(link.edge)
+            if seldom is not None:
+                frequency = seldom.limit
+                place = Hop(link.facts.path, getattr(link.edge.node, "lineno", 1), "")
+                limits.append(Limit(place, frequency, seldom.guard))
     proven = not any(link.edge.doubtful for link in links if link.edge is not None)
     return Way(Hotness(frequency, tuple(hops)), origin, tuple(dict.fromkeys(limits)), proven)
 

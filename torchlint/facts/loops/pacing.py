@@ -14,7 +14,7 @@ from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.nesting import LoopNode, around, inside
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
-from torchlint.facts.hotness.guards import bound
+from torchlint.facts.hotness.guards import Guards
 from torchlint.facts.state.effects import nodes_of
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
@@ -34,6 +34,7 @@ class Pacing(Fact):
     graph: CallGraph
     values: Values
     autograd: Autograd
+    guards: Guards
 
     def alone(self, facts: FileFacts, step: ast.Call) -> bool:
         """Whether a call steps one environment in a loop, with an action that a network chose in the same round."""
@@ -116,7 +117,7 @@ class Pacing(Fact):
             if (
                 call is step
                 or next(iter(around(facts, call)), None) is not loop
-                or not _is_each_time(facts, call, loop)
+                or not self._is_each_time(facts, call, loop)
             ):
                 continue
             if self._updates(facts, call, _DEPTH) and not fresh & _names(call):
@@ -136,8 +137,25 @@ class Pacing(Fact):
         return self.autograd.updates(function) and any(
             self._updates(function.file, call, depth - 1)
             for call in function.calls
-            if _is_each_time(function.file, call, function.node) and not list(around(function.file, call))
+            if self._is_each_time(function.file, call, function.node) and not list(around(function.file, call))
         )
+
+    def _is_each_time(self, facts: FileFacts, node: ast.AST, top: ast.AST) -> bool:
+        """Whether no condition between a node and what holds it is known to be true seldom."""
+        child, above = node, facts.parent.get(node)
+        while above is not None and above is not top:
+            if isinstance(above, ast.If) and (child in above.orelse or not self._is_open(facts, above)):
+                return False
+            child, above = above, facts.parent.get(above)
+        return above is top
+
+    def _is_open(self, facts: FileFacts, branch: ast.If) -> bool:
+        """Whether a condition, once true, stays so: a warm-up, not an interval or a full buffer."""
+        exact = any(
+            isinstance(part, ast.Compare) and any(isinstance(op, (ast.Eq, ast.NotEq)) for op in part.ops)
+            for part in walk(branch.test)
+        )
+        return not exact and self.guards.bound(branch.test, facts) is None
 
 
 def _fresh(loop: LoopNode, step: ast.Call) -> set[str]:
@@ -153,16 +171,6 @@ def _fresh(loop: LoopNode, step: ast.Call) -> set[str]:
             return found
 
 
-def _is_each_time(facts: FileFacts, node: ast.AST, top: ast.AST) -> bool:
-    """Whether no condition between a node and what holds it is known to be true seldom."""
-    child, above = node, facts.parent.get(node)
-    while above is not None and above is not top:
-        if isinstance(above, ast.If) and (child in above.orelse or not _is_open(facts, above)):
-            return False
-        child, above = above, facts.parent.get(above)
-    return above is top
-
-
 def _is_handed_on(facts: FileFacts, name: ast.Name) -> bool:
     """Whether a name is an argument of a call, or is put into a container."""
     child: ast.AST = name
@@ -172,15 +180,6 @@ def _is_handed_on(facts: FileFacts, name: ast.Name) -> bool:
             return True
         child, above = above, facts.parent.get(above)
     return isinstance(above, ast.Assign) and any(isinstance(target, ast.Subscript) for target in above.targets)
-
-
-def _is_open(facts: FileFacts, branch: ast.If) -> bool:
-    """Whether a condition, once true, stays so: a warm-up, not an interval or a full buffer."""
-    exact = any(
-        isinstance(part, ast.Compare) and any(isinstance(op, (ast.Eq, ast.NotEq)) for op in part.ops)
-        for part in walk(branch.test)
-    )
-    return not exact and bound(branch.test, facts) is None
 
 
 def _names(node: ast.AST) -> set[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.reach import leaves
 from torchlint.facts.values.join import FLOAT, INT, NUMBER, STRING
 from torchlint.rule import Kind, Value
 
@@ -19,6 +20,8 @@ _TYPES = {
 _OTHERS = frozenset(
     {Kind.UNKNOWN, Kind.NDARRAY, Kind.TENSOR, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.NUMBER, Kind.STRING}
 )
+_TENSORS = frozenset({"torch.Tensor", "torch.autograd.Variable", "torch.autograd.variable.Variable"})
+_ASKING = frozenset({"isinstance", "is_tensor"})
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Module)
 
 
@@ -30,30 +33,84 @@ def within_test(project: Project, facts: FileFacts, node: ast.Name, value: Value
     """
     if value.kind not in _OTHERS:
         return value
-    for test in _tests(facts, node):
-        said = _said(project, facts, test, node)
+    for test, truth in _arms(facts, node):
+        said = _said(project, facts, test, node) if truth else None
         if said is not None and said.kind is not value.kind:
             return said
     return value
 
 
-def _tests(facts: FileFacts, node: ast.Name) -> Iterator[ast.expr]:
-    """The conditions in the same function that hold where a node is evaluated, if nothing changes in between."""
+def is_no_tensor(project: Project, facts: FileFacts, node: ast.Name) -> bool:
+    """Whether a test has found out before a name is read that it is no tensor: ``if is_tensor(x): return ...``."""
+    if not any(_names_tensor(call, node.id) for call in facts.scope_of(node).function.calls):
+        return False
+    conditions = (*_arms(facts, node), *_left_before(facts, node))
+    return any(not truth and _asks_for_tensor(project, facts, test, node) for test, truth in conditions)
+
+
+def _names_tensor(call: ast.Call, name: str) -> bool:
+    """Whether a call may ask for the type of a name."""
+    first = call.args[0] if call.args else None
+    return isinstance(first, ast.Name) and first.id == name and getattr(call.func, "id", "is_tensor") in _ASKING
+
+
+def _arms(facts: FileFacts, node: ast.Name) -> Iterator[tuple[ast.expr, bool]]:
+    """The conditions around a node in its function, with their truth values there."""
     child: ast.AST = node
     parent = facts.parent.get(node)
     while parent is not None and not isinstance(parent, _FUNCTIONS):
         if isinstance(parent, (ast.If, ast.IfExp)):
-            body = parent.body if isinstance(parent, ast.If) else [parent.body]
-            if any(child is part for part in body):
-                yield from _parts(parent.test)
+            for arm, truth in ((parent.body, True), (parent.orelse, False)):
+                if any(child is part for part in (arm if isinstance(arm, list) else [arm])):
+                    yield from _parts(parent.test, truth)
         child, parent = parent, facts.parent.get(parent)
 
 
-def _parts(test: ast.expr) -> Iterator[ast.expr]:
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-        yield from test.values
+def _left_before(facts: FileFacts, node: ast.Name) -> Iterator[tuple[ast.expr, bool]]:
+    """The conditions under which statements before a node leave the function or the loop: false behind them."""
+    for around in facts.ancestors(node):
+        if isinstance(around, _FUNCTIONS):
+            return
+        yield from _left(facts, around)
+
+
+def _left(facts: FileFacts, child: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
+    """The conditions under which earlier statements of a block leave it: they are false behind them."""
+    block, place = facts.places.get(child, ((), 0)) if isinstance(child, ast.stmt) else ((), 0)
+    for stmt in block[:place]:
+        if isinstance(stmt, ast.If) and leaves(stmt.body):
+            yield from _parts(stmt.test, truth=False)
+
+
+def _parts(test: ast.expr, truth: bool) -> Iterator[tuple[ast.expr, bool]]:
+    """The parts of a condition that decide it alone, with their truth values."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from _parts(test.operand, not truth)
+    elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And if truth else ast.Or):
+        for part in test.values:
+            yield from _parts(part, truth)
     else:
-        yield test
+        yield test, truth
+
+
+def _asks_for_tensor(project: Project, facts: FileFacts, test: ast.expr, node: ast.Name) -> bool:
+    """Whether a test asks whether a name is a tensor, of the bindings that it has where it is read."""
+    match test:
+        case ast.Call(func=asked, args=[ast.Name(id=node.id) as name, *types], keywords=[]):
+            function = project.qualified(facts, asked)
+            of_type = [project.qualified(facts, each) for kind in types for each in _each(kind)]
+            tensors = function == "builtins.isinstance" and any(each in _TENSORS for each in of_type)
+            return (tensors or function == "torch.is_tensor") and _is_same(project, facts, name, node)
+    return False
+
+
+def _each(kind: ast.expr) -> list[ast.expr]:
+    return kind.elts if isinstance(kind, ast.Tuple) else [kind]
+
+
+def _is_same(project: Project, facts: FileFacts, one: ast.Name, other: ast.Name) -> bool:
+    """Whether two readings of a name have the same bindings."""
+    return set(project.reaching(facts, one).bindings) == set(project.reaching(facts, other).bindings)
 
 
 def _said(project: Project, facts: FileFacts, test: ast.expr, node: ast.Name) -> Value | None:
@@ -72,5 +129,4 @@ def _said(project: Project, facts: FileFacts, test: ast.expr, node: ast.Name) ->
     if project.qualified(facts, asked) != wanted:
         return None
     said = _TYPES.get(project.qualified(facts, named) or "")
-    same = set(project.reaching(facts, name).bindings) == set(project.reaching(facts, node).bindings)
-    return said if same else None
+    return said if _is_same(project, facts, name, node) else None

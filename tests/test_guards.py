@@ -1,0 +1,219 @@
+"""The table of guards: each row by its name, by code that it guards, and by the settings that switch it off."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from projects import Code
+
+from torchlint.facts.hotness.guards import GUARDS
+from torchlint.facts.hotness.hotness import Heat
+from torchlint.facts.hotness.why import explain
+from torchlint.rule import Frequency
+from torchlint.rule.frequency import Why
+
+ROWS = {guard.name: guard for guard in GUARDS}
+METHOD = """import torch
+class Agent:
+    def update(self, x, k, done, n):
+        {body}
+agent = Agent()
+for x in y:
+    agent.update(x, x, x, x)
+    x.backward()
+"""
+
+# By the name of the guard: bodies of a method that each gradient update calls, with {} for the call that is guarded.
+BODIES = {
+    "branch that raises": ("if x:\n{}\nraise ValueError(x)",),
+    "branch that warns": (
+        "if x:\n{}\nlog.warning(x)",
+        "if x:\n{}\nprint('Warning: small')",
+        "if x.any():\n{}\nprint(x)",
+        "if not x.any():\nreturn\n<{}\nprint(x)",
+    ),
+    "debug flag": ("if self.debug:\n{}", "if not self.verbose:\nreturn\n<{}", "self.debug and {}"),
+    "interval": (
+        "if self.t % self.k == 0:\n{}",
+        "if 0 == self.t % self.k:\n{}",
+        "if self.t % self.k != 0:\nreturn\n<{}",
+        "if not self.t % self.k:\n{}",
+        "if k - self.last_log > n:\n{}",
+    ),
+    "first call": (
+        "if self.table is None:\n{}",
+        "if self.table is not None:\nreturn\n<{}",
+        "if not hasattr(self, 'table'):\n{}",
+        "if k not in self.made:\nself.made[k] = {}",
+        "if self.n == 0:\ny = {}\nself._init_storage(y)",
+    ),
+    "broken number": ("if torch.isnan(x).any():\n{}", "if not torch.isfinite(x).all():\n{}"),
+    "value out of range": ("if self.i < 0 or self.i >= n:\n{}",),
+    "end of an episode": (
+        "if done:\n{}",
+        "if not done:\nreturn\n<{}",
+        "if not_done:\npass\n<else:\n{}",
+        "for i, d in enumerate(done):\nif d:\n{}",
+        "for i in np.where(done)[0]:\n{}",
+    ),
+    "batch of equal numbers": ("if (x == 0).all():\n{}",),
+    "end of a plan": ("if self.i >= len(self.plan):\n{}",),
+    "work that is seldom due": ("score = judge.evaluate_if_necessary(k)\nif score is not None:\n{}",),
+    "full list": (
+        "if len(self.kept) == n:\n{}\nself.kept.clear()",
+        "if len(self.kept) < n:\nreturn\n<{}\nself.kept = []",
+    ),
+    "counter that starts again": (
+        "if self.count == n:\n{}\nself.count = 0",
+        "if self.count < n:\nreturn\n<{}\nself.count = 0",
+    ),
+    "branch that renders": ("if x:\n{}\nself.env.render()",),
+    "statement that nothing comes behind": ("raise NotImplementedError\n{}", "while k:\nbreak\n{}"),
+    "first item": ("for item in x:\nreturn item\n<{}",),
+    "branch for empty data": ("if x.size(0) == 0:\n{}\n<x.mean()", "y = {} if len(x) == 0 else x.mean()"),
+    "branch for an error": ("try:\npass\n<except KeyError:\n{}", "raise ValueError({})", "assert x, {}"),
+    "last round": ("for i, y in enumerate(x):\nif i % 9 == 0 or i == n:\n{}",),
+    "one round of a loop": (
+        "for i in range(n):\nx.backward()\nif i == n - 1:\n{}",
+        "for i in range(n):\nx.backward()\nif i < n - 1:\ncontinue\n<{}",
+    ),
+    "branch that leaves the loop": ("while True:\nx.backward()\nif k:\n{}\nbreak",),
+    "value that a loop keeps": ("last = None\nwhile True:\nx.backward()\nif last is None:\n{}\n<last = x",),
+    "flag that is seldom set": ("flag = False\nif k:\nif n % 9 == 0:\nflag = True\n<<if flag:\n{}",),
+    "flag that its branch clears": ("if self.wanted:\nself.wanted = False\n{}",),
+}
+
+_UPDATES = "for x in y:\n    run(x)\n    x.backward()\n"
+# The same of whole programs.
+PROGRAMS = {
+    "full buffer": """
+class Agent:
+    def stored(self, x):
+        self.count += 1
+        return self.count % self.size == 0
+    def update(self, x):
+        if self.stored(x):
+            {}
+agent = Agent()
+for x in y:
+    agent.update(x)
+    x.backward()
+""",
+    "reset": "def run(x):\n    reset(x)\ndef reset(x):\n    {}\n" + _UPDATES,
+    "evaluation": (
+        "def run(x):\n    evaluate(x)\n"
+        "def evaluate(eval_batches):\n    for x in eval_batches:\n        f(x)\n    {}\n" + _UPDATES
+    ),
+    "own loop of updates": """
+class Agent:
+    def learn(self, x):
+        {}
+        for epoch in range(9):
+            self.optimizer.step()
+agent = Agent()
+for x in y:
+    agent.learn(x)
+    x.backward()
+""",
+    "branch for another command": """
+def work(remote, env):
+    while True:
+        command, x = remote.recv()
+        if command == "spaces":
+            {}
+        elif command == "step":
+            env.step(x)
+""",
+    "test of a constant": "def run(x):\n    take(x, False)\ndef take(x, g):\n    if {g}:\n        f(x)\n" + _UPDATES,
+    "option that no call sets": "def run(x, deep=False):\n    if deep:\n        {}\n" + _UPDATES,
+    "flag that its branch sets": """
+class Agent:
+    def __init__(self):
+        self.made = False
+    def update(self, x):
+        if self.made:
+            return
+        {}
+        self.made = True
+agent = Agent()
+for x in y:
+    agent.update(x)
+    x.backward()
+""",
+    "argument that calls give": """
+def run(x, mask=None):
+    if mask is None:
+        {}
+for x in y:
+    run(x, mask=x)
+    x.backward()
+""",
+}
+
+
+def _indented(body: str) -> str:
+    """Each row after one that ends in a colon stands further in; ``<`` at the beginning of one: further out again."""
+    depth, rows = 0, []
+    for row in body.splitlines():
+        depth -= len(row) - len(row.lstrip("<"))
+        rows.append("    " * depth + row.lstrip("<"))
+        depth += row.endswith(":")
+    return "\n        ".join(rows)
+
+
+CASES = [
+    *((name, METHOD.format(body=_indented(body))) for name, bodies in BODIES.items() for body in bodies),
+    *PROGRAMS.items(),
+]
+
+
+def _guarded(text: str, **settings: object) -> Why:
+    """Why ``g`` in the marked line, or the call of it, runs as often as it does."""
+    code = Code(text.lstrip().replace("{}", "g(x)").replace("{g}", "g"), **settings)
+    facts = code.file()
+    row = text.lstrip().split("{")[0].count("\n") + 1
+    [name] = [
+        node for node in ast.walk(facts.tree) if isinstance(node, ast.Name) and (node.id, node.lineno) == ("g", row)
+    ]
+    above = facts.parent[name]
+    return explain(code.analyses[Heat], facts, above if isinstance(above, ast.Call) else name)
+
+
+def _names(found: Why) -> set[str]:
+    """The guards that an explanation names."""
+    named = {limit.guard for way in found.ways for limit in way.limits}
+    return named | {name for name in ROWS for reason in found.reasons if f"guarded ({name})" in reason}
+
+
+@pytest.mark.parametrize(("name", "text"), CASES)
+def test_a_guard_is_named_where_it_holds(name: str, text: str) -> None:
+    found = _guarded(text)
+    assert name in _names(found)
+    most = ROWS[name].limit
+    assert found.frequency <= (Frequency.EPISODE if most is None else most)
+
+
+@pytest.mark.parametrize(("name", "text"), CASES)
+def test_a_guard_that_is_switched_off_holds_nothing(name: str, text: str) -> None:
+    assert name not in _names(_guarded(text, ignore_guards=(name,)))
+
+
+def test_every_row_has_a_case_and_a_name_of_its_own() -> None:
+    assert len(ROWS) == len(GUARDS)
+    assert {name for name, _ in CASES} == ROWS.keys()
+
+
+def test_the_documentation_lists_every_row(root: Path) -> None:
+    listed = [row for row in (root / "docs" / "hotness.md").read_text(encoding="utf-8").splitlines() if row[:1] == "|"]
+    for guard in GUARDS:
+        limit = "as what sets it" if guard.limit is None else guard.limit.phrase
+        assert f"| {guard.name} | {limit} | {guard.says} |" in listed
+
+
+def test_what_no_guard_holds_names_none() -> None:
+    found = _guarded(METHOD.format(body=_indented("if self.seldom(x, False):\npass\n<{}")))
+    assert found.frequency is Frequency.UPDATE
+    assert not _names(found)
+    assert not found.reasons

@@ -1,0 +1,169 @@
+"""What a block of statements does where it seldom runs: it raises, warns, sets up, empties what is full."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from torchlint.facts.code.model import COMPREHENSIONS
+from torchlint.facts.code.tree import walk
+from torchlint.facts.hotness.conditions import tests_for
+from torchlint.late import regex
+from torchlint.models import last_names, method_names
+
+_ALARM = regex(r"\W*(warning|warn|error|alert)\b", re.IGNORECASE)
+_ANY = frozenset({"any"})
+_SETS_UP = regex(r"_*(setup|set_up|init|initialize|initialise|build|allocate)(_\w+)?$")
+_RENDERS = regex(r"render(_\w+)?$")
+_ACTS = method_names(environment="acts")
+_LEARNS = frozenset({"act", "backward", "learn", "select_action", "train", "update"})
+_MANY = 10  # what happens every so many times is seldom
+_WARNINGS = method_names(says="alarm")
+_MESSAGES = last_names(says=True)
+
+_NO_NUMBERS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.JoinedStr, ast.Lambda, *COMPREHENSIONS)
+_OPPOSITES: Mapping[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.NotEq: ast.Eq}
+
+
+def raises(block: Sequence[ast.stmt]) -> bool:
+    """Whether a block exists to raise: every way through it ends in ``raise``."""
+    if not block:
+        return False
+    last = block[-1]
+    if isinstance(last, ast.Raise):
+        return True
+    if isinstance(last, ast.Assert):
+        return isinstance(last.test, ast.Constant) and not last.test.value
+    if isinstance(last, ast.If):
+        return raises(last.body) and raises(last.orelse)
+    return isinstance(last, (ast.With, ast.AsyncWith)) and raises(last.body)
+
+
+def reports(block: Sequence[ast.stmt]) -> bool:
+    """Whether all that a block does is to write messages: ``print(...)``, ``logging.warning(...)``."""
+    return all(
+        isinstance(stmt, ast.Expr)
+        and isinstance(stmt.value, ast.Call)
+        and getattr(stmt.value.func, "attr", getattr(stmt.value.func, "id", "")) in _MESSAGES
+        for stmt in block
+    )
+
+
+def values_of(block: Sequence[ast.stmt]) -> list[ast.expr]:
+    """The numbers and tensors that a block gives to names or returns; none where it does anything else."""
+    found = [
+        stmt.value
+        for stmt in block
+        if isinstance(stmt, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return)) and stmt.value is not None
+    ]
+    plain = (not isinstance(value, _NO_NUMBERS) and not _is_no_number(value) for value in found)
+    return found if len(found) == len(block) and all(plain) else []
+
+
+def _is_no_number(value: ast.expr) -> bool:
+    """Whether a value is a literal text, truth value or ``None``."""
+    return isinstance(value, ast.Constant) and (value.value is None or isinstance(value.value, (str, bytes, bool)))
+
+
+def opposite(test: ast.expr) -> ast.expr | None:
+    """The condition that is true where another is false: ``count >= n`` of ``count < n``, ``x`` of ``not x``."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return operand
+        case ast.Compare(left=left, ops=[op], comparators=others) if type(op) in _OPPOSITES:
+            return ast.Compare(left, [_OPPOSITES[type(op)]()], others)
+    return None
+
+
+def sets_up(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
+    """``if self.count == 0: self._init_storage(item)``: what the first of many rounds does."""
+    if test is None:
+        return False
+    tests = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    compared = [t for t in tests if isinstance(t, ast.Compare) and isinstance(t.ops[0], ast.Eq)]
+    if not any(_is_zero(part.comparators[0]) for part in compared):
+        return False
+    names = (func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "") for func in _calls(block))
+    return any(_SETS_UP.match(name) for name in names)
+
+
+def _is_zero(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 0
+
+
+def _is_many(value: object) -> bool:
+    return isinstance(value, int) and value >= _MANY
+
+
+def restarts(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
+    """``if count == n:`` and in the branch ``count = 0``: every so many steps."""
+    if isinstance(test, ast.BoolOp):
+        return isinstance(test.op, ast.And) and any(restarts(block, part) for part in test.values)
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Eq, ast.Gt, ast.GtE)):
+        return False
+    counter = test.left
+    few = isinstance(test.comparators[0], ast.Constant) and not _is_many(test.comparators[0].value)
+    if few or not isinstance(counter, (ast.Name, ast.Attribute)):
+        return False
+    starts = (stmt for stmt in block if isinstance(stmt, ast.Assign) and _is_zero(stmt.value))
+    return ast.unparse(counter) in (ast.unparse(target) for stmt in starts for target in stmt.targets)
+
+
+def _calls(block: Sequence[ast.stmt]) -> Iterator[ast.expr]:
+    """What the call statements of a block call."""
+    return (stmt.value.func for stmt in block if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call))
+
+
+def warns(block: Sequence[ast.stmt]) -> bool:
+    """Whether a block writes a warning, or prints one."""
+    if any(isinstance(func, ast.Attribute) and func.attr in _WARNINGS for func in _calls(block)):
+        return True
+    return _prints(block) and any(_ALARM.match(text) for text in _printed(block))
+
+
+def prints_any(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
+    """``if bad.any(): print(...)``: of many values some are wrong."""
+    return test is not None and tests_for(test, _ANY) and _prints(block)
+
+
+def renders(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
+    """Whether a branch draws frames and does nothing that belongs to learning: no environment steps, no updates."""
+    called = {name for stmt in block for node in walk(stmt) if (name := _attribute_called(node))} if test else set()
+    return any(map(_RENDERS.match, called)) and not any(name in _ACTS or name in _LEARNS for name in called)
+
+
+def _attribute_called(node: ast.AST) -> str:
+    """The name of the method that a node calls, empty where it calls none."""
+    return node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
+
+
+def _printed(block: Sequence[ast.stmt]) -> Iterator[str]:
+    """How the texts begin that the call statements of a block are given."""
+    for stmt in block:
+        if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call) and stmt.value.args:
+            text = stmt.value.args[0]
+            first = text.values[0] if isinstance(text, ast.JoinedStr) and text.values else text
+            if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                yield first.value
+
+
+def _prints(block: Sequence[ast.stmt]) -> bool:
+    return any(isinstance(func, ast.Name) and func.id == "print" for func in _calls(block))
+
+
+def empties(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
+    """``if len(storage) == n:`` and in the branch ``storage = []`` or ``storage.clear()``: every so many steps."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Eq, ast.Gt, ast.GtE)):
+        return False
+    length = test.left
+    if not (isinstance(length, ast.Call) and isinstance(length.func, ast.Name) and length.func.id == "len"):
+        return False
+    full = {ast.unparse(argument) for argument in length.args}
+    for stmt in block:
+        if isinstance(stmt, ast.Assign) and isinstance(stmt.value, ast.List) and not stmt.value.elts:
+            if any(ast.unparse(target) in full for target in stmt.targets):
+                return True
+    return any(
+        isinstance(f, ast.Attribute) and f.attr == "clear" and ast.unparse(f.value) in full for f in _calls(block)
+    )
