@@ -219,9 +219,9 @@ def table(data: Mapping[str, object]) -> str:
     head = ("Program", "Steps", "Safe fixes gain", "Parameters then", "All fixes gain", "By hand", "Waits", "Launches")
     lines = [
         f"Measured by `python benchmarks/gain.py --write` on {data['machine']}: {data['rounds']} rounds, in turns.",
-        "A gain is a ratio of steps for each second of CPU time: the median of all pairs, and its interval in brackets.",
-        "Waits and launches are those of one run on the [counted device](counted-device.md): as it is, after safe fixes,",
-        "after all, and by hand where there is such a version.",
+        "A gain is a ratio of steps for each second of CPU time: the median of all pairs, its interval in brackets.",
+        "Waits and launches are those of one run on the [counted device](counted-device.md): as it is, after safe",
+        "fixes, after all, and by hand where there is such a version.",
         "",
         f"| {' | '.join(head)} |",
         f"|{'---|' * len(head)}",

@@ -119,7 +119,7 @@ def test_what_was_built_at_any_height_is_shared_where_it_would_be_the_same(analy
     assert highest[Street].house.ground.level == 3
     assert highest[Street].garden is before.garden
     before_beside = higher[Street]
-    beside = higher.supposing(Garden, lambda garden: replace(garden), "another garden")
+    beside = higher.supposing(Garden, replace, "another garden")
     assert beside[Street].house is before_beside.house
     assert beside[Street] is not before_beside
 

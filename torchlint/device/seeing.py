@@ -139,7 +139,7 @@ class Looking:
         return None
 
     def _place(self, torch: Any, device: Any) -> dict[str, str]:
-        """The device, where the program could have chosen another one than the CPU; of several accelerators the first."""
+        """The device, where the program could have chosen another than the CPU; of several accelerators the first."""
         if device.type not in ("cpu", "cuda") or device.index or not torch.cuda.is_available():
             return {}
         return {"device": device.type}
