@@ -26,9 +26,9 @@ from torchlint.bench.counting import count
 from torchlint.bench.device import device_of
 from torchlint.bench.fixed import fixed
 from torchlint.bench.program import left_as_it_was
-from torchlint.bench.result import Machine, Results, Row, Status, size_of, to_json
+from torchlint.bench.result import ExampleStatus, Machine, ResultRow, Results, size_of, to_json
 from torchlint.bench.store import load
-from torchlint.bench.suite import Plan, examples_of, row_of, running
+from torchlint.bench.suite import Thoroughness, examples_of, row_of, running
 from torchlint.bench.table import as_text
 from torchlint.engine.figures import figures_by_example
 from torchlint.engine.rules import load_rules
@@ -60,10 +60,10 @@ def main(arguments: list[str] | None = None) -> int:
     if options.codes and (old is None or old.machine != device.machine()):
         print(f"{path} holds nothing of this machine with this torch: measure all rules first", file=sys.stderr)
         return 2
-    rows: list[Row] = []
+    rows: list[ResultRow] = []
     with running():
         for rule, example in examples_of(chosen):
-            rows.append(row_of(rule, example, device, Plan(options.rounds, TRIES)))
+            rows.append(row_of(rule, example, device, Thoroughness(options.rounds, TRIES)))
             print(f"{rule.code} {example.name}: {rows[-1].status.value}", file=sys.stderr, flush=True)
     new = Results(device.machine(), tuple(rows), version=__version__)
     print(as_text(new, figures_by_example(), chosen, color=False, unicode=True, width=100))
@@ -73,7 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
     FIGURES.write_text(quoted(FIGURES, results, rules), encoding="utf-8")
     # In a process of its own: this one has read the figures before.
     subprocess.run([sys.executable, str(ROOT / "benchmarks" / "judgement.py")], check=False)
-    return int(any(row.status not in (Status.MEASURED, Status.COUNTED) for row in rows))
+    return int(any(row.status not in (ExampleStatus.MEASURED, ExampleStatus.COUNTED) for row in rows))
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
@@ -91,9 +91,9 @@ def slug(machine: Machine) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
-def together(old: Sequence[Row], new: Sequence[Row], rules: Sequence[type[Rule]]) -> tuple[Row, ...]:
+def together(old: Sequence[ResultRow], new: Sequence[ResultRow], rules: Sequence[type[Rule]]) -> tuple[ResultRow, ...]:
     """What was measured, in the order of the rules and their examples; a new row takes the place of an old one."""
-    rows = {(row.code, row.example): row for row in (*old, *new) if row.status is Status.MEASURED}
+    rows = {(row.code, row.example): row for row in (*old, *new) if row.status is ExampleStatus.MEASURED}
     order = [(rule.code, example.name) for rule, example in examples_of(rules)]
     return tuple(rows[key] for key in order if key in rows)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from torchlint.bench.judgement import Ground, ground
+from torchlint.bench.judgement import Rationale, ground
 from torchlint.engine.figures import counted, measured
 from torchlint.engine.rules import load_rules
 from torchlint.report.cost import factor, fewer
@@ -39,13 +39,13 @@ def main() -> int:
     """Write the page. Returns 1 when a rule has no place in the default set."""
     rules = [rule for rule in load_rules() if rule.set is RuleSet.DEFAULT]
     PAGE.write_text(page(rules), encoding="utf-8")
-    without = [rule.code for rule in rules if ground_of(rule) is Ground.NONE]
+    without = [rule.code for rule in rules if ground_of(rule) is Rationale.NONE]
     if without:
         print(f"nothing keeps {', '.join(without)} in the default set", file=sys.stderr)
     return int(bool(without))
 
 
-def ground_of(rule: type[Rule]) -> Ground:
+def ground_of(rule: type[Rule]) -> Rationale:
     """What the rule's place rests on, by the figures that it ships."""
     return ground(rule, _of(rule, measured()), _of(rule, counted()))
 
@@ -59,7 +59,7 @@ def _of(rule: type[Rule], figures: Sequence[tuple[str, str, _Figure]]) -> list[_
 def page(rules: Sequence[type[Rule]]) -> str:
     """The page as Markdown."""
     grounds = {rule: ground_of(rule) for rule in rules}
-    gaining, sparing = (sum(found is each for found in grounds.values()) for each in (Ground.GAIN, Ground.EVENTS))
+    gaining, sparing = (sum(found is each for found in grounds.values()) for each in (Rationale.GAIN, Rationale.EVENTS))
     lines = [
         _TOP.format(noise=NOISE),
         f"{gaining} of {len(rules)} rules are faster by measurement, and {sparing} more spare an accelerator events. "
@@ -69,7 +69,7 @@ def page(rules: Sequence[type[Rule]]) -> str:
         "| --- | --- | --- | --- | --- |",
     ]
     for rule, found in grounds.items():
-        if found is not Ground.GAIN:
+        if found is not Rationale.GAIN:
             costs = _of(rule, measured())
             best = shown(max(costs, key=lambda cost: cost.low)) if costs else "none is timed"
             spares = next((fewer(count) for count in _of(rule, counted()) if count.gains), "")
@@ -87,7 +87,7 @@ def page(rules: Sequence[type[Rule]]) -> str:
 def slower_examples(rules: Sequence[type[Rule]]) -> Iterator[str]:
     """Rows for the examples of rules with a gain that take longer after the fix."""
     for rule in rules:
-        if ground_of(rule) is Ground.GAIN:
+        if ground_of(rule) is Rationale.GAIN:
             costs = _of(rule, measured())
             yield from (f"| {rule.code} {cost.size} | {shown(cost)} |" for cost in costs if cost.high < 1)
 

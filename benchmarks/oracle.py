@@ -28,10 +28,10 @@ from typing import NamedTuple
 from accuracy import codes, markdown, written
 
 from torchlint.count.join import covers, joined, rows_without_finding
-from torchlint.count.result import CountedLine, Status
+from torchlint.count.result import CountedLine, LineStatus
 from torchlint.count.run import Tally, counting, tally_of
 from torchlint.engine.needed import reasons as needs
-from torchlint.engine.run import Run
+from torchlint.engine.run import EngineRun
 from torchlint.rule import Finding
 from torchlint.rule.base import RuleSet
 from torchlint.settings.model import Settings
@@ -47,8 +47,8 @@ OFTEN = 1 / 3
 VALIDATION = "TL205"
 HELD = ("TL107", "TL202", "TL203", "TL204", "TL205", "TL207", "TL208", "TL210")
 WRONG = "wrong"
-REPORTED = (Status.FIXABLE.value, Status.REPORTED.value)
-NEEDLESS = (*REPORTED, Status.MISSED.value, Status.UNCOVERED.value)
+REPORTED = (LineStatus.FIXABLE.value, LineStatus.REPORTED.value)
+NEEDLESS = (*REPORTED, LineStatus.MISSED.value, LineStatus.UNCOVERED.value)
 
 
 @dataclass(frozen=True)
@@ -273,7 +273,7 @@ def held(project: str, folder: Path, runs: Mapping[str, Counted]) -> tuple[list[
     folder = folder.resolve()
     root = folder.parent if (folder / "__init__.py").exists() else folder
     settings = Settings(root=root, isolated=True, device="cuda", preview=True)
-    run = Run.prepare([folder], settings, {})
+    run = EngineRun.prepare([folder], settings, {})
     findings = run.checked().findings
     own = {name: within(counted.tally, folder) for name, counted in runs.items()}
     silent: dict[str, dict[int, bool]] = {}
@@ -327,11 +327,11 @@ class Judging:
 
     def line(self, lines: Mapping[str, CountedLine]) -> Line:
         """Return a line that waits, given what it is in each program; where it is worst, that counts."""
-        order = [Status.UNCOVERED, Status.MISSED, Status.NEEDED, Status.REPORTED, Status.FIXABLE]
+        order = [LineStatus.UNCOVERED, LineStatus.MISSED, LineStatus.NEEDED, LineStatus.REPORTED, LineStatus.FIXABLE]
         line = min(lines.values(), key=lambda line: order.index(line.status))
         status, why, found = line.status.value, line.why, {finding.code for finding in line.findings}
-        if line.status in (Status.UNCOVERED, Status.MISSED) and self._is_validated(line):
-            status, why, found = Status.REPORTED.value, "where the distribution is built", {VALIDATION}
+        if line.status in (LineStatus.UNCOVERED, LineStatus.MISSED) and self._is_validated(line):
+            status, why, found = LineStatus.REPORTED.value, "where the distribution is built", {VALIDATION}
         kind = ("default" if self._default & found else "preview") if found else ""
         counts = {name: each.events.waits for name, each in lines.items()}
         function = self._functions.at(line.path, line.row)
@@ -558,7 +558,7 @@ def by_rule(
 
 def by_need(lines: Sequence[Line]) -> str:
     """Return how many lines are needed for which reason."""
-    counts = Counter(line.why for line in lines if line.status == Status.NEEDED.value)
+    counts = Counter(line.why for line in lines if line.status == LineStatus.NEEDED.value)
     return markdown(["why", "lines"], [[why, str(count)] for why, count in counts.most_common()])
 
 
@@ -571,7 +571,7 @@ def explained(
         rule, reason = why.get(key, ("", "not explained"))
         place = f"`{each.function}` ({each.project}, {each.file.rpartition('/')[2]}:{each.row})"
         by_reason.setdefault((key[3], rule or "none", reason), []).append(place)
-    words = {Status.UNCOVERED.value: "not covered"}
+    words = {LineStatus.UNCOVERED.value: "not covered"}
     rows = [
         [words.get(status, status), rule, reason, ", ".join(each)] for (status, rule, reason), each in by_reason.items()
     ]

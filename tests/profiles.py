@@ -5,7 +5,7 @@ from pathlib import Path
 from torchlint.engine.run import check
 from torchlint.engine.survey import survey
 from torchlint.profile.attribute import attribute
-from torchlint.profile.model import Effect, Frame, Node, Operator, Profile, Source
+from torchlint.profile.model import Effect, Frame, Node, Operator, Profile, ProfileSource
 from torchlint.profile.report import report
 from torchlint.settings.model import Settings
 
@@ -22,7 +22,9 @@ def operator(name, at, calls, total_us, within="", effect=Effect.NONE):
     return Operator(name, at, within, effect, calls, total_us, total_us, 0.0)
 
 
-def profile_of(frames=(), nodes=(), operators=(), source=Source.TORCH, steps=0, order=(), total_us=100.0, exact=False):
+def profile_of(
+    frames=(), nodes=(), operators=(), source=ProfileSource.TORCH, steps=0, order=(), total_us=100.0, exact=False
+):
     return Profile(
         source=source,
         total_us=total_us,

@@ -318,6 +318,17 @@ def test_no_state_is_global() -> None:
     assert [place for module in MODULES for place in places(module, mutations(tree(module)))] == []
 
 
+def test_names_of_classes_are_unique() -> None:
+    """Every class has a name of its own in torchlint and its rules, but for those that one module keeps to itself."""
+    found: dict[str, list[str]] = {}
+    for module in MODULES:
+        for node in nodes(module):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(module)
+    assert len(found) > 100
+    assert {name: modules for name, modules in found.items() if len(modules) > 1} == {}
+
+
 def test_modules_and_functions_stay_small() -> None:
     """Modules have at most 500 lines, functions 60; ``# long: reason`` on the ``def`` line excuses a function."""
     texts = {module: path.read_text(encoding="utf-8").splitlines() for module, path in MODULES.items()}

@@ -16,17 +16,19 @@ from torchlint.bench import store
 from torchlint.bench.host import processor
 from torchlint.bench.page import as_html
 from torchlint.bench.plots import Bar, intervals, savings
-from torchlint.bench.result import BrokenResultsError, Pair, Status, from_json, to_json
+from torchlint.bench.result import BeforeAfter, BrokenResultsError, ExampleStatus, from_json, to_json
 from torchlint.bench.table import as_text, summary
 from torchlint.engine.rules import load_rules
 from torchlint.rule import Cost, Rule
 
-FAILED = row("TL104", "second", status=Status.FAILED, figure=None, inputs=0, detail="Traceback\n<ValueError>: & no")
-DIFFERENT = row("TL105", status=Status.DIFFERENT, figure=None, detail="x: empty: other results")
-UNSTEADY = row("TL106", status=Status.UNSTEADY, figure=WILD)
-COUNTED = row("TL203", status=Status.COUNTED, figure=None, inputs=0)
-MEMORY = row("TL303", bytes=Pair(135_792, 512), figure=NOISE)
-WAITS = row("TL204", syncs=Pair(3, 1), exceptions=("obs: objects",), changes=("rounding",))
+FAILED = row(
+    "TL104", "second", status=ExampleStatus.FAILED, figure=None, inputs=0, detail="Traceback\n<ValueError>: & no"
+)
+DIFFERENT = row("TL105", status=ExampleStatus.DIFFERENT, figure=None, detail="x: empty: other results")
+UNSTEADY = row("TL106", status=ExampleStatus.UNSTEADY, figure=WILD)
+COUNTED = row("TL203", status=ExampleStatus.COUNTED, figure=None, inputs=0)
+MEMORY = row("TL303", bytes=BeforeAfter(135_792, 512), figure=NOISE)
+WAITS = row("TL204", syncs=BeforeAfter(3, 1), exceptions=("obs: objects",), changes=("rounding",))
 EVERYTHING = results(row(), FAILED, DIFFERENT, UNSTEADY, COUNTED, MEMORY, WAITS)
 SHIPPED = {("TL101", "first"): Cost(15.0, 2.4, 2.3, 2.5, "first, x 4")}
 
@@ -91,7 +93,7 @@ def test_what_was_measured_is_kept_and_read_again(data):
 
 def test_a_part_that_is_measured_again_takes_the_place_of_the_old(data):
     store.keep(results(row("TL205"), row("TL101"), row("TL101", "second")), "cpu")
-    path = store.keep(results(row("TL101", figure=NOISE), row("TL205", status=Status.FAILED)), "cpu")
+    path = store.keep(results(row("TL101", figure=NOISE), row("TL205", status=ExampleStatus.FAILED)), "cpu")
     kept = store.load(path).rows
     assert [(each.code, each.example, each.figure.ratio) for each in kept] == [
         ("TL101", "first", 1.02),
@@ -245,7 +247,7 @@ def test_the_page_is_whole_and_needs_nothing_from_elsewhere():
 
 
 def test_names_cannot_break_the_page():
-    nasty = row("TL101", "</svg><script>", size='"&', detail="</pre>", status=Status.MEASURED)
+    nasty = row("TL101", "</svg><script>", size='"&', detail="</pre>", status=ExampleStatus.MEASURED)
     reader = read(as_html(results(nasty), {}))
     assert "script" not in reader.tags
     assert "TL101 </svg><script>" in "".join(reader.text)

@@ -11,8 +11,8 @@ import torch
 from torchlint.bench import suite
 from torchlint.bench.device import Cpu, Cuda, NoDeviceError, device_of, peak_of
 from torchlint.bench.fixed import Fixed, fixed
-from torchlint.bench.result import Machine, Pair, Status
-from torchlint.bench.suite import QUICK, Plan, examples_of, row_of, running
+from torchlint.bench.result import BeforeAfter, ExampleStatus, Machine
+from torchlint.bench.suite import QUICK, Thoroughness, examples_of, row_of, running
 from torchlint.engine.rules import load_rules
 from torchlint.rule import Example, Input, Kind, Rule
 
@@ -61,19 +61,19 @@ class Stand:
 
 
 def test_a_steady_example_is_measured():
-    found = row_of(Sums, example(), Stand(), Plan(rounds=4))
-    assert found.status is Status.MEASURED
+    found = row_of(Sums, example(), Stand(), Thoroughness(rounds=4))
+    assert found.status is ExampleStatus.MEASURED
     assert found.figure.ratio == pytest.approx(2.0)
     assert (found.inputs, found.rounds, found.by_hand, found.syncs, found.bytes) == (1, 4, True, None, None)
     assert found.size == "twice, x 4"
 
 
-@pytest.mark.parametrize(("control", "status"), [(1.04, Status.MEASURED), (1.06, Status.UNSTEADY)])
+@pytest.mark.parametrize(("control", "status"), [(1.04, ExampleStatus.MEASURED), (1.06, ExampleStatus.UNSTEADY)])
 def test_a_control_that_strays_is_no_conclusion(control, status):
-    found = row_of(Sums, example(), Stand(control), Plan(rounds=4, tries=1))
+    found = row_of(Sums, example(), Stand(control), Thoroughness(rounds=4, tries=1))
     assert found.status is status
     assert found.figure.control == pytest.approx(control)
-    assert (found.cost("local") is None) == (status is Status.UNSTEADY)
+    assert (found.cost("local") is None) == (status is ExampleStatus.UNSTEADY)
 
 
 def test_an_unsteady_example_is_tried_again():
@@ -83,8 +83,8 @@ def test_an_unsteady_example_is_tried_again():
                 self.control, self.blocks, self.clocked = 1.0, 0, []
             return super().clock(program, calls)
 
-    assert row_of(Sums, example(), Calming(1.2), Plan(rounds=4, tries=1)).status is Status.UNSTEADY
-    assert row_of(Sums, example(), Calming(1.2), Plan(rounds=4, tries=2)).status is Status.MEASURED
+    assert row_of(Sums, example(), Calming(1.2), Thoroughness(rounds=4, tries=1)).status is ExampleStatus.UNSTEADY
+    assert row_of(Sums, example(), Calming(1.2), Thoroughness(rounds=4, tries=2)).status is ExampleStatus.MEASURED
 
 
 def test_a_rule_whose_fix_lies_is_caught_and_not_timed(monkeypatch):
@@ -95,7 +95,7 @@ def test_a_rule_whose_fix_lies_is_caught_and_not_timed(monkeypatch):
     monkeypatch.setattr(suite, "fixed", lambda *_: lying)
     stand = Stand()
     found = row_of(rule, rule.examples[0], stand, QUICK)
-    assert found.status is Status.DIFFERENT
+    assert found.status is ExampleStatus.DIFFERENT
     assert "ordinary: other results" in found.detail
     assert stand.clocked == [] and found.figure is None
 
@@ -103,7 +103,7 @@ def test_a_rule_whose_fix_lies_is_caught_and_not_timed(monkeypatch):
 def test_the_program_after_is_what_the_fixer_makes(monkeypatch):
     rule = next(rule for rule in load_rules() if rule.code == "TL101")
     untrue = dataclasses.replace(rule.examples[0], fixed="raise SystemExit  # never run\n")
-    assert row_of(rule, untrue, Stand(), Plan(rounds=4)).status is Status.MEASURED
+    assert row_of(rule, untrue, Stand(), Thoroughness(rounds=4)).status is ExampleStatus.MEASURED
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_the_program_after_is_what_the_fixer_makes(monkeypatch):
 )
 def test_a_failing_example_is_a_row_with_its_traceback(before, after, words):
     found = row_of(Sums, example(before, after, setup="work(x)"), Stand(), QUICK)
-    assert found.status is Status.FAILED
+    assert found.status is ExampleStatus.FAILED
     assert found.detail.startswith("Traceback") and words in found.detail
 
 
@@ -123,7 +123,7 @@ def test_an_example_that_the_fixer_leaves_alone_has_failed():
     rule = next(rule for rule in load_rules() if rule.code == "TL101")
     clean = dataclasses.replace(rule.examples[0], source="import torch\n")
     found = row_of(rule, clean, Stand(), QUICK)
-    assert (found.status, found.detail) == (Status.FAILED, "TL101 observation-17: the fixer changes nothing")
+    assert (found.status, found.detail) == (ExampleStatus.FAILED, "TL101 observation-17: the fixer changes nothing")
 
 
 def test_what_a_program_traces_slows_no_other_down():
@@ -131,7 +131,7 @@ def test_what_a_program_traces_slows_no_other_down():
 
     tracing = "import tracemalloc\ntracemalloc.start()\n"
     for each in (example(setup=tracing), example("def work(x):\n    return x.nonsense()\n", setup=tracing)):
-        row_of(Sums, each, Stand(), Plan(rounds=4))
+        row_of(Sums, each, Stand(), Thoroughness(rounds=4))
         assert not tracemalloc.is_tracing()
 
 
@@ -149,14 +149,14 @@ def test_a_gain_on_an_accelerator_is_not_looked_for_here():
     class Far(Sums):
         cuda_only = True
 
-    assert row_of(Far, example(), Stand(), QUICK).status is Status.COUNTED
+    assert row_of(Far, example(), Stand(), QUICK).status is ExampleStatus.COUNTED
 
 
 def test_memory_is_counted_for_rules_about_it():
     class Heavy(Sums):
         about_memory = True
 
-    assert row_of(Heavy, example(), Stand(), Plan(rounds=4)).bytes == Pair(7, 7)
+    assert row_of(Heavy, example(), Stand(), Thoroughness(rounds=4)).bytes == BeforeAfter(7, 7)
 
 
 def test_programs_run_on_one_thread_in_silence(capsys):
@@ -266,14 +266,19 @@ def test_a_rule_is_measured_on_an_accelerator(monkeypatch):
         cuda_only = True
         about_memory = True
 
-    found = row_of(Far, example(), cuda, Plan(rounds=2, tries=1))
-    assert (found.status, found.device, found.syncs, found.bytes) == (Status.MEASURED, "cuda", Pair(0, 0), Pair(64, 64))
+    found = row_of(Far, example(), cuda, Thoroughness(rounds=2, tries=1))
+    assert (found.status, found.device, found.syncs, found.bytes) == (
+        ExampleStatus.MEASURED,
+        "cuda",
+        BeforeAfter(0, 0),
+        BeforeAfter(64, 64),
+    )
 
 
 def suite_verdict():
-    from torchlint.bench.equal import Verdict
+    from torchlint.bench.equal import ExampleVerdict
 
-    return Verdict(1, frozenset(), (), ())
+    return ExampleVerdict(1, frozenset(), (), ())
 
 
 def test_a_device_that_is_not_there(monkeypatch):

@@ -193,7 +193,7 @@ WRONG = {
     "check --device gpu": "'gpu' is none of auto, cpu, cuda; did you mean",
     "check --fail-level warnings": "did you mean 'warning'?",
     "check --accept rounding,validaton": "'validaton' is none of",
-    "check --target-torch two": "'two' is no version of torch such as '2.2'",
+    "check --target-torch two": "'two' is not a version of torch such as '2.2'",
     "check --target-version 3.10": "did you mean 'py310'?",
     "check --accept roundin": "did you mean 'rounding'?",
     "check --config no-such.toml": "no-such.toml",

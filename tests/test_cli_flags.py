@@ -317,8 +317,8 @@ def test_since_another_branch_means_where_the_two_parted(torchlint, repository):
     ("revision", "message"),
     [
         ("no-such", "--since: git knows no revision 'no-such'"),
-        ("--output=x", "--since: '--output=x' is no revision"),
-        ("", "--since: '' is no revision"),
+        ("--output=x", "--since: '--output=x' is not a revision"),
+        ("", "--since: '' is not a revision"),
     ],
 )
 def test_since_what_git_does_not_know(torchlint, repository, revision, message):

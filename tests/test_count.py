@@ -88,6 +88,18 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
+HOSTILE = "# </td><script>alert(1)</script>\nnet(torch.ones(4, device=device)).sum().item()\n"
+
+
+@pytest.fixture(scope="module")
+def shown(root: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """The folder with ``page.html``, and what was printed, of one run of a program with hostile text in it."""
+    folder = tmp_path_factory.mktemp("shown")
+    (folder / "train.py").write_text(TRAIN + HOSTILE)
+    (folder / "pyproject.toml").write_text("")
+    return folder, count(root, folder, ["--html", "page.html"], [sys.executable, "train.py"])
+
+
 def arguments(options: Sequence[str], command: Sequence[str]) -> list[str]:
     return [sys.executable, "-m", "torchlint", "count", *options, "--", *command]
 
@@ -132,9 +144,11 @@ def test_counts_of_a_program_by_line(root: Path, project: Path) -> None:
     assert done.stderr.count(" on cuda") == 3
 
 
-def test_the_table_fits_a_terminal_and_the_results_are_those_of_the_cpu(root: Path, project: Path) -> None:
+def test_the_table_fits_a_terminal_and_the_results_are_those_of_the_cpu(
+    project: Path, shown: tuple[Path, subprocess.CompletedProcess[str]]
+) -> None:
     plain = subprocess.run([sys.executable, "train.py"], cwd=project, capture_output=True, text=True, check=True)
-    done = count(root, project, [], [sys.executable, "train.py"])
+    _, done = shown
     lines = done.stdout.splitlines()
     losses = [line.split(" on ")[0] for line in lines if line.startswith("loss")]
     assert losses == [line.split(" on ")[0] for line in plain.stdout.splitlines()]
@@ -443,14 +457,12 @@ def test_a_command_is_asked_for(root: Path, project: Path) -> None:
     assert "-- python train.py" in done.stderr
 
 
-def test_a_page_with_the_code_and_its_counts(root: Path, project: Path) -> None:
-    hostile = "# </td><script>alert(1)</script>\nnet(torch.ones(4, device=device)).sum().item()\n"
-    (project / "train.py").write_text(TRAIN + hostile)
-    done = count(root, project, ["--html", "page.html"], [sys.executable, "train.py"])
+def test_a_page_with_the_code_and_its_counts(shown: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    folder, done = shown
     assert done.returncode == 0, done.stderr
-    page = (project / "page.html").read_text(encoding="utf-8")
-    shown = next(line for line in page.splitlines() if "# needed" in line)
-    cells = re.findall(r"<td[^>]*>(.*?)</td>", shown)
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    needed = next(line for line in page.splitlines() if "# needed" in line)
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", needed)
     assert cells[:5] == [str(row_of("# needed")), "30", "120", "30", "240 B"]
     assert cells[5].startswith("        return net(obs).argmax().item()  # needed<span")
     assert cells[5].endswith(">needed: it goes to the environment</span>")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from torchlint.count.page import as_html
-from torchlint.count.result import CountedLine, CountedRun, Status
+from torchlint.count.result import CountedLine, CountedRun, LineStatus
 from torchlint.device.events import Events
 
 CODE = "x = y.item()  # </td><script>alert(1)</script> &amp; \u202e\x1b[31m\n" + "z = 1\n" * 20 + "\tx.cpu()\n"
@@ -49,10 +49,10 @@ def page(tmp_path: Path) -> Page:
         (tmp_path / name).write_text(CODE, encoding="utf-8")
     waiting = Events(waits=3, launches=1234, copies_out=3, bytes=12)
     lines = [
-        CountedLine(names[0], 1, waiting, {"aten::_local_scalar_dense": 3}, Status.UNCOVERED),
-        CountedLine(names[0], 22, Events(waits=1), {"copy": 1}, Status.NEEDED, why="it decides <a> branch"),
-        CountedLine(names[1], 2, Events(launches=1), {}, Status.UNCOVERED),
-        CountedLine("gone.py", 7, Events(waits=1), {"copy": 1}, Status.UNCOVERED),
+        CountedLine(names[0], 1, waiting, {"aten::_local_scalar_dense": 3}, LineStatus.UNCOVERED),
+        CountedLine(names[0], 22, Events(waits=1), {"copy": 1}, LineStatus.NEEDED, why="it decides <a> branch"),
+        CountedLine(names[1], 2, Events(launches=1), {}, LineStatus.UNCOVERED),
+        CountedLine("gone.py", 7, Events(waits=1), {"copy": 1}, LineStatus.UNCOVERED),
     ]
     return Page(as_html(CountedRun(lines, steps=2), tmp_path, "python 'train.py' </title><script>"))
 

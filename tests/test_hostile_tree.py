@@ -365,13 +365,13 @@ def test_one_pass_for_all_files_that_cannot_be_written(tmp_path: Path, monkeypat
     for number in range(5):
         (tmp_path / f"agent{number}.py").write_text(AGENT)
     rounds = []
-    lint = run.Run.lint
+    lint = run.EngineRun.lint
 
     def refuse(before: object, after: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(run.Staged, "of", refuse)
-    monkeypatch.setattr(run.Run, "lint", lambda self, sources: rounds.append(1) or lint(self, sources))
+    monkeypatch.setattr(run.EngineRun, "lint", lambda self, sources: rounds.append(1) or lint(self, sources))
     result = fixed(tmp_path)
     assert (len(result.problems), len(rounds)) == (5, 3)
     assert {finding.path for finding in result.findings} == {f"agent{number}.py" for number in range(5)}

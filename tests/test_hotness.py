@@ -269,6 +269,8 @@ GUARDS = {
     "if torch.all(x == 0):\n    f(x)  # A": E,
     "if (x == y).all():\n    f(x)  # A": S,
     "if (x == 0).any():\n    f(x)  # A": S,
+    "if not mask.any():\n    y = torch.tensor(0.0)  # A\n    continue\ng(x[mask])": O,
+    "if not mask.any():\n    y = torch.tensor(0.0)  # A\n    continue\ng(x)": S,
     "if flag:\n    f(x)  # A": S,
     "if debug:\n    pass\nelse:\n    f(x)  # A": S,
     "if not debug:\n    pass\nelse:\n    f(x)  # A": O,
@@ -283,6 +285,9 @@ GUARDS = {
     "if step % 100 != 0:\n    f(x)  # A": S,
     "if step % 100 != 0:\n    pass\nelse:\n    f(x)  # A": O,
     "if step - last > log_interval:\n    f(x)  # A": O,
+    "if (step + 1) % gradient_accumulation_steps == 0:\n    f(x)  # A": S,
+    "if step % args.grad_accum == 0:\n    f(x)  # A": S,
+    "if step % accuracy_interval == 0:\n    f(x)  # A": O,
     "if done:\n    f(x)  # A": E,
     "if done.any():\n    f(x)  # A": E,
     "if any(dones):\n    f(x)  # A": E,
@@ -2048,3 +2053,66 @@ for batch in batches:
 def test_a_module_of_one_of_two_classes_has_no_forward_that_needs_more_than_it_is_given() -> None:
     assert frequencies(EITHER.format(default="")) == {"A": S, "B": U}
     assert frequencies(EITHER.format(default="=None")) == {"A": S, "B": S}
+
+
+EVALUATED = """
+from tasks import Lift, Push, Recorder
+import sys
+
+def main(name, env):
+    task = eval(name)(env=env)
+    recorder = Recorder("here")
+    obs = env.reset()
+    while True:
+        obs, reward, done, info = env.step(task.act(obs))
+
+main(sys.argv[1], gym.make("a"))
+"""
+TASKS = """
+class Task:
+    def __init__(self, env):
+        self.env = env
+    def act(self, obs):
+        return self.plan(obs)
+    def plan(self, obs):
+        raise NotImplementedError
+class Lift(Task):
+    def plan(self, obs):
+        return f(1)  # A
+class Push(Task):
+    def plan(self, obs):
+        return f(2)  # B
+class Pull(Task):
+    def plan(self, obs):
+        return f(3)  # C
+class Recorder:
+    def __init__(self, folder):
+        self.folder = folder
+    def act(self, obs):
+        return f(4)  # D
+"""
+
+
+def test_a_class_that_is_found_by_its_name_is_one_that_the_file_knows_and_that_takes_the_call() -> None:
+    assert frequencies({"tasks.py": TASKS, "code.py": HEAD + EVALUATED}) == {"A": S, "B": S, "C": O, "D": O}
+    many = "".join(f"class Task{n}(Task):\n    def plan(self, obs):\n        return f({n})\n" for n in range(9))
+    names = ", ".join(["Lift", *(f"Task{n}" for n in range(9))])
+    program = HEAD + EVALUATED.replace("Lift, Push, Recorder", f"Recorder, {names}")
+    assert frequencies({"tasks.py": TASKS + many, "code.py": program})["A"] is S
+
+
+ONE_STEP = """
+def score(text):
+    env = {made}
+    env.init(text)
+    out = env.step(text)
+    return out["reward"]
+for batch in batches:
+    rewards = [score(text) for text in batch]
+    f(rewards)  # A
+"""
+
+
+@pytest.mark.parametrize(("made", "expected"), [("gym.make(text)", O), ("self.env", S)])
+def test_an_environment_that_lives_for_one_step_makes_no_loop_of_steps(made: str, expected: Frequency) -> None:
+    assert frequencies(ONE_STEP.format(made=made)) == {"A": expected}

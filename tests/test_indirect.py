@@ -41,6 +41,46 @@ def act2(x):
 run(act)
 run(act2)
 """,
+    "a function that is handed on through parameters": """
+class Engine:
+    def train_batch(self, batches, loss_fn):
+        def process(logits):
+            return self.scaled(logits, loss_fn)
+        self.run(batches, process)
+    def run(self, batches, process_fn):
+        for batch in batches:
+            process_fn(model(batch)).backward()
+            optimizer.step()
+    def scaled(self, logits, loss_fn):
+        return loss_fn(logits) / 2
+class Trainer:
+    def __init__(self, engine: Engine):
+        self.engine = engine
+    def train(self, batches):
+        self.engine.train_batch(batches, functools.partial(clipped, low=0.1))
+    def train_plain(self, batches):
+        self.engine.train_batch(batches, loss_fn=plain)
+def clipped(x, low):
+    return g(x)  # U0
+def plain(x):
+    return g(x)  # U1
+import functools
+""",
+    "a function beside which another is passed": """
+class Trainer:
+    def train(self, batches):
+        for batch in batches:
+            batched(self._train, batch)
+    def evaluate(self, batch):
+        batched(self._evaluate, batch)
+    def _train(self, batch):
+        loss(batch).backward()
+        g(batch)  # U0
+    def _evaluate(self, batch):
+        g(batch)  # O1
+def batched(call, batch):
+    return call(batch)
+""",
     "a function that is stored": """
 class Runner:
     def __init__(self, policy):
@@ -689,3 +729,14 @@ def test_many_methods_of_one_family_are_linked_to_calls_on_unknown_objects() -> 
     )
     train = "def train(agent):\n    while True:\n        env.step(agent.choose(1))\n"
     assert set(frequencies(base + classes + train).values()) == {Frequency.STEP}
+
+
+def test_a_method_that_a_module_gives_another_name() -> None:
+    texts = {
+        "stats.py": (
+            "class Tracker:\n    def scalar(self, x):\n        return g(x)  # A\n"
+            "TRACKER = Tracker()\nscalar = TRACKER.scalar\n"
+        ),
+        "train.py": "import stats\nwhile True:\n    loss.backward()\n    stats.scalar(loss)\n",
+    }
+    assert frequencies(texts) == {"A": Frequency.UPDATE}

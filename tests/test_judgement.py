@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import pytest
 
-from torchlint.bench.judgement import Ground, ground, section
+from torchlint.bench.judgement import Rationale, ground, section
 from torchlint.engine.rules import load_rules
 from torchlint.rule import Cost, Counted, Counts, Level, Rule, RuleSet
 
@@ -44,7 +44,7 @@ def judgement(root: Path) -> ModuleType:
 
 @pytest.mark.parametrize("rule", DEFAULT)
 def test_a_default_rule_has_its_place(rule: type[Rule], judgement: ModuleType) -> None:
-    assert judgement.ground_of(rule) is not Ground.NONE
+    assert judgement.ground_of(rule) is not Rationale.NONE
 
 
 @pytest.mark.parametrize("rule", [pytest.param(rule, id=rule.code) for rule in load_rules() if rule.kept])
@@ -53,9 +53,9 @@ def test_what_keeps_a_rule_stands_in_its_documentation(rule: type[Rule]) -> None
 
 
 def test_a_gain_on_one_device_at_one_size_is_enough() -> None:
-    assert ground(Silent, [NOISE, GAIN], []) is Ground.GAIN
-    assert ground(Silent, [NOISE, NOISE], []) is Ground.NONE
-    assert ground(Silent, [], []) is Ground.NONE
+    assert ground(Silent, [NOISE, GAIN], []) is Rationale.GAIN
+    assert ground(Silent, [NOISE, NOISE], []) is Rationale.NONE
+    assert ground(Silent, [], []) is Rationale.NONE
 
 
 def test_without_a_gain_a_rule_is_a_note_that_says_so() -> None:
@@ -70,10 +70,10 @@ def test_without_a_gain_a_rule_is_a_note_that_says_so() -> None:
         kept = "words that stand nowhere"
 
     Note.__doc__ = Warns.__doc__ = Hides.__doc__ = Silent.__doc__
-    assert ground(Note, [NOISE], []) is Ground.NOTE
-    assert ground(Warns, [NOISE], []) is Ground.NONE
-    assert ground(Hides, [NOISE], []) is Ground.NONE
-    assert ground(Warns, [], []) is Ground.MISTAKE
+    assert ground(Note, [NOISE], []) is Rationale.NOTE
+    assert ground(Warns, [NOISE], []) is Rationale.NONE
+    assert ground(Hides, [NOISE], []) is Rationale.NONE
+    assert ground(Warns, [], []) is Rationale.MISTAKE
 
 
 def test_memory_counts_where_it_is_spoken_of() -> None:
@@ -89,8 +89,8 @@ def test_memory_counts_where_it_is_spoken_of() -> None:
     class Quiet(Memory):
         __doc__ = Silent.__doc__
 
-    assert ground(Memory, [NOISE], []) is Ground.MEMORY
-    assert ground(Quiet, [NOISE], []) is Ground.NONE
+    assert ground(Memory, [NOISE], []) is Rationale.MEMORY
+    assert ground(Quiet, [NOISE], []) is Rationale.NONE
 
 
 def test_events_of_an_accelerator_are_a_gain() -> None:
@@ -100,10 +100,10 @@ def test_events_of_an_accelerator_are_a_gain() -> None:
 
     fewer = Counted(Counts(waits=2), Counts(waits=1, launches=3), "obs 17")
     more = Counted(Counts(launches=3), Counts(waits=1), "obs 17")
-    assert ground(Cuda, [], [more, fewer]) is Ground.EVENTS
-    assert ground(Cuda, [GAIN], [fewer]) is Ground.GAIN
-    assert ground(Cuda, [], [more]) is Ground.NONE
-    assert ground(Cuda, [], []) is Ground.NONE
+    assert ground(Cuda, [], [more, fewer]) is Rationale.EVENTS
+    assert ground(Cuda, [GAIN], [fewer]) is Rationale.GAIN
+    assert ground(Cuda, [], [more]) is Rationale.NONE
+    assert ground(Cuda, [], []) is Rationale.NONE
 
 
 def test_the_page_is_up_to_date(judgement: ModuleType) -> None:

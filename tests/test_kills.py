@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(not kills.supported(), reason="this system canno
 SEED = 8
 
 
-@pytest.mark.third
+@pytest.mark.ninth
 @pytest.mark.once
 def test_ten_killed_runs(tmp_path: Path) -> None:
     assert kills.wrong(10, random.Random(SEED), kills.Fixing.measure(tmp_path / "fixed")) == []

@@ -8,7 +8,7 @@ import pytest
 from test_fixing import finding, source
 
 from torchlint.engine.fixing import fix
-from torchlint.engine.lineage import Lineage, Place
+from torchlint.engine.lineage import ByteOrigin, Lineage
 from torchlint.rule import Edit
 from torchlint.sources.edits import apply_edits
 from torchlint.sources.lines import LineTable
@@ -82,4 +82,4 @@ def test_rows_that_end_in_crlf_are_counted_as_they_are_written():
     lineage = Lineage.of(text).after(text, [(Edit(0, 0, "import os\n"), "fix")])
     after = apply_edits(text, [Edit(0, 0, "import os\n")])
     origin = lineage.origin(finding(after, "b", "c"), LineTable(after.utf8))
-    assert origin.first == origin.last == Place(7)
+    assert origin.first == origin.last == ByteOrigin(7)

@@ -104,6 +104,7 @@ def test_what_goes_wrong_is_an_error_that_says_what(project):
     assert "give a command" in answers[3][0]
 
 
+@pytest.mark.third
 @pytest.mark.torch
 @pytest.mark.skipif(not HAS_TORCH, reason="needs torch")
 def test_programs_are_counted_and_fixes_are_tried(project):

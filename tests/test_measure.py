@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from torchlint.bench.agree import Difference, difference
-from torchlint.bench.measure import Round, measure, summarise
+from torchlint.bench.measure import TimedRound, measure, summarise
 from torchlint.bench.program import build
 from torchlint.rule import Example, Input, Kind
 
@@ -18,7 +18,7 @@ def example(source, fixed, workload="work(x)", **more):
 
 
 def test_summary_of_known_rounds():
-    rounds = [Round(before=seconds, after=1.0, again=seconds) for seconds in (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)]
+    rounds = [TimedRound(before=seconds, after=1.0, again=seconds) for seconds in (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)]
     found = summarise(rounds)
     assert (found.ratio, found.low, found.high) == (3.5, 1.5, 5.5)
     assert found.saves_us == pytest.approx(2.5e6)
@@ -27,26 +27,26 @@ def test_summary_of_known_rounds():
 
 
 def test_drift_inside_a_round_cancels_out():
-    rounds = [Round(before=1.0, after=1.1, again=1.2), Round(before=1.2, after=1.1, again=1.0)]
+    rounds = [TimedRound(before=1.0, after=1.1, again=1.2), TimedRound(before=1.2, after=1.1, again=1.0)]
     found = summarise(rounds)
     assert found.ratio == pytest.approx(1.0)
     assert found.saves_us == pytest.approx(0.0)
 
 
 def test_the_control_compares_the_program_before_with_itself():
-    assert summarise([Round(1.2, 1.0, 1.0)] * 3).control == pytest.approx(1.2)
+    assert summarise([TimedRound(1.2, 1.0, 1.0)] * 3).control == pytest.approx(1.2)
 
 
 @pytest.mark.parametrize(
     ("control", "steady"), [(0.94, False), (0.951, True), (1.0, True), (1.049, True), (1.06, False)]
 )
 def test_a_control_that_strays_allows_no_conclusion(control, steady):
-    assert summarise([Round(control, 0.5, 1.0)] * 3).steady is steady
+    assert summarise([TimedRound(control, 0.5, 1.0)] * 3).steady is steady
 
 
 def test_one_round_has_no_percentiles():
     with pytest.raises(ValueError, match="two rounds"):
-        summarise([Round(1.0, 1.0, 1.0)])
+        summarise([TimedRound(1.0, 1.0, 1.0)])
 
 
 def test_measure_divides_by_the_calls_and_alternates_the_order():

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from torchlint.engine.needed import reasons
-from torchlint.engine.run import Run
+from torchlint.engine.run import EngineRun
 from torchlint.settings.model import Settings
 
 SENT = "data of the host goes in"
@@ -47,5 +47,5 @@ def test_why_a_line_waits(line: str, expected: tuple[bool, str], tmp_path: Path)
     file.write_text(f"{SETUP}    {line}\n")
     row = SETUP.count("\n") + 1
     settings = Settings(root=tmp_path, isolated=True, device="cuda")
-    found = reasons(Run.prepare([file], settings, {}), {"train.py": {row: sends}})
+    found = reasons(EngineRun.prepare([file], settings, {}), {"train.py": {row: sends}})
     assert found.get(("train.py", row), "") == why

@@ -19,8 +19,8 @@ from torchlint.device import seeing
 from torchlint.engine.figures import Figures
 from torchlint.engine.missing import MissingFact, missing
 from torchlint.engine.result import UnusableError
-from torchlint.engine.run import Run
-from torchlint.engine.scope import Scope
+from torchlint.engine.run import EngineRun
+from torchlint.engine.scope import RuleScope
 from torchlint.engine.sights import extent, keys
 from torchlint.facts.values.join import completed
 from torchlint.rule import UNKNOWN, Change, Device, Edit, Kind, PlainFix, Value
@@ -188,7 +188,7 @@ def test_a_fix_that_the_user_accepts_is_offered_before_one_that_rests_on_a_run(t
 
     def offered(*accept):
         settings = Settings(root=tmp_path, accept=frozenset(accept))
-        return Scope.of(settings, (), Figures(), []).offered(finding)
+        return RuleScope.of(settings, (), Figures(), []).offered(finding)
 
     assert offered() == offered(Change.OBSERVED) == replace(finding, fix=seen, seen=None)
     assert offered(Change.VALIDATION) == offered(*Change) == replace(finding, seen=None)
@@ -289,7 +289,7 @@ def test_runs_are_added_up():
 
 def questions(folder, texts):
     lint(folder, texts)
-    run = Run.prepare([folder], Settings(root=folder, isolated=True), {})
+    run = EngineRun.prepare([folder], Settings(root=folder, isolated=True), {})
     return missing(run.units(run.sources)[0]), run
 
 

@@ -10,7 +10,7 @@ from test_cli_whole import AGENT
 from torchlint.engine import analysis, linking, mishap, units
 from torchlint.engine import run as run_module
 from torchlint.engine.memory import Memory
-from torchlint.engine.run import Run, check
+from torchlint.engine.run import EngineRun, check
 from torchlint.engine.units import in_parts
 from torchlint.facts.code.project import Project
 from torchlint.settings.model import Settings
@@ -71,7 +71,7 @@ def test_fixing_a_large_project_is_as_fixing_a_small_one(project, monkeypatch):
 
 def test_facts_of_a_part_are_gone_before_those_of_the_next_are_there(project, monkeypatch):
     small_memory(monkeypatch, 2 * len(AGENT) + 100)
-    run = Run.prepare([project], Settings(root=project, isolated=True), {})
+    run = EngineRun.prepare([project], Settings(root=project, isolated=True), {})
     found, broken = run.units(run.sources)
     assert run.leftovers is not None
     assert [len(unit.targets) for unit in found] == [2, 2, 1]
@@ -118,7 +118,7 @@ def test_small_files_of_a_large_project_are_freed_together(tmp_path, monkeypatch
 
 def test_files_without_facts_are_one_unit(tmp_path):
     crowd(tmp_path / "tests", "test_{}.py", AGENT)
-    run = Run.prepare([tmp_path], Settings(root=tmp_path, isolated=True), {})
+    run = EngineRun.prepare([tmp_path], Settings(root=tmp_path, isolated=True), {})
     (unit,), broken = run.units(run.sources)
     assert len(unit.targets) == MANY
     assert not broken

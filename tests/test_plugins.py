@@ -232,7 +232,7 @@ def rule(code="ODD101", name="odd-one"):
 
 WRONG = [
     ({}, "no package 'odd_?' is installed"),
-    ({"__init__": ""}, "'odd_?' is no rule package: it does not say TORCHLINT_API = 1"),
+    ({"__init__": ""}, "'odd_?' is not a rule package: it does not say TORCHLINT_API = 1"),
     ({"__init__": "TORCHLINT_API = 7"}, "'odd_?' is written for TORCHLINT_API = 7; this torchlint has 1"),
     ({"__init__": "import no_such_thing"}, "'odd_?' cannot be imported: ModuleNotFoundError: No module"),
     ({"__init__": "1 / 0"}, "'odd_?' cannot be imported: ZeroDivisionError: division by zero"),
@@ -243,7 +243,7 @@ WRONG = [
     ({"a": rule(name="legacy-tensor-constructor")}, "share legacy-tensor-constructor"),
     ({"a": rule(), "b": rule()}, "odd_?.a.Some and odd_?.b.Some share ODD101"),
     ({"a": rule().replace('    code = "ODD101"\n', "")}, "odd_?.a.Some has no code"),
-    ({"figures.json": "[]"}, "'odd_?': figures.json is no list of figures"),
+    ({"figures.json": "[]"}, "'odd_?': figures.json is not a list of figures"),
 ]
 
 

@@ -19,7 +19,7 @@ from torchlint.profile.model import (
     Operator,
     OperatorCost,
     Profile,
-    Source,
+    ProfileSource,
 )
 from torchlint.profile.sole import TELLING
 from torchlint.profile.tree import Numbers, Tree, frames_of
@@ -63,7 +63,7 @@ def profile_of(*stacks: tuple[Stack, float], exact: bool = True, operators: Sequ
         tree.add(tree.path(map(numbers.number, frames))[-1], 1, time)
     nodes = tree.nodes()
     return Profile(
-        source=Source.SAMPLES,
+        source=ProfileSource.SAMPLES,
         total_us=sum(time for _, time in stacks),
         steps=0,
         exact_lines=exact,
@@ -266,7 +266,9 @@ def test_operators_are_summed_over_contexts(project: Path) -> None:
 
 def test_a_profile_without_stacks_has_no_functions(project: Path) -> None:
     profile = profile_of(([CALL], 1.0))
-    empty = Profile(Source.TORCH, 1.0, 0, False, False, False, False, (), (), profile.operators, ("aten::mul",), (), ())
+    empty = Profile(
+        ProfileSource.TORCH, 1.0, 0, False, False, False, False, (), (), profile.operators, ("aten::mul",), (), ()
+    )
     found = attributed(project, empty)
     assert replace(found, mentions={}) == Attribution((), 0.0, (), ())
     assert set(found.mentions) == TELLING

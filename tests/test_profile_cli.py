@@ -212,8 +212,8 @@ def test_a_run_with_a_profile_is_not_taken_for_one_without(cprofiled, capsys, mo
     [
         ("missing.json", None, "cannot be read"),
         ("empty.json", b"", "is empty"),
-        ("foreign.json", b'{"answer": 42}', "no profile"),
-        ("notes.txt", b"these are notes\n", "no profile"),
+        ("foreign.json", b'{"answer": 42}', "not a profile"),
+        ("notes.txt", b"these are notes\n", "not a profile"),
         ("cut.json", b'{"traceEvents": [{"ph": "X", "name": "aten::to", "ts": 1, "d', "cut short"),
     ],
 )

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from torchlint.profile.cprofile import read_stats
 from torchlint.profile.errors import ProfileError
 from torchlint.profile.marshalled import MarshalError, loads
-from torchlint.profile.model import Effect, Profile, Source
+from torchlint.profile.model import Effect, Profile, ProfileSource
 from torchlint.profile.read import read
 
 pytestmark = pytest.mark.versions
@@ -100,7 +100,7 @@ def run() -> None:
 
 def test_frames_are_those_of_pstats(tmp_path: Path) -> None:
     profile, stats = measured(tmp_path, run)
-    assert profile.source is Source.CPROFILE and not profile.exact_lines and not profile.slices
+    assert profile.source is ProfileSource.CPROFILE and not profile.exact_lines and not profile.slices
     found = {(one.file or "~", one.line, one.name): one for one in profile.frames}
     for (file, line, name), (_, calls, own, total, _) in stats.items():
         frame = found[file, line, name]
@@ -183,5 +183,5 @@ def test_methods_of_tensors_are_operators() -> None:
     ],
 )
 def test_other_marshalled_data_is_no_profile(stats: object) -> None:
-    with pytest.raises(ProfileError, match="is no readable cProfile file"):
+    with pytest.raises(ProfileError, match="is not a readable cProfile file"):
         read_stats(marshal.dumps(stats))

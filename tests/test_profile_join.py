@@ -4,8 +4,8 @@ import pytest
 from profiles import frame, joined, node, operator, profile_of
 
 from torchlint.profile.agree import spearman
-from torchlint.profile.model import Effect, Source
-from torchlint.profile.pace import Pace, pace_of
+from torchlint.profile.model import Effect, ProfileSource
+from torchlint.profile.pace import ProfilePace, pace_of
 from torchlint.profile.table import as_text
 from torchlint.rule import Basis, Frequency, Measured
 
@@ -90,7 +90,7 @@ def test_lines_are_exact_where_samples_have_them(tmp_path):
         frame("agent.py", "act", 0, 10.0, line=10),
     ]
     nodes = [node(0, -1, 0, 100.0, 50.0), node(1, 0, 0, 40.0, 40.0), node(2, 0, 0, 10.0, 10.0)]
-    profile = profile_of(frames, nodes, source=Source.SAMPLES, exact=True)
+    profile = profile_of(frames, nodes, source=ProfileSource.SAMPLES, exact=True)
     report = joined(profile, {"agent.py": TEXT}, tmp_path)
     group = one(report)
     assert group.measured.basis is Basis.LINE
@@ -106,7 +106,7 @@ def test_samples_never_claim_that_something_did_not_run(tmp_path):
     profile = profile_of(
         [frame("agent.py", "train", 0, 100.0, line=16)],
         [node(0, -1, 0, 100.0, 100.0)],
-        source=Source.SAMPLES,
+        source=ProfileSource.SAMPLES,
         exact=True,
     )
     report = joined(profile, {"agent.py": TEXT}, tmp_path)
@@ -315,7 +315,9 @@ def train(env, agent):
 """
 
 
-@pytest.mark.parametrize(("source", "us", "calls"), [(Source.TORCH, 18.0, 9), (Source.CPROFILE, 20.0, 10)])
+@pytest.mark.parametrize(
+    ("source", "us", "calls"), [(ProfileSource.TORCH, 18.0, 9), (ProfileSource.CPROFILE, 20.0, 10)]
+)
 def test_validation_alone_is_what_a_validated_distribution_costs(source, us, calls, tmp_path):
     frames = [
         *CALLED,
@@ -354,17 +356,18 @@ def test_outermost_steps_of_an_environment_count():
         ],
         [node(0, -1, 40, 1.0), node(1, 0, 80, 1.0), node(2, -1, 500, 1.0)],
     )
-    assert pace_of(profile) == Pace(steps=40, updates=500)
+    assert pace_of(profile) == ProfilePace(steps=40, updates=500)
 
 
 def test_announced_steps_count_where_no_environment_was_seen():
     profile = profile_of(operators=[operator("Optimizer.step#Adam.step", -1, 7, 1.0)], steps=9)
-    assert pace_of(profile) == Pace(steps=9, updates=7, announced=True)
+    assert pace_of(profile) == ProfilePace(steps=9, updates=7, announced=True)
 
 
 def test_samples_have_no_pace():
     assert (
-        pace_of(profile_of([frame("env.py", "step", 0, 1.0)], [node(0, -1, 0, 1.0)], source=Source.SAMPLES)) == Pace()
+        pace_of(profile_of([frame("env.py", "step", 0, 1.0)], [node(0, -1, 0, 1.0)], source=ProfileSource.SAMPLES))
+        == ProfilePace()
     )
 
 
@@ -379,7 +382,7 @@ def test_samples_have_no_pace():
     ],
 )
 def test_calls_come_to_a_frequency(calls, frequency):
-    assert Pace(steps=1000, updates=100).frequency(calls) is frequency
+    assert ProfilePace(steps=1000, updates=100).frequency(calls) is frequency
 
 
 # agreement ------------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import pytest
 from torchlint.profile.errors import ProfileError
 from torchlint.profile.read import read
 
-UNKNOWN = "is no profile of the torch profiler, cProfile, py-spy or speedscope"
+UNKNOWN = "is not a profile of the torch profiler, cProfile, py-spy or speedscope"
 EVENT = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1.0, "dur": 2.0, "args": {}}
 EVENTS = [EVENT | {"ts": 10 * at} for at in range(3)]
 TRACE = json.dumps({"schemaVersion": 1, "traceEvents": EVENTS, "traceName": "x"}).encode()
@@ -40,22 +40,22 @@ PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(100)
         (b'{"traceEvents": []}', "is a trace without a single event"),
         (b"[]", "is a trace without a single event"),
         (b'{"traceEvents": [1, "a", null, {}]}', "is a trace of something else: no operators of torch"),
-        (b'{"traceEvents": 5}', "is no profile: a list is missing at '5}'"),
+        (b'{"traceEvents": 5}', "is not a profile: a list is missing at '5}'"),
         (TRACE[: len(TRACE) // 2], "is cut short: it ends in the middle"),
         (TRACE[:-1], "is cut short: it ends in the middle"),
         (gzip.compress(TRACE, mtime=0)[:-9], "is cut short: its gzip data ends in the middle"),
         (gzip.compress(TRACE, mtime=0)[:-4], "is cut short: its gzip data ends in the middle"),
-        (TRACE + b" {}", "is no valid JSON at '{}'"),
-        (b'{"traceEvents": [{"name": oops}]}', "is no valid JSON at '{\"name\": oops}]}'"),
+        (TRACE + b" {}", "is not valid JSON at '{}'"),
+        (b'{"traceEvents": [{"name": oops}]}', "is not valid JSON at '{\"name\": oops}]}'"),
         (b"main (a.py:1);f (a.py:2) 3\nmain (a.py:1) 4", "is cut short: it ends in the middle"),
         (b"main (a.py:1);f (a.py:2) 3\n" * 30 + b"nonsense\n", "holds no stack in line 31"),
         (b"main (a.py:1) 0\n", "holds no samples"),
         (b'{"profiles": [], "shared": {"frames": []}}', "holds no samples"),
-        (b'{"profiles": {}, "shared": {"frames": []}}', "is no profile: a list is missing at"),
+        (b'{"profiles": {}, "shared": {"frames": []}}', "is not a profile: a list is missing at"),
         (b'{"profiles": [{"unit": "bytes"}]}', "is a speedscope file that measures bytes, not time"),
         (marshal.dumps({}), "is a cProfile file without a single call"),
-        (marshal.dumps({("a.py", 1, "f"): (1, 1, 0.5, 0.5, {})})[:-9], "is no readable cProfile file: cut short"),
-        (marshal.dumps({("a.py", 1): 5}), "is no readable cProfile file: an entry that is no function"),
+        (marshal.dumps({("a.py", 1, "f"): (1, 1, 0.5, 0.5, {})})[:-9], "is not a readable cProfile file: cut short"),
+        (marshal.dumps({("a.py", 1): 5}), "is not a readable cProfile file: an entry that is not a function"),
     ],
 )
 def test_what_is_no_profile_is_told_in_one_sentence(tmp_path: Path, data: bytes, message: str) -> None:

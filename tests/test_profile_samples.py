@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from torchlint.profile.errors import ProfileError
-from torchlint.profile.model import Frame, Profile, Source
+from torchlint.profile.model import Frame, Profile, ProfileSource
 from torchlint.profile.read import read
 
 SECOND = 1e6
@@ -35,7 +35,7 @@ def test_collapsed_stacks_of_py_spy(tmp_path: Path) -> None:
         "<module> (train.py:9);act (src/a b.py:5);item (torch/_C.so) 1\r\n"
         "<module> (train.py:10) 6\n",
     )
-    assert profile.source is Source.SAMPLES and profile.exact_lines and profile.assumed_rate and profile.stacks
+    assert profile.source is ProfileSource.SAMPLES and profile.exact_lines and profile.assumed_rate and profile.stacks
     assert profile.total_us == 100_000 and profile.slices == () and profile.steps == 0
     assert profile.frames == (
         Frame("train.py", 9, "<module>", 0, 0, 40_000),
@@ -131,14 +131,14 @@ def test_speedscope_with_frames_that_open_and_close(tmp_path: Path) -> None:
     ("change", "message"),
     [
         ({"samples": [[7]]}, "a sample names a frame that is not there"),
-        ({"samples": [["a"]]}, "a frame is no number"),
-        ({"samples": [[-1]]}, "a frame is no number"),
-        ({"samples": [[10**30]]}, "a frame is no number"),
-        ({"weights": ["a"]}, "a time is no number"),
-        ({"weights": [1e300]}, "a time is no number"),
+        ({"samples": [["a"]]}, "a frame is not a number"),
+        ({"samples": [[-1]]}, "a frame is not a number"),
+        ({"samples": [[10**30]]}, "a frame is not a number"),
+        ({"weights": ["a"]}, "a time is not a number"),
+        ({"weights": [1e300]}, "a time is not a number"),
         ({"events": [{"type": "X", "at": 1}]}, "an event neither opens nor closes a frame"),
         ({"events": [5]}, "an event neither opens nor closes a frame"),
-        ({"events": [{"type": "O", "at": None, "frame": 0}]}, "a time is no number"),
+        ({"events": [{"type": "O", "at": None, "frame": 0}]}, "a time is not a number"),
     ],
 )
 def test_broken_speedscope_files(tmp_path: Path, change: dict[str, object], message: str) -> None:

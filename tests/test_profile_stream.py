@@ -66,11 +66,11 @@ def test_a_cut_document_is_said_to_be_cut(cut: int) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"a" 1}', "is no valid JSON at '1}'"),
-        ('{"a": nope}', "is no valid JSON at 'nope}'"),
-        ("{1: 2}", "is no valid JSON at ': 2}'"),
-        ("[1 2]", "is no valid JSON at '2]'"),
-        ("[" * 200_000 + "]" * 200_000, "is no profile: its JSON is nested too deeply"),
+        ('{"a" 1}', "is not valid JSON at '1}'"),
+        ('{"a": nope}', "is not valid JSON at 'nope}'"),
+        ("{1: 2}", "is not valid JSON at ': 2}'"),
+        ("[1 2]", "is not valid JSON at '2]'"),
+        ("[" * 200_000 + "]" * 200_000, "is not a profile: its JSON is nested too deeply"),
         ('{"a": 1', "is cut short: it ends in the middle"),
     ],
 )
@@ -92,7 +92,7 @@ def test_a_value_without_end_is_not_read_whole(monkeypatch: pytest.MonkeyPatch) 
         read += 1
         return b'["' + b"x" * 1000 if read == 1 else b"x" * 1000
 
-    with pytest.raises(ProfileError, match="no valid JSON"):
+    with pytest.raises(ProfileError, match="not valid JSON"):
         JsonStream(endless).skip()
     assert read < 20
 

@@ -11,7 +11,7 @@ import pytest
 from torchlint.profile import nesting, tree
 from torchlint.profile.effects import effect_of_runtime
 from torchlint.profile.errors import ProfileError
-from torchlint.profile.model import Effect, Profile, Source
+from torchlint.profile.model import Effect, Profile, ProfileSource
 from torchlint.profile.read import read
 
 Event = dict[str, object]
@@ -86,7 +86,7 @@ STACKED = [
 
 def test_contexts_are_found_by_time(tmp_path: Path) -> None:
     profile = profile_of(tmp_path, STACKED)
-    assert profile.source is Source.TORCH and profile.stacks and not profile.exact_lines
+    assert profile.source is ProfileSource.TORCH and profile.stacks and not profile.exact_lines
     assert (profile.total_us, profile.steps, profile.device) == (100, 1, False)
     to = "<built-in method to of Tensor object>"
     assert contexts(profile) == {
@@ -349,7 +349,7 @@ def test_the_profiler_of_torch(tmp_path: Path, stacks: bool, suffix: str) -> Non
                 act(torch.ones(3))
             running.step()
     found = read(path)
-    assert found.source is Source.TORCH and found.steps == 2 and found.stacks == stacks and not found.device
+    assert found.source is ProfileSource.TORCH and found.steps == 2 and found.stacks == stacks and not found.device
     assert sum(one.calls for one in found.operators if one.effect is Effect.SYNC) == 8
     assert found.order[:3] == ("aten::ones", "aten::sum", "aten::item")
     if stacks:

@@ -57,6 +57,13 @@ CLASSES: dict[str, tuple[str, str, dict[str, str]]] = {
         "pl.LightningModule",
         {"training_step": "U", "validation_step": "E", "configure_optimizers": "O"},
     ),
+    "TRL preferences": (
+        "from trl import DPOTrainer",
+        "DPOTrainer",
+        {"get_batch_loss_metrics": "U", "concatenated_forward": "U", "evaluate": "E", "save": "O"},
+    ),
+    "TRL groups": ("from trl import GRPOTrainer", "GRPOTrainer", {"_compute_loss": "U", "_calculate_rewards": "E"}),
+    "TRL PPO": ("from trl import PPOTrainer", "PPOTrainer", {"batched_forward_pass": "U", "step": "E"}),
     "Tianshou 1": (
         "from tianshou.policy import BasePolicy",
         "BasePolicy",
@@ -124,6 +131,20 @@ def test_what_runs_for_each_micro_batch_says_so() -> None:
     assert hot.describe() == "once per micro-batch (code.py:3 Mine.compute_loss)"
     assert code.frequency("# A") is Frequency.UPDATE
     assert code.frequency("# B") is Frequency.EPISODE
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "class Mine(Trainer):\n    def __init__(self):\n        self.compute_loss_func = loss",
+        "Trainer(model, compute_loss_func=loss)",
+        "class Mine(Trainer):\n    def __init__(self):\n        self.compute_loss_func = partial(loss, low=1)",
+    ],
+)
+def test_a_loss_function_that_a_trainer_holds_runs_for_each_batch(given: str) -> None:
+    head = "from functools import partial\nfrom transformers import Trainer\n"
+    text = f"{head}def loss(x, low=0):\n    return g(x)  # A\n{given}\n"
+    assert frequencies(text) == {"A": Frequency.UPDATE}
 
 
 def test_a_collate_function_runs_for_each_batch() -> None:

@@ -14,7 +14,7 @@ from benching import results, row
 from cuda_traces import PROTOTYPE, WARNING, CudaTrace, forward, read_back, recording
 
 from torchlint.bench.page import as_html
-from torchlint.bench.result import Held, Recorded, Status, disagreements, from_json, to_json
+from torchlint.bench.result import ExampleStatus, Held, Recorded, disagreements, from_json, to_json
 from torchlint.bench.table import against, as_text, held_of
 from torchlint.profile.errors import ProfileError
 from torchlint.profile.work import Work, read_work
@@ -354,5 +354,5 @@ def test_a_program_that_fails_on_the_accelerator_alone_is_a_failed_row(monkeypat
     monkeypatch.setattr(suite, "on_accelerator", on_host)
     monkeypatch.setattr(suite, "judge", lambda *_: types.SimpleNamespace(tried=1, wrong=(), exceptions=(), changes=()))
     found = suite.row_of(Reading, Reading.examples[0], Raising(), suite.QUICK)
-    assert found.status is Status.FAILED
+    assert found.status is ExampleStatus.FAILED
     assert "device-side assert" in found.detail

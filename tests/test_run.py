@@ -15,7 +15,7 @@ from torchlint.engine import run as engine
 from torchlint.engine.explaining import explain_hot
 from torchlint.engine.needed import reasons
 from torchlint.engine.result import NoCodeError, Result
-from torchlint.engine.run import Run, check
+from torchlint.engine.run import EngineRun, check
 from torchlint.rule import Call, Fix, Frequency, Report, Rule, Site
 from torchlint.rule.frequency import Why
 from torchlint.settings.model import Settings
@@ -460,7 +460,7 @@ def test_what_was_linted_is_not_parsed_again_for_the_reasons_of_waits(
     parsed: list[str] = []
     parse = engine.parse
     monkeypatch.setattr(engine, "parse", lambda sources: parsed.extend(sources) or parse(sources))
-    run = Run.prepare([tmp_path], Settings(root=tmp_path, isolated=True, device="cuda"), {})
+    run = EngineRun.prepare([tmp_path], Settings(root=tmp_path, isolated=True, device="cuda"), {})
     run.checked()
     assert reasons(run, {"a.py": {5: False}}) == {("a.py", 5): "it goes to the environment"}
     assert sorted(parsed) == ["a.py", "b.py"]

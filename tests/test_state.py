@@ -8,7 +8,7 @@ from reporting import COST, STEP, context_of, finding_of, fix_of
 from test_cli_whole import AGENT, OLD
 
 from torchlint.report import full, markdown
-from torchlint.report.state import Compared, Kept, StateError, badge, compare, read, to_text
+from torchlint.report.state import Compared, SavedFinding, StateError, badge, compare, read, to_text
 from torchlint.report.summary import summary
 from torchlint.rule import Counted, Counts, Level, Position
 
@@ -30,8 +30,8 @@ def everywhere(path):
 def test_a_state_is_read_as_it_was_written():
     found = [finding("b", path="z.py"), finding("a", level=Level.NOTE, message="it waits; read it later")]
     assert read(to_text(found, "1.0")) == (
-        Kept("agent.py", 1, "TL101", "note", "it waits", "a"),
-        Kept("z.py", 1, "TL101", "warning", "use torch.as_tensor", "b"),
+        SavedFinding("agent.py", 1, "TL101", "note", "it waits", "a"),
+        SavedFinding("z.py", 1, "TL101", "warning", "use torch.as_tensor", "b"),
     )
     assert read(to_text([], "1.0")) == ()
 
@@ -89,7 +89,7 @@ def test_files_that_were_not_looked_at_are_not_gone():
     assert [kept.path for kept in compared.gone] == ["agent.py"]
 
 
-GONE = tuple(Kept("agent.py", row, "TL101", "warning", "it waits", str(row)) for row in range(1, 9))
+GONE = tuple(SavedFinding("agent.py", row, "TL101", "warning", "it waits", str(row)) for row in range(1, 9))
 
 
 def test_the_difference_is_summed_up_and_what_is_gone_is_listed():

@@ -69,5 +69,5 @@ def test_a_trigger_is_plain_data() -> None:
 
 
 def test_only_a_finder_is_found() -> None:
-    with pytest.raises(TypeError, match=r"Code is no finder of sites"):
+    with pytest.raises(TypeError, match=r"Code is not a finder of sites"):
         sites(Found(Code))

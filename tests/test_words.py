@@ -1,10 +1,14 @@
-"""What rules say is short and plain: over all fixtures and examples, by the golden texts of what is found in them."""
+"""What users read is short and plain: messages of rules, by the golden texts of what is found in fixtures and examples;
+help, errors and documentation, by a list of words.
+"""
 
+import ast
 import re
 from functools import cache
 from pathlib import Path
 
 import pytest
+from conftest import ROOT
 
 from torchlint.engine.rules import load_rules
 from torchlint.report.words import TITLE, title_and_cure
@@ -15,6 +19,69 @@ LINE = re.compile(r"\d+:\d+-\d+:\d+ (?P<code>[A-Z]+\d+) .* \| (?P<message>.*) #[
 CODE = re.compile(r"`[^`]*`")
 # Words that take the place of a plainer one.
 UNWANTED = re.compile(r"\banew\b|\bnobody\b|\bin vain\b|\bis no [a-z]|\bso often\b|\(on CUDA\)|the host waits")
+# In documentation, help and errors: patterns, and what to write in their place.
+PLAINER = {
+    r"\btold\b(?! apart)": "reported, named, set",
+    r"\banew\b": "again",
+    r"\bin vain\b": "without use",
+    r"\bhangs? on\b": "depends on, belongs to, keeps",
+    r"\b(?:nobody|somebody)\b": "the passive, or who it is",
+    r"\bspeaks? of\b": "mentions",
+    r"(?<!here )\bis no (?!longer\b|more\b|higher\b)[a-z]": "is not a",
+}
+# Written by programs from what fixtures, claims and readers say.
+WRITTEN_BY_PROGRAMS = {"accuracy.md", "claims.md"}
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def wordy(text):
+    """The unwanted words of a text, each with what to write in its place; code and what others wrote are left out."""
+    text = re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
+    return {match[0]: better for pattern, better in PLAINER.items() for match in re.finditer(pattern, text, re.I)}
+
+
+@pytest.mark.parametrize("page", [path for path in PAGES if path.name not in WRITTEN_BY_PROGRAMS], ids=lambda p: p.name)
+def test_documentation_is_plain(page):
+    text = page.read_text(encoding="utf-8")
+    assert wordy(text) == {}
+
+
+def said(tree, is_rule):
+    """The strings of a module that a user may read: all but docstrings, and those of commands and rules, too."""
+    inner = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+            command = isinstance(node, ast.FunctionDef) and any(
+                "command" in ast.unparse(d) for d in node.decorator_list
+            )
+            if not command and not (is_rule and isinstance(node, ast.ClassDef)):
+                inner.add(node.body[0].value)
+        elif isinstance(node, ast.Expr):
+            inner.add(node.value)  # what stands below a field
+    return [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value and node not in inner
+    ]
+
+
+@pytest.mark.parametrize("folder", ["torchlint", "rules"])
+def test_help_errors_and_pages_of_rules_are_plain(folder):
+    wrong = {
+        f"{path.relative_to(ROOT)}: {' '.join(text.split())[:60]}": words
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for text in said(
+            ast.parse(path.read_text(encoding="utf-8")), not path.name.startswith("_") and folder == "rules"
+        )
+        if (words := wordy(text))
+    }
+    assert wrong == {}
+
+
+def test_unwanted_words_are_seen_with_what_to_write():
+    assert wordy("It is no list of `told` names.") == {"is no l": "is not a"}
+    assert wordy("There is no list, and it is no longer read.") == {}
+    assert wordy("Nobody is told.").keys() == {"Nobody", "told"}
 
 
 @cache

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from torchlint.bench.device import device_of
-from torchlint.bench.result import CONTROL_LIMITS, Row, Status
-from torchlint.bench.suite import Plan, row_of, running
+from torchlint.bench.result import CONTROL_LIMITS, ExampleStatus, ResultRow
+from torchlint.bench.suite import Thoroughness, row_of, running
 from torchlint.engine.rules import load_rules
 from torchlint.report.cost import duration, factor
 from torchlint.rule import Example, Rule
 
 # Some claims are about a few percent: an interval that comes this near to 1 shows no gain at all.
 _LEAST_GAIN = 1.01
-_PLAN = Plan(rounds=21, tries=4)
+_PLAN = Thoroughness(rounds=21, tries=4)
 
 
 class _ByHand(Rule):
@@ -52,7 +52,7 @@ class Answer:
     """What was measured of a claim at one size."""
 
     claim: Claim
-    row: Row
+    row: ResultRow
 
     @property
     def verdict(self) -> str:
@@ -60,7 +60,7 @@ class Answer:
         figure = self.row.figure
         if figure is None:
             return self.row.status.value
-        if self.row.status is not Status.MEASURED:
+        if self.row.status is not ExampleStatus.MEASURED:
             return f"no conclusion: the control left {CONTROL_LIMITS[0]} to {CONTROL_LIMITS[1]}"
         if figure.low <= _LEAST_GAIN:
             return "does not hold: no gain beyond noise"
@@ -73,7 +73,7 @@ class Answer:
         """Size, time before, time after, ratio with its interval, verdict."""
         figure = self.row.figure
         size = self.row.example.replace("-", " ")
-        if figure is None or self.row.status is not Status.MEASURED:
+        if figure is None or self.row.status is not ExampleStatus.MEASURED:
             return size, "", "", "", self.verdict
         spread = f"{factor(figure.ratio)}x ({factor(figure.low)}-{factor(figure.high)}x)"
         return size, duration(figure.before_us), duration(figure.after_us), spread, self.verdict
@@ -99,7 +99,7 @@ def main(claim: Claim, arguments: Sequence[str] | None = None) -> int:
         print(f"  {size}: {before} before, {then} after, {spread}: {verdict}" if before else f"  {size}: {verdict}")
         if answer.row.detail:
             print(answer.row.detail)
-        failed += answer.row.status in (Status.FAILED, Status.DIFFERENT)
+        failed += answer.row.status in (ExampleStatus.FAILED, ExampleStatus.DIFFERENT)
     return int(failed > 0)
 
 

@@ -21,7 +21,7 @@ import vector_environments
 from claim import Answer, Claim, answers
 
 from torchlint.bench.device import device_of
-from torchlint.bench.result import Machine, Status
+from torchlint.bench.result import ExampleStatus, Machine
 
 CLAIMS = (
     nan_checks.CLAIM,
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
     """Measure, write the page. Returns 1 when something could not be measured."""
     device = next(iter(arguments), "cpu")
     found = [(claim, list(answers(claim, device))) for claim in CLAIMS]
-    bad = [answer for _, given in found for answer in given if answer.row.status is not Status.MEASURED]
+    bad = [answer for _, given in found for answer in given if answer.row.status is not ExampleStatus.MEASURED]
     for answer in bad:
         print(f"{answer.claim.title}, {answer.row.example}: {answer.verdict} {answer.row.detail}", file=sys.stderr)
     if not bad:

@@ -26,7 +26,7 @@ class _Arguments(TypedDict, total=False):
     Bytes: int
 
 
-class Event(TypedDict):
+class ProfilerEvent(TypedDict):
     """What a trace of torch's profiler says of one event, as far as it is read here."""
 
     name: str
@@ -38,7 +38,7 @@ class NoDeviceError(Exception):
     """The device that was asked for is not there."""
 
 
-class Device(Protocol):
+class BenchDevice(Protocol):
     """A place to run programs."""
 
     name: str
@@ -59,7 +59,7 @@ class Device(Protocol):
         """What figures measured here hold for."""
 
 
-def device_of(name: str) -> Device:
+def device_of(name: str) -> BenchDevice:
     """The device ``cpu`` or ``cuda``.
 
     Raises:
@@ -96,7 +96,7 @@ class Cpu:
         with tempfile.TemporaryDirectory() as folder:
             trace = Path(folder, "trace.json")
             profile.export_chrome_trace(str(trace))
-            events: list[Event] = json.loads(trace.read_text(encoding="utf-8"))["traceEvents"]
+            events: list[ProfilerEvent] = json.loads(trace.read_text(encoding="utf-8"))["traceEvents"]
         return peak_of(events)
 
     def record(self, program: Program) -> Recorded | None:  # noqa: ARG002  the protocol's
@@ -159,7 +159,7 @@ def silence_profiler() -> None:
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")
 
 
-def peak_of(events: Iterable[Event]) -> int:
+def peak_of(events: Iterable[ProfilerEvent]) -> int:
     """The most bytes allocated at once in a trace of torch's profiler (its ``traceEvents``), counted from its start."""
     steps = sorted((float(event["ts"]), int(event["args"]["Bytes"])) for event in events if event["name"] == "[memory]")
     return max(itertools.accumulate((change for _, change in steps), initial=0))

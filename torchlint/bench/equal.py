@@ -20,7 +20,7 @@ OTHER_DEFAULT = "float64 by default"
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Comparison:
     """How the two versions of an example compare on one set of inputs.
 
     ``input`` is the one that was awkward and ``kind`` how. ``changes`` are the differences that have a name, ``other``
@@ -39,7 +39,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ExampleVerdict:
     """What all comparisons of an example say.
 
     Attributes:
@@ -55,7 +55,7 @@ class Verdict:
     wrong: tuple[str, ...]
 
 
-def judge(rule: type[Rule], example: Example, fixed: Fixed, device: str = "cpu") -> Verdict:
+def judge(rule: type[Rule], example: Example, fixed: Fixed, device: str = "cpu") -> ExampleVerdict:
     """Compare both versions on ordinary and on awkward inputs.
 
     A fix that assumes something is compared on ordinary inputs only, as is a version written by hand. A rule without
@@ -76,10 +76,10 @@ def judge(rule: type[Rule], example: Example, fixed: Fixed, device: str = "cpu")
                 wrong.append(f"{outcome.label}: {'; '.join(filter(None, (outcome.other, words)))}")
             else:
                 changes |= outcome.changes
-    return Verdict(tried, frozenset(changes), tuple(exceptions), tuple(wrong))
+    return ExampleVerdict(tried, frozenset(changes), tuple(exceptions), tuple(wrong))
 
 
-def outcomes(example: Example, fixed: Fixed, device: str = "cpu") -> Iterator[Outcome]:
+def outcomes(example: Example, fixed: Fixed, device: str = "cpu") -> Iterator[Comparison]:
     """Run an example and its fixed version on ordinary inputs, then with one awkward input at a time."""
     yield _outcome(example, fixed, device, None)
     if fixed.assumes:
@@ -101,14 +101,14 @@ def _default_dtype(dtype: torch.dtype) -> Iterator[None]:
         torch.set_default_dtype(before)
 
 
-def _outcome(example: Example, fixed: Fixed, device: str, variant: Variant | None) -> Outcome:
+def _outcome(example: Example, fixed: Fixed, device: str, variant: Variant | None) -> Comparison:
     first, second = (_observed(example, source, device, variant) for source in (example.source, fixed.text))
     strange = variant is not None and variant.nonfinite
     changes, other = differences(first, second, nonfinite=strange, layout_only=example.uninitialised)
     if example.by_hand:
         # What autograd knows and what is shared is its author's business; what it computes is not.
         changes, other = changes & {Change.ROUNDING}, "other results" if "other results" in other else ""
-    return Outcome(variant.input if variant else "", variant.label if variant else ORDINARY, changes, other)
+    return Comparison(variant.input if variant else "", variant.label if variant else ORDINARY, changes, other)
 
 
 def _observed(example: Example, source: str, device: str, variant: Variant | None) -> Observation:

@@ -36,11 +36,11 @@ class Variant:
     nonfinite: bool = False
 
 
-class Rows(list[object]):
+class ListSubclass(list[object]):
     """A list of a class of its own."""
 
 
-class Frame(np.ndarray):
+class ArraySubclass(np.ndarray):
     """An array of a class of its own."""
 
 
@@ -99,7 +99,7 @@ def _arrays(declared: Input) -> Iterator[Variant]:
     yield variant("read-only", _read_only)
     yield variant("foreign byte order", lambda a: a.astype(a.dtype.newbyteorder()))
     yield variant("objects", lambda a: a.astype(object))
-    yield variant("an array of its own class", lambda a: a.view(Frame))
+    yield variant("an array of its own class", lambda a: a.view(ArraySubclass))
 
 
 def _tensors(declared: Input) -> Iterator[Variant]:
@@ -149,7 +149,7 @@ def _lists(declared: Input) -> Iterator[Variant]:
     yield variant("large integers", lambda rows: [row + _LARGE for row in np.asarray(rows)], "int64")
     yield variant("empty", lambda rows: rows[:0])
     yield variant("one", lambda rows: rows[:1])
-    yield variant("a list of its own class", Rows)
+    yield variant("a list of its own class", ListSubclass)
     yield variant("of plain numbers", lambda rows: [np.asarray(row).tolist() for row in rows])
     yield variant("mixed dtypes", _mixed)
     if len(declared.shape) > 1:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from torchlint.rule import Cost, Counted, Level, Rule
 
 
-class Ground(enum.Enum):
+class Rationale(enum.Enum):
     """What a rule's place in the default set rests on."""
 
     GAIN = "faster"
@@ -20,7 +20,7 @@ class Ground(enum.Enum):
     NONE = "nothing"
 
 
-def ground(rule: type[Rule], costs: Sequence[Cost], counts: Sequence[Counted]) -> Ground:
+def ground(rule: type[Rule], costs: Sequence[Cost], counts: Sequence[Counted]) -> Rationale:
     """Judge a rule by the times of all its examples on all devices, and by the events of an accelerator.
 
     A gain in time is one whose 10th percentile is above the noise at one size at least; counts have no noise. Without
@@ -28,17 +28,17 @@ def ground(rule: type[Rule], costs: Sequence[Cost], counts: Sequence[Counted]) -
     in the words of ``Rule.kept``.
     """
     if any(cost.gains for cost in costs):
-        return Ground.GAIN
+        return Rationale.GAIN
     if any(count.gains for count in counts):
-        return Ground.EVENTS
+        return Rationale.EVENTS
     measured = section(rule, "Measured")
     if rule.about_memory:
-        return Ground.MEMORY if "memory" in measured or "MiB" in measured else Ground.NONE
+        return Rationale.MEMORY if "memory" in measured or "MiB" in measured else Rationale.NONE
     if not rule.kept or rule.kept not in measured:
-        return Ground.NONE
+        return Rationale.NONE
     if rule.level is Level.NOTE:
-        return Ground.NOTE
-    return Ground.NONE if costs else Ground.MISTAKE
+        return Rationale.NOTE
+    return Rationale.NONE if costs else Rationale.MISTAKE
 
 
 def section(rule: type[Rule], heading: str) -> str:

@@ -21,7 +21,7 @@ Clock = Callable[[Program, int], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class TimedRound:
     """One round: seconds per call of the program before, after, and before once more, which is also the control."""
 
     before: float
@@ -29,7 +29,7 @@ class Round:
     again: float
 
 
-def summarise(rounds: Sequence[Round]) -> Figure:
+def summarise(rounds: Sequence[TimedRound]) -> Figure:
     """Median and percentiles of rounds. Needs two rounds at least (``ValueError``)."""
     if len(rounds) < 2:
         raise ValueError("percentiles need two rounds at least")
@@ -46,10 +46,10 @@ def summarise(rounds: Sequence[Round]) -> Figure:
     )
 
 
-def measure(before: Program, after: Program, rounds: int, clock: Clock) -> list[Round]:
+def measure(before: Program, after: Program, rounds: int, clock: Clock) -> list[TimedRound]:
     """Time both programs in alternating blocks of about the same length; slow ones in fewer rounds."""
     calls = [_calls_per_block(program, clock) for program in (before, after)]
-    found: list[Round] = []
+    found: list[TimedRound] = []
     gc.collect()
     enabled = gc.isenabled()
     gc.disable()
@@ -58,7 +58,7 @@ def measure(before: Program, after: Program, rounds: int, clock: Clock) -> list[
             blocks = [(before, calls[0]), (after, calls[1]), (before, calls[0])]
             order = (0, 1, 2) if len(found) % 2 else (2, 1, 0)
             seconds = {place: clock(*blocks[place]) / blocks[place][1] for place in order}
-            found.append(Round(seconds[0], seconds[1], seconds[2]))
+            found.append(TimedRound(seconds[0], seconds[1], seconds[2]))
             if seconds[0] > _SLOW_SECONDS:
                 rounds = min(rounds, _ROUNDS_OF_SLOW)
     finally:

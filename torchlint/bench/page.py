@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from torchlint.bench.plots import Bar, intervals, savings
-from torchlint.bench.result import CONTROL_LIMITS, Results, Row, Status, disagreements
+from torchlint.bench.result import CONTROL_LIMITS, ExampleStatus, ResultRow, Results, disagreements
 from torchlint.bench.table import NOT_HELD, Shipped, against, events_of, held_of, is_faster, memory, summary
 from torchlint.report.cost import duration, factor
 from torchlint.report.page import document
@@ -53,7 +53,7 @@ def as_html(results: Results, shipped: Shipped) -> str:
     """The whole page."""
     machine = results.machine
     rows = results.rows
-    bars = [_bar(row, shipped) for row in rows if row.status is Status.MEASURED]
+    bars = [_bar(row, shipped) for row in rows if row.status is ExampleStatus.MEASURED]
     body = [
         f'<p class="quiet">{escape(_of(results))}</p>',
         f"<p>{escape(summary(results))} The program after is what the fixer makes of the one before. Their "
@@ -80,7 +80,7 @@ def _of(results: Results) -> str:
     )
 
 
-def _bar(row: Row, shipped: Shipped) -> Bar:
+def _bar(row: ResultRow, shipped: Shipped) -> Bar:
     figure = row.figure
     assert figure is not None  # it was measured
     known = shipped.get((row.code, row.example))
@@ -96,7 +96,7 @@ def _bar(row: Row, shipped: Shipped) -> Bar:
     )
 
 
-def _table(rows: Sequence[Row], shipped: Shipped) -> Iterator[str]:
+def _table(rows: Sequence[ResultRow], shipped: Shipped) -> Iterator[str]:
     yield '<div class="wide"><table><thead><tr>'
     yield "".join(f"<th>{heading}</th>" for heading in _HEADINGS)
     yield "</tr></thead><tbody>"
@@ -110,37 +110,37 @@ def _table(rows: Sequence[Row], shipped: Shipped) -> Iterator[str]:
     yield "</tbody></table></div>"
 
 
-def _tone(row: Row) -> str:
-    if row.status is Status.MEASURED:
+def _tone(row: ResultRow) -> str:
+    if row.status is ExampleStatus.MEASURED:
         return "good" if is_faster(row) else ""
-    return "flat" if row.status in (Status.UNSTEADY, Status.COUNTED) else "bad"
+    return "flat" if row.status in (ExampleStatus.UNSTEADY, ExampleStatus.COUNTED) else "bad"
 
 
 def _cell(text: str, tone: str) -> str:
     return f'<td class="{tone}">{escape(text)}</td>' if tone else f"<td>{escape(text)}</td>"
 
 
-def _times(row: Row) -> list[str]:
+def _times(row: ResultRow) -> list[str]:
     """Before, after, ratio, percentiles, saved, control."""
     figure = row.figure
     if figure is None:
         return ["", "", row.status.value, "", "", ""]
     control = f"{figure.control:.3f}"
-    if row.status is not Status.MEASURED:
+    if row.status is not ExampleStatus.MEASURED:
         return ["", "", row.status.value, "", "", control]
     spread = f"{factor(figure.low)}-{factor(figure.high)}x"
     times = [duration(figure.before_us), duration(figure.after_us)]
     return [*times, f"{factor(figure.ratio)}x", spread, duration(max(figure.saves_us, 0.0)), control]
 
 
-def _problems(rows: Sequence[Row]) -> Iterator[str]:
+def _problems(rows: Sequence[ResultRow]) -> Iterator[str]:
     for row in rows:
-        if row.status in (Status.FAILED, Status.DIFFERENT):
-            what = "failed" if row.status is Status.FAILED else "the fix changes what it does not declare"
+        if row.status in (ExampleStatus.FAILED, ExampleStatus.DIFFERENT):
+            what = "failed" if row.status is ExampleStatus.FAILED else "the fix changes what it does not declare"
             yield f'<h2 class="bad">{escape(f"{row.code} {row.example}")}: {what}</h2><pre>{escape(row.detail)}</pre>'
 
 
-def _held(rows: Sequence[Row]) -> Iterator[str]:
+def _held(rows: Sequence[ResultRow]) -> Iterator[str]:
     """What was counted beside what CUDA did, example by example."""
     held = [row for row in rows if row.held is not None]
     if held:
@@ -154,7 +154,7 @@ def _held(rows: Sequence[Row]) -> Iterator[str]:
         yield "</tbody></table></div>"
 
 
-def _notes(rows: Sequence[Row]) -> Iterator[str]:
+def _notes(rows: Sequence[ResultRow]) -> Iterator[str]:
     notes: list[str] = []
     for row in rows:
         title = f"{row.code} {row.example}"
@@ -162,7 +162,7 @@ def _notes(rows: Sequence[Row]) -> Iterator[str]:
             notes.append(f"{title}: memory that tensors took in a call, at most: {memory(row.bytes)}.")
         if row.syncs is not None:
             notes.append(f"{title}: the host waited {row.syncs.before} times before, {row.syncs.after} times after.")
-        if row.status is Status.UNSTEADY:
+        if row.status is ExampleStatus.UNSTEADY:
             least, most = CONTROL_LIMITS
             notes.append(f"{title}: no conclusion, for the control left {least} to {most}.")
         if row.exceptions:
@@ -173,6 +173,6 @@ def _notes(rows: Sequence[Row]) -> Iterator[str]:
         yield "<h2>Notes</h2><ul>"
         yield from (f"<li>{escape(note)}</li>" for note in notes)
         yield "</ul>"
-    counted = sorted({row.code for row in rows if row.status is Status.COUNTED})
+    counted = sorted({row.code for row in rows if row.status is ExampleStatus.COUNTED})
     if counted:
         yield f'<p class="quiet">Counted and not timed, for the gain is on an accelerator: {", ".join(counted)}.</p>'

@@ -20,7 +20,7 @@ class BrokenResultsError(Exception):
     """A file holds no results of this version; the message says what is wrong."""
 
 
-class Status(enum.Enum):
+class ExampleStatus(enum.Enum):
     """How far an example came."""
 
     MEASURED = "measured"
@@ -59,7 +59,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class BeforeAfter:
     """Something counted in one call of the program before and after."""
 
     before: int
@@ -86,14 +86,14 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What an accelerator did in a run of the program before and after; ``Row.events`` is what was counted."""
+    """What an accelerator did in a run of the program before and after; ``ResultRow.events`` is what was counted."""
 
     before: Recorded
     after: Recorded
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ResultRow:
     """One example of one rule on one device.
 
     Attributes:
@@ -119,15 +119,15 @@ class Row:
     size: str
     device: str
     by_hand: bool
-    status: Status
+    status: ExampleStatus
     inputs: int = 0
     changes: tuple[str, ...] = ()
     exceptions: tuple[str, ...] = ()
     detail: str = ""
     figure: Figure | None = None
     rounds: int = 0
-    syncs: Pair | None = None
-    bytes: Pair | None = None
+    syncs: BeforeAfter | None = None
+    bytes: BeforeAfter | None = None
     events: Counted | None = None
     held: Held | None = None
     runs: int = 1
@@ -136,7 +136,7 @@ class Row:
     def cost(self, source: str) -> Cost | None:
         """The figure as messages quote it; ``None`` where nothing was concluded."""
         figure = self.figure
-        if figure is None or self.status is not Status.MEASURED:
+        if figure is None or self.status is not ExampleStatus.MEASURED:
             return None
         saves_us = figure.saves_us / self.runs
         ratios = figure.ratio, figure.low, figure.high
@@ -160,7 +160,7 @@ class Results:
     """One run of the suite; ``complete`` says that nobody interrupted it."""
 
     machine: Machine
-    rows: tuple[Row, ...]
+    rows: tuple[ResultRow, ...]
     complete: bool = True
     version: str = ""
     schema: int = field(default=SCHEMA)
@@ -174,7 +174,7 @@ def size_of(example: Example) -> str:
     return ", ".join([name, *(f"{title} {shape}" for title, shape in shapes if shape not in name.split())])
 
 
-def disagreements(row: Row) -> list[str]:
+def disagreements(row: ResultRow) -> list[str]:
     """Say where the accelerator did other than the counted device, as ``before: counted 3 launches, measured 4``."""
     if row.held is None or row.events is None:
         return []
@@ -229,13 +229,13 @@ def _machine(data: Mapping[str, object]) -> Machine:
     return Machine(**words, threads=int(str(data["threads"])))
 
 
-def _row(data: Mapping[str, object]) -> Row:
+def _row(data: Mapping[str, object]) -> ResultRow:
     figure, syncs, peak, events = data["figure"], data["syncs"], data["bytes"], data.get("events")
     held = data.get("held")
-    row = Row(
+    row = ResultRow(
         **{
             **data,
-            "status": Status(data["status"]),
+            "status": ExampleStatus(data["status"]),
             "changes": _words(data["changes"]),
             "exceptions": _words(data["exceptions"]),
             "figure": _figure(figure) if figure is not None else None,
@@ -248,19 +248,19 @@ def _row(data: Mapping[str, object]) -> Row:
     )
     words = row.code, row.name, row.example, row.size, row.device, row.detail, row.unit
     if not all(isinstance(word, str) for word in words):
-        raise TypeError("a word of a row is no string")
+        raise TypeError("a row contains a value that is not a string")
     return row
 
 
 def _words(value: object) -> tuple[str, ...]:
     if not isinstance(value, list):
-        raise TypeError(f"{value!r} is no list")
+        raise TypeError(f"{value!r} is not a list")
     return tuple(map(str, value))
 
 
 def _numbers(value: object) -> dict[str, float]:
     if not isinstance(value, dict):
-        raise TypeError(f"{value!r} is no object")
+        raise TypeError(f"{value!r} is not an object")
     return {str(name): float(number) for name, number in value.items()}
 
 
@@ -270,7 +270,7 @@ def _figure(value: object) -> Figure:
 
 def _counted(value: object) -> Counted:
     if not isinstance(value, dict):
-        raise TypeError(f"{value!r} is no object")
+        raise TypeError(f"{value!r} is not an object")
     before, after = _numbers(value["before"]), _numbers(value["after"])
     one, other = (Counts(**{name: int(number) for name, number in side.items()}) for side in (before, after))
     return Counted(one, other, str(value["size"]), str(value["example"]), int(value["runs"]), str(value["unit"]))
@@ -278,10 +278,10 @@ def _counted(value: object) -> Counted:
 
 def _held(value: object) -> Held:
     if not isinstance(value, dict):
-        raise TypeError(f"{value!r} is no object")
+        raise TypeError(f"{value!r} is not an object")
     sides = (_numbers(value[side]) for side in ("before", "after"))
     return Held(*(Recorded(**{name: int(number) for name, number in side.items()}) for side in sides))
 
 
-def _pair(value: object) -> Pair:
-    return Pair(**{name: int(number) for name, number in _numbers(value).items()})
+def _pair(value: object) -> BeforeAfter:
+    return BeforeAfter(**{name: int(number) for name, number in _numbers(value).items()})

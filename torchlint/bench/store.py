@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from torchlint.bench.host import processor
-from torchlint.bench.result import BrokenResultsError, Results, Row, Status, from_json, to_json
+from torchlint.bench.result import BrokenResultsError, ExampleStatus, ResultRow, Results, from_json, to_json
 from torchlint.cache.key import data_folder
 from torchlint.late import dataclass
 from torchlint.rule import Cost
@@ -42,8 +42,8 @@ def merged(old: Results | None, new: Results) -> Results:
     return replace(new, rows=tuple(sorted(rows.values(), key=lambda row: row.code)))
 
 
-def _measured(row: Row) -> bool:
-    return row.status is Status.MEASURED
+def _measured(row: ResultRow) -> bool:
+    return row.status is ExampleStatus.MEASURED
 
 
 def keep(results: Results, device: str) -> Path:

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from torchlint.bench.result import CONTROL_LIMITS, Pair, Recorded, Results, Row, Status, compared, disagreements
+from torchlint.bench.result import (
+    CONTROL_LIMITS,
+    BeforeAfter,
+    ExampleStatus,
+    Recorded,
+    ResultRow,
+    Results,
+    compared,
+    disagreements,
+)
 from torchlint.report.cost import amount, duration, factor, fewer
 from torchlint.report.explain import Pen
 from torchlint.report.nouns import events
@@ -63,17 +72,17 @@ def as_text(
 def summary(results: Results) -> str:
     """``28 of 30 measured on cpu (AMD EPYC, 1 thread, torch 2.13.0): 24 faster, 4 with no gain beyond noise; ...``"""
     rows, machine = results.rows, results.machine
-    done = [row for row in rows if row.status is Status.MEASURED]
+    done = [row for row in rows if row.status is ExampleStatus.MEASURED]
     faster = sum(is_faster(row) for row in done)
     threads = f"{machine.threads} thread{'s' if machine.threads > 1 else ''}"
     where = f"{machine.device} ({machine.processor}, {threads}, torch {machine.torch})"
     text = f"{len(done)} of {len(rows)} examples measured on {where}"
     parts = [f"{faster} faster", f"{len(done) - faster} with no gain beyond noise"] if done else []
     words = {
-        Status.UNSTEADY: "without conclusion",
-        Status.DIFFERENT: "whose fix changes what it does not declare",
-        Status.FAILED: "failed",
-        Status.COUNTED: "counted only",
+        ExampleStatus.UNSTEADY: "without conclusion",
+        ExampleStatus.DIFFERENT: "whose fix changes what it does not declare",
+        ExampleStatus.FAILED: "failed",
+        ExampleStatus.COUNTED: "counted only",
     }
     for status, word in words.items():
         count = sum(row.status is status for row in rows)
@@ -82,9 +91,9 @@ def summary(results: Results) -> str:
     return f"{interrupted}{text}{': ' if parts else ''}{', '.join(parts)}."
 
 
-def is_faster(row: Row) -> bool:
+def is_faster(row: ResultRow) -> bool:
     """Whether the gain is above noise: the 10th percentile of the ratio."""
-    return row.status is Status.MEASURED and row.figure is not None and row.figure.low > NOISE
+    return row.status is ExampleStatus.MEASURED and row.figure is not None and row.figure.low > NOISE
 
 
 def _table(results: Results, shipped: Shipped, width: int) -> Table:
@@ -110,17 +119,17 @@ def _table(results: Results, shipped: Shipped, width: int) -> Table:
     return table
 
 
-def _cells(row: Row, shipped: Cost | None) -> list[Text]:
+def _cells(row: ResultRow, shipped: Cost | None) -> list[Text]:
     known = Text(f"{factor(shipped.ratio)}x" if shipped is not None else "", QUIET)
     name = Text(f"  {row.example}")
     inputs = Text("by hand" if row.by_hand else f"{row.inputs} same" if row.inputs else "")
     gpu, held = Text(events_of(row)), Text(held_of(row), _BAD if disagreements(row) else "")
     if row.figure is None:
-        tone = QUIET if row.status is Status.COUNTED else _BAD
+        tone = QUIET if row.status is ExampleStatus.COUNTED else _BAD
         return [name, inputs, Text(row.status.value, tone), Text(), Text(), Text(), known, gpu, held]
     figure = row.figure
     waits = Text(_arrow(row.syncs)) if row.syncs is not None else Text()
-    if row.status is Status.UNSTEADY:
+    if row.status is ExampleStatus.UNSTEADY:
         return [name, inputs, Text("unsteady", _DOUBT), Text(), Text(), waits, known, gpu, held]
     ratio = Text(f"{factor(figure.ratio)}x", _GOOD if is_faster(row) else "")
     spread = Text(f"{factor(figure.low)}-{factor(figure.high)}x")
@@ -131,22 +140,22 @@ def _saved(microseconds: float) -> str:
     return duration(microseconds) if microseconds >= 0 else f"-{duration(-microseconds)}"
 
 
-def _arrow(pair: Pair) -> str:
+def _arrow(pair: BeforeAfter) -> str:
     return f"{pair.before} > {pair.after}"
 
 
-def events_of(row: Row) -> str:
+def events_of(row: ResultRow) -> str:
     """The events that the better form saves on an accelerator, in words; empty where it saves none."""
     return fewer(row.events) if row.events is not None and row.events.gains else ""
 
 
-def held_of(row: Row) -> str:
+def held_of(row: ResultRow) -> str:
     """Whether the accelerator did what was counted: ``as counted``, ``2 differ``; empty where it was not held."""
     found = len(disagreements(row))
     return "" if row.held is None else f"{found} differ{'' if found > 1 else 's'}" if found else "as counted"
 
 
-def against(row: Row) -> list[str]:
+def against(row: ResultRow) -> list[str]:
     """Return ``before: counted 3 launches, measured 3 (5 kernels)`` and the like for both programs of a row."""
     if row.held is None or row.events is None:
         return []
@@ -165,7 +174,7 @@ def _against(counts: Counts, recorded: Recorded) -> str:
     return "; ".join(parts) + kernels if parts else "nothing counted, nothing measured"
 
 
-def memory(pair: Pair) -> str:
+def memory(pair: BeforeAfter) -> str:
     """``134 kB before, 101 kB after``."""
     return f"{amount(pair.before)} before, {amount(pair.after)} after"
 
@@ -173,11 +182,11 @@ def memory(pair: Pair) -> str:
 def _notes(results: Results, rules: Sequence[type[Rule]]) -> Iterator[Text]:
     for row in results.rows:
         title = f"{row.code} {row.example}"
-        if row.status is Status.FAILED:
+        if row.status is ExampleStatus.FAILED:
             yield Text.assemble((f"{title} failed:\n", _BAD), row.detail.rstrip())
-        elif row.status is Status.DIFFERENT:
+        elif row.status is ExampleStatus.DIFFERENT:
             yield Text.assemble((f"{title}: the fix changes what it does not declare:\n", _BAD), row.detail)
-        elif row.status is Status.UNSTEADY and row.figure is not None:
+        elif row.status is ExampleStatus.UNSTEADY and row.figure is not None:
             yield Text.assemble((f"{title}: no conclusion: ", _DOUBT), _unsteady(row.figure.control))
     lines = [f"{row.code} {row.example}: {memory(row.bytes)}" for row in results.rows if row.bytes is not None]
     if lines:
@@ -186,14 +195,14 @@ def _notes(results: Results, rules: Sequence[type[Rule]]) -> Iterator[Text]:
     told = [line for rule in rules for line in _exceptions(rule, results.rows)]
     if told:
         yield Text("\n".join(["Known exceptions, which the rules' documentation names:", *told]))
-    counted = sorted({row.code for row in results.rows if row.status is Status.COUNTED})
+    counted = sorted({row.code for row in results.rows if row.status is ExampleStatus.COUNTED})
     if counted:
         yield Text(f"Counted and not timed, for the gain is on an accelerator: {', '.join(counted)}.", QUIET)
     if any(row.by_hand for row in results.rows):
         yield Text("by hand: the rule has no fix; a better version written by hand was run.", QUIET)
 
 
-def _held_notes(rows: Sequence[Row]) -> Iterator[Text]:
+def _held_notes(rows: Sequence[ResultRow]) -> Iterator[Text]:
     """What was held against the accelerator, and each count that it does not confirm."""
     held = [row for row in rows if row.held is not None]
     wrong = [f"{row.code} {row.example}, {words}" for row in held for words in disagreements(row)]
@@ -212,7 +221,7 @@ def _unsteady(control: float) -> str:
     return f"a program timed against itself gave {control:.2f}x, outside {least} to {most}; the machine is busy"
 
 
-def _exceptions(rule: type[Rule], rows: Sequence[Row]) -> Iterator[str]:
+def _exceptions(rule: type[Rule], rows: Sequence[ResultRow]) -> Iterator[str]:
     seen = {label.partition(": ")[2] for row in rows if row.code == rule.code for label in row.exceptions}
     for words in sorted({rule.exceptions[kind] for kind in seen & rule.exceptions.keys()}):
         yield f"{rule.code}: {words}"

@@ -9,11 +9,11 @@ import click
 from torchlint import __version__
 from torchlint.cli import FAILED
 from torchlint.cli.check import check
-from torchlint.cli.nearest import Group
+from torchlint.cli.nearest import CommandGroup
 from torchlint.cli.output import write
 
 
-@click.group(cls=Group, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=CommandGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="torchlint")
 @click.pass_context
 def application(context: click.Context) -> None:

@@ -14,12 +14,12 @@ from torchlint.cli.checking import settings_of, start_of
 from torchlint.cli.declared import declared
 from torchlint.cli.output import complain, write, write_file
 from torchlint.cli.printing import Volume
-from torchlint.cli.run import Run
+from torchlint.cli.run import CheckRun
 from torchlint.report.summary import count
 from torchlint.rule import Level
 from torchlint.settings.load import Nested
 from torchlint.settings.model import Settings
-from torchlint.sources.baseline import BaselineError, Entry, read_baseline, to_text
+from torchlint.sources.baseline import BaselineEntry, BaselineError, read_baseline, to_text
 
 _NAME = "torchlint-baseline.jsonl"
 
@@ -50,7 +50,7 @@ def baseline(paths: tuple[str, ...], file: Path | None, config: tuple[str, ...],
     target = settings.baseline or settings.root / _NAME
     plain = dataclasses.replace(settings, baseline=None, fix=False)
     given = tuple(map(Path, paths)) or (Path(),)
-    result = Run(given, plain, Nested(plain, overrides, config), Volume.NORMAL).lint()
+    result = CheckRun(given, plain, Nested(plain, overrides, config), Volume.NORMAL).lint()
     for problem in result.problems:
         complain(f"error: {problem.path}: {problem.message}")
     if result.problems:
@@ -60,7 +60,9 @@ def baseline(paths: tuple[str, ...], file: Path | None, config: tuple[str, ...],
         if finding.level is Level.ERROR:
             complain(f"warning: {finding.path}:{finding.start.row}: not in the baseline: {finding.message}")
     kept = _kept(target, given, settings)
-    text = to_text({*kept, *(Entry.of(finding) for finding in result.findings if finding.level is not Level.ERROR)})
+    text = to_text(
+        {*kept, *(BaselineEntry.of(finding) for finding in result.findings if finding.level is not Level.ERROR)}
+    )
     write_file(target, text)
     shown = Path(os.path.relpath(target))
     write(sys.stdout, f"{count(text.count(chr(10)), 'known finding')} in {shown}\n")
@@ -69,7 +71,7 @@ def baseline(paths: tuple[str, ...], file: Path | None, config: tuple[str, ...],
     return OK
 
 
-def _kept(target: Path, given: tuple[Path, ...], settings: Settings) -> set[Entry]:
+def _kept(target: Path, given: tuple[Path, ...], settings: Settings) -> set[BaselineEntry]:
     """The entries of a baseline that is there already, for files that this run did not look at.
 
     Raises:
@@ -83,7 +85,7 @@ def _kept(target: Path, given: tuple[Path, ...], settings: Settings) -> set[Entr
         raise click.ClickException(f"{error}; it is left as it is") from error
     folders = [Path(os.path.abspath(path)) for path in given]
 
-    def looked_at(entry: Entry) -> bool:
+    def looked_at(entry: BaselineEntry) -> bool:
         path = settings.root / entry.path
         return not os.path.exists(path) or any(folder == path or folder in path.parents for folder in folders)
 

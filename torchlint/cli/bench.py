@@ -23,9 +23,9 @@ from torchlint.settings.select import matching
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from torchlint.bench.device import Device
-    from torchlint.bench.result import Results, Row
-    from torchlint.bench.suite import Plan
+    from torchlint.bench.device import BenchDevice
+    from torchlint.bench.result import ResultRow, Results
+    from torchlint.bench.suite import Thoroughness
     from torchlint.rule import Rule
 
 
@@ -85,7 +85,7 @@ def bench(
     return _exit_code(results)
 
 
-def _prepared(device: str, quick: bool) -> tuple[Device, Plan]:
+def _prepared(device: str, quick: bool) -> tuple[BenchDevice, Thoroughness]:
     """The device to run on, and how thoroughly.
 
     Raises:
@@ -99,20 +99,20 @@ def _prepared(device: str, quick: bool) -> tuple[Device, Plan]:
             f"torchlint bench runs programs and needs torch and numpy ({error}): pip install 'torchlint[bench]'"
         ) from error
     from torchlint.bench.device import NoDeviceError, device_of
-    from torchlint.bench.suite import QUICK, Plan
+    from torchlint.bench.suite import QUICK, Thoroughness
 
     try:
-        return device_of(device), QUICK if quick else Plan()
+        return device_of(device), QUICK if quick else Thoroughness()
     except NoDeviceError as error:
         raise click.ClickException(f"--device {device}: {error}") from error
 
 
-def _run(rules: Sequence[type[Rule]], device: Device, plan: Plan) -> Results:
+def _run(rules: Sequence[type[Rule]], device: BenchDevice, plan: Thoroughness) -> Results:
     """Run the suite with progress on standard error; an interrupt ends it early."""
     from torchlint.bench.result import Results
     from torchlint.bench.suite import examples_of, row_of, running
 
-    rows: list[Row] = []
+    rows: list[ResultRow] = []
     complete = False
     try:
         with running(), _progress(len(examples_of(rules))) as advance:
@@ -167,10 +167,10 @@ def _write_page(path: Path, results: Results) -> None:
 
 def _keep(results: Results, device: str, *, tell: bool) -> None:
     """Keep what was measured; that it cannot be kept is no reason to fail."""
-    from torchlint.bench.result import Status
+    from torchlint.bench.result import ExampleStatus
     from torchlint.bench.store import keep
 
-    if not any(row.status is Status.MEASURED for row in results.rows):
+    if not any(row.status is ExampleStatus.MEASURED for row in results.rows):
         return
     try:
         path = keep(results, device)
@@ -182,9 +182,9 @@ def _keep(results: Results, device: str, *, tell: bool) -> None:
 
 
 def _exit_code(results: Results) -> int:
-    from torchlint.bench.result import Status, disagreements
+    from torchlint.bench.result import ExampleStatus, disagreements
 
     if not results.complete:
         return INTERRUPTED
-    bad = (Status.FAILED, Status.DIFFERENT)
+    bad = (ExampleStatus.FAILED, ExampleStatus.DIFFERENT)
     return FOUND if any(row.status in bad or disagreements(row) for row in results.rows) else OK

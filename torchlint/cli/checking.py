@@ -13,7 +13,7 @@ from torchlint.cache.place import common
 from torchlint.cli.failure import Failure
 from torchlint.cli.printing import Extent, Volume
 from torchlint.cli.records import Records
-from torchlint.cli.run import Keeping, Run, describe_hotness
+from torchlint.cli.run import CheckRun, Keeping, describe_hotness
 from torchlint.late import regex
 from torchlint.settings.load import Nested, load_settings
 from torchlint.settings.model import Settings
@@ -79,13 +79,13 @@ def perform(  # long: a parameter for each option that is no setting
     extent = Extent(statistics, top, show_all)
     records = Records(html, save, badge, compare)
 
-    def prepare() -> Run:
+    def prepare() -> CheckRun:
         given = tuple(map(Path, paths)) or (Path(),)
         settings = settings_of(start, config, isolated, overrides)
         own = Nested(settings, overrides, config)
         measuring, settings = _measured(profile, mapping, given, settings, own)
         keeping = Keeping(not no_cache, cache_dir, config, wanted)
-        return Run(given, settings, own, Volume.of(quiet, silent, verbose), extent, keeping, measuring, records)
+        return CheckRun(given, settings, own, Volume.of(quiet, silent, verbose), extent, keeping, measuring, records)
 
     run = prepare()
     if show_settings:
@@ -119,7 +119,7 @@ def _measured(
     return measuring, measuring.applied(settings, lowering=True)
 
 
-def _watched(run: Run, prepare: Callable[[], Run]) -> NoReturn:
+def _watched(run: CheckRun, prepare: Callable[[], CheckRun]) -> NoReturn:
     from torchlint.cli.watch import watch
 
     watch(run, prepare)

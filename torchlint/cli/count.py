@@ -141,9 +141,9 @@ def _joined(tally: Tally, roots: tuple[Path, ...], settings: Settings, own: Nest
     """Lint the paths, and join the findings to the counts."""
     from torchlint.count.join import excused, joined, rows_without_finding
     from torchlint.engine.needed import reasons
-    from torchlint.engine.run import Run
+    from torchlint.engine.run import EngineRun
 
-    run = Run.prepare(roots, settings, {}, own)
+    run = EngineRun.prepare(roots, settings, {}, own)
     result = run.checked()
     for problem in result.problems:
         complain(f"warning: {problem.path}: {problem.message}")

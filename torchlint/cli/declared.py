@@ -12,7 +12,7 @@ import click
 from torchlint.cli.nearest import SELECTORS, FilePatterns, Words, choice_option
 from torchlint.rule import Change
 from torchlint.settings.check import WrongKeyError, torch_version
-from torchlint.settings.options import COMMAND, OPTIONS, Option
+from torchlint.settings.options import COMMAND, OPTIONS, RunOption
 
 if TYPE_CHECKING:
     from click.decorators import FC
@@ -31,7 +31,7 @@ def declared(name: str, help: str = "") -> Callable[[FC], FC]:
     return click.option(*names, help=text, metavar=shown, envvar=variable, **_of_kind(option))
 
 
-def _of_kind(option: Option) -> Mapping[str, Any]:
+def _of_kind(option: RunOption) -> Mapping[str, Any]:
     """What click has to know of an option because of what it takes."""
     if option.kind == "switch":
         # Settings files count where the command line says nothing.
@@ -57,7 +57,7 @@ def _list(kind: Words | FilePatterns) -> Mapping[str, Any]:
     return {"type": kind, "multiple": True, "callback": _joined}
 
 
-_BY_NAME: Mapping[str, Option] = MappingProxyType({option.name: option for option in OPTIONS if option.flags})
+_BY_NAME: Mapping[str, RunOption] = MappingProxyType({option.name: option for option in OPTIONS if option.flags})
 _KINDS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "text": {},

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from torchlint.cli import OK, skeleton
-from torchlint.cli.nearest import Group
+from torchlint.cli.nearest import CommandGroup
 from torchlint.cli.output import write
 from torchlint.late import dataclass, regex
 
@@ -24,7 +24,7 @@ _ROW = regex(r"\| TL\d{3} ")
 _MARK = "TORCHLINT_API"
 
 
-@click.group(cls=Group, short_help="Write rules.")
+@click.group(cls=CommandGroup, short_help="Write rules.")
 def dev() -> None:
     """Write rules, for torchlint itself or for a package of your own."""
 

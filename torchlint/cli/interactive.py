@@ -23,7 +23,7 @@ from torchlint.late import dataclass
 from torchlint.report.change import effects
 from torchlint.report.context import Context
 from torchlint.report.diff import shown
-from torchlint.report.entries import Entry, entries
+from torchlint.report.entries import ReportEntry, entries
 from torchlint.report.escape import visible
 from torchlint.report.full import heading
 from torchlint.report.here import seen_from_here
@@ -58,7 +58,7 @@ _WITH_PLACE = ("code", "codium", "cursor", "hx", "helix", "zed", "subl")
 
 
 @dataclass(eq=False, slots=True)
-class Counts:
+class Decisions:
     """What the user decided so far: numbers of findings."""
 
     applied: int = 0
@@ -78,7 +78,7 @@ class Dialogue:
     session: Stepwise
     settings: Settings
     look: Look
-    counts: Counts = field(default_factory=Counts)
+    counts: Decisions = field(default_factory=Decisions)
     asked: int = 0
 
     def hold(self) -> None:
@@ -88,7 +88,7 @@ class Dialogue:
             if not self._decided(found[0], len(found)):
                 return
 
-    def _decided(self, entry: Entry, left: int) -> bool:
+    def _decided(self, entry: ReportEntry, left: int) -> bool:
         """Ask about one group; false: the user quits."""
         rounds = self.session.preview(entry.findings)
         for problem in (problem for each in rounds.values() for problem in each.problems):
@@ -145,9 +145,9 @@ class Dialogue:
             )
         )
 
-    def _tell(self, entry: Entry, rounds: dict[str, Round]) -> None:
+    def _tell(self, entry: ReportEntry, rounds: dict[str, Round]) -> None:
         context = self._context(entry.findings)
-        write(sys.stdout, f"\n{heading(Entry(context.findings), context)}")
+        write(sys.stdout, f"\n{heading(ReportEntry(context.findings), context)}")
         lines = self._diff(rounds)
         room = max(self.look.height - _AROUND, _FEWEST)
         if len(lines) > room + 1:
@@ -159,6 +159,7 @@ class Dialogue:
         return [
             line
             for name, each in rounds.items()
+            if each.changed
             for line in shown(
                 named(name, self.settings.root),
                 self.session.files[name].source,
@@ -167,7 +168,7 @@ class Dialogue:
             )
         ]
 
-    def _apply(self, entry: Entry, rounds: dict[str, Round]) -> bool:
+    def _apply(self, entry: ReportEntry, rounds: dict[str, Round]) -> bool:
         try:
             with waiting("torchlint: reading the project"):
                 self.counts.applied += self.session.apply(rounds)
@@ -176,7 +177,7 @@ class Dialogue:
             self._skip(entry)
         return True
 
-    def _apply_all(self, entry: Entry) -> bool:
+    def _apply_all(self, entry: ReportEntry) -> bool:
         """Apply a group and every other one that may change no more, until no such fix is left."""
         wanted = _no_more_than(entry.lead.fix)
         while group := [finding for finding in self.session.open() if finding.fix and wanted(finding.fix)]:
@@ -187,16 +188,16 @@ class Dialogue:
                 self.counts.skipped += len(group)
             else:
                 before = self.counts.applied
-                self._apply(Entry(tuple(group)), rounds)
+                self._apply(ReportEntry(tuple(group)), rounds)
                 write(sys.stdout, f"Applied {count(self.counts.applied - before, 'fix').replace('fixs', 'fixes')}\n")
         return True
 
-    def _skip(self, entry: Entry) -> bool:
+    def _skip(self, entry: ReportEntry) -> bool:
         self.session.decline(entry.findings)
         self.counts.skipped += len(entry.findings)
         return True
 
-    def _suppressed(self, entry: Entry) -> bool:
+    def _suppressed(self, entry: ReportEntry) -> bool:
         """Write comments behind all places of a group, in all files or none; false: the user went back."""
         reason = self._ask("Reason (empty: none, q: back): ")
         if reason is None or reason == "q":

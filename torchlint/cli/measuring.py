@@ -58,7 +58,7 @@ class Measuring:
         """Read a profile, and map it onto the files that would be linted.
 
         Raises:
-            Failure: it is no profile, it is broken, none of its functions is in these files, or there are none.
+            Failure: it is not a profile, it is broken, none of its functions is in these files, or there are none.
         """
         from torchlint.engine.run import linted_files
 

@@ -28,7 +28,7 @@ SELECTORS = "selectors"
 _WIDE = 40
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     """A group that names the nearest command, and imports the module of a command when it is called.
 
     Attributes:

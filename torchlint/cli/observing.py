@@ -48,16 +48,16 @@ class Observer:
 
         ``tell`` takes what the command printed before it failed.
         """
-        from torchlint.engine.run import Run
+        from torchlint.engine.run import EngineRun
         from torchlint.verify.failure import CannotVerifyError
         from torchlint.verify.observing import observe, resting
 
         file = self.settings.observations or self.settings.root / _NAME
         paths = tuple(map(Path, self.paths)) or (Path(),)
 
-        def prepared(path: Path | None) -> Run:
+        def prepared(path: Path | None) -> EngineRun:
             settings = replace(self.settings, observations=path)
-            return Run.prepare(paths, settings, {}, self.own(settings))
+            return EngineRun.prepare(paths, settings, {}, self.own(settings))
 
         try:
             project = prepared(file if os.path.lexists(file) else None)

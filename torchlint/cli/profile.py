@@ -15,12 +15,12 @@ from torchlint.cli.declared import declared
 from torchlint.cli.output import complain, write, write_file
 from torchlint.cli.printing import Volume
 from torchlint.cli.progress import waiting
-from torchlint.cli.run import Run, exit_code
+from torchlint.cli.run import CheckRun, exit_code
 from torchlint.cli.terminal import look_of, write_bytes
 from torchlint.settings.load import Nested
 
 if TYPE_CHECKING:
-    from torchlint.profile.report import Report
+    from torchlint.profile.report import ProfileReport
 
 _TOP = 10
 
@@ -79,7 +79,7 @@ def profile(
     }
     settings = settings_of(start_of(paths, None), config, isolated, overrides)
     given = tuple(map(Path, paths)) or (Path(),)
-    run = Run(given, settings, Nested(settings, overrides, config), Volume.NORMAL)
+    run = CheckRun(given, settings, Nested(settings, overrides, config), Volume.NORMAL)
     report, code = _joined(trace, mapping, run)
     if html is not None:
         from torchlint.profile.page import as_html
@@ -94,7 +94,7 @@ def profile(
     return code
 
 
-def _joined(trace: Path, mapping: tuple[str, ...], run: Run) -> tuple[Report, int]:
+def _joined(trace: Path, mapping: tuple[str, ...], run: CheckRun) -> tuple[ProfileReport, int]:
     """The profile joined to what is found, and the exit code.
 
     Raises:
@@ -120,7 +120,7 @@ def _joined(trace: Path, mapping: tuple[str, ...], run: Run) -> tuple[Report, in
     return joined, FAILED if result.problems else exit_code(result, plain)
 
 
-def _show(report: Report, top: int) -> None:
+def _show(report: ProfileReport, top: int) -> None:
     from torchlint.profile.table import as_text
 
     look = look_of(sys.stdout)

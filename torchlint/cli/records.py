@@ -14,7 +14,7 @@ from torchlint.late import dataclass
 if TYPE_CHECKING:
     from torchlint.cli.printing import Printer
     from torchlint.engine.result import Result
-    from torchlint.report.state import Compared, Kept
+    from torchlint.report.state import Compared, SavedFinding
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Records:
     badge: Path | None = None
     compare: Path | None = None
 
-    def earlier(self) -> tuple[Kept, ...]:
+    def earlier(self) -> tuple[SavedFinding, ...]:
         """Return what the earlier run found; read before this run, which may write the same file.
 
         Raises:
@@ -65,7 +65,9 @@ class Records:
         if self.badge is not None:
             write_file(self.badge, badge(result.findings))
 
-    def compared(self, result: Result, before: Sequence[Kept], root: Path, paths: Sequence[Path]) -> Compared | None:
+    def compared(
+        self, result: Result, before: Sequence[SavedFinding], root: Path, paths: Sequence[Path]
+    ) -> Compared | None:
         """Leave only new findings in the result, and return what became of the others; ``None``: nothing to compare."""
         if self.compare is None:
             return None

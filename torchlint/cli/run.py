@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from torchlint.cli.keeping import Cache
     from torchlint.cli.measuring import Measuring
     from torchlint.engine.memory import Memory
-    from torchlint.report.state import Kept
+    from torchlint.report.state import SavedFinding
     from torchlint.settings.load import Nested
 
 
@@ -47,7 +47,7 @@ class Keeping:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class CheckRun:
     """One run of ``torchlint check``.
 
     Attributes:
@@ -99,7 +99,7 @@ class Run:
         self.warn_of_nothing(result)
         return exit_code(result, self.settings)
 
-    def _checked(self, result: Result, before: Sequence[Kept]) -> int:
+    def _checked(self, result: Result, before: Sequence[SavedFinding]) -> int:
         """Print a result, and judge it; with an earlier run what is new in it."""
         if self.measuring is not None:
             self.measuring.tell(result)

@@ -19,7 +19,7 @@ from torchlint.sources.write import ChangedMeanwhileError, UnencodableError, rep
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from torchlint.cli.run import Run
+    from torchlint.cli.run import CheckRun
     from torchlint.engine.result import Result
     from torchlint.sources.text import Source
 
@@ -31,7 +31,7 @@ _REMARK = (
 )
 
 
-def silence(run: Run, reason: str) -> int:
+def silence(run: CheckRun, reason: str) -> int:
     """Write comments behind the findings; 2 when a finding could not be silenced or a file not be read.
 
     Raises:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from torchlint.engine.fixing import FixOutcome
     from torchlint.engine.result import Result
-    from torchlint.engine.run import Run
+    from torchlint.engine.run import EngineRun
     from torchlint.settings.model import Settings
     from torchlint.verify.command import Ended
     from torchlint.verify.result import Verified
@@ -178,11 +178,11 @@ def verify(
     if given["observe"] or given["counted"]:
         _check_observing(context, diff, given)
         return _observe(paths, settings, lambda own: Nested(own, overrides, config), words, given, as_json, listener)
-    from torchlint.engine.run import Run
+    from torchlint.engine.run import EngineRun
 
     try:
         plan = _plan(words, given)
-        run = Run.prepare(tuple(map(Path, paths)) or (Path(),), settings, {}, Nested(settings, overrides, config))
+        run = EngineRun.prepare(tuple(map(Path, paths)) or (Path(),), settings, {}, Nested(settings, overrides, config))
         verified, outcome = _tried(run, plan, listener)
         result = _written(run, outcome)
     except UnusableError as error:
@@ -245,7 +245,7 @@ def _plan(words: tuple[str, ...], given: Mapping[str, Any]) -> Plan:
     )
 
 
-def _tried(run: Run, plan: Plan, listener: _Listener) -> tuple[Verified, FixOutcome]:
+def _tried(run: EngineRun, plan: Plan, listener: _Listener) -> tuple[Verified, FixOutcome]:
     from torchlint.verify.failure import CannotVerifyError
     from torchlint.verify.verifying import verify as try_fixes
 
@@ -263,7 +263,7 @@ def _print_output(output: str) -> None:
     write(sys.stderr, defused(text))
 
 
-def _written(run: Run, outcome: FixOutcome) -> Result:
+def _written(run: EngineRun, outcome: FixOutcome) -> Result:
     """Write the kept fixes, all or, where the run is ended before, none of them."""
     numbers = [getattr(signal, name) for name in SIGNALS if hasattr(signal, name)]
     handlers = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
@@ -294,7 +294,7 @@ class _Listener:
             complain(f"{doing}: {how} ({ended.seconds:.3g} s)")
 
 
-def _show(verified: Verified, result: Result, run: Run, metric: str, *, as_json: bool, diff: bool) -> None:
+def _show(verified: Verified, result: Result, run: EngineRun, metric: str, *, as_json: bool, diff: bool) -> None:
     """Print the table or the JSON, and the diff where one is wanted."""
     from torchlint.report.context import Context
     from torchlint.report.diff import render

@@ -20,7 +20,7 @@ from torchlint.settings.width import NAMING_WIDTH
 from torchlint.sources.walk import python_files
 
 if TYPE_CHECKING:
-    from torchlint.cli.run import Run
+    from torchlint.cli.run import CheckRun
 
 _CLEAR = "\x1b[2J\x1b[3J\x1b[H"
 # What steers a run besides the files that are linted; looked for in every folder with such files.
@@ -34,7 +34,7 @@ _SHARE = 0.1
 State = dict[str, tuple[int, int, int]]
 
 
-def watch(run: Run, anew: Callable[[], Run]) -> NoReturn:
+def watch(run: CheckRun, anew: Callable[[], CheckRun]) -> NoReturn:
     """Lint and wait, until the user interrupts; the whole project is watched, because facts come from all of it.
 
     Files are looked at again and again: that needs no support by the file system, so it works in containers and on
@@ -66,7 +66,7 @@ def _wait_for_calm(settings: Settings) -> None:
         before, now = now, _state(settings)
 
 
-def _turn(run: Run) -> State:
+def _turn(run: CheckRun) -> State:
     """Lint once; the state of the files that was linted, or that the fixes left."""
     start = time.monotonic()
     before = _state(run.settings)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from torchlint.count.result import CountedLine, CountedRun, Status
+from torchlint.count.result import CountedLine, CountedRun, LineStatus
 from torchlint.count.run import Tally
 from torchlint.count.waits import is_about_waits, kinds_of
 from torchlint.device.events import Events
@@ -58,11 +58,11 @@ def excused(run: CountedRun) -> CountedRun:
 
 
 def _excused(line: CountedLine, times: int) -> CountedLine:
-    if line.status not in (Status.MISSED, Status.UNCOVERED) or not line.events.waits:
+    if line.status not in (LineStatus.MISSED, LineStatus.UNCOVERED) or not line.events.waits:
         return line
     if sum(line.libraries.values()) == line.events.waits:
-        return replace(line, status=Status.LIBRARY, why=", ".join(sorted(line.libraries)))
-    return replace(line, status=Status.SELDOM, why="") if line.events.waits < times else line
+        return replace(line, status=LineStatus.LIBRARY, why=", ".join(sorted(line.libraries)))
+    return replace(line, status=LineStatus.SELDOM, why="") if line.events.waits < times else line
 
 
 def covers(finding: Finding, row: int) -> bool:
@@ -70,13 +70,13 @@ def covers(finding: Finding, row: int) -> bool:
     return min(finding.start.row, finding.rows[0]) <= row <= max(finding.end.row, finding.rows[1])
 
 
-def _status(findings: Sequence[Finding], waiting: Mapping[str, int], why: str) -> tuple[Status, str]:
+def _status(findings: Sequence[Finding], waiting: Mapping[str, int], why: str) -> tuple[LineStatus, str]:
     """Return the status of a line, with the reason of a needed wait, or the kinds of a missed one."""
     if any(finding.fix is not None for finding in findings):
-        return Status.FIXABLE, why
+        return LineStatus.FIXABLE, why
     if findings:
-        return Status.REPORTED, why
+        return LineStatus.REPORTED, why
     if why:
-        return Status.NEEDED, why
+        return LineStatus.NEEDED, why
     kinds = kinds_of(waiting)
-    return (Status.MISSED, ", ".join(kind.what for kind in kinds)) if kinds else (Status.UNCOVERED, "")
+    return (LineStatus.MISSED, ", ".join(kind.what for kind in kinds)) if kinds else (LineStatus.UNCOVERED, "")

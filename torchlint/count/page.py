@@ -10,7 +10,7 @@ from html import escape
 from itertools import groupby
 from pathlib import Path
 
-from torchlint.count.result import CountedLine, CountedRun, Status
+from torchlint.count.result import CountedLine, CountedRun, LineStatus
 from torchlint.count.table import headline, summary, verdict
 from torchlint.report.cost import amount
 from torchlint.report.escape import visible
@@ -42,13 +42,13 @@ h2 { font: 600 15px ui-monospace, monospace; margin: 2rem 0 .4rem; } .wide { ove
 }
 """
 _WORDS = {
-    Status.FIXABLE: "a rule reports it and has a fix",
-    Status.REPORTED: "a rule reports it",
-    Status.NEEDED: "it waits, and the host needs it",
-    Status.LIBRARY: "an installed package waits that it calls",
-    Status.SELDOM: "it waits less than once a step or update",
-    Status.MISSED: "it waits, and the rules about such waits are silent",
-    Status.UNCOVERED: "it waits, and no rule is about such a wait",
+    LineStatus.FIXABLE: "a rule reports it and has a fix",
+    LineStatus.REPORTED: "a rule reports it",
+    LineStatus.NEEDED: "it waits, and the host needs it",
+    LineStatus.LIBRARY: "an installed package waits that it calls",
+    LineStatus.SELDOM: "it waits less than once a step or update",
+    LineStatus.MISSED: "it waits, and the rules about such waits are silent",
+    LineStatus.UNCOVERED: "it waits, and no rule is about such a wait",
 }
 _HEADS = ("Line", "Waits", "Launches", "Copies", "Bytes", "Code")
 

@@ -11,7 +11,7 @@ from torchlint.late import dataclass
 from torchlint.rule import Finding
 
 
-class Status(enum.Enum):
+class LineStatus(enum.Enum):
     """What ``check`` says about a line that waits, copies or launches."""
 
     FIXABLE = "fixable"
@@ -38,7 +38,7 @@ class CountedLine:
     row: int
     events: Events
     waiting: Mapping[str, int]
-    status: Status
+    status: LineStatus
     findings: tuple[Finding, ...] = ()
     why: str = ""
     libraries: Mapping[str, int] = field(default_factory=dict)
@@ -70,6 +70,6 @@ class CountedRun:
         total.add(self.elsewhere)
         return total
 
-    def waits_of(self, status: Status) -> int:
+    def waits_of(self, status: LineStatus) -> int:
         """Return the waits of the lines of a status."""
         return sum(line.events.waits for line in self.lines if line.status is status)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from torchlint.count.as_json import by_cost
-from torchlint.count.result import CountedLine, CountedRun, Status
+from torchlint.count.result import CountedLine, CountedRun, LineStatus
 from torchlint.report.cost import amount
 from torchlint.report.escape import visible
 from torchlint.report.explain import Pen
@@ -18,9 +18,9 @@ from torchlint.report.summary import count
 if TYPE_CHECKING:
     from rich.table import Table
 
-_STYLES = {Status.FIXABLE: "green", Status.REPORTED: "yellow"}
-_STYLES |= {Status.NEEDED: QUIET, Status.LIBRARY: QUIET, Status.SELDOM: QUIET}
-_STYLES |= {Status.MISSED: "bold red", Status.UNCOVERED: "red"}
+_STYLES = {LineStatus.FIXABLE: "green", LineStatus.REPORTED: "yellow"}
+_STYLES |= {LineStatus.NEEDED: QUIET, LineStatus.LIBRARY: QUIET, LineStatus.SELDOM: QUIET}
+_STYLES |= {LineStatus.MISSED: "bold red", LineStatus.UNCOVERED: "red"}
 
 
 def as_text(run: CountedRun, top: int, *, color: bool, unicode: bool, width: int) -> str:
@@ -53,13 +53,13 @@ def summary(run: CountedRun) -> str:
     parts = [
         f"{run.waits_of(status):,} {words}"
         for status, words in (
-            (Status.FIXABLE, "with a fix"),
-            (Status.REPORTED, "reported"),
-            (Status.NEEDED, "needed"),
-            (Status.LIBRARY, "in libraries"),
-            (Status.SELDOM, "seldom"),
-            (Status.MISSED, "missed"),
-            (Status.UNCOVERED, "not covered by a rule"),
+            (LineStatus.FIXABLE, "with a fix"),
+            (LineStatus.REPORTED, "reported"),
+            (LineStatus.NEEDED, "needed"),
+            (LineStatus.LIBRARY, "in libraries"),
+            (LineStatus.SELDOM, "seldom"),
+            (LineStatus.MISSED, "missed"),
+            (LineStatus.UNCOVERED, "not covered by a rule"),
         )
         if run.waits_of(status)
     ]
@@ -88,13 +88,13 @@ def verdict(line: CountedLine) -> str:
     """Return what ``check`` says of a line in words; empty for a line that does not wait and has no finding."""
     codes = ", ".join(sorted({finding.code for finding in line.findings}))
     return {
-        Status.FIXABLE: f"{codes}, with a fix",
-        Status.REPORTED: codes,
-        Status.NEEDED: f"needed: {line.why}",
-        Status.LIBRARY: f"in {line.why}",
-        Status.SELDOM: "less than once a step or update",
-        Status.MISSED: f"missed: {line.why}",
-        Status.UNCOVERED: "no rule covers this" if line.events.waits else "",
+        LineStatus.FIXABLE: f"{codes}, with a fix",
+        LineStatus.REPORTED: codes,
+        LineStatus.NEEDED: f"needed: {line.why}",
+        LineStatus.LIBRARY: f"in {line.why}",
+        LineStatus.SELDOM: "less than once a step or update",
+        LineStatus.MISSED: f"missed: {line.why}",
+        LineStatus.UNCOVERED: "no rule covers this" if line.events.waits else "",
     }[line.status]
 
 

@@ -13,7 +13,7 @@ _OURS = "TL"  # the built-in rules; which waits those of other packages are abou
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class WaitKind:
     """A kind of wait: in words, the operators that wait in this way, and the codes of the rules that are about it."""
 
     what: str
@@ -21,7 +21,7 @@ class Kind:
     codes: frozenset[str]
 
 
-def kinds_of(waiting: Iterable[str]) -> list[Kind]:
+def kinds_of(waiting: Iterable[str]) -> list[WaitKind]:
     """Return the kinds of waits that some rule is about, given the names of the operators that wait."""
     names = frozenset(waiting)
     return [kind for kind in _kinds() if not names.isdisjoint(kind.operators)]
@@ -33,8 +33,8 @@ def is_about_waits(code: str) -> bool:
 
 
 @cache
-def _kinds() -> tuple[Kind, ...]:
+def _kinds() -> tuple[WaitKind, ...]:
     text = files("torchlint.count").joinpath("waits.json").read_text(encoding="utf-8")
     return tuple(
-        Kind(row["what"], frozenset(row["operators"]), frozenset(row["codes"])) for row in json.loads(text).values()
+        WaitKind(row["what"], frozenset(row["operators"]), frozenset(row["codes"])) for row in json.loads(text).values()
     )

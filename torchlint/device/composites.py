@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional
 from torch.utils import _pytree as pytree
 
-from torchlint.device.dispatch import Counting
+from torchlint.device.dispatch import CountingMode
 from torchlint.device.events import Events
 from torchlint.device.patches import Patches
 from torchlint.device.place import tensors_in
@@ -23,7 +23,7 @@ _VF: Any = torch._VF
 _RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 
 
-def patch_composites(patches: Patches, counting: Counting) -> None:
+def patch_composites(patches: Patches, counting: CountingMode) -> None:
     """Replace functions that the CPU takes apart differently."""
     functional: Any = torch.nn.functional
     # Two products and one fused kernel: aten/src/ATen/native/RNN.cpp, _thnn_fused_lstm_cell and _thnn_fused_gru_cell.
@@ -71,7 +71,7 @@ def _once(_: Sequence[bool]) -> int:
 
 def _fused(
     function: Callable[..., Any],
-    counting: Counting,
+    counting: CountingMode,
     forward: int = 1,
     backward: Callable[[Sequence[bool]], int] = _once,
 ) -> Any:
@@ -96,7 +96,7 @@ class _Fused(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        counting: Counting,
+        counting: CountingMode,
         function: Callable[..., Any],
         launches: Any,
         recording: bool,
@@ -138,7 +138,7 @@ def _launched(launches: int, results: Any) -> Events:
     return Events(launches=launches, allocations=len(sizes), allocated=sum(sizes))
 
 
-def _one_hot(function: Callable[..., Any], counting: Counting) -> Any:
+def _one_hot(function: Callable[..., Any], counting: CountingMode) -> Any:
     """Return ``one_hot``, which checks values on the CPU alone: aten/src/ATen/native/Onehot.cpp."""
 
     def one_hot(tensor: torch.Tensor, num_classes: int = -1) -> Any:
@@ -156,7 +156,7 @@ def _one_hot(function: Callable[..., Any], counting: Counting) -> Any:
     return one_hot
 
 
-def _dropout(function: Callable[..., Any], counting: Counting) -> Any:
+def _dropout(function: Callable[..., Any], counting: CountingMode) -> Any:
     """Return ``dropout``, one operator forward and one back: aten/src/ATen/native/Dropout.cpp, native_dropout."""
     fused = _fused(function, counting)
 

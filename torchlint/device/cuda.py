@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from torchlint.device.dispatch import Counting
+from torchlint.device.dispatch import CountingMode
 from torchlint.device.events import Events
 from torchlint.device.naming import DEVICE, as_cpu, side
 from torchlint.device.patches import Patches
@@ -23,7 +23,7 @@ _NAME = "torchlint counted device"
 class Stream:
     """A queue of work; the counted device has one, and its work is done at once."""
 
-    def __init__(self, counting: Counting) -> None:
+    def __init__(self, counting: CountingMode) -> None:
         """Make a stream."""
         self._counting = counting
         self.device = DEVICE
@@ -63,7 +63,7 @@ class Stream:
 class Event:
     """A point in a stream."""
 
-    def __init__(self, counting: Counting, **_: object) -> None:
+    def __init__(self, counting: CountingMode, **_: object) -> None:
         """Make an event that is not recorded yet."""
         self._counting = counting
         self._seconds = 0.0
@@ -88,12 +88,12 @@ class Event:
         return (end._seconds - self._seconds) * 1e3
 
 
-def _wait(counting: Counting, name: str) -> None:
+def _wait(counting: CountingMode, name: str) -> None:
     """Count one wait."""
     counting.ledger.book(Events(waits=1), waiting=name)
 
 
-def patch_cuda(patches: Patches, counting: Counting) -> None:
+def patch_cuda(patches: Patches, counting: CountingMode) -> None:
     """Replace what asks for devices, waits for them, or names them."""
     _patch_module(patches, counting)
     _patch_accelerator(patches, counting)
@@ -104,7 +104,7 @@ def patch_cuda(patches: Patches, counting: Counting) -> None:
     patches.set(torch.nn.Module, "compile", _answering(None))
 
 
-def _patch_module(patches: Patches, counting: Counting) -> None:
+def _patch_module(patches: Patches, counting: CountingMode) -> None:
     """Replace functions of ``torch.cuda``."""
     cuda = torch.cuda
     answers: dict[str, object] = {
@@ -157,7 +157,7 @@ def _patch_module(patches: Patches, counting: Counting) -> None:
     patches.set(cuda, "device", _nothing)
 
 
-def _patch_accelerator(patches: Patches, counting: Counting) -> None:
+def _patch_accelerator(patches: Patches, counting: CountingMode) -> None:
     """Replace functions of ``torch.accelerator``, where torch has it."""
     accelerator = getattr(torch, "accelerator", None)
     if accelerator is None:
@@ -203,7 +203,7 @@ def _grouped(group: Any) -> Any:
     return grouped
 
 
-def _patch_files(patches: Patches, counting: Counting) -> None:
+def _patch_files(patches: Patches, counting: CountingMode) -> None:
     """Let files remember which tensors lay on the device, and put them back there."""
     files: Any = torch.serialization
     save, load = files.location_tag, files.default_restore_location
@@ -247,7 +247,7 @@ def _answering(answer: object) -> Any:
     return lambda *_, **__: answer
 
 
-def _waiting(counting: Counting, name: str, *_: object, **__: object) -> None:
+def _waiting(counting: CountingMode, name: str, *_: object, **__: object) -> None:
     """Count one wait, whatever the arguments."""
     _wait(counting, name)
 

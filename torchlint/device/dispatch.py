@@ -22,7 +22,7 @@ _COUNTED = Events(launches=1, waits=1, copies_out=1, bytes=4)
 """``nonzero``: aten/src/ATen/native/cuda/Nonzero.cu reads an ``int`` back."""
 
 
-class Counting(TorchDispatchMode):
+class CountingMode(TorchDispatchMode):
     """Count the operators of the threads that enter this mode; each thread has one of its own, with one ledger.
 
     ``made_on`` says where operators that make a tensor from nothing put it: the side that the program asked for, or

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.utils._device import DeviceContext
 
-from torchlint.device.dispatch import Counting
+from torchlint.device.dispatch import CountingMode
 from torchlint.device.naming import HOST, side
 from torchlint.device.patches import Patches
 from torchlint.device.place import Place, tensors_in
@@ -27,7 +27,7 @@ def factory_names() -> frozenset[str]:
     return frozenset(name for name in names if not name.startswith("_")) - _NO_FACTORIES
 
 
-def patch_factories(patches: Patches, counting: Counting) -> None:
+def patch_factories(patches: Patches, counting: CountingMode) -> None:
     """Replace the functions and methods that make tensors."""
     for name in sorted(factory_names()):
         for owner in (torch, torch.Tensor):
@@ -54,7 +54,7 @@ def _default() -> object:
     return None
 
 
-def _placed(make: Any, counting: Counting) -> Any:
+def _placed(make: Any, counting: CountingMode) -> Any:
     """Return a function that makes what another one makes, on the side that it is asked for."""
 
     @functools.wraps(make)
@@ -74,7 +74,7 @@ def _placed(make: Any, counting: Counting) -> Any:
     return placed
 
 
-def _from_data(make: Any, counting: Counting) -> Any:
+def _from_data(make: Any, counting: CountingMode) -> Any:
     """Return a function that makes a tensor of data, on the host first, as torch does."""
 
     @functools.wraps(make)

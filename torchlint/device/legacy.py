@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from torchlint.device.dispatch import Counting
+from torchlint.device.dispatch import CountingMode
 from torchlint.device.naming import side
 from torchlint.device.patches import Patches
 from torchlint.device.place import Place
@@ -18,7 +18,7 @@ _CUDA = "torch.cuda."
 _NAMES = ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool")
 
 
-def patch_legacy(patches: Patches, counting: Counting) -> None:
+def patch_legacy(patches: Patches, counting: CountingMode) -> None:
     """Replace the tensor types of ``torch.cuda`` and the function that makes one of them the default."""
     for name in _NAMES:
         patches.set(torch.cuda, f"{name}Tensor", _tensor_type(f"{name}Tensor", counting))
@@ -26,7 +26,7 @@ def patch_legacy(patches: Patches, counting: Counting) -> None:
     patches.set(torch, "set_default_tensor_type", _with_default_type(torch.set_default_tensor_type))
 
 
-def _tensor_type(name: str, counting: Counting) -> type:
+def _tensor_type(name: str, counting: CountingMode) -> type:
     """Return a type that makes tensors of the device, and whose instances are those of its dtype there."""
     on_host: Any = getattr(torch, name)
 
@@ -49,7 +49,7 @@ def _are_sizes(args: Sequence[Any]) -> bool:
     return not args or all(isinstance(each, int) for each in args) or isinstance(args[0], torch.Size)
 
 
-def _new(make: Any, counting: Counting) -> Any:
+def _new(make: Any, counting: CountingMode) -> Any:
     """Return ``Tensor.new``, the constructor that takes dtype and side of a tensor; distributions of torch call it."""
 
     def new(self: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:

@@ -10,7 +10,7 @@ from typing import Any
 
 from torchlint.device.composites import patch_composites
 from torchlint.device.cuda import patch_cuda
-from torchlint.device.dispatch import Counting
+from torchlint.device.dispatch import CountingMode
 from torchlint.device.factories import patch_factories
 from torchlint.device.ledger import Ledger
 from torchlint.device.legacy import patch_legacy
@@ -25,7 +25,7 @@ def counted_device(ledger: Ledger) -> Iterator[Ledger]:
     import_module("torch._dynamo")  # its tables hold functions of torch as they are when it is imported
     patches = Patches()
     state = threading.local()
-    counting = Counting(ledger, state)
+    counting = CountingMode(ledger, state)
     patch_tensors(patches, counting)
     patch_factories(patches, counting)
     patch_composites(patches, counting)
@@ -47,7 +47,7 @@ def _counted_threads(start: Any, ledger: Ledger, state: threading.local) -> Any:
         run = self.run
 
         def counted_run() -> None:
-            with Counting(ledger, state):
+            with CountingMode(ledger, state):
                 run()
 
         self.run = counted_run  # type: ignore[method-assign]

@@ -7,12 +7,12 @@ from typing import Any
 
 import torch
 
-from torchlint.device.dispatch import Counting
+from torchlint.device.dispatch import CountingMode
 from torchlint.device.patches import Patches
 from torchlint.device.place import Place, put_storage, storage_on_device
 
 
-def patch_sharing(patches: Patches, counting: Counting) -> None:
+def patch_sharing(patches: Patches, counting: CountingMode) -> None:
     """Replace how storages are shared with other processes and sent to them."""
     storage: Any = torch.UntypedStorage
     for name in ("_share_fd_cpu_", "_share_filename_cpu_"):
@@ -22,7 +22,7 @@ def patch_sharing(patches: Patches, counting: Counting) -> None:
         patches.put(reducers, storage, _with_side(reducers[storage]))
 
 
-def _uncounted(share: Any, counting: Counting) -> Any:
+def _uncounted(share: Any, counting: CountingMode) -> Any:
     """Return a method that copies a storage into shared memory; on CUDA memory is shared as it is."""
 
     def shared(self: Any, *args: Any) -> Any:

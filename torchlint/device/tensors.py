@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from torchlint.device.dispatch import Counting
+from torchlint.device.dispatch import CountingMode
 from torchlint.device.events import Events
 from torchlint.device.naming import DEVICE, as_cpu, side
 from torchlint.device.patches import Patches
@@ -16,7 +16,7 @@ from torchlint.device.transfers import move
 _BASE: Any = torch._C.TensorBase
 
 
-def patch_tensors(patches: Patches, counting: Counting) -> None:
+def patch_tensors(patches: Patches, counting: CountingMode) -> None:
     """Replace what tensors say of their device, and the methods that move them or read them."""
     tensor = torch.Tensor
     for name in ("device", "is_cuda", "is_cpu"):
@@ -51,7 +51,7 @@ _ATTRIBUTES = {
 }
 
 
-def _to(counting: Counting) -> Any:
+def _to(counting: CountingMode) -> Any:
     """Return ``Tensor.to``."""
 
     def to(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -80,7 +80,7 @@ def _to(counting: Counting) -> Any:
     return to
 
 
-def _cuda(counting: Counting) -> Any:
+def _cuda(counting: CountingMode) -> Any:
     """Return ``Tensor.cuda``."""
 
     def cuda(
@@ -97,7 +97,7 @@ def _cuda(counting: Counting) -> Any:
     return cuda
 
 
-def _cpu(counting: Counting) -> Any:
+def _cpu(counting: CountingMode) -> Any:
     """Return ``Tensor.cpu``."""
 
     def cpu(self: torch.Tensor, memory_format: torch.memory_format = torch.preserve_format) -> Any:
@@ -123,7 +123,7 @@ def _numpy(self: torch.Tensor, *, force: bool = False) -> Any:
     )
 
 
-def _tolist(counting: Counting) -> Any:
+def _tolist(counting: CountingMode) -> Any:
     """Return ``Tensor.tolist``, which copies to the host first."""
 
     def tolist(self: torch.Tensor) -> Any:
@@ -137,7 +137,7 @@ def _tolist(counting: Counting) -> Any:
     return tolist
 
 
-def _pin_memory(counting: Counting) -> Any:
+def _pin_memory(counting: CountingMode) -> Any:
     """Return ``Tensor.pin_memory``."""
 
     def pin_memory(self: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
@@ -153,7 +153,7 @@ def _pin_memory(counting: Counting) -> Any:
     return pin_memory
 
 
-def _type(counting: Counting) -> Any:
+def _type(counting: CountingMode) -> Any:
     """Return ``Tensor.type``, which names the device as well."""
 
     def type_(self: torch.Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
@@ -177,7 +177,7 @@ def _is_type(dtype: object) -> bool:
     return not isinstance(dtype, torch.dtype) and hasattr(dtype, "__name__")
 
 
-def _clone(counting: Counting) -> Any:
+def _clone(counting: CountingMode) -> Any:
     """Return the copy of a storage, by which tensors are deep-copied, on the same side."""
     before: Any = torch.storage._StorageBase.clone
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import torch
 
-from torchlint.device.dispatch import Counting, copied
+from torchlint.device.dispatch import CountingMode, copied
 from torchlint.device.place import Place, put
 
 
 def move(
-    counting: Counting,
+    counting: CountingMode,
     tensor: torch.Tensor,
     place: Place,
     *,
@@ -28,7 +28,7 @@ def move(
 
 
 def _copy(
-    counting: Counting,
+    counting: CountingMode,
     tensor: torch.Tensor,
     place: Place,
     dtype: torch.dtype | None,
@@ -54,7 +54,7 @@ class _Move(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        counting: Counting,
+        counting: CountingMode,
         tensor: torch.Tensor,
         place: Place,
         dtype: torch.dtype | None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from torchlint.rule import (
@@ -52,12 +52,18 @@ def to_row(finding: Finding) -> Row:
 def _fix_row(fix: PlainFix) -> Row:
     return [
         fix.message,
-        [[edit.start, edit.end, edit.text] for edit in fix.edits],
+        _edit_rows(fix.edits),
         [change.value for change in fix.may_change],
         fix.assumes,
         fix.loses_comment,
         fix.removes,
+        [[name, _edit_rows(edits)] for name, edits in fix.in_files],
+        None if fix.instead is None else _fix_row(fix.instead),
     ]
+
+
+def _edit_rows(edits: Iterable[Edit]) -> Row:
+    return [[edit.start, edit.end, edit.text] for edit in edits]
 
 
 def _row_of(cost: Cost) -> Row:
@@ -121,15 +127,21 @@ def _counted(row: object) -> Counted:
 
 
 def _fix(row: object) -> PlainFix:
-    message, edits, changes, assumes, loses, removes = _parts(row, 6)
+    message, edits, changes, assumes, loses, removes, files, instead = _parts(row, 8)
     return PlainFix(
         _text(message),
-        tuple(map(_edit, _list(edits))),
+        _edits(edits),
         tuple(Change(change) for change in _list(changes)),
         _text(assumes),
         _flag(loses),
         _text(removes),
+        tuple((_text(name), _edits(found)) for name, found in (_parts(file, 2) for file in _list(files))),
+        None if instead is None else _fix(instead),
     )
+
+
+def _edits(rows: object) -> tuple[Edit, ...]:
+    return tuple(map(_edit, _list(rows)))
 
 
 def _edit(row: object) -> Edit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.engine.rows import Rows
+from torchlint.engine.rows import SourceRows
 from torchlint.facts.code.model import FileFacts
 from torchlint.rule import Edit
 from torchlint.sources.lines import LineTable
@@ -16,7 +16,7 @@ def dropped(facts: FileFacts, table: LineTable, node: ast.AST) -> list[Edit] | N
     ``None`` where the statement does more, shares a row with another, or has a comment on one of its rows.
     """
     stmt = facts.parent.get(node)
-    rows = Rows(facts.source.utf8, table)
+    rows = SourceRows(facts.source.utf8, table)
     if not isinstance(stmt, ast.Expr) or rows.indent(stmt) is None or not rows.ends(stmt):
         return None
     first, last = stmt.lineno, stmt.end_lineno or stmt.lineno
@@ -45,5 +45,5 @@ def _block(facts: FileFacts, stmt: ast.stmt) -> list[ast.stmt]:
     return [stmt]
 
 
-def _is_blank(rows: Rows, row: int) -> bool:
+def _is_blank(rows: SourceRows, row: int) -> bool:
     return row <= rows.count and not rows.text(row).strip()

@@ -1,4 +1,4 @@
-"""Why a line of a file runs as often as it does."""
+"""Why a line of a file is hot, or is not."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from pathlib import Path
 
 from torchlint.engine.notebooks import by_cells, inner_name, row_of_cell
 from torchlint.engine.result import NoCodeError
-from torchlint.engine.run import Run, name_of
+from torchlint.engine.run import EngineRun, name_in
 from torchlint.facts.code.project import Project
 from torchlint.facts.hotness.coldness import is_test
 from torchlint.facts.hotness.hotness import Heat
-from torchlint.facts.hotness.why import explain, shortened
 from torchlint.rule.frequency import Why
 from torchlint.settings.model import Settings
 from torchlint.settings.root import located
@@ -37,8 +36,10 @@ def explain_hot(
     Raises:
         NoCodeError: no statement stands on that row, or the file cannot be read.
     """
-    run = Run.prepare([*paths, path], replace(settings, baseline=None, since=None), {})
-    name = name_of(located(path), settings.root)
+    from torchlint.facts.hotness.why import explain, shortened
+
+    run = EngineRun.prepare([*paths, path], replace(settings, baseline=None, since=None), {})
+    name = name_in(located(path), settings.root)
     _readable(run, path, name)
     units, broken = run.units(run.sources)
     if name in broken:
@@ -63,7 +64,7 @@ def explain_hot(
     return by_cells(why, {name: facts.source for name, facts in analyses[Project].files.items()})
 
 
-def _readable(run: Run, path: Path, name: str) -> None:
+def _readable(run: EngineRun, path: Path, name: str) -> None:
     """Raise if a file that is to be explained could not be read."""
     for problem in run.result_.problems:
         if problem.path in (name, str(path)):

@@ -49,7 +49,7 @@ def _rows(package: str, name: str, read: Callable[[Mapping[str, Any]], object]) 
         for row in rows:
             _ = row["code"], row["example"], read(row)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RulePackageError(f"plugins: {package!r}: figures.json is no list of figures ({error})") from error
+        raise RulePackageError(f"plugins: {package!r}: figures.json is not a list of figures ({error})") from error
     return rows
 
 

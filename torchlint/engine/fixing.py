@@ -11,7 +11,7 @@ from torchlint.engine.neighbours import joined
 from torchlint.engine.result import Problem
 from torchlint.late import dataclass
 from torchlint.rule import Edit, Finding, PlainFix
-from torchlint.sources.edits import apply_edits, choose_edits
+from torchlint.sources.edits import apply_edits, choose_in_files
 from torchlint.sources.lines import LineTable
 from torchlint.sources.text import Source
 
@@ -30,8 +30,9 @@ class FixOutcome:
     Attributes:
         sources: all files as they are now, by name.
         applied: of the files that were changed, the findings whose fixes were applied, round by round. Their positions
-            are those of the text of their round.
+            are those of the text of their round. A fix that changes other files alone counts for the first of them.
         origins: what each of ``applied`` is about, in the same order.
+        tied: the groups of files that fixes changed together: all of them are written, or none.
         remaining: what ``lint`` finds in ``sources``.
         problems: fixes that would have broken a file and were not applied, and files whose fixes came to no end.
     """
@@ -41,6 +42,7 @@ class FixOutcome:
     origins: Mapping[str, tuple[Origin, ...]]
     remaining: Mapping[str, Sequence[Finding]]
     problems: tuple[Problem, ...]
+    tied: tuple[frozenset[str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +60,32 @@ class Traced:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A finding with a fix that may be applied, and what it is about."""
+    """A finding with a fix that may be applied, what it is about, and its edits by the names of files."""
 
     finding: Finding
     fix: PlainFix
     origin: Origin
+    edits: Mapping[str, tuple[Edit, ...]]
+
+    @property
+    def home(self) -> str:
+        """The file that it counts for: its own, or the first that it changes."""
+        name = self.finding.path
+        return name if name in self.edits else min(self.edits)
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one round made of one file."""
+    """What one round made of one file; ``applied`` are the fixes that count for it, ``tied`` the files changed with it.
+
+    A file may be changed by fixes that count for others.
+    """
 
     file: Traced
     applied: tuple[Candidate, ...] = ()
     problems: tuple[Problem, ...] = ()
+    changed: bool = False
+    tied: frozenset[str] = frozenset()
 
 
 def fix(
@@ -93,26 +107,29 @@ def fix(
     current = {name: Traced.of(source) for name, source in sources.items()}
     others = tuple(others)
     applied: dict[str, tuple[Candidate, ...]] = {}
+    tied: list[frozenset[str]] = []
     unsettled: list[str] = []
     for _ in range(MAX_ROUNDS):
         texts = _texts(current)
         findings = lint(texts)
         rounds = fix_once(current, findings, accepts, others, allowed)
-        unsettled = [name for name, made in rounds.items() if made.applied]
+        unsettled = [name for name, made in rounds.items() if made.changed]
         if not unsettled:
             # A fix that was dropped earlier and went through later is no problem: only the last round's are.
             problems = tuple(problem for made in rounds.values() for problem in made.problems)
-            return _outcome(texts, applied, findings, problems)
+            return _outcome(texts, applied, findings, problems, tied)
         for name in unsettled:
             current[name] = rounds[name].file
             applied[name] = (*applied.get(name, ()), *rounds[name].applied)
-    for name in unsettled:
-        current[name] = Traced.of(sources[name])
-        del applied[name]
+            tied = merged([*tied, rounds[name].tied])
     endless = f"its fixes come to no end within {MAX_ROUNDS} rounds, so the file is left as it was"
     problems = tuple(Problem(name, endless, internal=True, fixing=True) for name in unsettled)
+    for name in frozenset(unsettled).union(*(group for group in tied if not group.isdisjoint(unsettled))):
+        current[name] = Traced.of(sources[name])
+        del applied[name]
     texts = _texts(current)
-    return _outcome(texts, applied, lint(texts), problems)
+    tied = [group for group in tied if group <= applied.keys()]
+    return _outcome(texts, applied, lint(texts), problems, tied)
 
 
 def fix_once(
@@ -122,24 +139,41 @@ def fix_once(
     others: Iterable[Source] = (),
     allowed: Allowed | None = None,
 ) -> dict[str, Round]:
-    """What one round of fixes makes of each file that has findings, by name; nothing is linted again.
+    """What one round of fixes makes of each file that has findings or is changed, by name; nothing is linted again.
 
     The arguments are as for ``fix``, ``findings`` those in the texts of the files.
     """
     fixer = _Fixer(accepts, allowed, (*_texts(files).values(), *others))
-    return {name: fixer.guarded(files[name], findings[name]) for name in sorted(findings)}
+    return fixer.round(files, findings)
 
 
-def candidates(file: Traced, findings: Sequence[Finding], accepts: Accepts) -> list[Candidate]:
-    """The fixes of a file that may be applied, in the order of their findings."""
-    name = file.source.name
+def candidates(
+    files: Mapping[str, Traced], name: str, findings: Sequence[Finding], accepts: Accepts
+) -> list[Candidate]:
+    """The fixes of the findings in a file that may be applied, in the order of their findings."""
     accepted = [
-        (finding, finding.fix)
+        (finding, finding.fix, finding.fix.by_file(name))
         for finding in sorted(findings, key=lambda finding: finding.order)
-        if finding.fix is not None and not finding.fix.loses_comment and accepts(name, finding.fix)
+        if finding.fix is not None and not finding.fix.loses_comment
     ]
+    accepted = [
+        (finding, fix, edits)
+        for finding, fix, edits in accepted
+        if accepts(name, fix) and all(other in files and accepts(other, fix) for other in edits)
+    ]
+    file = files[name]
     table = LineTable(file.source.utf8 if accepted else b"")
-    return [Candidate(finding, fix, file.lineage.origin(finding, table)) for finding, fix in accepted]
+    return [Candidate(finding, fix, file.lineage.origin(finding, table), edits) for finding, fix, edits in accepted]
+
+
+def merged(groups: Iterable[frozenset[str]]) -> list[frozenset[str]]:
+    """Groups of several names of which no two share one: those that do are made one."""
+    found: list[frozenset[str]] = []
+    for group in groups:
+        if len(group) > 1:
+            sharing = [other for other in found if other & group]
+            found = [other for other in found if not other & group] + [group.union(*sharing)]
+    return found
 
 
 def _texts(files: Mapping[str, Traced]) -> dict[str, Source]:
@@ -151,10 +185,11 @@ def _outcome(
     applied: Mapping[str, tuple[Candidate, ...]],
     remaining: Mapping[str, Sequence[Finding]],
     problems: tuple[Problem, ...],
+    tied: Sequence[frozenset[str]],
 ) -> FixOutcome:
     findings = {name: tuple(each.finding for each in candidates) for name, candidates in applied.items()}
     origins = {name: tuple(each.origin for each in candidates) for name, candidates in applied.items()}
-    return FixOutcome(sources, findings, origins, remaining, problems)
+    return FixOutcome(sources, findings, origins, remaining, problems, tuple(tied))
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,59 +200,109 @@ class _Fixer:
     allowed: Allowed | None
     importers: Sequence[Source]
 
-    def guarded(self, file: Traced, findings: Sequence[Finding]) -> Round:
-        """Fix one file, which stays as it is where that fails."""
-        problems: list[Problem] = []
-        with kept_going(lambda error: problems.append(mishap(file.source.name, "fixing", error, fixing=True))):
-            return self._fix(file, findings)
-        return Round(file, problems=tuple(problems))
+    def round(self, files: Mapping[str, Traced], findings: Mapping[str, Sequence[Finding]]) -> dict[str, Round]:
+        """Fix files; those that fixes change together are fixed together."""
+        found = [each for name in sorted(findings) for each in self._candidates(files, name, findings[name])]
+        chosen = [found[index] for index in choose_in_files([each.edits for each in found])]
+        rounds = {name: Round(files[name]) for name in findings}
+        for names in _together(chosen):
+            here = [each for each in chosen if not names.isdisjoint(each.edits)]
+            rounds.update(self._guarded({name: files[name] for name in sorted(names)}, here))
+        return {name: rounds[name] for name in sorted(rounds)}
 
-    def _fix(self, file: Traced, findings: Sequence[Finding]) -> Round:
-        """Apply the fixes of one file that go together, all of them or, where that breaks it, all but the bad ones."""
-        found = self._candidates(file, findings)
-        chosen = [found[index] for index in choose_edits([each.fix.edits for each in found])]
-        before = read(file.source) if chosen else None
-        if before is None:
-            return Round(file)
-        attempt = _Attempt(file, before, self.importers)
+    def _guarded(self, files: Mapping[str, Traced], chosen: Sequence[Candidate]) -> dict[str, Round]:
+        """Fix files together, which stay as they are where that fails."""
+        first = min(files)
+        problems: list[Problem] = []
+        with kept_going(lambda error: problems.append(mishap(first, "fixing", error, fixing=True))):
+            return self._fix(files, chosen)
+        return {first: Round(files[first], problems=tuple(problems))}
+
+    def _fix(self, files: Mapping[str, Traced], chosen: Sequence[Candidate]) -> dict[str, Round]:
+        """Apply fixes that go together, all of them or, where that breaks a file, all but the bad ones."""
+        before = {name: reading for name, file in files.items() if (reading := read(file.source)) is not None}
+        chosen = [each for each in chosen if before.keys() >= each.edits.keys()]
+        attempt = _Attempt(files, before, self.importers)
         try:
-            return Round(attempt.apply(chosen), tuple(chosen))
+            return _rounds(files, attempt.apply(chosen), chosen)
         except BrokenFixError:
             return _one_by_one(attempt, chosen)
 
-    def _candidates(self, file: Traced, findings: Sequence[Finding]) -> list[Candidate]:
-        found = candidates(file, findings, self.accepts)
-        return [candidate for candidate in found if self.allowed is None or self.allowed(candidate.origin)]
+    def _candidates(self, files: Mapping[str, Traced], name: str, findings: Sequence[Finding]) -> Iterable[Candidate]:
+        for candidate in candidates(files, name, findings, self.accepts):
+            if self.allowed is None or self.allowed(candidate.origin):
+                yield candidate
+
+
+def _together(chosen: Sequence[Candidate]) -> list[frozenset[str]]:
+    """The groups of files that fixes change, by name; most are of one file."""
+    groups = merged(frozenset(each.edits) for each in chosen)
+    grouped = frozenset[str]().union(*groups)
+    alone = {name for each in chosen for name in each.edits} - grouped
+    return [*groups, *(frozenset((name,)) for name in sorted(alone))]
+
+
+def _rounds(
+    files: Mapping[str, Traced],
+    after: Mapping[str, Traced],
+    applied: Sequence[Candidate],
+    problems: Sequence[tuple[str, Problem]] = (),
+) -> dict[str, Round]:
+    """What became of files that were fixed together."""
+    tied = merged(frozenset(each.edits) for each in applied)
+    return {
+        name: Round(
+            after.get(name, file),
+            tuple(each for each in applied if each.home == name),
+            tuple(problem for home, problem in problems if home == name),
+            name in after,
+            next((group for group in tied if name in group), frozenset()),
+        )
+        for name, file in files.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """A file at the start of a round, for trying fixes on it; ``importers`` may import from it."""
+    """Files at the start of a round, for trying fixes on them; ``importers`` may import from them."""
 
-    file: Traced
-    before: Reading
+    files: Mapping[str, Traced]
+    before: Mapping[str, Reading]
     importers: Sequence[Source]
 
-    def apply(self, chosen: Sequence[Candidate]) -> Traced:
-        """The file with these fixes, checked.
+    def apply(self, chosen: Sequence[Candidate]) -> dict[str, Traced]:
+        """The files that these fixes change, by name, as they make them, checked.
 
         Raises:
-            BrokenFixError: they break it, or one of them changes nothing.
+            BrokenFixError: they break a file, or one of them changes nothing.
         """
-        source = self.file.source
-        if any(_is_empty(each.fix, source) for each in chosen):
+        if any(self._is_empty(each) for each in chosen):
             raise BrokenFixError("it changes nothing")
-        edits = [(edit, each.origin.key) for each in chosen for edit in each.fix.edits]
+        names = {name for each in chosen for name in each.edits}
+        return {name: self._applied(name, [each for each in chosen if name in each.edits]) for name in sorted(names)}
+
+    def _applied(self, name: str, chosen: Sequence[Candidate]) -> Traced:
+        file, before = self.files[name], self.before[name]
+        source = file.source
+        edits = [(edit, each.origin.key) for each in chosen for edit in each.edits[name]]
         try:
             after = apply_edits(source, [edit for edit, _ in edits])
         except ValueError as error:
             raise BrokenFixError(f"its edits do not fit the text: {error}") from error
         removed = [each.fix.removes for each in chosen if each.fix.removes]
-        reading = check(self.before, after, removed)
-        together, joins = joined(self.before, after, reading, removed)
-        reading = check(self.before, together, removed) if joins else reading
-        final, removals = without_unused_imports(self.before, together, reading, self.importers, removed)
-        return Traced(final, _lineage(self.file, edits, after, [*joins, *removals]))
+        reading = check(before, after, removed)
+        together, joins = joined(before, after, reading, removed)
+        reading = check(before, together, removed) if joins else reading
+        final, removals = without_unused_imports(before, together, reading, self.importers, removed)
+        return Traced(final, _lineage(file, edits, after, [*joins, *removals]))
+
+    def _is_empty(self, candidate: Candidate) -> bool:
+        """Whether a fix puts in place what is there already; applying it would never come to an end."""
+        return all(
+            self.files[name].source.utf8[edit.start : edit.end] == edit.text.encode()
+            for name, edits in candidate.edits.items()
+            for edit in edits
+        )
 
 
 def _lineage(file: Traced, edits: Sequence[tuple[Edit, str]], after: Source, removals: Sequence[Edit]) -> Lineage:
@@ -229,25 +314,21 @@ def _lineage(file: Traced, edits: Sequence[tuple[Edit, str]], after: Source, rem
     return lineage
 
 
-def _is_empty(fix: PlainFix, source: Source) -> bool:
-    """Whether a fix puts in place what is there already; applying it would never come to an end."""
-    return all(source.utf8[edit.start : edit.end] == edit.text.encode() for edit in fix.edits)
-
-
-def _one_by_one(attempt: _Attempt, chosen: Sequence[Candidate]) -> Round:
-    """Add one fix after the other and leave out those that break the file."""
-    file = attempt.file
+def _one_by_one(attempt: _Attempt, chosen: Sequence[Candidate]) -> dict[str, Round]:
+    """Add one fix after the other and leave out those that break a file."""
+    after: dict[str, Traced] = {}
     applied: list[Candidate] = []
-    problems: list[Problem] = []
+    problems: list[tuple[str, Problem]] = []
     for candidate in chosen:
         try:
-            file = attempt.apply([*applied, candidate])
+            after = attempt.apply([*applied, candidate])
         except BrokenFixError as error:
             finding = candidate.finding
             place = f"{finding.start.row}:{finding.start.column}"
             message = f"the fix of {finding.code} at {place} is not applied: {error}"
-            path = attempt.file.source.name
-            problems.append(Problem(path, message, internal=True, code=finding.code, fixing=True))
+            path = finding.path
+            problem = Problem(path, message, internal=True, code=finding.code, fixing=True)
+            problems.append((candidate.home, problem))
             continue
         applied.append(candidate)
-    return Round(file, tuple(applied), tuple(problems))
+    return _rounds(attempt.files, after, applied, problems)

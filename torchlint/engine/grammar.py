@@ -22,7 +22,7 @@ class PairingError(ValueError):
     """The two trees of a statement do not say the same."""
 
 
-class Walk:
+class PairWalk:
     """One walk over two trees: how far it goes, and the wrappers met on it.
 
     ``wrappers`` maps the ``id`` of a LibCST node that ``ast`` does not know to the twin of what it wraps.
@@ -41,7 +41,7 @@ class Walk:
         return node, twin
 
 
-Handler = Callable[[Walk, cst.CSTNode, ast.AST], Children]
+Handler = Callable[[PairWalk, cst.CSTNode, ast.AST], Children]
 N = TypeVar("N", bound=cst.CSTNode)
 A = TypeVar("A", bound=ast.AST)
 
@@ -50,12 +50,14 @@ B = TypeVar("B", bound=ast.AST)
 Row = tuple[type[cst.CSTNode], tuple[Twins, Handler]]
 
 
-def entry(node_type: type[N], twin: type[A], handler: Callable[[Walk, N, A], Children]) -> Row:
+def entry(node_type: type[N], twin: type[A], handler: Callable[[PairWalk, N, A], Children]) -> Row:
     """One row of the table of handlers; the walk calls the handler with nodes of these types only."""
     return node_type, (twin, cast(Handler, handler))
 
 
-def either(node_type: type[N], first: type[A], second: type[B], handler: Callable[[Walk, N, A | B], Children]) -> Row:
+def either(
+    node_type: type[N], first: type[A], second: type[B], handler: Callable[[PairWalk, N, A | B], Children]
+) -> Row:
     """A row for a node whose twin has one of two types."""
     return node_type, ((first, second), cast(Handler, handler))
 
@@ -89,12 +91,12 @@ def optional(node: cst.CSTNode | None, twin: ast.AST | None) -> Children:
     return ((node, twin),)
 
 
-def leaf(_walk: Walk, _node: cst.CSTNode, _twin: ast.AST) -> Children:
+def leaf(_walk: PairWalk, _node: cst.CSTNode, _twin: ast.AST) -> Children:
     """A node without parts."""
     return ()
 
 
-def annotation(walk: Walk, node: cst.Annotation | None, twin: ast.expr | None) -> Children:
+def annotation(walk: PairWalk, node: cst.Annotation | None, twin: ast.expr | None) -> Children:
     """What stands after a colon or an arrow."""
     if node is None or twin is None:
         return optional(node, twin)
@@ -102,7 +104,7 @@ def annotation(walk: Walk, node: cst.Annotation | None, twin: ast.expr | None) -
 
 
 def arguments(
-    walk: Walk, args: Iterable[cst.Arg], values: Sequence[ast.expr], keywords: Sequence[ast.keyword]
+    walk: PairWalk, args: Iterable[cst.Arg], values: Sequence[ast.expr], keywords: Sequence[ast.keyword]
 ) -> Children:
     """The arguments of a call or the bases of a class; ``ast`` keeps plain and keyword arguments apart."""
     children: list[tuple[cst.CSTNode, ast.AST]] = []
@@ -116,7 +118,7 @@ def arguments(
     return children
 
 
-def parameters(_walk: Walk, node: cst.Parameters, twin: ast.arguments) -> Children:
+def parameters(_walk: PairWalk, node: cst.Parameters, twin: ast.arguments) -> Children:
     """The parameters of a function or lambda, each followed by its default."""
     children: list[tuple[cst.CSTNode, ast.AST]] = []
     plain = (*node.posonly_params, *node.params)
@@ -134,16 +136,16 @@ def parameters(_walk: Walk, node: cst.Parameters, twin: ast.arguments) -> Childr
     return children
 
 
-def _param(walk: Walk, node: cst.Param, twin: ast.arg) -> Children:
+def _param(walk: PairWalk, node: cst.Param, twin: ast.arg) -> Children:
     check(same_name(node.name, twin.arg), "names of parameters")
     return annotation(walk, node.annotation, twin.annotation)
 
 
-def _lambda(_walk: Walk, node: cst.Lambda, twin: ast.Lambda) -> Children:
+def _lambda(_walk: PairWalk, node: cst.Lambda, twin: ast.Lambda) -> Children:
     return (node.params, twin.args), (node.body, twin.body)
 
 
-def _name(_walk: Walk, node: cst.Name, twin: ast.Name | ast.Constant) -> Children:
+def _name(_walk: PairWalk, node: cst.Name, twin: ast.Name | ast.Constant) -> Children:
     if isinstance(twin, ast.Name):
         if node.value != twin.id:
             check(same_name(node, twin.id), "names")
@@ -152,22 +154,22 @@ def _name(_walk: Walk, node: cst.Name, twin: ast.Name | ast.Constant) -> Childre
     return ()
 
 
-def _attribute(_walk: Walk, node: cst.Attribute, twin: ast.Attribute) -> Children:
+def _attribute(_walk: PairWalk, node: cst.Attribute, twin: ast.Attribute) -> Children:
     check(same_name(node.attr, twin.attr), "attributes")
     return ((node.value, twin.value),)
 
 
-def _call(walk: Walk, node: cst.Call, twin: ast.Call) -> Children:
+def _call(walk: PairWalk, node: cst.Call, twin: ast.Call) -> Children:
     return (node.func, twin.func), *arguments(walk, node.args, twin.args, twin.keywords)
 
 
-def _arg(_walk: Walk, node: cst.Arg, twin: ast.keyword | ast.Starred) -> Children:
+def _arg(_walk: PairWalk, node: cst.Arg, twin: ast.keyword | ast.Starred) -> Children:
     if isinstance(twin, ast.keyword):
         check(same_name(node.keyword, twin.arg), "keywords")
     return ((node.value, twin.value),)
 
 
-def _subscript(walk: Walk, node: cst.Subscript, twin: ast.Subscript) -> Children:
+def _subscript(walk: PairWalk, node: cst.Subscript, twin: ast.Subscript) -> Children:
     first = node.slice[0]
     several = len(node.slice) > 1 or isinstance(first.comma, cst.Comma)
     if several or (isinstance(first.slice, cst.Index) and first.slice.star):
@@ -186,19 +188,19 @@ def _subscript(walk: Walk, node: cst.Subscript, twin: ast.Subscript) -> Children
     return children
 
 
-def _slice(_walk: Walk, node: cst.Slice, twin: ast.Slice) -> Children:
+def _slice(_walk: PairWalk, node: cst.Slice, twin: ast.Slice) -> Children:
     return (*optional(node.lower, twin.lower), *optional(node.upper, twin.upper), *optional(node.step, twin.step))
 
 
-def _starred(_walk: Walk, node: cst.StarredElement | cst.Index, twin: ast.Starred) -> Children:
+def _starred(_walk: PairWalk, node: cst.StarredElement | cst.Index, twin: ast.Starred) -> Children:
     return ((node.value, twin.value),)
 
 
-def _elements(walk: Walk, node: cst.Tuple | cst.List | cst.Set, twin: ast.Tuple | ast.List | ast.Set) -> Children:
+def _elements(walk: PairWalk, node: cst.Tuple | cst.List | cst.Set, twin: ast.Tuple | ast.List | ast.Set) -> Children:
     return elements(walk, node.elements, twin.elts)
 
 
-def elements(walk: Walk, nodes: Sequence[cst.BaseElement], twins: Sequence[ast.expr]) -> Children:
+def elements(walk: PairWalk, nodes: Sequence[cst.BaseElement], twins: Sequence[ast.expr]) -> Children:
     """The elements of a tuple, list or set."""
     check(len(nodes) == len(twins), "numbers of elements")
     return [
@@ -207,7 +209,7 @@ def elements(walk: Walk, nodes: Sequence[cst.BaseElement], twins: Sequence[ast.e
     ]
 
 
-def _dict(walk: Walk, node: cst.Dict, twin: ast.Dict) -> Children:
+def _dict(walk: PairWalk, node: cst.Dict, twin: ast.Dict) -> Children:
     check(len(node.elements) == len(twin.values), "numbers of entries")
     children: list[tuple[cst.CSTNode, ast.AST]] = []
     for element, key, value in zip(node.elements, twin.keys, twin.values, strict=True):
@@ -216,17 +218,17 @@ def _dict(walk: Walk, node: cst.Dict, twin: ast.Dict) -> Children:
     return children
 
 
-def _unary(_walk: Walk, node: cst.UnaryOperation, twin: ast.UnaryOp) -> Children:
+def _unary(_walk: PairWalk, node: cst.UnaryOperation, twin: ast.UnaryOp) -> Children:
     _same_operator(node.operator, twin.op)
     return ((node.expression, twin.operand),)
 
 
-def _binary(_walk: Walk, node: cst.BinaryOperation, twin: ast.BinOp) -> Children:
+def _binary(_walk: PairWalk, node: cst.BinaryOperation, twin: ast.BinOp) -> Children:
     _same_operator(node.operator, twin.op)
     return (node.left, twin.left), (node.right, twin.right)
 
 
-def _boolean(_walk: Walk, node: cst.BooleanOperation, twin: ast.BoolOp) -> Children:
+def _boolean(_walk: PairWalk, node: cst.BooleanOperation, twin: ast.BoolOp) -> Children:
     """``ast`` makes one node of ``a and b and c``, LibCST two of which the inner one has no twin."""
     _same_operator(node.operator, twin.op)
     kind = type(node.operator)
@@ -241,7 +243,7 @@ def _boolean(_walk: Walk, node: cst.BooleanOperation, twin: ast.BoolOp) -> Child
     return zipped(operands, twin.values)
 
 
-def _comparison(walk: Walk, node: cst.Comparison, twin: ast.Compare) -> Children:
+def _comparison(walk: PairWalk, node: cst.Comparison, twin: ast.Compare) -> Children:
     check(len(node.comparisons) == len(twin.ops), "numbers of comparisons")
     children: list[tuple[cst.CSTNode, ast.AST]] = [(node.left, twin.left)]
     for target, operator, comparator in zip(node.comparisons, twin.ops, twin.comparators, strict=True):
@@ -250,19 +252,19 @@ def _comparison(walk: Walk, node: cst.Comparison, twin: ast.Compare) -> Children
     return children
 
 
-def _conditional(_walk: Walk, node: cst.IfExp, twin: ast.IfExp) -> Children:
+def _conditional(_walk: PairWalk, node: cst.IfExp, twin: ast.IfExp) -> Children:
     return (node.body, twin.body), (node.test, twin.test), (node.orelse, twin.orelse)
 
 
-def _named(_walk: Walk, node: cst.NamedExpr, twin: ast.NamedExpr) -> Children:
+def _named(_walk: PairWalk, node: cst.NamedExpr, twin: ast.NamedExpr) -> Children:
     return (node.target, twin.target), (node.value, twin.value)
 
 
-def _await(_walk: Walk, node: cst.Await, twin: ast.Await) -> Children:
+def _await(_walk: PairWalk, node: cst.Await, twin: ast.Await) -> Children:
     return ((node.expression, twin.value),)
 
 
-def _yield(walk: Walk, node: cst.Yield, twin: ast.Yield | ast.YieldFrom) -> Children:
+def _yield(walk: PairWalk, node: cst.Yield, twin: ast.Yield | ast.YieldFrom) -> Children:
     check(isinstance(node.value, cst.From) == isinstance(twin, ast.YieldFrom), "yields")
     if isinstance(node.value, cst.From) and twin.value is not None:
         return (walk.unwrap(node.value, node.value.item, twin.value),)
@@ -270,14 +272,14 @@ def _yield(walk: Walk, node: cst.Yield, twin: ast.Yield | ast.YieldFrom) -> Chil
 
 
 def _comprehension(
-    _walk: Walk,
+    _walk: PairWalk,
     node: cst.GeneratorExp | cst.ListComp | cst.SetComp,
     twin: ast.GeneratorExp | ast.ListComp | ast.SetComp,
 ) -> Children:
     return (node.elt, twin.elt), *_loops(node.for_in, twin.generators)
 
 
-def _dict_comprehension(_walk: Walk, node: cst.DictComp, twin: ast.DictComp) -> Children:
+def _dict_comprehension(_walk: PairWalk, node: cst.DictComp, twin: ast.DictComp) -> Children:
     return (node.key, twin.key), (node.value, twin.value), *_loops(node.for_in, twin.generators)
 
 
@@ -290,18 +292,18 @@ def _loops(first: cst.CompFor, twins: Sequence[ast.comprehension]) -> Children:
     return zipped(loops, twins)
 
 
-def _loop(walk: Walk, node: cst.CompFor, twin: ast.comprehension) -> Children:
+def _loop(walk: PairWalk, node: cst.CompFor, twin: ast.comprehension) -> Children:
     check((node.asynchronous is not None) == bool(twin.is_async), "loops")
     check(len(node.ifs) == len(twin.ifs), "numbers of conditions")
     conditions = [walk.unwrap(part, part.test, test) for part, test in zip(node.ifs, twin.ifs, strict=True)]
     return (node.target, twin.target), (node.iter, twin.iter), *conditions
 
 
-def _formatted_string(_walk: Walk, node: cst.FormattedString, twin: ast.JoinedStr) -> Children:
+def _formatted_string(_walk: PairWalk, node: cst.FormattedString, twin: ast.JoinedStr) -> Children:
     return zipped(_fields(node.parts), _formatted_values(twin.values))
 
 
-def _formatted_field(_walk: Walk, node: cst.FormattedStringExpression, twin: ast.FormattedValue) -> Children:
+def _formatted_field(_walk: PairWalk, node: cst.FormattedStringExpression, twin: ast.FormattedValue) -> Children:
     return (node.expression, twin.value), *_format(node.format_spec, twin.format_spec)
 
 
@@ -327,7 +329,7 @@ def _formatted_values(values: Sequence[ast.expr]) -> list[ast.expr]:
     return found
 
 
-def _joined_strings(_walk: Walk, node: cst.ConcatenatedString, twin: ast.expr) -> Children:
+def _joined_strings(_walk: PairWalk, node: cst.ConcatenatedString, twin: ast.expr) -> Children:
     """``ast`` makes one string of ``'a' f'{b}' 'c'``, LibCST keeps them."""
     check(isinstance(twin, _STRINGS), "strings")
     fields: list[cst.CSTNode] = []
@@ -443,10 +445,10 @@ EXPRESSIONS: dict[type[cst.CSTNode], tuple[Twins, Handler]] = dict(
 
 if sys.version_info >= (3, 14) and hasattr(cst, "TemplatedString"):
 
-    def _template(_walk: Walk, node: cst.TemplatedString, twin: ast.TemplateStr) -> Children:
+    def _template(_walk: PairWalk, node: cst.TemplatedString, twin: ast.TemplateStr) -> Children:
         return zipped(_fields(node.parts), _formatted_values(twin.values))
 
-    def _interpolation(_walk: Walk, node: cst.TemplatedStringExpression, twin: ast.Interpolation) -> Children:
+    def _interpolation(_walk: PairWalk, node: cst.TemplatedStringExpression, twin: ast.Interpolation) -> Children:
         return (node.expression, twin.value), *_format(node.format_spec, twin.format_spec)
 
     _TEXTS += (cst.TemplatedStringText,)

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 
 from torchlint.engine.dropping import dropped
 from torchlint.engine.place import place_of
-from torchlint.engine.rows import Rows
+from torchlint.engine.rows import SourceRows
 from torchlint.engine.wrapping import wrapped
 from torchlint.facts.autograd.members import own_init
 from torchlint.facts.code.model import FileFacts
-from torchlint.rule import Edit, Fix
+from torchlint.rule import Edit, Fix, InFile
 from torchlint.sources.lines import LineTable
 
 
@@ -33,6 +33,14 @@ def with_lines(facts: FileFacts, table: LineTable, node: ast.AST, fix: Fix, edit
     return _merged(facts, [*lines, *setup, *decorators, *beside, *body])
 
 
+def lines_in(facts: FileFacts, table: LineTable, part: InFile, edits: Sequence[Edit]) -> list[Edit] | None:
+    """The edits of a fix in another file than that of its site, with those that add lines; as ``with_lines``."""
+    beside = _beside_lines(facts, table, part)
+    if beside is None:
+        return None
+    return _merged(facts, [*_module_lines(facts, table, part.imports, ()), *beside, *edits])
+
+
 def _body(facts: FileFacts, table: LineTable, node: ast.AST, fix: Fix, edits: Sequence[Edit]) -> Sequence[Edit] | None:
     """The edits of the statement itself."""
     if fix.within:
@@ -44,9 +52,9 @@ def _body(facts: FileFacts, table: LineTable, node: ast.AST, fix: Fix, edits: Se
     return edits
 
 
-def _beside_lines(facts: FileFacts, table: LineTable, fix: Fix) -> list[Edit] | None:
+def _beside_lines(facts: FileFacts, table: LineTable, fix: Fix | InFile) -> list[Edit] | None:
     """The edits that add rows before and after statements; ``None`` where one shares a row with something else."""
-    rows = Rows(facts.source.utf8, table)
+    rows = SourceRows(facts.source.utf8, table)
     edits: list[Edit] = []
     for stmt, text, ahead in (*((*pair, True) for pair in fix.ahead), *((*pair, False) for pair in fix.behind)):
         indent = rows.indent(stmt)
@@ -90,7 +98,7 @@ def _setup_lines(facts: FileFacts, table: LineTable, node: ast.AST, setup: Seque
     init = own_init(facts, node)
     if init is None:
         return None
-    rows = Rows(facts.source.utf8, table)
+    rows = SourceRows(facts.source.utf8, table)
     indent = rows.indent(init.body[0])
     last = init.body[-1]
     if indent is None or not rows.ends(last):
@@ -104,7 +112,7 @@ def _setup_lines(facts: FileFacts, table: LineTable, node: ast.AST, setup: Seque
     return [Edit(at, at, "".join(f"{indent}{line}\n" for line in lines))]
 
 
-def _with_comments(rows: Rows, last: ast.stmt, indent: str) -> int:
+def _with_comments(rows: SourceRows, last: ast.stmt, indent: str) -> int:
     """The last row of a statement and of the comments after it that are indented more than it."""
     found = row = last.end_lineno or last.lineno
     while row < rows.count:

@@ -9,28 +9,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchlint.engine.result import UnusableError
-from torchlint.engine.scope import Scope
+from torchlint.engine.scope import RuleScope
 from torchlint.late import dataclass
 from torchlint.rule import Finding
 from torchlint.settings.model import Settings
 from torchlint.sources.text import Source
 
 if TYPE_CHECKING:
-    from torchlint.sources.baseline import Entry
+    from torchlint.sources.baseline import BaselineEntry
     from torchlint.sources.since import Since
 
 
 @dataclass(eq=False, slots=True)
-class Known:
+class KnownFindings:
     """The baseline and the revision of a run, where it has them."""
 
     settings: Settings
-    entries: frozenset[Entry] = frozenset()
+    entries: frozenset[BaselineEntry] = frozenset()
     since: Since | None = None
-    met: set[Entry] = field(default_factory=set)
+    met: set[BaselineEntry] = field(default_factory=set)
 
     @classmethod
-    def of(cls, settings: Settings) -> Known:
+    def of(cls, settings: Settings) -> KnownFindings:
         """Read the baseline, and ask git for the revision.
 
         Raises:
@@ -44,10 +44,10 @@ class Known:
         """The findings of a file that the baseline does not hold, on lines that changed."""
         found = list(findings)
         if self.entries:
-            from torchlint.sources.baseline import Entry
+            from torchlint.sources.baseline import BaselineEntry
 
-            self.met.update(map(Entry.of, found))
-            found = [finding for finding in found if Entry.of(finding) not in self.entries]
+            self.met.update(map(BaselineEntry.of, found))
+            found = [finding for finding in found if BaselineEntry.of(finding) not in self.entries]
         if not found or self.since is None:
             return found
         from torchlint.sources.git import GitError
@@ -58,11 +58,11 @@ class Known:
             raise UnusableError(f"--since: {error}") from error
         return [finding for finding in found if not changed.isdisjoint(_rows(finding))]
 
-    def stale(self, looked_at: Mapping[str, Scope]) -> tuple[Entry, ...]:
+    def stale(self, looked_at: Mapping[str, RuleScope]) -> tuple[BaselineEntry, ...]:
         """The entries that fit no finding of the files looked at, or whose file is gone; sorted."""
         return tuple(entry for entry in sorted(self.entries - self.met) if self._is_stale(entry, looked_at))
 
-    def _is_stale(self, entry: Entry, looked_at: Mapping[str, Scope]) -> bool:
+    def _is_stale(self, entry: BaselineEntry, looked_at: Mapping[str, RuleScope]) -> bool:
         scope = looked_at.get(entry.path)
         if scope is None:
             return not os.path.exists(self.settings.root / entry.path)
@@ -73,7 +73,7 @@ class Known:
 # What few runs need is imported when it is: a run of git brings modules that take longer to load than a small lint.
 
 
-def _entries(file: Path) -> frozenset[Entry]:
+def _entries(file: Path) -> frozenset[BaselineEntry]:
     from torchlint.sources.baseline import BaselineError, read_baseline
 
     try:

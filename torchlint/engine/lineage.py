@@ -15,7 +15,7 @@ from torchlint.sources.text import Source
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ByteOrigin:
     """A byte of a fixed text: its offset in the text before all fixes, or in what a fix put there.
 
     ``maker`` is the key of that fix, empty where no fix had a hand in it.
@@ -34,8 +34,8 @@ class Origin:
 
     path: str
     code: str
-    first: Place
-    last: Place
+    first: ByteOrigin
+    last: ByteOrigin
 
     @property
     def key(self) -> str:
@@ -53,12 +53,12 @@ class Origin:
 class _Piece:
     """Bytes that come from the same text, one after the other: where the first is from, and how many."""
 
-    place: Place
+    place: ByteOrigin
     length: int
 
     def part(self, start: int, end: int) -> _Piece:
         """Some of the bytes."""
-        return _Piece(Place(self.place.offset + start, self.place.maker), end - start)
+        return _Piece(ByteOrigin(self.place.offset + start, self.place.maker), end - start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Lineage:
     @classmethod
     def of(cls, source: Source) -> Lineage:
         """A text before all fixes."""
-        return cls((_Piece(Place(0), len(source.utf8)),))
+        return cls((_Piece(ByteOrigin(0), len(source.utf8)),))
 
     def origin(self, finding: Finding, table: LineTable) -> Origin:
         """What a finding in this text is about; ``table`` holds the rows of the text."""
@@ -88,14 +88,14 @@ class Lineage:
         for edit in sorted(makers):
             pieces += self._between(done, edit.start)
             made = len(inserted(edit, newline))
-            pieces += [_Piece(Place(0, makers[edit]), made)] if made else []
+            pieces += [_Piece(ByteOrigin(0, makers[edit]), made)] if made else []
             done = edit.end
         return Lineage((*pieces, *self._between(done, len(source.utf8))))
 
-    def _place(self, offset: int) -> Place:
+    def _place(self, offset: int) -> ByteOrigin:
         for piece in self._between(offset, offset + 1):
             return piece.place
-        return Place(offset)  # the end of the text
+        return ByteOrigin(offset)  # the end of the text
 
     def _between(self, start: int, end: int) -> list[_Piece]:
         ends = list(accumulate(piece.length for piece in self.pieces))

@@ -11,7 +11,7 @@ from torchlint.cache.digest import fingerprint
 from torchlint.cst import load
 from torchlint.engine.analysis import proven
 from torchlint.engine.figures import Figures
-from torchlint.engine.insertion import with_lines
+from torchlint.engine.insertion import lines_in, with_lines
 from torchlint.engine.mishap import kept_going, mishap
 from torchlint.engine.result import Problem
 from torchlint.engine.sights import observed
@@ -19,9 +19,10 @@ from torchlint.engine.sites import Triggers
 from torchlint.engine.tables import Tables
 from torchlint.facts.analyses import Analyses
 from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import children
 from torchlint.late import dataclass
-from torchlint.rule import Applicability, Change, Edit, Finding, Fix, PlainFix, Report, Rule
+from torchlint.rule import Applicability, Change, Edit, Finding, Fix, InFile, PlainFix, Report, Rule
 from torchlint.rule.versions import Target, Version
 from torchlint.sources.text import Source
 
@@ -197,8 +198,7 @@ class Draft:
         own, other = self.finding.fix, seen.finding.fix if seen is not None else None
         if other is None or other.loses_comment or (own is not None and not _asks_less(other, own)):
             return self
-        changes = (*other.may_change, Change.OBSERVED)
-        return replace(self, finding=replace(self.finding, seen=replace(other, may_change=changes)))
+        return replace(self, finding=replace(self.finding, seen=_resting(other)))
 
     @property
     def claims_proof(self) -> bool:
@@ -209,11 +209,17 @@ class Draft:
         """Return the draft with a fix that says that it rests on a guess, where it said that it rests on none."""
         if self.finding.fix is None or not self.claims_proof:
             return self
-        return replace(self, finding=replace(self.finding, fix=replace(self.finding.fix, assumes=_GUESS)))
+        return replace(self, finding=replace(self.finding, fix=self.finding.fix.supposing(_GUESS)))
 
     def runs_with(self, other: Draft) -> bool:
         """Whether one run of the function may come to both: no condition parts them."""
         return all(other.arms.get(branch, arm) is arm for branch, arm in self.arms.items())
+
+
+def _resting(fix: PlainFix) -> PlainFix:
+    """A fix that says that it rests on what was seen in a run, and so does the one that is there in its place."""
+    instead = None if fix.instead is None else _resting(fix.instead)
+    return replace(fix, may_change=(*fix.may_change, Change.OBSERVED), instead=instead)
 
 
 def _asks_less(one: PlainFix, other: PlainFix) -> bool:
@@ -313,13 +319,33 @@ def _rows(site: PairedSite) -> tuple[int, int]:
 
 
 def plain_fix(fix: Fix, site: PairedSite, width: int | None = None) -> PlainFix | None:
-    """A fix as text edits; ``None`` when a node or a line has no place where it could go, or nothing changes."""
+    """A fix as text edits; ``None`` when a node or a line has no place where it could go, or nothing changes.
+
+    The fix that is there ``instead`` takes the place of one that cannot be made.
+    """
+    instead = plain_fix(fix.instead, site, width) if fix.instead is not None else None
+    own = _own_edits(fix, site, width)
+    others = [(part.path, _edits_in(part, site)) for part in fix.in_files]
+    if own is None or not (own[0] or others) or any(not edits for _, edits in others):
+        return instead
+    return PlainFix(
+        message=fix.message,
+        edits=own[0],
+        may_change=fix.may_change,
+        assumes=fix.assumes,
+        loses_comment=own[1],
+        in_files=tuple((path, edits) for path, edits in sorted(others) if edits),
+        instead=instead,
+    )
+
+
+def _own_edits(fix: Fix, site: PairedSite, width: int | None) -> tuple[tuple[Edit, ...], bool] | None:
+    """The edits of a fix in the file of its site, and whether they take a comment away."""
     from torchlint.engine.edits import edit_elsewhere, edit_for, loses_comment
     from torchlint.engine.layout import fitted, width_in
 
     source, table = site.file.source, site.analyses[Tables].of(site.file)
     edits: list[Edit] = []
-    loses = False
     wanted = [
         *(edit_for(old, new, site.pairs, source, table) for old, new in fix.replace),
         *(edit_elsewhere(old, new, site.file, table) for old, new in fix.elsewhere),
@@ -327,15 +353,25 @@ def plain_fix(fix: Fix, site: PairedSite, width: int | None = None) -> PlainFix 
     for edit in wanted:
         if edit is None:
             return None
-        loses = loses or loses_comment(source, edit)
         edits.append(edit)
     whole = with_lines(site.file, table, site.twin, fix, edits)
-    if not whole:
+    if whole is None:
         return None
-    return PlainFix(
-        message=fix.message,
-        edits=tuple(fitted(source, table, whole, width_in(source, width), site.file.statement(site.twin))),
-        may_change=fix.may_change,
-        assumes=fix.assumes,
-        loses_comment=loses,
-    )
+    laid = fitted(source, table, whole, width_in(source, width), site.file.statement(site.twin)) if whole else []
+    return tuple(laid), any(loses_comment(source, edit) for edit in edits)
+
+
+def _edits_in(part: InFile, site: PairedSite) -> tuple[Edit, ...] | None:
+    """The edits of a fix in another file; ``None`` where one has no place, or would take a comment away."""
+    from torchlint.engine.edits import edit_elsewhere, loses_comment
+
+    file = site.analyses[Project].files[part.path]
+    table = site.analyses[Tables].of(file)
+    edits: list[Edit] = []
+    for old, new in part.elsewhere:
+        edit = edit_elsewhere(old, new, file, table)
+        if edit is None or loses_comment(file.source, edit):
+            return None
+        edits.append(edit)
+    whole = lines_in(file, table, part, edits)
+    return None if whole is None else tuple(whole)

@@ -21,7 +21,7 @@ _SPARE = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class FileRecord:
     """What is known of a file from its bytes alone.
 
     Attributes:
@@ -56,8 +56,8 @@ class Memory:
 
     tool: str
     started: int
-    files: dict[str, Known] = field(default_factory=dict)
-    met: dict[str, Known] = field(default_factory=dict)
+    files: dict[str, FileRecord] = field(default_factory=dict)
+    met: dict[str, FileRecord] = field(default_factory=dict)
     gate: str = ""
     units: dict[str, bytes] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
@@ -142,7 +142,7 @@ def key_of(*parts: str) -> str:
     return digest("\0".join(parts).encode("utf-8", "surrogateescape"))
 
 
-def _known(row: object) -> Known:
+def _known(row: object) -> FileRecord:
     if not isinstance(row, list):
         raise ValueError("no file")
     stamp, content, spoken, words, links, broken, sound = row
@@ -157,4 +157,4 @@ def _known(row: object) -> Known:
             raise ValueError("no place")
         broken = message, line, column, large
     listed = None if links is None else tuple(links)
-    return Known(stamp, content, tuple(spoken.split()), tuple(words.split()), listed, broken, sound)
+    return FileRecord(stamp, content, tuple(spoken.split()), tuple(words.split()), listed, broken, sound)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from torchlint.engine.run import Run
+from torchlint.engine.run import EngineRun
 from torchlint.facts.analyses import Analyses
 from torchlint.facts.autograd.makers import Makers
 from torchlint.facts.code.model import FileFacts
@@ -36,7 +36,7 @@ _NEEDED = {
 }
 
 
-def reasons(run: Run, rows: Mapping[str, Mapping[int, bool]]) -> Mapping[tuple[str, int], str]:
+def reasons(run: EngineRun, rows: Mapping[str, Mapping[int, bool]]) -> Mapping[tuple[str, int], str]:
     """Find, by name of the file and row, why the host has to wait there, in the files of a run.
 
     ``rows`` are those of interest, and whether they were seen to send data to the device and to read none. A row of

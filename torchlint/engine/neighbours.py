@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from torchlint.engine.fix_checks import BrokenFixError, Reading, check
-from torchlint.engine.rows import Rows
+from torchlint.engine.rows import SourceRows
 from torchlint.facts.code.tree import walk
 from torchlint.models import last_names
 from torchlint.rule import Edit
@@ -138,7 +138,7 @@ def _ends(pair: _Pair) -> tuple[str, str]:
 def _joining(source: Source, one: _Block, other: _Block) -> list[Edit]:
     """Edits, the last place first, that put the rows of a block under the guard above; none where they do not fit."""
     table = LineTable(source.utf8)
-    rows = Rows(source.utf8, table)
+    rows = SourceRows(source.utf8, table)
     inner, indent = rows.indent(one.body[-1]), rows.indent(other)
     header = rows.text(other.lineno)
     # The header is one row, and what is under it begins on a row of its own, indented as the block above.

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from torchlint.engine.grammar import PairingError, Walk
+from torchlint.engine.grammar import PairingError, PairWalk
 from torchlint.engine.parents import is_statement, parents_of
 from torchlint.engine.statements import HANDLERS
 
@@ -32,7 +32,7 @@ class Pairs:
         items: list[tuple[cst.CSTNode, ast.AST]],
         wrappers: dict[int, ast.AST],
     ) -> None:
-        """Keep the pairs of a walk that began at ``root`` and ``twin``; ``wrappers`` as in ``Walk``."""
+        """Keep the pairs of a walk that began at ``root`` and ``twin``; ``wrappers`` as in ``PairWalk``."""
         self.root = root
         self.twin = twin
         self._items = items
@@ -114,7 +114,7 @@ def pair(statement: ast.AST, node: cst.CSTNode, header_only: bool) -> Pairs:
         PairingError: the trees do not say the same.
     """
     root = _only_statement(node)
-    walk = Walk(header_only)
+    walk = PairWalk(header_only)
     items: list[tuple[cst.CSTNode, ast.AST]] = []
     stack: list[tuple[cst.CSTNode, ast.AST]] = [(root, statement)]
     while stack:

@@ -12,7 +12,7 @@ from torchlint.cache.world import content as content_of
 from torchlint.engine.analysis import Unparsed, begins_too_deep, is_sound
 from torchlint.engine.gate import imported, spread
 from torchlint.engine.limits import too_large
-from torchlint.engine.memory import Known, Memory
+from torchlint.engine.memory import FileRecord, Memory
 from torchlint.engine.notebooks import notebook_code
 from torchlint.late import dataclass
 from torchlint.sources.decode import UndecodableError, read_any
@@ -30,7 +30,7 @@ class File:
 
     name: str
     path: Path
-    known: Known
+    known: FileRecord
     raw: bytes | None
 
     @property
@@ -61,7 +61,7 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class FileReader:
     """Reads files as the gate needs them; what ``memory`` knows of a file is not found out again."""
 
     words: Sequence[str]
@@ -141,10 +141,10 @@ class Reader:
         """A text that is not in a file."""
         return File(source.name, source.path, self._look(source.name, source.path, source.utf8, "", ""), source.raw)
 
-    def _look(self, name: str, path: Path, raw: bytes, mark: str, content: str) -> Known:
+    def _look(self, name: str, path: Path, raw: bytes, mark: str, content: str) -> FileRecord:
         code = notebook_code(raw, path, name)
         spoken = tuple(word for word in self.words if is_wide(raw) or word.encode() in code)
-        return Known(mark, content, spoken, tuple(sorted(imported(code))))
+        return FileRecord(mark, content, spoken, tuple(sorted(imported(code))))
 
 
 def passing(files: Iterable[File], words: Set[str]) -> frozenset[str]:

@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchlint.engine.analysis import Unparsed
-from torchlint.engine.memory import Known, Memory, key_of
+from torchlint.engine.memory import FileRecord, Memory, key_of
 from torchlint.facts.hotness.coldness import is_test
 from torchlint.late import dataclass
 from torchlint.rule import Finding
 from torchlint.settings.model import Settings
 
 if TYPE_CHECKING:
-    from torchlint.engine.run import Run
+    from torchlint.engine.run import EngineRun
     from torchlint.engine.units import Unit
 
 # The settings that decide what is found in a unit. What is shown of it, and which files there are, is decided anew.
@@ -29,7 +29,7 @@ DECISIVE = (
 class Recall:
     """The findings of a run, from memory where it holds them."""
 
-    run: Run
+    run: EngineRun
     memory: Memory
 
     def findings(self) -> dict[str, list[Finding]]:
@@ -51,7 +51,7 @@ class Recall:
             found[name] = self.run.offered(self.run.sources[name], drafted) if drafted else []
         return found
 
-    def _parsed(self, name: str) -> Known:
+    def _parsed(self, name: str) -> FileRecord:
         """What is known of a file; its imports, too."""
         known = self.memory.met[name]
         if known.links is None:

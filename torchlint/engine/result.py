@@ -11,7 +11,7 @@ from torchlint.rule import Finding, PlainFix
 from torchlint.sources.text import Source
 
 if TYPE_CHECKING:
-    from torchlint.sources.baseline import Entry
+    from torchlint.sources.baseline import BaselineEntry
 
 Accepts = Callable[[PlainFix], bool]
 """Whether ``--fix`` applies a fix."""
@@ -85,7 +85,7 @@ class Result:
     unpaired: int = 0
     context: int = 0
     names: tuple[str, ...] = ()
-    stale: tuple[Entry, ...] = ()
+    stale: tuple[BaselineEntry, ...] = ()
     outdated: tuple[int, int] = (0, 0)
     accepts: dict[str, Accepts] = field(default_factory=dict)
     skipped: list[Skipped] = field(default_factory=list)

@@ -9,7 +9,7 @@ from torchlint.sources.lines import LineTable
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class SourceRows:
     """The rows of a file."""
 
     utf8: bytes

@@ -85,7 +85,7 @@ def _root(package: str) -> ModuleType:
     root = import_installed(package)
     api = getattr(root, _API, None)
     if api is None:
-        raise RulePackageError(f"plugins: {package!r} is no rule package: it does not say {_API} = {API_VERSION}")
+        raise RulePackageError(f"plugins: {package!r} is not a rule package: it does not say {_API} = {API_VERSION}")
     if api != API_VERSION:
         raise RulePackageError(
             f"plugins: {package!r} is written for {_API} = {api!r}; this torchlint has {API_VERSION}"
@@ -113,7 +113,7 @@ def _named(rule: type[Rule]) -> str:
 
 
 def home_of(rule: type[Rule]) -> str | None:
-    """The package that a rule came with, ``None`` where it is no rule package of others."""
+    """The package that a rule came with, ``None`` where it is not a rule package of others."""
     package = rule.__module__
     while package:
         module = sys.modules.get(package)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import enum
 import os
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import field, replace
 from functools import cache
@@ -14,19 +15,19 @@ from torchlint.cache.world import look
 from torchlint.engine.analysis import Unparsed, parse
 from torchlint.engine.broken import SYNTAX_ERROR, syntax_error
 from torchlint.engine.figures import Figures
-from torchlint.engine.known import Known
+from torchlint.engine.known import KnownFindings
 from torchlint.engine.memory import Memory
 from torchlint.engine.mishap import kept_going, mishap
 from torchlint.engine.models import models_of
 from torchlint.engine.notebooks import inner_name
 from torchlint.engine.processes import Done, lint_all
-from torchlint.engine.reading import ChangedWhileReadError, File, Reader, passing
+from torchlint.engine.reading import ChangedWhileReadError, File, FileReader, passing
 from torchlint.engine.recall import Recall
 from torchlint.engine.result import FixedFile, Problem, Result, Skipped
 from torchlint.engine.rules import listed_rules
-from torchlint.engine.scope import Scope, Scopes, SettingsOf
+from torchlint.engine.scope import RuleScope, Scopes, SettingsOf
 from torchlint.engine.sights import outdated, sights_in
-from torchlint.engine.units import MOST_BYTES, Leftovers, Target, Unit, in_parts, together
+from torchlint.engine.units import MOST_BYTES, Leftovers, LintTarget, Unit, in_parts, together
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.hotness.coldness import is_test
 from torchlint.late import dataclass
@@ -38,10 +39,19 @@ from torchlint.sources.decode import UndecodableError
 from torchlint.sources.suppress import silencing
 from torchlint.sources.text import Source
 from torchlint.sources.walk import Walk, beside, packages, walk
-from torchlint.sources.write import ChangedMeanwhileError, Staged, UnencodableError, remove_strays
+from torchlint.sources.write import ChangedMeanwhileError, Staged, UnencodableError, remove_strays, replace_together
 
 if TYPE_CHECKING:
     from torchlint.engine.fixing import Allowed, FixOutcome
+
+
+class Reach(enum.Enum):
+    """Which files a fix may change besides that of its finding."""
+
+    OWN = "none"
+    ASKED = "those that were asked for"
+    PROJECT = "all of the project"
+
 
 Parsed = dict[tuple[str, bytes], FileFacts | Unparsed | None]
 """Facts of texts, by the name and the bytes of each."""
@@ -55,6 +65,7 @@ def check(
     opened: Sequence[Source] = (),
     parsed: Parsed | None = None,
     memory: Memory | None = None,
+    reach: Reach = Reach.ASKED,
 ) -> Result:
     """Lint files and folders; with ``settings.fix`` also write what the fixes make of them.
 
@@ -62,7 +73,8 @@ def check(
     fixed texts are only returned. Facts come from the whole project, findings only for what was asked. ``parsed`` is
     what earlier runs parsed, and is kept up to date. ``own`` gives the settings of each file: which rules look at it,
     and which fixes are taken. ``memory`` is what earlier runs know of files, and takes up what this one finds out; runs
-    that fix, or that are given texts, make no use of it.
+    that fix, or that are given texts, make no use of it. ``reach`` says which other files fixes may change: an
+    editor changes files that are not open, too.
 
     Raises:
         SettingsError: a selector fits no rule, or the settings of a file are wrong.
@@ -72,12 +84,13 @@ def check(
     fixing = settings.fix or settings.diff
     if memory is not None and not fixing and not given:
         try:
-            run = Run.prepare(paths, settings, given, own, memory)
+            run = EngineRun.prepare(paths, settings, given, own, memory)
             return run.result(Recall(run, memory).findings())
         except ChangedWhileReadError:
             memory.seen.clear()  # what this run saw is no world that ever was
-    run = Run.prepare(paths, settings, given, own)
+    run = EngineRun.prepare(paths, settings, given, own)
     run.parsed = parsed if parsed is not None else {}
+    run.reach = reach
     if fixing:
         return run.fixed()
     result = run.checked()
@@ -95,7 +108,7 @@ def _forget(parsed: Parsed, sources: Mapping[str, Source]) -> None:
 
 def linted_files(paths: Sequence[Path], settings: Settings, own: SettingsOf | None = None) -> Result:
     """The files that would be linted, by name in ``Result.names``; nothing is read."""
-    scopes = Scopes(Scope.of(settings, listed_rules(settings.plugins), Figures(), []), own)
+    scopes = Scopes(RuleScope.of(settings, listed_rules(settings.plugins), Figures(), []), own)
     found = walk(paths, settings)
     names = _wanted(found.files, paths, settings, scopes)
     problems = [Problem(path, message) for path, message in found.problems]
@@ -103,7 +116,7 @@ def linted_files(paths: Sequence[Path], settings: Settings, own: SettingsOf | No
 
 
 @dataclass(eq=False, slots=True)
-class Run:
+class EngineRun:
     """The files of one run: those to report on, and those that are only read for their facts.
 
     ``leftovers`` is there where the facts of all files do not fit into memory: they are found again for each unit, and
@@ -112,7 +125,7 @@ class Run:
 
     settings: Settings
     scopes: Scopes
-    known: Known
+    known: KnownFindings
     given: Mapping[str, Source]
     memory: Memory | None = None
     files: dict[str, File] = field(default_factory=dict)
@@ -125,6 +138,7 @@ class Run:
     leftovers: Leftovers | None = None
     sights: tuple[Sight, ...] = ()
     outdated: frozenset[ExpressionKey] = frozenset()
+    reach: Reach = Reach.ASKED
 
     @classmethod
     def prepare(
@@ -134,12 +148,12 @@ class Run:
         given: Mapping[str, Source],
         own: SettingsOf | None = None,
         memory: Memory | None = None,
-    ) -> Run:
+    ) -> EngineRun:
         """Select the rules and find the files; without memory they are all read."""
         plugins = settings.plugins
         models_of(settings)  # what is wrong with a package is said before any file is read
-        scopes = Scopes(Scope.of(settings, listed_rules(plugins), Figures.of(plugins), []), own)
-        run = cls(settings, scopes, Known.of(settings), given, memory)
+        scopes = Scopes(RuleScope.of(settings, listed_rules(plugins), Figures.of(plugins), []), own)
+        run = cls(settings, scopes, KnownFindings.of(settings), given, memory)
         run.sights = sights_in(settings.observations) if settings.observations is not None else ()
         run._find(paths)
         if memory is None:
@@ -171,7 +185,7 @@ class Run:
         project = {**self._project(asked, found), **wanted}
         if self.memory is not None:
             self.memory.look_for(self.scopes.words)
-        reader = Reader(self.scopes.words, self.memory)
+        reader = FileReader(self.scopes.words, self.memory)
         files, problems, skipped, self.unreadable = reader.read_all(project)
         self.result_.problems.extend(Problem(name, told) for name, told in problems.items() if name in wanted)
         self.result_.skipped.extend(Skipped(name, told) for name, told in skipped.items() if name in wanted)
@@ -194,12 +208,12 @@ class Run:
         if not self.settings.no_context:
             walked = walk([root] if whole else packages(wanted.values()), self.settings)
             seen.update(walked.folders)
-            files = {name_of(path, root): path for path in walked.files}
+            files = {name_in(path, root): path for path in walked.files}
         if not (whole or self.settings.no_context):
             # A place for many projects: what lies right beside the files, not everything below the root.
             folders = sorted({root, *(path.parent for path in wanted.values())})
             seen.update({str(folder): look(str(folder)) for folder in folders if str(folder) not in seen})
-            files.update({name_of(path, root): path for each in folders for path in beside(each)})
+            files.update({name_in(path, root): path for each in folders for path in beside(each)})
         if self.memory is not None:
             self.memory.seen.update({f"d{folder}": told for folder, told in seen.items()})
             self.memory.whole = whole
@@ -281,12 +295,12 @@ class Run:
 
     def unit(self, names: Sequence[str], texts: Mapping[str, Source], wanted: Container[str]) -> Unit:
         """A unit of files, of which those that are ``wanted`` are reported on."""
-        targets: dict[str, Target] = {}
+        targets: dict[str, LintTarget] = {}
         for name in names:
             if name in wanted:
                 source, scope = texts[name], self.scopes.of(texts[name].path)
                 heed = not self.settings.ignore_noqa
-                targets[name] = Target(source, scope, self._shown(source, scope), heed)
+                targets[name] = LintTarget(source, scope, self._shown(source, scope), heed)
 
         def read() -> list[FileFacts]:
             # A test has no facts; that it parses was seen when its imports were looked for.
@@ -334,9 +348,11 @@ class Run:
     def offered(self, source: Source, drafts: Iterable[Finding]) -> list[Finding]:
         """What is to be shown of the findings of a file: nothing known, and fixes only where they are wanted."""
         scope = self.scopes.of(source.path)
-        return [scope.offered(finding) for finding in self.known.unknown(drafts, source)]
+        offered = (scope.offered(finding) for finding in self.known.unknown(drafts, source))
+        files = {Reach.OWN: frozenset[str](), Reach.ASKED: self.wanted}.get(self.reach, self.files.keys())
+        return [replace(each, fix=each.fix.within(files)) if each.fix else each for each in offered]
 
-    def _shown(self, source: Source, scope: Scope) -> Callable[[Finding], bool]:
+    def _shown(self, source: Source, scope: RuleScope) -> Callable[[Finding], bool]:
         """Whether a finding of a file is to be shown: no comment and no setting for the file silences it."""
 
         @cache
@@ -356,7 +372,10 @@ class Run:
         unreadable = ((name, why) for name, why in self.unreadable.items() if name in self.wanted - findings.keys())
         result.findings.extend(finding for name, why in unreadable for finding in self.broken(name, why))
         result.findings.sort(key=lambda finding: finding.order)
-        result.sources = {**result.sources, **self.sources}
+        changed = {name for finding in result.findings if finding.fix for name, _ in finding.fix.in_files}
+        self.load(sorted(changed))
+        texts = {name: self.context[name] for name in changed & self.context.keys()}
+        result.sources = {**result.sources, **texts, **self.sources}
         result.plugins = self.scopes.plugins
         broken = {finding.path for finding in result.findings if finding.code == SYNTAX_ERROR}
         scopes = {name: self.scopes.of(self.files[name].path) for name in self.files.keys() & self.wanted}
@@ -384,7 +403,8 @@ class Run:
         wanted = [name for name in outcome.applied if name not in self.given]
         unwritten: set[str] = set()
         if self.settings.fix and not self.settings.diff:
-            unwritten = self._write({name: (self.sources[name], outcome.sources[name]) for name in wanted})
+            texts = {name: (self.sources[name], outcome.sources[name]) for name in wanted}
+            unwritten = self._write(texts, outcome.tied)
         for name, applied in outcome.applied.items():
             if name not in unwritten:
                 self.result_.fixed[name] = FixedFile(self.sources[name], outcome.sources[name], applied)
@@ -393,34 +413,40 @@ class Run:
         remaining.update({name: findings[name] for name in unwritten})
         return self.result(remaining)
 
-    def _write(self, texts: Mapping[str, tuple[Source, Source]]) -> set[str]:
+    def _write(self, texts: Mapping[str, tuple[Source, Source]], tied: Sequence[frozenset[str]]) -> set[str]:
         """Write files by name, of which all new texts lie on disk before the first takes its place; those that failed.
 
+        Of those that are ``tied`` all are written or none.
         What was left by runs that were killed is removed from the folders of all files that could be written.
         """
         failed: set[str] = set()
         named = [source.path for name, source in self.sources.items() if name not in self.given]
         for folder in sorted({Path(os.path.realpath(path)).parent for path in named}):
             remove_strays(folder)
+        together = frozenset[str]().union(*tied)
         with ExitStack() as stack:
             staged: dict[str, Staged] = {}
-            for name, (before, after) in texts.items():
-                with self._not_fixed(name, failed):
-                    staged[name] = stack.enter_context(Staged.of(before, after))
+            for name in texts.keys() - together:
+                with self._not_fixed([name], failed):
+                    staged[name] = stack.enter_context(Staged.of(*texts[name]))
             for name, ready in staged.items():
-                with self._not_fixed(name, failed):
+                with self._not_fixed([name], failed):
                     ready.replace()
+        for group in tied:
+            names = sorted(group & texts.keys())
+            with self._not_fixed(names, failed):
+                replace_together(texts[name] for name in names)
         return failed
 
     @contextmanager
-    def _not_fixed(self, name: str, failed: set[str]) -> Iterator[None]:
-        """Note why a file cannot be written."""
+    def _not_fixed(self, names: Collection[str], failed: set[str]) -> Iterator[None]:
+        """Note why files cannot be written."""
         try:
             yield
         except (ChangedMeanwhileError, UnencodableError, OSError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            self.result_.problems.append(Problem(name, f"not fixed: {reason}"))
-            failed.add(name)
+            self.result_.problems.extend(Problem(name, f"not fixed: {reason}") for name in names)
+            failed.update(names)
 
     def _accepts(self, name: str, fix: PlainFix) -> bool:
         return self.scopes.of(self.sources[name].path).accepts(fix)
@@ -430,13 +456,13 @@ def _wanted(files: Iterable[Path], given: Sequence[Path], settings: Settings, sc
     """The files to report on by name: without those that their own settings exclude, unless they were given."""
     named = frozenset() if settings.force_exclude else {located(path) for path in given}
     return {
-        name_of(path, settings.root): path
+        name_in(path, settings.root): path
         for path in files
         if path in named or (scope := scopes.of(path)) is scopes.run or not scope.excludes(path)
     }
 
 
-def name_of(path: Path, root: Path) -> str:
+def name_in(path: Path, root: Path) -> str:
     """Path relative to the project root, with ``/``."""
     try:
         return path.relative_to(root).as_posix()

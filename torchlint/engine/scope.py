@@ -23,7 +23,7 @@ SettingsOf = Callable[[Path], Settings]
 
 
 @dataclass(eq=False)
-class Scope:
+class RuleScope:
     """The rules for all files that share their settings."""
 
     settings: Settings
@@ -37,7 +37,7 @@ class Scope:
         available: Sequence[type[Rule]],
         figures: Figures,
         problems: list[Problem],
-    ) -> Scope:
+    ) -> RuleScope:
         """Select the rules, and check every word in the settings that stands for rules.
 
         Raises:
@@ -52,7 +52,7 @@ class Scope:
     @classmethod
     def _of(
         cls, settings: Settings, available: Sequence[type[Rule]], figures: Figures, problems: list[Problem]
-    ) -> Scope:
+    ) -> RuleScope:
         codes = resolve(
             available,
             select=settings.select,
@@ -154,13 +154,13 @@ def _version(text: str | None) -> Version | None:
 class Scopes:
     """The scope of each file: its own where its settings are not those of the run."""
 
-    def __init__(self, run: Scope, own: SettingsOf | None) -> None:
+    def __init__(self, run: RuleScope, own: SettingsOf | None) -> None:
         """Take the scope of the run, and what finds the settings of a file; ``None``: all have those of the run."""
         self.run = run
         self._own = own
         self._known = {id(run.settings): run}
 
-    def of(self, path: Path) -> Scope:
+    def of(self, path: Path) -> RuleScope:
         """The scope of an absolute path.
 
         Raises:
@@ -175,7 +175,7 @@ class Scopes:
             alike = settings.plugins == run.settings.plugins
             available = run.available if alike else listed_rules(settings.plugins)
             figures = linter.figures if alike else Figures.of(settings.plugins)
-            known = Scope.of(settings, available, figures, linter.problems)
+            known = RuleScope.of(settings, available, figures, linter.problems)
             self._known[id(settings)] = known
         return known
 

@@ -153,7 +153,7 @@ def _finder(name: str) -> type[Finder]:
     for part in place.split("."):
         found = getattr(found, part)
     if not (isinstance(found, type) and issubclass(found, Finder)):
-        raise TypeError(f"{name} is no finder of sites")
+        raise TypeError(f"{name} is not a finder of sites")
     return found
 
 

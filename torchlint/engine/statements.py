@@ -13,8 +13,8 @@ from torchlint.engine.grammar import (
     Children,
     Handler,
     PairingError,
+    PairWalk,
     Twins,
-    Walk,
     annotation,
     arguments,
     check,
@@ -29,21 +29,21 @@ from torchlint.engine.grammar import (
 )
 
 
-def _module(_walk: Walk, node: cst.Module, twin: ast.Module) -> Children:
+def _module(_walk: PairWalk, node: cst.Module, twin: ast.Module) -> Children:
     return zipped(_flat(node.body), twin.body)
 
 
-def _expression(_walk: Walk, node: cst.Expr, twin: ast.Expr) -> Children:
+def _expression(_walk: PairWalk, node: cst.Expr, twin: ast.Expr) -> Children:
     return ((node.value, twin.value),)
 
 
-def _assign(walk: Walk, node: cst.Assign, twin: ast.Assign) -> Children:
+def _assign(walk: PairWalk, node: cst.Assign, twin: ast.Assign) -> Children:
     check(len(node.targets) == len(twin.targets), "numbers of targets")
     targets = [walk.unwrap(part, part.target, target) for part, target in zip(node.targets, twin.targets, strict=True)]
     return *targets, (node.value, twin.value)
 
 
-def _annotated(walk: Walk, node: cst.AnnAssign, twin: ast.AnnAssign) -> Children:
+def _annotated(walk: PairWalk, node: cst.AnnAssign, twin: ast.AnnAssign) -> Children:
     return (
         (node.target, twin.target),
         *annotation(walk, node.annotation, twin.annotation),
@@ -51,44 +51,44 @@ def _annotated(walk: Walk, node: cst.AnnAssign, twin: ast.AnnAssign) -> Children
     )
 
 
-def _augmented(_walk: Walk, node: cst.AugAssign, twin: ast.AugAssign) -> Children:
+def _augmented(_walk: PairWalk, node: cst.AugAssign, twin: ast.AugAssign) -> Children:
     same_assignment_operator(node.operator, twin.op)
     return (node.target, twin.target), (node.value, twin.value)
 
 
-def _return(_walk: Walk, node: cst.Return, twin: ast.Return) -> Children:
+def _return(_walk: PairWalk, node: cst.Return, twin: ast.Return) -> Children:
     return optional(node.value, twin.value)
 
 
-def _raise(walk: Walk, node: cst.Raise, twin: ast.Raise) -> Children:
+def _raise(walk: PairWalk, node: cst.Raise, twin: ast.Raise) -> Children:
     first = optional(node.exc, twin.exc)
     if node.cause is None or twin.cause is None:
         return (*first, *optional(node.cause, twin.cause))
     return *first, walk.unwrap(node.cause, node.cause.item, twin.cause)
 
 
-def _assert(_walk: Walk, node: cst.Assert, twin: ast.Assert) -> Children:
+def _assert(_walk: PairWalk, node: cst.Assert, twin: ast.Assert) -> Children:
     return (node.test, twin.test), *optional(node.msg, twin.msg)
 
 
-def _delete(walk: Walk, node: cst.Del, twin: ast.Delete) -> Children:
+def _delete(walk: PairWalk, node: cst.Del, twin: ast.Delete) -> Children:
     """``ast`` has no tuple for ``del a, b``, but one for ``del (a, b)``."""
     if isinstance(node.target, cst.Tuple) and not node.target.lpar:
         return elements(walk, node.target.elements, twin.targets)
     return zipped([node.target], twin.targets)
 
 
-def _names(_walk: Walk, node: cst.Global | cst.Nonlocal, twin: ast.Global | ast.Nonlocal) -> Children:
+def _names(_walk: PairWalk, node: cst.Global | cst.Nonlocal, twin: ast.Global | ast.Nonlocal) -> Children:
     check(len(node.names) == len(twin.names), "numbers of names")
     check(all(same_name(item.name, name) for item, name in zip(node.names, twin.names, strict=True)), "names")
     return ()
 
 
-def _import(_walk: Walk, node: cst.Import, twin: ast.Import) -> Children:
+def _import(_walk: PairWalk, node: cst.Import, twin: ast.Import) -> Children:
     return zipped(node.names, twin.names)
 
 
-def _import_from(_walk: Walk, node: cst.ImportFrom, twin: ast.ImportFrom) -> Children:
+def _import_from(_walk: PairWalk, node: cst.ImportFrom, twin: ast.ImportFrom) -> Children:
     check(len(node.relative) == twin.level, "numbers of dots")
     return () if isinstance(node.names, cst.ImportStar) else zipped(node.names, twin.names)
 
@@ -114,19 +114,19 @@ def _otherwise(node: cst.If | cst.Else | None, twins: Sequence[ast.stmt]) -> Chi
     return zipped([node], twins) if isinstance(node, cst.If) else _body(node.body, twins)
 
 
-def _if(walk: Walk, node: cst.If, twin: ast.If) -> Children:
+def _if(walk: PairWalk, node: cst.If, twin: ast.If) -> Children:
     if walk.header_only:
         return ((node.test, twin.test),)
     return (node.test, twin.test), *_body(node.body, twin.body), *_otherwise(node.orelse, twin.orelse)
 
 
-def _while(walk: Walk, node: cst.While, twin: ast.While) -> Children:
+def _while(walk: PairWalk, node: cst.While, twin: ast.While) -> Children:
     if walk.header_only:
         return ((node.test, twin.test),)
     return (node.test, twin.test), *_body(node.body, twin.body), *_otherwise(node.orelse, twin.orelse)
 
 
-def _for(walk: Walk, node: cst.For, twin: ast.For | ast.AsyncFor) -> Children:
+def _for(walk: PairWalk, node: cst.For, twin: ast.For | ast.AsyncFor) -> Children:
     check((node.asynchronous is not None) == isinstance(twin, ast.AsyncFor), "loops")
     head = (node.target, twin.target), (node.iter, twin.iter)
     if walk.header_only:
@@ -134,24 +134,24 @@ def _for(walk: Walk, node: cst.For, twin: ast.For | ast.AsyncFor) -> Children:
     return *head, *_body(node.body, twin.body), *_otherwise(node.orelse, twin.orelse)
 
 
-def _with(walk: Walk, node: cst.With, twin: ast.With | ast.AsyncWith) -> Children:
+def _with(walk: PairWalk, node: cst.With, twin: ast.With | ast.AsyncWith) -> Children:
     check((node.asynchronous is not None) == isinstance(twin, ast.AsyncWith), "with statements")
     head = zipped(node.items, twin.items)
     return head if walk.header_only else (*head, *_body(node.body, twin.body))
 
 
-def _with_item(walk: Walk, node: cst.WithItem, twin: ast.withitem) -> Children:
+def _with_item(walk: PairWalk, node: cst.WithItem, twin: ast.withitem) -> Children:
     if node.asname is None or twin.optional_vars is None:
         return (node.item, twin.context_expr), *optional(node.asname, twin.optional_vars)
     return (node.item, twin.context_expr), walk.unwrap(node.asname, node.asname.name, twin.optional_vars)
 
 
-def _decorators(walk: Walk, nodes: Sequence[cst.Decorator], twins: Sequence[ast.expr]) -> Children:
+def _decorators(walk: PairWalk, nodes: Sequence[cst.Decorator], twins: Sequence[ast.expr]) -> Children:
     check(len(nodes) == len(twins), "numbers of decorators")
     return [walk.unwrap(node, node.decorator, twin) for node, twin in zip(nodes, twins, strict=True)]
 
 
-def _function(walk: Walk, node: cst.FunctionDef, twin: ast.FunctionDef | ast.AsyncFunctionDef) -> Children:
+def _function(walk: PairWalk, node: cst.FunctionDef, twin: ast.FunctionDef | ast.AsyncFunctionDef) -> Children:
     check(same_name(node.name, twin.name), "names")
     check((node.asynchronous is not None) == isinstance(twin, ast.AsyncFunctionDef), "functions")
     head = (
@@ -163,7 +163,7 @@ def _function(walk: Walk, node: cst.FunctionDef, twin: ast.FunctionDef | ast.Asy
     return head if walk.header_only else (*head, *_body(node.body, twin.body))
 
 
-def _class(walk: Walk, node: cst.ClassDef, twin: ast.ClassDef) -> Children:
+def _class(walk: PairWalk, node: cst.ClassDef, twin: ast.ClassDef) -> Children:
     check(same_name(node.name, twin.name), "names")
     head = (
         *_decorators(walk, node.decorators, twin.decorator_list),
@@ -173,7 +173,7 @@ def _class(walk: Walk, node: cst.ClassDef, twin: ast.ClassDef) -> Children:
     return head if walk.header_only else (*head, *_body(node.body, twin.body))
 
 
-def _try(walk: Walk, node: cst.Try, twin: ast.Try) -> Children:
+def _try(walk: PairWalk, node: cst.Try, twin: ast.Try) -> Children:
     if walk.header_only:
         return ()
     return (
@@ -184,17 +184,17 @@ def _try(walk: Walk, node: cst.Try, twin: ast.Try) -> Children:
     )
 
 
-def _handler(_walk: Walk, node: cst.ExceptHandler | cst.ExceptStarHandler, twin: ast.ExceptHandler) -> Children:
+def _handler(_walk: PairWalk, node: cst.ExceptHandler | cst.ExceptStarHandler, twin: ast.ExceptHandler) -> Children:
     return *optional(node.type, twin.type), *_body(node.body, twin.body)
 
 
-def _match(walk: Walk, node: cst.Match, twin: ast.Match) -> Children:
+def _match(walk: PairWalk, node: cst.Match, twin: ast.Match) -> Children:
     if walk.header_only:
         return ((node.subject, twin.subject),)
     return (node.subject, twin.subject), *zipped(node.cases, twin.cases)
 
 
-def _case(_walk: Walk, node: cst.MatchCase, twin: ast.match_case) -> Children:
+def _case(_walk: PairWalk, node: cst.MatchCase, twin: ast.match_case) -> Children:
     """Guard and body; patterns say nothing about values that a rule could ask, and stay without twins."""
     return *optional(node.guard, twin.guard), *_body(node.body, twin.body)
 
@@ -202,7 +202,7 @@ def _case(_walk: Walk, node: cst.MatchCase, twin: ast.match_case) -> Children:
 if sys.version_info >= (3, 12):
 
     def _type_parameters(
-        walk: Walk,
+        walk: PairWalk,
         node: cst.TypeParameters | None,
         twin: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.TypeAlias,
     ) -> Children:
@@ -217,11 +217,11 @@ if sys.version_info >= (3, 12):
             )
         return children
 
-    def _type_variable(_walk: Walk, node: cst.TypeVar, twin: ast.TypeVar) -> Children:
+    def _type_variable(_walk: PairWalk, node: cst.TypeVar, twin: ast.TypeVar) -> Children:
         check(same_name(node.name, twin.name), "names")
         return optional(node.bound, twin.bound)
 
-    def _type_alias(walk: Walk, node: cst.TypeAlias, twin: ast.TypeAlias) -> Children:
+    def _type_alias(walk: PairWalk, node: cst.TypeAlias, twin: ast.TypeAlias) -> Children:
         return (
             (node.name, twin.name),
             *_type_parameters(walk, node.type_parameters, twin),
@@ -230,7 +230,7 @@ if sys.version_info >= (3, 12):
 
 else:
 
-    def _type_parameters(_walk: Walk, node: cst.TypeParameters | None, _twin: ast.stmt) -> Children:
+    def _type_parameters(_walk: PairWalk, node: cst.TypeParameters | None, _twin: ast.stmt) -> Children:
         if node is not None:
             raise PairingError("this Python has no type parameters")
         return ()
@@ -272,7 +272,7 @@ HANDLERS: dict[type[cst.CSTNode], tuple[Twins, Handler]] = dict(
 
 if sys.version_info >= (3, 11):
 
-    def _try_star(_walk: Walk, node: cst.TryStar, twin: ast.TryStar) -> Children:
+    def _try_star(_walk: PairWalk, node: cst.TryStar, twin: ast.TryStar) -> Children:
         return (
             *_body(node.body, twin.body),
             *zipped(node.handlers, twin.handlers),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from torchlint.engine.fixing import Candidate, Round, Traced, candidates, fix_once
 from torchlint.engine.result import FixedFile, Problem, Result
-from torchlint.engine.run import Run
+from torchlint.engine.run import EngineRun
 from torchlint.engine.scope import SettingsOf
 from torchlint.late import dataclass
 from torchlint.rule import Edit, Finding, PlainFix
@@ -39,7 +39,7 @@ class Stepwise:
         fixed: by name, the first text and the findings whose fixes were applied.
     """
 
-    run: Run
+    run: EngineRun
     files: dict[str, Traced]
     findings: Mapping[str, Sequence[Finding]]
     declined: set[str] = field(default_factory=set)
@@ -51,7 +51,7 @@ class Stepwise:
 
         Raises: as ``torchlint.engine.run.check``.
         """
-        run = Run.prepare(paths, settings, {}, own)
+        run = EngineRun.prepare(paths, settings, {}, own)
         return cls(run, {name: Traced.of(source) for name, source in run.sources.items()}, run.lint(run.sources))
 
     @property
@@ -81,7 +81,7 @@ class Stepwise:
         Raises:
             NotWrittenError: a file cannot be written.
         """
-        made = {name: each for name, each in rounds.items() if each.applied}
+        made = {name: each for name, each in rounds.items() if each.changed}
         try:
             replace_together((self.files[name].source, each.file.source) for name, each in made.items())
         except (ChangedMeanwhileError, UnencodableError) as error:
@@ -133,7 +133,7 @@ class Stepwise:
 
     def _candidates(self) -> Iterable[Candidate]:
         for name in sorted(self.findings):
-            yield from candidates(self.files[name], self.findings[name], self._accepts)
+            yield from candidates(self.files, name, self.findings[name], self._accepts)
 
     def _keys(self, findings: Iterable[Finding]) -> set[str]:
         tables: dict[str, LineTable] = {}

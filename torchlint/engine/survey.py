@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from torchlint.engine.run import Run
+from torchlint.engine.run import EngineRun
 from torchlint.engine.scope import SettingsOf
 from torchlint.engine.units import Unit
 from torchlint.facts.code.project import Project
@@ -34,7 +34,7 @@ def survey(paths: Sequence[Path], settings: Settings, own: SettingsOf | None = N
     Raises:
         SettingsError: a selector fits no rule, or the settings of a file are wrong.
     """
-    run = Run.prepare(paths, replace(settings, baseline=None, since=None), {}, own)
+    run = EngineRun.prepare(paths, replace(settings, baseline=None, since=None), {}, own)
     units, _ = run.units(run.sources)
     found = [each for unit in units for each in _functions(unit)]
     return sorted(found, key=lambda each: (each.path, each.row))

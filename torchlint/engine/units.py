@@ -18,7 +18,7 @@ from torchlint.engine.linking import linked
 from torchlint.engine.mishap import kept_going, mishap
 from torchlint.engine.notebooks import inner_name, outer_name, outside
 from torchlint.engine.result import Problem
-from torchlint.engine.scope import Scope
+from torchlint.engine.scope import RuleScope
 from torchlint.engine.unused import unused
 from torchlint.facts.analyses import Analyses
 from torchlint.facts.code.linking import connected
@@ -78,11 +78,11 @@ class Leftovers:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class LintTarget:
     """A file to report on: its text, its rules, which findings are to be shown, and whether comments count."""
 
     source: Source
-    scope: Scope
+    scope: RuleScope
     shown: Callable[[Finding], bool]
     heed: bool
 
@@ -97,7 +97,7 @@ class Unit:
 
     read: Callable[[], Sequence[FileFacts]]
     size: int
-    targets: dict[str, Target]
+    targets: dict[str, LintTarget]
     settings: Settings
     leftovers: Leftovers | None = None
     problems: list[Problem] = field(default_factory=list)

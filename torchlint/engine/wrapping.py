@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 
-from torchlint.engine.rows import Rows
+from torchlint.engine.rows import SourceRows
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.tree import walk
 from torchlint.late import regex
@@ -28,7 +28,7 @@ def wrapped(facts: FileFacts, table: LineTable, node: ast.AST, header: str, edit
     stmt = facts.statement(node)
     if stmt is None or not _fits(facts, table, stmt, header):
         return None
-    rows = Rows(facts.source.utf8, table)
+    rows = SourceRows(facts.source.utf8, table)
     indent = rows.indent(stmt)
     unit = _unit(facts, rows, stmt, indent) if indent is not None and rows.ends(stmt) else None
     if indent is None or unit is None:
@@ -63,7 +63,7 @@ def _hands_over(stmt: ast.stmt) -> bool:
     return any(isinstance(part, (ast.Yield, ast.YieldFrom, ast.Await)) for part in walk(stmt))
 
 
-def _unit(facts: FileFacts, rows: Rows, stmt: ast.stmt, indent: str) -> str | None:
+def _unit(facts: FileFacts, rows: SourceRows, stmt: ast.stmt, indent: str) -> str | None:
     """What this file indents a body by: here, or at the top level in its first body."""
     outer: ast.AST | None = facts.parent.get(stmt)
     while outer is not None and _first_row(outer) is None:

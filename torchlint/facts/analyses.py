@@ -128,5 +128,5 @@ def _required(cls: type[Fact]) -> Iterator[tuple[str, type[Fact]]]:
             home = next(base for base in cls.__mro__ if field.name in vars(base).get("__annotations__", ()))
             kind = vars(sys.modules[home.__module__]).get(str(field.type))
             if not (isinstance(kind, type) and issubclass(kind, Fact)):
-                raise TypeError(f"{cls.__qualname__}.{field.name}: {field.type} is no fact")
+                raise TypeError(f"{cls.__qualname__}.{field.name}: {field.type} is not a fact")
             yield field.name, kind

@@ -32,7 +32,7 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
         "at": Attribute("the position of the argument that it adds, 0 where not given", kind=int),
         "autograd": Attribute(
             "adds up gradients (``backward``) or returns them, hooks into their computation, makes a leaf record "
-            "(``leaf``), switches recording on (``records``), off (``pauses``) or as it is told (``sets``)",
+            "(``leaf``), switches recording on (``records``), off (``pauses``) or as its argument says (``sets``)",
             ("backward", "gradient", "hooks", "leaf", "pauses", "records", "sets"),
         ),
         "axis": Attribute(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from torchlint.engine.survey import Predicted
 from torchlint.late import dataclass
 from torchlint.profile.model import Attribution
-from torchlint.profile.pace import Pace
+from torchlint.profile.pace import ProfilePace
 from torchlint.rule import Frequency
 
 # Frequencies this far apart disagree grossly; ``update`` beside ``step`` is a matter of the algorithm's settings.
@@ -51,7 +51,7 @@ class Agreement:
     gross: tuple[Disagreement, ...]
 
 
-def agreement(attribution: Attribution, functions: Sequence[Predicted], pace: Pace) -> Agreement | None:
+def agreement(attribution: Attribution, functions: Sequence[Predicted], pace: ProfilePace) -> Agreement | None:
     """Compare all functions that ran; ``None`` where the profile is too short, or counts no calls."""
     if not pace.tells:
         return None

@@ -6,7 +6,7 @@ import json
 
 from torchlint.profile.agree import Agreement
 from torchlint.profile.join import Group
-from torchlint.profile.report import Report, Spot
+from torchlint.profile.report import HotSpot, ProfileReport
 from torchlint.profile.sole import Shared
 from torchlint.profile.words import remedy, sentence
 from torchlint.report.as_json import measure
@@ -16,7 +16,7 @@ from torchlint.rule import Finding, Frequency
 VERSION = 1
 
 
-def as_json(report: Report) -> str:
+def as_json(report: ProfileReport) -> str:
     """One object. Times are in microseconds, shares between 0 and 1, rows 1-based, paths relative to the project."""
     profile = report.profile
     told = {
@@ -72,7 +72,7 @@ def _place(finding: Finding) -> dict[str, object]:
     }
 
 
-def _spot(spot: Spot) -> dict[str, object]:
+def _spot(spot: HotSpot) -> dict[str, object]:
     return {
         "path": spot.path,
         "function": spot.function,

@@ -14,7 +14,7 @@ from torchlint.profile.model import (
     Callee,
     Effect,
     FunctionCost,
-    Inside,
+    LibraryEvents,
     LineCost,
     Operator,
     OperatorCost,
@@ -22,7 +22,7 @@ from torchlint.profile.model import (
     Profile,
 )
 from torchlint.profile.names import imports, module_of
-from torchlint.profile.paths import Places, ProjectFile, Where, is_foreign
+from torchlint.profile.paths import ProfilePaths, ProjectFile, Where, is_foreign
 from torchlint.profile.sole import mentions
 
 _MOST_UNMATCHED = 10
@@ -44,7 +44,7 @@ def attribute(
     Raises:
         UnrelatedError: no function of the profile is in these files.
     """
-    places = Places(root, files, mapping)
+    places = ProfilePaths(root, files, mapping)
     recorded: dict[str, list[Where]] = {}
     for frame in profile.frames:
         if frame.file:
@@ -77,7 +77,9 @@ class _Match:
     line: int
 
 
-def _matches(profile: Profile, places: Places, found: Mapping[str, ProjectFile | None]) -> Iterator[_Match | None]:
+def _matches(
+    profile: Profile, places: ProfilePaths, found: Mapping[str, ProjectFile | None]
+) -> Iterator[_Match | None]:
     for frame in profile.frames:
         file = found.get(frame.file)
         definition = meant(places.definitions(file), frame.name, frame.line) if file else None
@@ -88,7 +90,7 @@ def _matches(profile: Profile, places: Places, found: Mapping[str, ProjectFile |
         yield _Match(file.name, definition, frame.line if known else 0)
 
 
-def _unrelated(places: Places, recorded: Mapping[str, Sequence[Where]]) -> UnrelatedError:
+def _unrelated(places: ProfilePaths, recorded: Mapping[str, Sequence[Where]]) -> UnrelatedError:
     own = sorted(path for path in recorded if not is_foreign(path))
     if not own:
         return UnrelatedError("No function in the profile is of this project: all of them are of installed code.")
@@ -250,7 +252,7 @@ def _finished(cost: _Cost) -> FunctionCost:
     callees = [Callee(name, file, time.calls, time.total_us, own) for (name, file, own), time in cost.callees.items()]
     places = sorted({where for where, _ in cost.inside})
     inside = [
-        Inside(where, cost.inside.get((where, Effect.COPY), 0), cost.inside.get((where, Effect.SYNC), 0))
+        LibraryEvents(where, cost.inside.get((where, Effect.COPY), 0), cost.inside.get((where, Effect.SYNC), 0))
         for where in places
     ]
 

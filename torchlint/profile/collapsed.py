@@ -54,7 +54,7 @@ def _lines(read: Callable[[], bytes]) -> Iterator[str]:
     while piece := read():
         *whole, rest = (rest + piece).split(b"\n")
         if len(rest) > _LONGEST:
-            raise ProfileError("is no profile: it has a line of more than a megabyte")
+            raise ProfileError("is not a profile: it has a line of more than a megabyte")
         yield from filter(None, (line.decode("utf-8", "replace").strip() for line in whole))
     if rest.strip():
         raise ProfileError(CUT)

@@ -14,7 +14,7 @@ from torchlint.late import dataclass
 from torchlint.profile.effects import effect_of_call, is_torch_call
 from torchlint.profile.errors import ProfileError
 from torchlint.profile.marshalled import MarshalError, Value, loads
-from torchlint.profile.model import Effect, Frame, Node, Operator, Pair, Profile, Source
+from torchlint.profile.model import Effect, Frame, Node, Operator, Pair, Profile, ProfileSource
 from torchlint.profile.names import called_name, without_address
 
 # Contexts beyond this many are left folded into the one above.
@@ -83,14 +83,14 @@ def read_stats(data: bytes) -> Profile:
     try:
         functions = _functions(loads(data))
     except MarshalError as error:
-        raise ProfileError(f"is no readable cProfile file: {error}") from error
+        raise ProfileError(f"is not a readable cProfile file: {error}") from error
     if not functions:
         raise ProfileError("is a cProfile file without a single call")
     unfolded = _Contexts(functions)
     unfolded.unfold()
     contexts = unfolded.all
     return Profile(
-        source=Source.CPROFILE,
+        source=ProfileSource.CPROFILE,
         total_us=sum(function.self_us for function in functions),
         steps=0,
         exact_lines=False,
@@ -126,10 +126,10 @@ def _functions(stats: Value) -> list[_Function]:
 
 def _function(key: Value, entry: Value) -> _Function:
     if not isinstance(key, tuple) or len(key) != _KEY or not isinstance(entry, tuple) or len(entry) != _ENTRY:
-        raise MarshalError("an entry that is no function")
+        raise MarshalError("an entry that is not a function")
     file, line, name = key
     if not isinstance(file, str) or not isinstance(line, int) or not isinstance(name, str):
-        raise MarshalError("an entry that is no function")
+        raise MarshalError("an entry that is not a function")
     built_in = file == "~"
     return _Function(
         "" if built_in else file,
@@ -144,7 +144,7 @@ def _function(key: Value, entry: Value) -> _Function:
 
 def _number(value: Value) -> float:
     if not isinstance(value, (int, float)) or not 0 <= value < _LARGEST:
-        raise MarshalError("a figure that is no number")
+        raise MarshalError("a figure that is not a number")
     return value
 
 

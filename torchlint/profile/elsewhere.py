@@ -7,7 +7,7 @@ from pathlib import Path
 
 from torchlint.late import dataclass
 from torchlint.profile.model import Attribution, Profile
-from torchlint.profile.paths import Places, Where
+from torchlint.profile.paths import ProfilePaths, Where
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ def elsewhere(profile: Profile, attribution: Attribution, root: Path, files: Seq
     for frame in profile.frames:
         if frame.file not in here and Path(frame.file).name in names:
             recorded.setdefault(frame.file, []).append((frame.name, frame.line))
-    mapping = Places(root, files, ()).suggest(recorded) if recorded else None
+    mapping = ProfilePaths(root, files, ()).suggest(recorded) if recorded else None
     if mapping is None:
         return None
     moved = sorted(path for path in recorded if path.startswith(mapping[0]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class ProfileError(Exception):
-    """A file is no profile that can be read, or a broken one; the message is one sentence for the user."""
+    """A file is not a profile that can be read, or a broken one; the message is one sentence for the user."""
 
 
 class UnrelatedError(ProfileError):

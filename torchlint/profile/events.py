@@ -22,7 +22,7 @@ Lane: TypeAlias = "tuple[int | str, int | str]"
 """Process and thread."""
 
 
-class Kind(enum.IntEnum):
+class EventKind(enum.IntEnum):
     """What an event of a thread of the host is."""
 
     PYTHON = 0
@@ -32,31 +32,31 @@ class Kind(enum.IntEnum):
 
 # Categories of Kineto, and their names in torch before 1.11.
 _HOST = {
-    "python_function": Kind.PYTHON,
-    "cpu_op": Kind.OPERATOR,
-    "Operator": Kind.OPERATOR,
-    "cuda_runtime": Kind.RUNTIME,
-    "cuda_driver": Kind.RUNTIME,
-    "xpu_runtime": Kind.RUNTIME,
-    "mtia_runtime": Kind.RUNTIME,
-    "privateuse1_runtime": Kind.RUNTIME,
-    "Runtime": Kind.RUNTIME,
+    "python_function": EventKind.PYTHON,
+    "cpu_op": EventKind.OPERATOR,
+    "Operator": EventKind.OPERATOR,
+    "cuda_runtime": EventKind.RUNTIME,
+    "cuda_driver": EventKind.RUNTIME,
+    "xpu_runtime": EventKind.RUNTIME,
+    "mtia_runtime": EventKind.RUNTIME,
+    "privateuse1_runtime": EventKind.RUNTIME,
+    "Runtime": EventKind.RUNTIME,
 }
 _DEVICE = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset"})
 _COPY = frozenset({"gpu_memcpy", "Memcpy"})
 _ANNOTATION = frozenset({"user_annotation", "UserAnnotation"})
 
 
-class Event(NamedTuple):
+class TraceEvent(NamedTuple):
     """One event of a thread: microseconds, ``-duration`` so that outer events sort before inner ones, and its place."""
 
     start_us: float
     minus_us: float
-    kind: Kind
+    kind: EventKind
     place: int
 
 
-class Copy(NamedTuple):
+class CopyEvent(NamedTuple):
     """A copy from, to or on the device: the number of its name, and its bytes, 0 where they are not said."""
 
     name: int
@@ -70,7 +70,7 @@ class Column:
     their correlation, 0 where there is none.
     """
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: EventKind) -> None:
         """Start with nothing."""
         self.kind = kind
         self.starts = array("d")
@@ -90,14 +90,14 @@ class Column:
         self.names.append(name)
         self.links.append(link)
 
-    def events(self) -> Iterator[Event]:
+    def events(self) -> Iterator[TraceEvent]:
         """By start, outer ones before inner ones. Kineto writes them so; nothing is sorted then."""
         places: range | list[int] = range(len(self.starts))
         if not self._sorted:
             longest_first = sorted(places, key=self.durations.__getitem__, reverse=True)
             places = sorted(longest_first, key=self.starts.__getitem__)
         for place in places:
-            yield Event(self.starts[place], -self.durations[place], self.kind, place)
+            yield TraceEvent(self.starts[place], -self.durations[place], self.kind, place)
 
 
 class Thread:
@@ -106,19 +106,19 @@ class Thread:
     def __init__(self, lane: Lane) -> None:
         """Start with nothing."""
         self.lane = lane
-        self.columns = tuple(Column(kind) for kind in Kind)
+        self.columns = tuple(Column(kind) for kind in EventKind)
 
     @property
     def has_python(self) -> bool:
         """Whether it is known which Python code ran in it."""
-        return bool(self.columns[Kind.PYTHON].starts)
+        return bool(self.columns[EventKind.PYTHON].starts)
 
     @property
     def count(self) -> int:
         """How many events it has."""
         return sum(len(column.starts) for column in self.columns)
 
-    def events(self) -> Iterator[Event]:
+    def events(self) -> Iterator[TraceEvent]:
         """All of them by start, outer ones before inner ones."""
         return heapq.merge(*(column.events() for column in self.columns))
 
@@ -129,7 +129,7 @@ class Thread:
         return first, max(max(map(operator.add, column.starts, column.durations)) for column in columns)
 
 
-class Events:
+class TraceEvents:
     """All events of a trace that count.
 
     ``steps`` holds start, duration and thread of each announced step, ``device_copies`` each copy from, to or on the
@@ -141,7 +141,7 @@ class Events:
         self.names: list[str] = []
         self.stacks: list[str] = []
         self.steps: list[tuple[float, float, Thread]] = []
-        self.device_copies: dict[int, Copy] = {}
+        self.device_copies: dict[int, CopyEvent] = {}
         self._numbers: dict[str, int] = {}
         self._stack_numbers: dict[str, int] = {}
         self._threads: dict[Lane, Thread] = {}
@@ -161,7 +161,7 @@ class Events:
     @property
     def device(self) -> bool:
         """Whether work of an accelerator was recorded."""
-        return bool(self._correlations) or any(one.columns[Kind.RUNTIME].starts for one in self._threads.values())
+        return bool(self._correlations) or any(one.columns[EventKind.RUNTIME].starts for one in self._threads.values())
 
     def device_us(self) -> dict[int, float]:
         """Microseconds on the device by the correlation of the runtime call that started the work."""
@@ -203,7 +203,7 @@ class Events:
             self._device_us.append(duration)
             if category in _COPY:
                 size = arguments.get("bytes")
-                copy = Copy(self._number(name), size if isinstance(size, int) else 0)
+                copy = CopyEvent(self._number(name), size if isinstance(size, int) else 0)
                 self.device_copies[_correlation(arguments)] = copy
         elif category in _ANNOTATION and name.startswith(_STEP):
             self.steps.append((start, duration, self._thread(lane)))
@@ -222,10 +222,10 @@ class Events:
             self.names.append(name)
         return number
 
-    def _link(self, kind: Kind, arguments: dict[str, Json]) -> int:
-        if kind is Kind.RUNTIME:
+    def _link(self, kind: EventKind, arguments: dict[str, Json]) -> int:
+        if kind is EventKind.RUNTIME:
             return _correlation(arguments)
-        stack = arguments.get("Call stack") if kind is Kind.OPERATOR else None
+        stack = arguments.get("Call stack") if kind is EventKind.OPERATOR else None
         if not isinstance(stack, str) or not stack:
             return 0
         number = self._stack_numbers.get(stack)

@@ -8,9 +8,9 @@ from dataclasses import field, replace
 from torchlint.late import dataclass, regex
 from torchlint.profile.definitions import MODULE, Definition, definitions
 from torchlint.profile.model import Attribution, Effect, FunctionCost, Operator, OperatorCost, Profile
-from torchlint.profile.model import Source as Tool
+from torchlint.profile.model import ProfileSource as Tool
 from torchlint.profile.names import called_name, module_of
-from torchlint.profile.pace import Pace, counts_all, pace_of
+from torchlint.profile.pace import ProfilePace, counts_all, pace_of
 from torchlint.profile.smells import Smell, shown, smell_of
 from torchlint.profile.sole import Shared, Unplaced
 from torchlint.rule import Basis, Finding, Measured
@@ -65,7 +65,7 @@ class Join:
     profile: Profile
     attribution: Attribution
     sources: Mapping[str, Source]
-    pace: Pace = field(init=False)
+    pace: ProfilePace = field(init=False)
     _ran: dict[str, list[FunctionCost]] = field(default_factory=dict)
     _entered: dict[tuple[str, str], list[tuple[str, Operator]]] = field(default_factory=dict)
     _keys: list[str] = field(default_factory=list)

@@ -73,7 +73,7 @@ class _Reader:
             try:
                 found[key] = self.value(depth + 1)
             except TypeError as error:
-                raise MarshalError("a key that is no key") from error
+                raise MarshalError("a key that is not valid") from error
         self._at += 1
         return found
 

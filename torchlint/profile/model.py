@@ -13,7 +13,7 @@ from dataclasses import field
 from torchlint.late import dataclass
 
 
-class Source(enum.Enum):
+class ProfileSource(enum.Enum):
     """Which tool measured, and so what is known."""
 
     TORCH = "torch profiler"
@@ -146,7 +146,7 @@ class Profile:
         slices: the largest of the timeline, by start; at most ``MOST_SLICES``. None where no order is known.
     """
 
-    source: Source
+    source: ProfileSource
     total_us: float
     steps: int
     exact_lines: bool
@@ -178,7 +178,7 @@ class Callee:
 
 
 @dataclass(frozen=True, slots=True)
-class Inside:
+class LibraryEvents:
     """Copies and waits that installed code makes for a function of the project by itself, such as an optimizer.
 
     ``where`` is the module, e.g. ``torch.optim.adam``.
@@ -244,7 +244,7 @@ class FunctionCost:
     lines: tuple[LineCost, ...]
     operators: tuple[OperatorCost, ...]
     callees: tuple[Callee, ...]
-    inside: tuple[Inside, ...] = ()
+    inside: tuple[LibraryEvents, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

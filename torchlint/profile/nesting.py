@@ -7,7 +7,7 @@ import re
 
 from torchlint.late import dataclass, regex
 from torchlint.profile.effects import effect_of_operator, effect_of_runtime
-from torchlint.profile.events import Event, Events, Kind, Thread
+from torchlint.profile.events import EventKind, Thread, TraceEvent, TraceEvents
 from torchlint.profile.model import MOST_ORDER, Effect, Operator, Slice
 from torchlint.profile.names import without_address
 from torchlint.profile.tree import FrameKey, Numbers, Timeline, Tree
@@ -59,7 +59,7 @@ class _Open:
 class Nesting:
     """What ran inside what, over all threads."""
 
-    def __init__(self, events: Events) -> None:
+    def __init__(self, events: TraceEvents) -> None:
         """Walk all events of a trace."""
         threads = events.threads
         self.tree = Tree()
@@ -149,7 +149,7 @@ class Step:
     end_us: float
 
 
-def typical_step(events: Events) -> Step:
+def typical_step(events: TraceEvents) -> Step:
     """The announced step of median duration; the whole time of the thread with most operators if none was announced."""
     if not events.steps:
         return Step(max(events.threads, key=_operators), float("-inf"), float("inf"))
@@ -158,7 +158,7 @@ def typical_step(events: Events) -> Step:
 
 
 def _operators(thread: Thread) -> int:
-    return len(thread.columns[Kind.OPERATOR].starts)
+    return len(thread.columns[EventKind.OPERATOR].starts)
 
 
 class _Walk:
@@ -181,7 +181,7 @@ class _Walk:
                 end = min(end, self._open[-1].end_us)
             column = self._thread.columns[event.kind]
             name, link = column.names[event.place], column.links[event.place]
-            if event.kind is Kind.PYTHON:
+            if event.kind is EventKind.PYTHON:
                 self._begin_python(event.start_us, end, name)
             else:
                 self._begin_operator(event, end, name, link)
@@ -193,9 +193,9 @@ class _Walk:
         caller = outer if outer is None or outer.row is None else outer.caller
         self._open.append(_Open(start, end, node, name, None, caller))
 
-    def _begin_operator(self, event: Event, end: float, name: int, link: int) -> None:
+    def _begin_operator(self, event: TraceEvent, end: float, name: int, link: int) -> None:
         outer = self._open[-1] if self._open else None
-        runtime = event.kind is Kind.RUNTIME
+        runtime = event.kind is EventKind.RUNTIME
         node = outer.node if outer else self._whole.called_from(0 if runtime else link, event.start_us)
         around = next((one.name for one in self._open if one.row is not None), -1)
         outermost = name if around < 0 else around

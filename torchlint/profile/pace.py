@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from torchlint.late import dataclass, regex
-from torchlint.profile.model import Attribution, Profile, Source
+from torchlint.profile.model import Attribution, Profile, ProfileSource
 from torchlint.rule import Frequency
 from torchlint.rule.frequency import Observed, Ran
 
@@ -30,7 +30,7 @@ SHARE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class ProfilePace:
     """How often a profile went round: ``steps`` of the environment (or announced ones) and gradient ``updates``.
 
     0 where that is not known. ``announced``: the steps are those that the program told the profiler of.
@@ -66,13 +66,13 @@ class Pace:
         return Frequency.EPISODE
 
 
-def pace_of(profile: Profile) -> Pace:
+def pace_of(profile: Profile) -> ProfilePace:
     """Count the outermost calls of ``step`` of anything but optimizers, and the steps of the busiest optimizer."""
-    if profile.source is Source.SAMPLES:
-        return Pace()
+    if profile.source is ProfileSource.SAMPLES:
+        return ProfilePace()
     updates = _updates(profile)
     steps = _environment_steps(profile)
-    return Pace(steps or profile.steps, updates, announced=not steps and profile.steps > 0)
+    return ProfilePace(steps or profile.steps, updates, announced=not steps and profile.steps > 0)
 
 
 def observed(profile: Profile, attribution: Attribution, *, lowering: bool) -> Observed:
@@ -94,7 +94,7 @@ def counts_all(profile: Profile, attribution: Attribution) -> bool:
 
     Samples miss what is short, and compiled code runs functions that leave no trace.
     """
-    if not profile.stacks or profile.source is Source.SAMPLES or attribution.unmatched:
+    if not profile.stacks or profile.source is ProfileSource.SAMPLES or attribution.unmatched:
         return False
     compiled = any((re.split(r"[/\\]", frame.file)[-1], frame.name) in _COMPILED for frame in profile.frames)
     return not compiled and not any(each.name.startswith(_REGION) for each in profile.operators)

@@ -10,7 +10,7 @@ from html import escape
 
 from torchlint.profile.flame import Cell, cells
 from torchlint.profile.join import Group
-from torchlint.profile.report import Report, Spot
+from torchlint.profile.report import HotSpot, ProfileReport
 from torchlint.profile.smells import smell_of
 from torchlint.profile.table import (
     APART,
@@ -43,7 +43,7 @@ _LEGEND = (
 )
 
 
-def as_html(report: Report) -> str:
+def as_html(report: ProfileReport) -> str:
     """The whole page."""
     body = [
         f'<p class="quiet">{escape(headline_of(report))}</p>',
@@ -59,7 +59,7 @@ def as_html(report: Report) -> str:
     return document(f"torchlint profile: {report.trace}", body, style, script, _data(report))
 
 
-def _view(report: Report) -> Iterator[str]:
+def _view(report: ProfileReport) -> Iterator[str]:
     yield "<h2>Where the time goes</h2>"
     yield f'<p class="quiet">{escape(_HINT if report.profile.stacks else _HINT_OPERATORS)}</p>'
     swatches = (f'<span><i class="{kind}"></i>{escape(words)}</span>' for kind, words in _LEGEND)
@@ -67,7 +67,7 @@ def _view(report: Report) -> Iterator[str]:
     yield '<div class="tools" id="trail"></div><div id="flame"></div><div id="detail"></div>'
 
 
-def _costs(report: Report) -> Iterator[str]:
+def _costs(report: ProfileReport) -> Iterator[str]:
     if not report.groups:
         return
     unit = report.pace.unit
@@ -99,7 +99,7 @@ def _told(group: Group) -> str:
     return "<br>".join(lines)
 
 
-def _shared(report: Report) -> Iterator[str]:
+def _shared(report: ProfileReport) -> Iterator[str]:
     if not report.shared:
         return
     yield f'<h2>{SHARED}</h2><p class="quiet">{SHARED_REMARK[:1].upper()}{SHARED_REMARK[1:]}.</p>'
@@ -111,7 +111,7 @@ def _shared(report: Report) -> Iterator[str]:
     yield "</tbody></table></div>"
 
 
-def _spots(report: Report) -> Iterator[str]:
+def _spots(report: ProfileReport) -> Iterator[str]:
     if not report.spots:
         return
     yield f"<h2>Hot {'lines' if report.spots[0].exact else 'functions'} apart from findings</h2>"
@@ -124,7 +124,7 @@ def _spots(report: Report) -> Iterator[str]:
     yield "</tbody></table></div>"
 
 
-def _where(spot: Spot) -> str:
+def _where(spot: HotSpot) -> str:
     name = escape(visible(f"{spot.path}:{spot.row} {function_of(spot)}"))
     lines = [f'<span class="mono">{name}</span>{APART if spot.rest else ""}']
     for line in (", ".join(spot.mostly), *asked(spot.copies, spot.syncs, spot.launches, spot.inside)):
@@ -133,7 +133,7 @@ def _where(spot: Spot) -> str:
     return "<br>".join(lines)
 
 
-def _idle(report: Report) -> Iterator[str]:
+def _idle(report: ProfileReport) -> Iterator[str]:
     for kind, title, words in idle_sections(report):
         yield f'<h2>{title}</h2><p class="quiet">{words}</p><ul>'
         for group in report.idle:
@@ -143,7 +143,7 @@ def _idle(report: Report) -> Iterator[str]:
         yield "</ul>"
 
 
-def _agreement(report: Report) -> Iterator[str]:
+def _agreement(report: ProfileReport) -> Iterator[str]:
     found = report.agreement
     if found is None or not found.compared:
         return
@@ -162,7 +162,7 @@ def _head(*headings: str) -> Iterator[str]:
     yield f'<div class="wide"><table><thead><tr>{cells_}</tr></thead><tbody>'
 
 
-def _data(report: Report) -> dict[str, object]:
+def _data(report: ProfileReport) -> dict[str, object]:
     """What the script draws."""
     groups = [
         {
@@ -214,7 +214,7 @@ def _data(report: Report) -> dict[str, object]:
     }
 
 
-def _shown_as(cell: Cell, drawn: Sequence[Cell], report: Report) -> list[int]:
+def _shown_as(cell: Cell, drawn: Sequence[Cell], report: ProfileReport) -> list[int]:
     """The groups whose smells show as an operator, of those in the function that runs it where that is known."""
     function = drawn[cell.parent].function if cell.parent >= 0 else -1
     home = report.attribution.functions[function] if function >= 0 else None

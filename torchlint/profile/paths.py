@@ -54,7 +54,7 @@ def is_foreign(recorded: str) -> bool:
     )
 
 
-class Places:
+class ProfilePaths:
     """The files of a project, asked by recorded paths. Reads only files that a profile may mean."""
 
     def __init__(self, root: Path, files: Iterable[Path], mapping: Sequence[tuple[str, str]]) -> None:

@@ -15,7 +15,7 @@ from torchlint.profile.trace import read_trace
 
 # A cProfile file is read whole; it has some hundred bytes for each function that ran.
 _LARGEST_STATS = 1 << 28
-_UNKNOWN = "is no profile of the torch profiler, cProfile, py-spy or speedscope"
+_UNKNOWN = "is not a profile of the torch profiler, cProfile, py-spy or speedscope"
 
 
 def read(path: Path, progress: Progress | None = None) -> Profile:
@@ -60,7 +60,7 @@ def _whole(file: ByteStream) -> bytes:
     while piece := file.read():
         data += piece
         if len(data) > _LARGEST_STATS:
-            raise ProfileError("is no profile: it starts like a cProfile file, but is too large for one")
+            raise ProfileError("is not a profile: it starts like a cProfile file, but is too large for one")
     return bytes(data)
 
 

@@ -9,9 +9,9 @@ from torchlint.engine.survey import Predicted
 from torchlint.late import dataclass
 from torchlint.profile.agree import Agreement, agreement
 from torchlint.profile.join import UNMEASURED, Group, Join
-from torchlint.profile.model import Attribution, FunctionCost, Inside, Profile
+from torchlint.profile.model import Attribution, FunctionCost, LibraryEvents, Profile
 from torchlint.profile.names import AUTOGRAD, called_name
-from torchlint.profile.pace import ENOUGH, SHARE, Pace
+from torchlint.profile.pace import ENOUGH, SHARE, ProfilePace
 from torchlint.profile.smells import smell_of
 from torchlint.profile.sole import Shared
 from torchlint.rule import Basis, Finding, Frequency
@@ -23,7 +23,7 @@ _MOSTLY = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class HotSpot:
     """A line or function of the project that takes time although no finding is in it.
 
     Attributes:
@@ -47,11 +47,11 @@ class Spot:
     launches: int
     mostly: tuple[str, ...]
     rest: bool = False
-    inside: tuple[Inside, ...] = ()
+    inside: tuple[LibraryEvents, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ProfileReport:
     """A profile joined to the findings of a project.
 
     Attributes:
@@ -67,10 +67,10 @@ class Report:
     trace: str
     profile: Profile
     attribution: Attribution
-    pace: Pace
+    pace: ProfilePace
     groups: tuple[Group, ...]
     idle: tuple[Group, ...]
-    spots: tuple[Spot, ...]
+    spots: tuple[HotSpot, ...]
     agreement: Agreement | None
     sources: Mapping[str, Source]
     files: int
@@ -91,11 +91,11 @@ def report(
     findings: Sequence[Finding],
     sources: Mapping[str, Source],
     files: int,
-) -> Report:
+) -> ProfileReport:
     """Join a profile to what was found in a project whose functions are ``functions``."""
     join = Join(profile, attribution, sources)
     groups = join.groups(findings)
-    return Report(
+    return ProfileReport(
         trace,
         profile,
         attribution,
@@ -115,7 +115,7 @@ def _is_idle(group: Group) -> bool:
     return group.measured.basis in UNMEASURED
 
 
-def _spots(join: Join, functions: Sequence[Predicted], groups: Sequence[Group]) -> Iterator[Spot]:
+def _spots(join: Join, functions: Sequence[Predicted], groups: Sequence[Group]) -> Iterator[HotSpot]:
     """Lines without a finding; where lines are not known functions, without what is known of their findings."""
     rows: dict[str, set[int]] = {}
     known: dict[tuple[str, str], list[Group]] = {}
@@ -138,7 +138,7 @@ def _spots(join: Join, functions: Sequence[Predicted], groups: Sequence[Group]) 
         yield from (replace(each, share=each.us / total_us) for each in spots if each.us > 0 and each.us >= least)
 
 
-def _without(spot: Spot, groups: Sequence[Group]) -> Spot:
+def _without(spot: HotSpot, groups: Sequence[Group]) -> HotSpot:
     """What is left of a function beside its findings; what these do inside of installed code is still counted there."""
     found = [group for group in groups if group.measured.basis is Basis.CALLS]
     own = [group for group in found if not smell_of(group.code).frames]
@@ -152,7 +152,7 @@ def _without(spot: Spot, groups: Sequence[Group]) -> Spot:
     )
 
 
-def _again(cost: FunctionCost, pace: Pace) -> float:
+def _again(cost: FunctionCost, pace: ProfilePace) -> float:
     """Microseconds of a function's own time but for what it does once: a main function, or code that sets up.
 
     What ran a few times counts only if it calls something, or runs an operator, often; without what it seldom calls.
@@ -166,10 +166,10 @@ def _again(cost: FunctionCost, pace: Pace) -> float:
     return cost.own_us - sum(each.total_us for each in cost.callees if not each.own and each.calls < often)
 
 
-def _spot(cost: FunctionCost, row: int, exact: bool, us: float) -> Spot:
+def _spot(cost: FunctionCost, row: int, exact: bool, us: float) -> HotSpot:
     named = [each.name.removeprefix(AUTOGRAD) for each in cost.operators if not each.within] or [
         called_name(each.name) for each in cost.callees
     ]
     mostly = tuple(dict.fromkeys(named))[:_MOSTLY] if not exact else ()
     counted = cost.calls, cost.copies, cost.syncs, cost.launches
-    return Spot(cost.path, cost.name, row, exact, us, 0.0, *counted, mostly, inside=cost.inside)
+    return HotSpot(cost.path, cost.name, row, exact, us, 0.0, *counted, mostly, inside=cost.inside)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torchlint.profile.errors import ProfileError
-from torchlint.profile.model import Profile, Slice, Source
+from torchlint.profile.model import Profile, ProfileSource, Slice
 from torchlint.profile.tree import FrameKey, Timeline, Tree, frames_of
 
 # py-spy takes 100 samples a second if nobody says otherwise; some files do not tell how many were taken.
@@ -43,7 +43,7 @@ class Samples:
         if not total:
             raise ProfileError("holds no samples")
         return Profile(
-            source=Source.SAMPLES,
+            source=ProfileSource.SAMPLES,
             total_us=total,
             steps=0,
             exact_lines=any(line for _, line, _ in keys),

@@ -121,14 +121,14 @@ class _Thread:
 
     def _frame(self, value: Json) -> int:
         if not isinstance(value, int) or not 0 <= value <= _MOST_FRAMES:
-            raise ProfileError(f"{_BROKEN}: a frame is no number")
+            raise ProfileError(f"{_BROKEN}: a frame is not a number")
         self.highest = max(self.highest, value)
         return value
 
 
 def _number(value: Json) -> float:
     if not isinstance(value, (int, float)) or not -_LONGEST < value < _LONGEST:
-        raise ProfileError(f"{_BROKEN}: a time is no number")
+        raise ProfileError(f"{_BROKEN}: a time is not a number")
     return value
 
 

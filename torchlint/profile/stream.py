@@ -33,7 +33,7 @@ _GOES_ON = "0123456789.eE+-"
 _GZIP = b"\x1f\x8b"
 _GZIP_WINDOW = 31
 CUT = "is cut short: it ends in the middle"
-_DEEP = "is no profile: its JSON is nested too deeply"
+_DEEP = "is not a profile: its JSON is nested too deeply"
 _OPENED = {"[": "a list", "{": "an object"}
 _SHOWN = 40
 
@@ -200,7 +200,7 @@ class JsonStream:
 
     def _parts(self, opening: str, closing: str) -> Iterator[None]:
         if self.peek() not in (opening, ""):
-            raise ProfileError(f"is no profile: {_OPENED[opening]} is missing at {self._shown()}")
+            raise ProfileError(f"is not a profile: {_OPENED[opening]} is missing at {self._shown()}")
         self._take(opening)
         if self.peek() == closing:
             self._at += 1
@@ -233,7 +233,7 @@ class JsonStream:
         """What is wrong at this place: the end where none should be, or something that is no JSON."""
         if self._over and not self._text.rstrip().endswith(("}", "]")):
             return ProfileError(CUT)
-        return ProfileError(f"is no valid JSON at {self._shown()}")
+        return ProfileError(f"is not valid JSON at {self._shown()}")
 
     def _shown(self) -> str:
         return repr(self._text[self._at : self._at + _SHOWN])

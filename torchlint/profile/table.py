@@ -11,7 +11,7 @@ from rich.text import Text
 from torchlint.profile.agree import Agreement, Disagreement
 from torchlint.profile.definitions import MODULE
 from torchlint.profile.join import Group
-from torchlint.profile.report import Report, Spot
+from torchlint.profile.report import HotSpot, ProfileReport
 from torchlint.profile.sole import Shared
 from torchlint.profile.words import (
     NO_STACKS,
@@ -53,7 +53,7 @@ SHARED = "Operators that findings may have run"
 SHARED_REMARK = "with the time of all their calls, also by other code"
 
 
-def as_text(report: Report, top: int, *, color: bool, unicode: bool, width: int) -> str:
+def as_text(report: ProfileReport, top: int, *, color: bool, unicode: bool, width: int) -> str:
     """What it costs, what is hot without a finding, what never ran, and how good the predictions were.
 
     Tables have at most ``top`` rows; no line is wider than ``width`` cells.
@@ -72,12 +72,12 @@ def as_text(report: Report, top: int, *, color: bool, unicode: bool, width: int)
     return "".join(f"{line}\n" for line in lines)
 
 
-def headline_of(report: Report) -> str:
+def headline_of(report: ProfileReport) -> str:
     """The tool, the time, the steps, the files."""
     return headline(report.profile, report.pace, report.files, report.attribution.imports_us)
 
 
-def summary(report: Report) -> str:
+def summary(report: ProfileReport) -> str:
     """``12 findings were measured: 43% of the time; 3 never ran.``"""
     sure = [group for group in report.groups if group.measured.basis in (Basis.LINE, Basis.CALLS)]
     parts = []
@@ -115,7 +115,7 @@ def _share(share: float, bound: str = "") -> Text:
     return Text(f"{bound}{percent(share)}", style)
 
 
-def _costs(report: Report, top: int, pen: Pen) -> Iterator[Text | Table]:
+def _costs(report: ProfileReport, top: int, pen: Pen) -> Iterator[Text | Table]:
     if not report.groups:
         return
     yield _heading("What findings cost", f"in order of the share of the {ran_of(report)}")
@@ -141,12 +141,12 @@ def _told(group: Group) -> Text:
     return text
 
 
-def ran_of(report: Report) -> str:
+def ran_of(report: ProfileReport) -> str:
     """What shares are of."""
     return "time apart from imports" if report.attribution.imports_us else "profiled time"
 
 
-def _shared(report: Report, top: int) -> Iterator[Text | Table]:
+def _shared(report: ProfileReport, top: int) -> Iterator[Text | Table]:
     if not report.shared:
         return
     yield _heading(SHARED, SHARED_REMARK)
@@ -167,7 +167,7 @@ def belongs(each: Shared) -> str:
     return f"{', '.join(told)} or code without findings"
 
 
-def _spots(report: Report, top: int) -> Iterator[Text | Table]:
+def _spots(report: ProfileReport, top: int) -> Iterator[Text | Table]:
     if not report.spots:
         return
     exact = report.spots[0].exact
@@ -182,7 +182,7 @@ def _spots(report: Report, top: int) -> Iterator[Text | Table]:
     yield from _more(len(report.spots) - top)
 
 
-def _spot(spot: Spot) -> Text:
+def _spot(spot: HotSpot) -> Text:
     text = Text(f"{visible(spot.path)}:{spot.row} {visible(function_of(spot))}{APART if spot.rest else ''}")
     told = [", ".join(map(visible, spot.mostly)), *asked(spot.copies, spot.syncs, spot.launches, spot.inside)]
     for words in filter(None, told if not spot.exact else ()):
@@ -190,12 +190,12 @@ def _spot(spot: Spot) -> Text:
     return text
 
 
-def function_of(spot: Spot) -> str:
+def function_of(spot: HotSpot) -> str:
     """The function of a spot in words."""
     return "module level" if spot.function == MODULE else spot.function
 
 
-def _idle(report: Report, top: int) -> Iterator[Text]:
+def _idle(report: ProfileReport, top: int) -> Iterator[Text]:
     for number_, (basis_, title, rest) in enumerate(idle_sections(report)):
         groups = [group for group in report.idle if group.measured.basis is basis_]
         if number_:
@@ -207,7 +207,7 @@ def _idle(report: Report, top: int) -> Iterator[Text]:
         yield from _more(len(groups) - top)
 
 
-def idle_sections(report: Report) -> list[tuple[Basis, str, str]]:
+def idle_sections(report: ProfileReport) -> list[tuple[Basis, str, str]]:
     """The kinds of findings of which nothing was measured, each with a title and a remark."""
     there = {group.measured.basis for group in report.idle}
     sections = _SECTIONS if report.profile.stacks else (_UNPLACED, *_SECTIONS)
@@ -215,7 +215,7 @@ def idle_sections(report: Report) -> list[tuple[Basis, str, str]]:
     return [section for section in sections if found.get(section[0]) is section]
 
 
-def _agreement(report: Report, top: int) -> Iterator[Text | Table]:
+def _agreement(report: ProfileReport, top: int) -> Iterator[Text | Table]:
     if report.agreement is None or not report.agreement.compared:
         return
     yield _heading("Predicted frequencies beside measured calls")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from torchlint.profile.errors import ProfileError
-from torchlint.profile.events import Events
-from torchlint.profile.model import Profile, Source
+from torchlint.profile.events import TraceEvents
+from torchlint.profile.model import Profile, ProfileSource
 from torchlint.profile.nesting import Nesting
 from torchlint.profile.samples import Samples, Stack
 from torchlint.profile.stream import Json, JsonStream
@@ -17,7 +17,7 @@ def read_trace(stream: JsonStream) -> Profile:
     Raises:
         ProfileError: it is cut or broken, or has no events of the torch profiler or of py-spy.
     """
-    events, begun = Events(), _Begun()
+    events, begun = TraceEvents(), _Begun()
     empty = True
     for event in stream.values():
         empty = False
@@ -35,12 +35,12 @@ def read_trace(stream: JsonStream) -> Profile:
     raise ProfileError("is a trace of something else: no operators of torch and no Python functions are in it")
 
 
-def _profile(events: Events) -> Profile:
+def _profile(events: TraceEvents) -> Profile:
     nesting = Nesting(events)
     nodes = nesting.tree.nodes()
     spans = [thread.span() for thread in events.threads]
     return Profile(
-        source=Source.TORCH,
+        source=ProfileSource.TORCH,
         total_us=max(end - start for start, end in spans),
         steps=len(events.steps),
         exact_lines=bool(nodes) and not nesting.has_python,

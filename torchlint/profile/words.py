@@ -7,8 +7,8 @@ from types import MappingProxyType
 
 from torchlint.profile.definitions import MODULE
 from torchlint.profile.join import Group
-from torchlint.profile.model import Inside, Profile
-from torchlint.profile.pace import Pace
+from torchlint.profile.model import LibraryEvents, Profile
+from torchlint.profile.pace import ProfilePace
 from torchlint.report.cost import duration, percent
 from torchlint.report.summary import count
 from torchlint.rule import Basis, Finding, Frequency
@@ -39,7 +39,7 @@ def time(microseconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 100 else f"{seconds:.0f} s"
 
 
-def headline(profile: Profile, pace: Pace, files: int, imports_us: float = 0.0) -> str:
+def headline(profile: Profile, pace: ProfilePace, files: int, imports_us: float = 0.0) -> str:
     """``cProfile, 12.3 s (4.1 s of it imports), 2,000 environment steps and 250 updates; 6 files``."""
     parts = [profile.source.value, "shares only" if profile.assumed_rate else time(profile.total_us)]
     if imports_us >= _LEAST * profile.total_us > 0:
@@ -100,7 +100,7 @@ def effects(copies: int, syncs: int, launches: int) -> str:
     return ", ".join(f"{size:,} {noun}" for size, noun in found if size)
 
 
-def asked(copies: int, syncs: int, launches: int, inside: Sequence[Inside]) -> list[str]:
+def asked(copies: int, syncs: int, launches: int, inside: Sequence[LibraryEvents]) -> list[str]:
     """What the project's own code asks for, and what installed code does by itself, a line for each."""
     apart = sum(each.copies for each in inside), sum(each.syncs for each in inside)
     own = effects(max(0, copies - apart[0]), max(0, syncs - apart[1]), launches)

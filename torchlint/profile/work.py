@@ -7,7 +7,7 @@ from pathlib import Path
 from torchlint.late import dataclass
 from torchlint.profile.effects import effect_of_runtime
 from torchlint.profile.errors import ProfileError
-from torchlint.profile.events import Event, Events, Kind, Thread
+from torchlint.profile.events import EventKind, Thread, TraceEvent, TraceEvents
 from torchlint.profile.model import Effect
 from torchlint.profile.stream import ByteStream, JsonStream
 
@@ -48,7 +48,7 @@ def read_work(path: Path) -> Work:
         OSError: it cannot be read.
         ProfileError: it is no trace, is cut, or announces no step.
     """
-    events = Events()
+    events = TraceEvents()
     with ByteStream(path) as file:
         stream = JsonStream(file.read)
         for key in stream.members():
@@ -61,7 +61,7 @@ def read_work(path: Path) -> Work:
     return work_in(events)
 
 
-def work_in(events: Events) -> Work:
+def work_in(events: TraceEvents) -> Work:
     """Return the work that the host started during the announced steps.
 
     A kernel or copy counts for the call of the runtime that has its correlation, so it need not have ended with the
@@ -81,7 +81,7 @@ def work_in(events: Events) -> Work:
 class _Counting:
     """Sums up threads one after the other."""
 
-    def __init__(self, events: Events) -> None:
+    def __init__(self, events: TraceEvents) -> None:
         self.work = Work(device=events.device)
         self._events = events
         self._spans = [(start, start + duration) for start, duration, _ in events.steps]
@@ -94,18 +94,18 @@ class _Counting:
         for event in thread.events():
             while around and around[-1][0] <= event.start_us:
                 around.pop()
-            if event.kind is Kind.OPERATOR:
+            if event.kind is EventKind.OPERATOR:
                 around.append((event.start_us - event.minus_us, event.place))
-            elif event.kind is Kind.RUNTIME and self._within(event):
+            elif event.kind is EventKind.RUNTIME and self._within(event):
                 self._call(thread, event, around[-1][1] if around else -1, started)
 
-    def _within(self, event: Event) -> bool:
+    def _within(self, event: TraceEvent) -> bool:
         """Whether an event begins in an announced step."""
         return any(start <= event.start_us < end for start, end in self._spans)
 
-    def _call(self, thread: Thread, event: Event, operator: int, started: set[int]) -> None:
+    def _call(self, thread: Thread, event: TraceEvent, operator: int, started: set[int]) -> None:
         """Add a call of the runtime, inside of an operator or of none (-1)."""
-        column = thread.columns[Kind.RUNTIME]
+        column = thread.columns[EventKind.RUNTIME]
         name, correlation = self._events.names[column.names[event.place]], column.links[event.place]
         work = self.work
         if effect_of_runtime(name) is Effect.SYNC:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from torchlint.report.context import Context
 from torchlint.report.cost import brief_cost_of, measured_of
-from torchlint.report.entries import Entry, entries
+from torchlint.report.entries import ReportEntry, entries
 from torchlint.report.escape import visible
 from torchlint.report.offers import mark_of, offers
 from torchlint.report.summary import count, summary
@@ -46,7 +46,7 @@ def render(context: Context) -> str:
     return "".join(f"{line}\n" for line in [*lines, f"(about {_tokens(lines)} tokens)"])
 
 
-def _fitting(found: Sequence[Entry], context: Context) -> list[list[str]]:
+def _fitting(found: Sequence[ReportEntry], context: Context) -> list[list[str]]:
     """The lines of the entries that are to be shown: one at least."""
     blocks: list[list[str]] = []
     room = _BUDGET if context.top is None and not context.whole else math.inf
@@ -63,7 +63,7 @@ def _tokens(lines: Sequence[str]) -> int:
     return math.ceil(sum(len(line) + 1 for line in lines) / _CHARACTERS)
 
 
-def _entry(number: int, entry: Entry, context: Context) -> Iterator[str]:
+def _entry(number: int, entry: ReportEntry, context: Context) -> Iterator[str]:
     finding = entry.lead
     title, cure = title_and_cure(finding.message)
     mark = mark_of(context, finding)
@@ -79,7 +79,7 @@ def _entry(number: int, entry: Entry, context: Context) -> Iterator[str]:
         yield f"   only if: {visible(fix.assumes)}"
 
 
-def _places(entry: Entry, context: Context) -> str:
+def _places(entry: ReportEntry, context: Context) -> str:
     """``agent.py:6,9 train.py:3``: rows by file; those that are left out are counted."""
     most = len(entry.findings) if context.whole else _PLACES
     rows: dict[str, list[str]] = {}
@@ -97,7 +97,7 @@ def _hot(finding: Finding) -> str:
     return f"{finding.hot.phrase} ({visible(root.path)}:{root.row})" if root else finding.hot.describe()
 
 
-def _next(found: Sequence[Entry], context: Context) -> Iterator[str]:
+def _next(found: Sequence[ReportEntry], context: Context) -> Iterator[str]:
     """What to do next, in options that are added to the command that was run, and in other commands."""
     lead = found[0].lead
     yield "Next, added to the same command:"

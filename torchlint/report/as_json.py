@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from torchlint.report.context import Context
@@ -97,8 +98,15 @@ def _fix(context: Context, path: str, fix: PlainFix) -> dict[str, object]:
         "may_change": [change.value for change in fix.may_change],
         "assumes": fix.assumes,
         "message": fix.message,
-        "edits": [_edit(context, path, edit) for edit in sorted(fix.edits)],
+        "edits": _edits(context, path, fix.edits),
+        "in_files": [
+            {"filename": context.absolute(name), "edits": _edits(context, name, edits)} for name, edits in fix.in_files
+        ],
     }
+
+
+def _edits(context: Context, path: str, edits: Sequence[Edit]) -> list[dict[str, object]]:
+    return [_edit(context, path, edit) for edit in sorted(edits)]
 
 
 def _edit(context: Context, path: str, edit: Edit) -> dict[str, object]:

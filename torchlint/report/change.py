@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from torchlint.late import dataclass
+from torchlint.report.context import Context
 from torchlint.report.escape import visible
-from torchlint.rule import Applicability, Change, Edit, PlainFix
+from torchlint.rule import Applicability, Change, Edit, Finding, PlainFix
 from torchlint.sources.lines import LineTable
 
 # Edits further apart than this, such as an import at the top of a file, make no readable suggestion together.
@@ -29,6 +30,17 @@ def hunks(utf8: bytes, table: LineTable, edits: Sequence[Edit]) -> list[Hunk]:
     """The changes of non-overlapping edits, by place; edits on the same rows or on adjacent ones make one hunk."""
     found = (_hunk(utf8, table, group) for group in _groups(table, sorted(edits)))
     return [hunk for hunk in found if hunk.removed or hunk.added]
+
+
+def hunks_in_files(context: Context, finding: Finding) -> dict[str, list[Hunk]]:
+    """The changes of a finding's fix in each file, by name: those in the file of the finding first."""
+    if finding.fix is None:
+        return {}
+    return {
+        name: hunks(context.sources[name].utf8, context.tables[name], edits)
+        for name, edits in finding.fix.by_file(finding.path).items()
+        if name in context.tables
+    }
 
 
 def _groups(table: LineTable, edits: Sequence[Edit]) -> Iterator[list[Edit]]:

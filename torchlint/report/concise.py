@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchlint.report.context import Context
 from torchlint.report.cost import measured_of
-from torchlint.report.entries import Entry, entries
+from torchlint.report.entries import ReportEntry, entries
 from torchlint.report.escape import visible
 from torchlint.report.links import linked, url_of
 from torchlint.report.offers import mark_of
@@ -25,7 +25,7 @@ def render(context: Context) -> str:
     ``[*]`` marks what ``--fix`` fixes, ``[rounding]`` what it fixes where that is accepted. Columns count code points.
     """
     if not context.terminal:
-        found = [Entry((finding,)) for finding in context.findings][: context.top]
+        found = [ReportEntry((finding,)) for finding in context.findings][: context.top]
         return "".join(f"{_line(context, entry)}\n" for entry in found)
     found = entries(context.findings)
     # The lines that sum up, and what is left, take two.
@@ -46,7 +46,7 @@ def marked_code(context: Context, finding: Finding) -> str:
     return f"{code} {mark}".rstrip()
 
 
-def _line(context: Context, entry: Entry) -> str:
+def _line(context: Context, entry: ReportEntry) -> str:
     finding = entry.lead
     place = f"{visible(finding.path)}:{finding.start.row}:{finding.start.column}"
     head = len(f"{place}: {finding.code} {mark_of(context, finding)}".rstrip()) + 1
@@ -54,7 +54,7 @@ def _line(context: Context, entry: Entry) -> str:
     return f"{linked(place, url_of(context, finding.path))}: {marked_code(context, finding)} {told}"
 
 
-def _told(finding: Finding, entry: Entry, room: int, dots: str) -> str:
+def _told(finding: Finding, entry: ReportEntry, room: int, dots: str) -> str:
     """The message and how often the line runs in at most ``room`` characters.
 
     Where there is no room for both, first the cure is cut, then the smell.
@@ -75,7 +75,7 @@ def _told(finding: Finding, entry: Entry, room: int, dots: str) -> str:
     return f"{max((title, clauses), key=len)}{end}"
 
 
-def _also(entry: Entry) -> str:
+def _also(entry: ReportEntry) -> str:
     number = len(entry.findings) - 1
     return f"and {number} more place{'' if number == 1 else 's'}" if number else ""
 

@@ -103,8 +103,9 @@ class Context:
 
     @cached_property
     def tables(self) -> Mapping[str, LineTable]:
-        """By name, the rows of every file that has a finding and a known text."""
+        """By name, the rows of every file that has a finding, or that a fix changes, and a known text."""
         names = {finding.path for finding in self.findings}
+        names |= {name for finding in self.findings if finding.fix for name, _ in finding.fix.in_files}
         return {name: LineTable(self.sources[name].utf8) for name in names if name in self.sources}
 
     def takes(self, finding: Finding) -> bool:

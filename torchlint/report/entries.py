@@ -14,7 +14,7 @@ _CODE = regex(r"`[^`]*`|\btorch(?:\.\w+)+(?:\([^()]*\))?|\d[\d,.]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ReportEntry:
     """Findings of one rule with one cure that run equally often; the dearest first, the others by place."""
 
     findings: tuple[Finding, ...]
@@ -30,7 +30,7 @@ class Entry:
         return tuple(dict.fromkeys(finding.hot.path[0] for finding in self.findings if finding.hot.path))
 
 
-def entries(findings: Iterable[Finding]) -> list[Entry]:
+def entries(findings: Iterable[Finding]) -> list[ReportEntry]:
     """Group findings, errors first, then the dearest in one training loop, then the most frequent.
 
     What a profile was joined to comes with the costliest first, and keeps that order.
@@ -38,7 +38,7 @@ def entries(findings: Iterable[Finding]) -> list[Entry]:
     found = list(findings)
     groups = _grouped(found)
     if any(finding.measured is not None for finding in found):
-        return sorted((Entry(tuple(group)) for group in groups), key=_is_no_error)
+        return sorted((ReportEntry(tuple(group)) for group in groups), key=_is_no_error)
     return sorted((_entry(group) for group in groups), key=_badness)
 
 
@@ -82,22 +82,22 @@ def _masked(text: str) -> str:
     return _CODE.sub("*", text)
 
 
-def _entry(group: Sequence[Finding]) -> Entry:
+def _entry(group: Sequence[Finding]) -> ReportEntry:
     lead = min(group, key=lambda finding: (-loss(finding), finding.order))
     others = sorted((finding for finding in group if finding is not lead), key=lambda finding: finding.order)
-    return Entry((lead, *others))
+    return ReportEntry((lead, *others))
 
 
-def _is_no_error(entry: Entry) -> bool:
+def _is_no_error(entry: ReportEntry) -> bool:
     return entry.lead.level is not Level.ERROR
 
 
-def _badness(entry: Entry) -> tuple[bool, float, int, int, tuple[str, Position, str]]:
+def _badness(entry: ReportEntry) -> tuple[bool, float, int, int, tuple[str, Position, str]]:
     lead = entry.lead
     return _is_no_error(entry), -_loss(entry), -lead.hot.frequency, severity(lead), lead.order
 
 
-def _loss(entry: Entry) -> float:
+def _loss(entry: ReportEntry) -> float:
     """What an entry costs in the training loop in which it costs most: nobody runs several together."""
     by_root: dict[object, float] = {}
     for finding in entry.findings:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
-from torchlint.report.change import acceptance, hunks
+from torchlint.report.change import acceptance, hunks_in_files
 from torchlint.report.context import Context
 from torchlint.report.cost import brief_cost_of, cost_of, duration, measured_of, own_cost_of
-from torchlint.report.entries import Entry, entries
+from torchlint.report.entries import ReportEntry, entries
 from torchlint.report.highlight import Token, as_html, highlighted
 from torchlint.report.offers import mark_of, offers
 from torchlint.report.page import document, resource, text
@@ -95,7 +95,7 @@ def _attributes(context: Context, finding: Finding) -> str:
     return f'{listed} data-finding class="{finding.level.value}"'
 
 
-def _table(found: Sequence[Entry], numbers: Mapping[int, int], context: Context) -> Iterator[str]:
+def _table(found: Sequence[ReportEntry], numbers: Mapping[int, int], context: Context) -> Iterator[str]:
     """The entries, the dearest first, with links to their places."""
     yield '<h2>Dearest first</h2><div class="wide"><table class="entries"><thead><tr>'
     yield "".join(f'<th scope="col">{head}</th>' for head in ("Rule", "What", "How often", "Cost", "Places"))
@@ -213,14 +213,16 @@ def _hot(finding: Finding, context: Context) -> Iterator[str]:
 
 
 def _fix(finding: Finding, context: Context) -> Iterator[str]:
-    fix, table = finding.fix, context.tables.get(finding.path)
+    fix = finding.fix
     if fix is None:
         return
-    changes = hunks(context.sources[finding.path].utf8, table, fix.edits) if table is not None else []
-    new = "\n".join(line for change in changes for line in change.added)
+    by_file = hunks_in_files(context, finding)
+    new = "\n".join(line for changes in by_file.values() for change in changes for line in change.added)
     button = f" {_copy(text(new, keep=_KEPT))}" if new else ""
     yield f'<p class="quiet">{text(acceptance(fix, context.takes(finding)))}{button}</p>'
-    if changes:
+    for name, changes in by_file.items():
+        if name != finding.path:
+            yield f'<p class="quiet">in <span class="mono">{text(name)}</span></p>'
         yield '<pre class="diff">'
         for change in changes:
             yield from (f"<del>- {text(line, keep=_KEPT)}</del>" for line in change.removed)

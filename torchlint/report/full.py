@@ -17,10 +17,10 @@ from rich.style import Style
 from rich.text import Text
 
 from torchlint.report.cells import fit, shown
-from torchlint.report.change import Hunk, acceptance, effects, hunks
+from torchlint.report.change import Hunk, acceptance, effects, hunks_in_files
 from torchlint.report.context import Context
 from torchlint.report.cost import brief_cost_of, cost_of, measured_of, own_cost_of
-from torchlint.report.entries import Entry, entries
+from torchlint.report.entries import ReportEntry, entries
 from torchlint.report.escape import visible
 from torchlint.report.frame import DIGITS, Canvas, frame
 from torchlint.report.gains import header
@@ -76,7 +76,7 @@ def render(context: Context) -> str:
     return _written(lines, context.color)
 
 
-def heading(entry: Entry, context: Context) -> str:
+def heading(entry: ReportEntry, context: Context) -> str:
     """What is slow, where, how often it runs, and what it costs: an entry without its code, which a diff shows."""
     signs = UNICODE if context.unicode else ASCII
     canvas = Canvas(signs, context.width, _painter(context.color), context.cuts, context.color)
@@ -100,7 +100,7 @@ def _gone(context: Context, canvas: Canvas) -> list[Text]:
     return list(_labelled("gone:", [line for each in told for line in _wrapped(each, canvas.width - _TEXT, QUIET)]))
 
 
-def _fitting(found: Sequence[Entry], context: Context, canvas: Canvas) -> list[list[Text]]:
+def _fitting(found: Sequence[ReportEntry], context: Context, canvas: Canvas) -> list[list[Text]]:
     """The lines of the entries that are to be shown: one at least, and as many as there is room for.
 
     A few lines more than there is room for are better than entries that are left out.
@@ -117,7 +117,7 @@ def _fitting(found: Sequence[Entry], context: Context, canvas: Canvas) -> list[l
     return blocks
 
 
-def _left(entries_left: Sequence[Entry]) -> str:
+def _left(entries_left: Sequence[ReportEntry]) -> str:
     """``31 more, 2 of them warnings: --all``."""
     levels = [entry.lead.level for entry in entries_left]
     worse = sum(level is not Level.NOTE for level in levels)
@@ -182,12 +182,13 @@ def _closing(context: Context) -> list[Text]:
     return [Text(f"{'✓ ' if context.unicode else ''}{text}", "bold green")]
 
 
-def _entry(entry: Entry, context: Context, canvas: Canvas) -> Iterator[Text]:
+def _entry(entry: ReportEntry, context: Context, canvas: Canvas) -> Iterator[Text]:
     finding, width = entry.lead, canvas.width - _TEXT
     title, cure = title_and_cure(finding.message)
     yield from _title(finding, title, mark_of(context, finding), canvas, _page_link(finding, context))
     yield from _labelled(_POINTER, places(entry, context, canvas, width))
-    changes = _changes(finding, context)
+    by_file = hunks_in_files(context, finding)
+    changes = by_file.pop(finding.path, [])
     covered = _covers(changes, finding) or finding.path not in context.tables
     for hunk in changes:
         if not covered and hunk.row > finding.start.row:
@@ -196,6 +197,10 @@ def _entry(entry: Entry, context: Context, canvas: Canvas) -> Iterator[Text]:
         yield from _hunk(hunk, canvas)
     if not covered:
         yield from frame(finding, context.tables[finding.path], canvas, UNDERLINES[finding.level])
+    for name, others in by_file.items():
+        yield Text.assemble(" " * _TEXT, (f"in {visible(name)}:", QUIET))
+        yield from (line for hunk in others for line in _hunk(hunk, canvas))
+    changes += [hunk for others in by_file.values() for hunk in others]
     if finding.hot.told:
         yield from _labelled("hot:", _hot(entry, canvas))
     costs = [measured_of(finding), _cost(finding, width, canvas), own_cost_of(finding, context.own)]
@@ -221,7 +226,7 @@ def _title(finding: Finding, title: str, mark: str, canvas: Canvas, page: str) -
     yield from _wrapped(line, canvas.width, hang=_TEXT)
 
 
-def _hot(entry: Entry, canvas: Canvas) -> list[Text]:
+def _hot(entry: ReportEntry, canvas: Canvas) -> list[Text]:
     """``once per environment step (train.py:88 loop → Agent.act)``: on a terminal the most of it that fits on one line,
     else all of it, broken between links of the path."""
     width, hot = canvas.width - _TEXT, entry.lead.hot
@@ -242,7 +247,7 @@ def _hot(entry: Entry, canvas: Canvas) -> list[Text]:
     return _packed([hot.phrase, *(f"{link}{arrow}" for link in links[:-1]), f"{links[-1]}){others}"], width)
 
 
-def _other_roots(entry: Entry) -> str:
+def _other_roots(entry: ReportEntry) -> str:
     left = len(entry.roots) - 1
     noun = "loop" if all(root.name == "loop" for root in entry.roots) else "caller"
     return f" and {left} other {noun}{'s' if left > 1 else ''}" if left > 0 else ""
@@ -264,12 +269,6 @@ def _cost(finding: Finding, width: int, canvas: Canvas) -> str:
     """What it costs; on a terminal without the sizes that were measured where these do not fit on the line."""
     whole = cost_of(finding)
     return brief_cost_of(finding) if canvas.cuts and cell_len(whole) > width else whole
-
-
-def _changes(finding: Finding, context: Context) -> list[Hunk]:
-    if finding.fix is None or finding.path not in context.tables:
-        return []
-    return hunks(context.sources[finding.path].utf8, context.tables[finding.path], finding.fix.edits)
 
 
 def _covers(changes: Sequence[Hunk], finding: Finding) -> bool:

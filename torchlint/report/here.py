@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from torchlint.late import regex
 from torchlint.report.context import Context
-from torchlint.rule import Finding, Hop
+from torchlint.rule import Finding, Hop, PlainFix
 from torchlint.rule.frequency import Why
 
 _Item = TypeVar("_Item")
@@ -47,7 +47,16 @@ def _named(finding: Finding, context: Context) -> Finding:
         path=context.shown(finding.path),
         hot=replace(finding.hot, path=hops),
         message=_renamed(finding.message, context.shown),
+        fix=_in_named_files(finding.fix, context) if finding.fix is not None else None,
     )
+
+
+def _in_named_files(fix: PlainFix, context: Context) -> PlainFix:
+    if not fix.in_files and fix.instead is None:
+        return fix
+    instead = _in_named_files(fix.instead, context) if fix.instead is not None else None
+    files = tuple((context.shown(name), edits) for name, edits in fix.in_files)
+    return replace(fix, message=_renamed(fix.message, context.shown), in_files=files, instead=instead)
 
 
 def _renamed(text: str, shown: Callable[[str], str]) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from itertools import groupby
+from collections.abc import Mapping, Sequence
 
 from torchlint.report.context import Context
 from torchlint.report.escape import encodable
 from torchlint.report.words import with_reasons
-from torchlint.rule import Finding, Level
-from torchlint.sources.edits import apply_edits, choose_edits
+from torchlint.rule import Edit, Finding, Level
+from torchlint.sources.edits import apply_edits, choose_in_files
 
 _SEVERITIES = {Level.ERROR: "error", Level.WARNING: "warning", Level.NOTE: "advice"}
 
@@ -21,8 +20,10 @@ def render(context: Context) -> str:
     The runner writes whole files, so the fixes of a file come together or would undo each other.
     """
     lines = [_message(context, finding) for finding in context.findings]
-    for path, findings in groupby(context.findings, key=lambda finding: finding.path):
-        lines += _replacements(context, path, list(findings))
+    found = [finding for finding in context.findings if context.takes(finding)]
+    edits = [finding.fix.by_file(finding.path) if finding.fix is not None else {} for finding in found]
+    chosen = [edits[index] for index in choose_in_files(edits)]
+    lines += [_replacement(context, path, chosen) for path in sorted({path for files in chosen for path in files})]
     return "".join(f"{json.dumps(line)}\n" for line in lines)
 
 
@@ -40,14 +41,12 @@ def _message(context: Context, finding: Finding) -> dict[str, object]:
     }
 
 
-def _replacements(context: Context, path: str, findings: list[Finding]) -> Iterator[dict[str, object]]:
-    fixes = [finding.fix for finding in findings if finding.fix is not None and context.takes(finding)]
-    chosen = [fixes[index] for index in choose_edits([fix.edits for fix in fixes])]
-    if not chosen:
-        return
+def _replacement(context: Context, path: str, chosen: Sequence[Mapping[str, Sequence[Edit]]]) -> dict[str, object]:
+    here = [files[path] for files in chosen if path in files]
     before = context.sources[path]
-    after = apply_edits(before, [edit for fix in chosen for edit in fix.edits])
-    yield {
+    after = apply_edits(before, [edit for edits in here for edit in edits])
+    whole = max(len(here), sum(finding.path == path for finding in context.findings))
+    return {
         "path": _path(context, path),
         "line": None,
         "char": None,
@@ -56,7 +55,7 @@ def _replacements(context: Context, path: str, findings: list[Finding]) -> Itera
         "name": "fixes",
         "original": before.text,
         "replacement": after.text,
-        "description": f"torchlint check --fix: {len(chosen)} of {len(findings)} findings",
+        "description": f"torchlint check --fix: {len(here)} of {whole} findings",
     }
 
 

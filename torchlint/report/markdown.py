@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.report.change import acceptance, hunks
+from torchlint.report.change import acceptance, hunks_in_files
 from torchlint.report.context import Context
 from torchlint.report.cost import brief_cost_of, cost_of, measured_of
-from torchlint.report.entries import Entry, entries
+from torchlint.report.entries import ReportEntry, entries
 from torchlint.report.escape import visible
 from torchlint.report.offers import command_of, mark_of, offers
 from torchlint.report.summary import count, summary
@@ -68,7 +68,7 @@ def _gone(context: Context) -> Iterator[str]:
     yield from ("", "</details>", "")
 
 
-def _row(context: Context, entry: Entry) -> str:
+def _row(context: Context, entry: ReportEntry) -> str:
     finding = entry.lead
     command = command_of(mark) if (mark := mark_of(context, finding)) else ""
     cells = (
@@ -82,12 +82,12 @@ def _row(context: Context, entry: Entry) -> str:
     return f"| {' | '.join(map(_plain, cells))} | {f'`{command}`' if command else ''} |"
 
 
-def _others(entry: Entry) -> str:
+def _others(entry: ReportEntry) -> str:
     number = len(entry.findings) - 1
     return f" and {count(number, 'more place')}" if number else ""
 
 
-def _details(context: Context, entry: Entry) -> Iterator[str]:
+def _details(context: Context, entry: ReportEntry) -> Iterator[str]:
     """A folded part: places, hot path, cost and cure in a list, and the diff in a block of code."""
     finding = entry.lead
     title, cure = title_and_cure(finding.message)
@@ -110,22 +110,24 @@ def _details(context: Context, entry: Entry) -> Iterator[str]:
     yield "</details>"
 
 
-def _first_place(entry: Entry) -> str:
+def _first_place(entry: ReportEntry) -> str:
     return f"{entry.lead.path}:{entry.lead.start.row}{_others(entry)}"
 
 
-def _diff(context: Context, entry: Entry) -> Iterator[str]:
+def _diff(context: Context, entry: ReportEntry) -> Iterator[str]:
     """The fix of the lead as a diff; its fence is longer than any run of backticks in it."""
-    finding = entry.lead
-    table = context.tables.get(finding.path)
-    if finding.fix is None or table is None:
-        return
-    changes = hunks(context.sources[finding.path].utf8, table, finding.fix.edits)
     lines = [
-        f"{sign} {visible(line, keep=chr(9))}"
-        for change in changes
-        for sign, side in (("-", change.removed), ("+", change.added))
-        for line in side
+        line
+        for name, changes in hunks_in_files(context, entry.lead).items()
+        for line in (
+            *([f"@@ {visible(name)} @@"] if name != entry.lead.path else []),
+            *(
+                f"{sign} {visible(line, keep=chr(9))}"
+                for change in changes
+                for sign, side in (("-", change.removed), ("+", change.added))
+                for line in side
+            ),
+        )
     ]
     if lines:
         fence = "```"

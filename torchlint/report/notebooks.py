@@ -90,7 +90,9 @@ def _fix_in_cell(fix: PlainFix | None, source: Source, number: int, above: int) 
     start = LineTable(source.utf8).offset(above + 1, 0)
     end = start + len(dict(split_cells(source.text))[number].encode())
     inside = [edit for edit in fix.edits if start <= edit.start and edit.end <= end]
-    return replace(fix, edits=tuple(Edit(edit.start - start, edit.end - start, edit.text) for edit in inside))
+    return replace(
+        fix, instead=None, edits=tuple(Edit(edit.start - start, edit.end - start, edit.text) for edit in inside)
+    )
 
 
 def _with_hops(finding: Finding, notebooks: dict[str, Source], place: Callable[[Hop, Source], Hop]) -> Finding:

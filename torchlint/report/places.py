@@ -9,7 +9,7 @@ from rich.text import Text
 
 from torchlint.report.cells import fit
 from torchlint.report.context import Context
-from torchlint.report.entries import Entry
+from torchlint.report.entries import ReportEntry
 from torchlint.report.escape import visible
 from torchlint.report.frame import Canvas
 from torchlint.report.links import url_of
@@ -18,7 +18,7 @@ from torchlint.report.style import QUIET
 from torchlint.rule import Finding
 
 
-def places(entry: Entry, context: Context, canvas: Canvas, width: int) -> list[Text]:
+def places(entry: ReportEntry, context: Context, canvas: Canvas, width: int) -> list[Text]:
     """Lines such as ``agent.py:6:15, 9:15``: every place, those of the lead's file first.
 
     Where lines are cut, and not every place is wanted, those of the lead's file that fit on one line, and how many more

@@ -36,8 +36,8 @@ def _diagnostic(context: Context, finding: Finding) -> dict[str, object]:
 
 
 def _suggestion(context: Context, finding: Finding) -> dict[str, object] | None:
-    """A fix that ``--fix`` would apply. Suggestions are alternatives, so one has to hold all of the fix."""
-    if finding.fix is None or not context.takes(finding):
+    """A fix that ``--fix`` would apply. Suggestions are alternatives, so one has to hold all of it, in one file."""
+    if finding.fix is None or finding.fix.in_files or not context.takes(finding):
         return None
     table, source = context.tables[finding.path], context.sources[finding.path]
     edit = one_edit(source.utf8, table, finding.fix.edits)

@@ -13,7 +13,7 @@ from torchlint.report.context import Context
 from torchlint.report.escape import encodable
 from torchlint.report.rank import worst_first
 from torchlint.report.words import with_reasons
-from torchlint.rule import Finding, Hop, PlainFix, Position
+from torchlint.rule import Edit, Finding, Hop, PlainFix, Position
 
 if TYPE_CHECKING:
     from torchlint.rule import Rule
@@ -130,15 +130,17 @@ def _region(context: Context, path: str, start: Position, end: Position) -> dict
 
 
 def _fix(context: Context, path: str, fix: PlainFix) -> dict[str, object]:
+    changes = [_change(context, name, edits) for name, edits in fix.by_file(path).items()]
+    return {"description": {"text": f"{fix.message} ({fix.applicability.value})"}, "artifactChanges": changes}
+
+
+def _change(context: Context, path: str, edits: Sequence[Edit]) -> dict[str, object]:
     table = context.tables[path]
     replacements = [
         {
             "deletedRegion": _region(context, path, table.position(edit.start), table.position(edit.end)),
             "insertedContent": {"text": edit.text},
         }
-        for edit in sorted(fix.edits)
+        for edit in sorted(edits)
     ]
-    return {
-        "description": {"text": f"{fix.message} ({fix.applicability.value})"},
-        "artifactChanges": [{"artifactLocation": _artifact(context, path), "replacements": replacements}],
-    }
+    return {"artifactLocation": _artifact(context, path), "replacements": replacements}

@@ -23,7 +23,7 @@ class StateError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SavedFinding:
     """A finding of an earlier run: its file relative to the project root, where it was, and what it said."""
 
     path: str
@@ -43,7 +43,7 @@ class Compared:
 
     name: str
     same: int
-    gone: tuple[Kept, ...]
+    gone: tuple[SavedFinding, ...]
 
 
 def to_text(findings: Iterable[Finding], version: str) -> str:
@@ -75,7 +75,7 @@ def _row(finding: Finding) -> dict[str, object]:
     }
 
 
-def read(text: str) -> tuple[Kept, ...]:
+def read(text: str) -> tuple[SavedFinding, ...]:
     """Return the findings of a state.
 
     Raises:
@@ -92,16 +92,16 @@ def read(text: str) -> tuple[Kept, ...]:
     return tuple(map(_kept, state["findings"]))
 
 
-def _kept(row: object) -> Kept:
+def _kept(row: object) -> SavedFinding:
     if not isinstance(row, dict) or not all(isinstance(row.get(name), str) for name in _STRINGS):
         raise StateError(f"a finding holds the strings {', '.join(_STRINGS)}")
     if not isinstance(row.get("row"), int) or isinstance(row["row"], bool):
         raise StateError("a finding holds the number row")
-    return Kept(row["path"], row["row"], row["code"], row["severity"], row["title"], row["fingerprint"])
+    return SavedFinding(row["path"], row["row"], row["code"], row["severity"], row["title"], row["fingerprint"])
 
 
 def compare(
-    findings: Iterable[Finding], before: Iterable[Kept], looked_at: Callable[[str], bool], name: str
+    findings: Iterable[Finding], before: Iterable[SavedFinding], looked_at: Callable[[str], bool], name: str
 ) -> tuple[list[Finding], Compared]:
     """Return the findings that an earlier run did not have, and what became of its own.
 
@@ -115,7 +115,7 @@ def compare(
     return new, Compared(name, len(found) - len(new), gone)
 
 
-def _key(finding: Finding | Kept) -> tuple[str, str, str]:
+def _key(finding: Finding | SavedFinding) -> tuple[str, str, str]:
     return finding.path, finding.code, finding.fingerprint
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from torchlint.report.context import Context
 from torchlint.report.escape import visible
 from torchlint.report.here import seen_from_here
-from torchlint.report.total import total
-from torchlint.rule import Applicability
+from torchlint.report.total import in_dearest_loop, total
+from torchlint.rule import Applicability, Finding
 
 
 def summary(context: Context) -> str:
@@ -87,18 +85,19 @@ def _fixable(context: Context) -> str:
 
 def _acceptable(context: Context, word: str) -> str:
     """How many fixes wait only for the change to be accepted that most of them may make, and the options for it."""
-    waiting = Counter(
-        tuple(sorted(change.value for change in finding.fix.may_change))
-        for finding in context.findings
-        if finding.fix is not None
-        and finding.fix.applicability is Applicability.UNSAFE
-        and not finding.fix.assumes
-        and not context.takes(finding)
-    )
+    waiting: dict[tuple[str, ...], list[Finding]] = {}
+    for finding in context.findings:
+        fix = finding.fix
+        if fix is None or fix.applicability is not Applicability.UNSAFE or fix.assumes or context.takes(finding):
+            continue
+        waiting.setdefault(tuple(sorted(change.value for change in fix.may_change)), []).append(finding)
     if not waiting:
         return ""
-    changes, number = min(waiting.items(), key=lambda item: (-item[1], item[0]))
-    return f"{number} {word} with --fix --accept {','.join(changes)}"
+    changes, found = min(waiting.items(), key=lambda item: (-len(item[1]), item[0]))
+    whole = len(found) == len(context.findings)  # the line says what all findings cost, too
+    gain = in_dearest_loop(found) if context.fixed and not whole else ""
+    told = f"{len(found)} {word} with --fix --accept {','.join(changes)}"
+    return f"{told}: {gain}" if gain else told
 
 
 def _unread(context: Context) -> str:

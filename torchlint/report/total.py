@@ -46,6 +46,17 @@ def total(findings: Sequence[Finding]) -> str:
     return "; ".join(filter(None, (_total_on(device, found) for device in devices)))
 
 
+def in_dearest_loop(findings: Iterable[Finding]) -> str:
+    """What findings cost in the training loop in which that is most: ``about 130 us per environment step``.
+
+    On the CPU where it was measured there; empty when nothing hot was measured.
+    """
+    found = list(findings)
+    devices = sorted({finding.cost.device for finding in found if finding.cost is not None})
+    loops = next((ranked for device in devices if (ranked := by_loop(found, time_on(device)))), ())
+    return f"about {_told(loops[0][0])}" if loops else ""
+
+
 def _total_on(device: str, findings: Iterable[Finding]) -> str:
     ranked = by_loop(findings, time_on(device))
     if not ranked:

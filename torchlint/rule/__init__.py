@@ -1,7 +1,7 @@
 """The floor that rules stand on: everything a rule module may import besides ``torchlint.cst``."""
 
-from torchlint.rule.base import Example, Fix, Input, Report, Rule, RuleSet
-from torchlint.rule.compiling import Break, Bypass, Changing, Splits, Taken, Way
+from torchlint.rule.base import Example, Fix, InFile, Input, Report, Rule, RuleSet
+from torchlint.rule.compiling import Break, Bypass, BypassKind, Changing, Splits, Taken
 from torchlint.rule.finding import (
     Applicability,
     Basis,
@@ -55,6 +55,7 @@ __all__ = [
     "Hop",
     "Hotness",
     "Import",
+    "InFile",
     "Input",
     "Kind",
     "Level",
@@ -82,5 +83,5 @@ __all__ = [
     "Trigger",
     "Use",
     "Value",
-    "Way",
+    "BypassKind",
 ]

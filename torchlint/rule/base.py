@@ -32,6 +32,17 @@ class RuleSet(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class InFile:
+    """What a fix does to another file of the project; ``path`` is that of its facts, the rest as of ``Fix``."""
+
+    path: str
+    imports: tuple[str, ...] = ()
+    elsewhere: tuple[tuple[ast.expr | ast.stmt, str], ...] = ()
+    ahead: tuple[tuple[ast.stmt, str], ...] = ()
+    behind: tuple[tuple[ast.stmt, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Fix:
     """A fix in terms of nodes; the engine turns it into text edits.
 
@@ -52,6 +63,8 @@ class Fix:
             source text of a name, a call, a display or anything else that binds as closely; or of a small statement.
         ahead, behind: pairs of a statement, as facts know it, and source text that goes before it or after it on rows
             of its own, as far indented.
+        in_files: what it does to other files. All files of a fix are changed, or none.
+        instead: the fix that is offered where one of ``in_files`` is not to be changed, because it was not asked for.
         torch, python: the oldest versions that understand the new code; it is not offered to projects for older ones.
         stated: it is offered only to projects that say which torch they run with.
     """
@@ -70,6 +83,8 @@ class Fix:
     elsewhere: tuple[tuple[ast.expr | ast.stmt, str], ...] = ()
     ahead: tuple[tuple[ast.stmt, str], ...] = ()
     behind: tuple[tuple[ast.stmt, str], ...] = ()
+    in_files: tuple[InFile, ...] = ()
+    instead: Fix | None = None
     torch: Version = ANY
     python: Version = ANY
     stated: bool = False

@@ -8,10 +8,10 @@ from torchlint.late import dataclass
 from torchlint.rule.frequency import Hop
 
 
-class Way(enum.Enum):
+class BypassKind(enum.Enum):
     """How runs get past what was compiled."""
 
-    DROPPED = "nobody keeps what torch.compile gives"
+    DROPPED = "the result of torch.compile is not kept"
     NO_FORWARD = "the module's class has no forward"
     METHODS = "only methods besides forward are called"
 
@@ -23,10 +23,10 @@ class Bypass:
     Attributes:
         way: how.
         name: of the class, or of the method that is called.
-        place: a call that runs uncompiled; ``None`` where nobody keeps the result.
+        place: a call that runs uncompiled; ``None`` where the result is not kept.
     """
 
-    way: Way
+    way: BypassKind
     name: str
     place: Hop | None = None
 

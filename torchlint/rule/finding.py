@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import field
+from collections.abc import Container
+from dataclasses import field, replace
 
 from torchlint.late import dataclass
 from torchlint.rule.frequency import Hotness
@@ -61,6 +62,8 @@ class PlainFix:
     ``may_change`` names all it can change besides the time. ``assumes`` says what could not be proven and must hold
     for the fix to be right; such a fix is taken by ``--unsafe-fixes`` only. With neither the fix is safe.
     ``removes`` is the comment that it is there to take away or to shorten; every other comment stays.
+    ``edits`` are those of the file of its finding, ``in_files`` those of other files by name: all are made, or none.
+    ``instead`` is the fix that is offered where one of these files is not to be changed.
     """
 
     message: str
@@ -69,6 +72,24 @@ class PlainFix:
     assumes: str = ""
     loses_comment: bool = False
     removes: str = ""
+    in_files: tuple[tuple[str, tuple[Edit, ...]], ...] = ()
+    instead: PlainFix | None = None
+
+    def by_file(self, path: str) -> dict[str, tuple[Edit, ...]]:
+        """Return the edits of each file that it changes, by name; ``path`` is the file of its finding."""
+        own = {path: self.edits} if self.edits else {}
+        return {**own, **dict(self.in_files)}
+
+    def supposing(self, assumption: str) -> PlainFix:
+        """Return the fix as one that is right only under an assumption, which it names unless it names another."""
+        instead = self.instead.supposing(assumption) if self.instead is not None else None
+        return replace(self, assumes=self.assumes or assumption, instead=instead)
+
+    def within(self, files: Container[str]) -> PlainFix | None:
+        """Return the fix, or the one in its place, that changes no other files than these; ``None``: there is none."""
+        if all(name in files for name, _ in self.in_files):
+            return self
+        return self.instead.within(files) if self.instead is not None else None
 
     @property
     def applicability(self) -> Applicability:

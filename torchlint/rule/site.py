@@ -37,7 +37,7 @@ class Link:
     node: cst.Call | cst.Subscript
 
 
-class Names(Protocol):
+class NameQuestions(Protocol):
     """What names mean, and where words stand."""
 
     def of(self, node: cst.CSTNode) -> str | None:
@@ -56,7 +56,7 @@ class Names(Protocol):
         """Whether the text of a file that this one is connected with by imports holds a word."""
 
 
-class Values(Protocol):
+class ValueQuestions(Protocol):
     """What values are."""
 
     def of(self, node: cst.CSTNode) -> Value:
@@ -89,7 +89,7 @@ class Values(Protocol):
         """
 
 
-class Flow(Protocol):
+class FlowQuestions(Protocol):
     """Where values and control go."""
 
     def uses(self, node: cst.CSTNode, within: frozenset[Use] = EVERY_USE) -> frozenset[Use]:
@@ -123,7 +123,7 @@ class Flow(Protocol):
         """Whether the node stands in the ``except`` part of a ``try``, which runs when something went wrong."""
 
 
-class Calls(Protocol):
+class CallQuestions(Protocol):
     """Calls, their arguments, and what they reach."""
 
     def argument(self, call: cst.Call, position: int, keyword: str) -> cst.BaseExpression | None:
@@ -151,7 +151,7 @@ class Calls(Protocol):
         """
 
 
-class Loops(Protocol):
+class LoopQuestions(Protocol):
     """The loops around code."""
 
     def around(self, node: cst.CSTNode) -> Sequence[Loop]:
@@ -180,7 +180,7 @@ class Loops(Protocol):
         """
 
 
-class Hot(Protocol):
+class HotnessQuestions(Protocol):
     """How often code runs, and whether it runs at all."""
 
     @property
@@ -203,7 +203,7 @@ class Hot(Protocol):
         """
 
 
-class Autograd(Protocol):
+class AutogradQuestions(Protocol):
     """Networks, and what autograd records."""
 
     def records(self) -> bool | None:
@@ -223,14 +223,14 @@ class Autograd(Protocol):
         """What is known of a module: whether it is trained, frozen, a target network, and its parts."""
 
 
-class Device(Protocol):
+class DeviceQuestions(Protocol):
     """Where code may run."""
 
     def may_be_cuda(self) -> bool:
         """Whether the node may run on an accelerator: false where the project, or its class, never leaves the CPU."""
 
 
-class Compiling(Protocol):
+class CompileQuestions(Protocol):
     """What torch compiles."""
 
     def inside(self) -> bool:
@@ -273,37 +273,37 @@ class Site(Protocol):
         """The node that holds this one, ``None`` at the statement."""
 
     @property
-    def names(self) -> Names:
+    def names(self) -> NameQuestions:
         """What names mean, and where words stand."""
 
     @property
-    def values(self) -> Values:
+    def values(self) -> ValueQuestions:
         """What values are."""
 
     @property
-    def flow(self) -> Flow:
+    def flow(self) -> FlowQuestions:
         """Where values and control go."""
 
     @property
-    def calls(self) -> Calls:
+    def calls(self) -> CallQuestions:
         """Calls, their arguments, and what they reach."""
 
     @property
-    def loops(self) -> Loops:
+    def loops(self) -> LoopQuestions:
         """The loops around code."""
 
     @property
-    def hot(self) -> Hot:
+    def hot(self) -> HotnessQuestions:
         """How often code runs, and whether it runs at all."""
 
     @property
-    def autograd(self) -> Autograd:
+    def autograd(self) -> AutogradQuestions:
         """Networks, and what autograd records."""
 
     @property
-    def device(self) -> Device:
+    def device(self) -> DeviceQuestions:
         """Where code may run."""
 
     @property
-    def compiling(self) -> Compiling:
+    def compiling(self) -> CompileQuestions:
         """What torch compiles."""

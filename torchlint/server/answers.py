@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
 from types import MappingProxyType
 
 from lsprotocol import types
@@ -14,7 +16,7 @@ from torchlint.report.change import effects
 from torchlint.report.context import page_of
 from torchlint.report.cost import cost_of
 from torchlint.report.explain import as_markdown, explain
-from torchlint.rule import Applicability, Edit, Finding, Level, Position, Rule
+from torchlint.rule import Applicability, Edit, Finding, Level, PlainFix, Position, Rule
 from torchlint.server.changes import as_in_file
 from torchlint.server.positions import Place, Positions
 from torchlint.server.session import Linted
@@ -42,12 +44,14 @@ class Answers:
     Attributes:
         uri: of the document, as the editor writes it. version: of its text, where the editor counts.
         linted: what was found. units: in which the editor counts columns.
+        opened: the address and the version of each open document, by its path.
     """
 
     uri: str
     version: int | None
     linted: Linted
     units: str
+    opened: Mapping[Path, tuple[str, int | None]] = field(default_factory=dict)
 
     @property
     def _positions(self) -> Positions:
@@ -62,20 +66,20 @@ class Answers:
         if not _asked(types.CodeActionKind.QuickFix, only):
             return
         for finding in self._touching(wanted):
-            fix = finding.fix
-            if fix is not None and fix.applicability is not Applicability.DISPLAY:
-                edits = as_in_file(self.linted.source, fix.edits)
-                yield self._action(_title(finding), finding, edits, preferred=fix.applicability is Applicability.SAFE)
+            for fix in _alternatives(finding.fix):
+                if fix.applicability is not Applicability.DISPLAY:
+                    preferred = fix is finding.fix and fix.applicability is Applicability.SAFE
+                    yield self._action(_title(finding.code, fix), finding, self._fixed(fix), preferred=preferred)
         for finding in self._touching(wanted):
             after, left = with_noqa(self.linted.source, [finding], "")
             if not left and finding.level is not Level.ERROR:
                 title = f"Ignore {finding.code} on this line"
-                yield self._action(title, finding, between(self.linted.source, after), preferred=False)
+                edits = self._document(between(self.linted.source, after))
+                yield self._action(title, finding, _together([edits]), preferred=False)
 
     def fix_all(self, before: Source, after: Source) -> types.WorkspaceEdit:
         """The edits that make one text of the document another."""
-        positions = Positions(before, self.units)
-        return self._changes([_text_edit(positions, edit) for edit in between(before, after)])
+        return _together([self._document(between(before, after), before)])
 
     def hover(
         self, place: types.Position, rules: Mapping[str, type[Rule]], figures: Mapping[str, Shipped]
@@ -130,25 +134,50 @@ class Answers:
             if self._positions.place(finding.start) <= end and start <= self._positions.place(finding.end):
                 yield finding
 
-    def _action(self, title: str, finding: Finding, edits: Iterable[Edit], *, preferred: bool) -> types.CodeAction:
-        positions = self._positions
+    def _action(self, title: str, finding: Finding, edit: types.WorkspaceEdit, *, preferred: bool) -> types.CodeAction:
         return types.CodeAction(
             title=title,
             kind=types.CodeActionKind.QuickFix,
             diagnostics=[self._diagnostic(finding)],
             is_preferred=preferred,
-            edit=self._changes([_text_edit(positions, edit) for edit in edits]),
+            edit=edit,
         )
 
-    def _changes(self, edits: list[types.TextEdit]) -> types.WorkspaceEdit:
+    def _fixed(self, fix: PlainFix) -> types.WorkspaceEdit:
+        """The edits of a fix in the document and in other files, which the editor makes together."""
+        own = [self._document(as_in_file(self.linted.source, fix.edits))] if fix.edits else []
+        return _together([*own, *(self._other(self.linted.others[name], edits) for name, edits in fix.in_files)])
+
+    def _document(self, edits: Iterable[Edit], source: Source | None = None) -> types.TextDocumentEdit:
         document = types.OptionalVersionedTextDocumentIdentifier(uri=self.uri, version=self.version)
-        changes: list[types.TextDocumentEdit | types.CreateFile | types.RenameFile | types.DeleteFile] = [
-            types.TextDocumentEdit(document, list(edits))
-        ]
-        return types.WorkspaceEdit(document_changes=changes)
+        return self._edits(document, source or self.linted.source, edits)
+
+    def _other(self, source: Source, edits: Sequence[Edit]) -> types.TextDocumentEdit:
+        uri = self.opened.get(source.path) or (uris.from_fs_path(str(source.path)) or "", None)
+        document = types.OptionalVersionedTextDocumentIdentifier(uri=uri[0], version=uri[1])
+        return self._edits(document, source, as_in_file(source, edits))
+
+    def _edits(
+        self, document: types.OptionalVersionedTextDocumentIdentifier, source: Source, edits: Iterable[Edit]
+    ) -> types.TextDocumentEdit:
+        positions = Positions(source, self.units)
+        return types.TextDocumentEdit(document, [_text_edit(positions, edit) for edit in edits])
 
     def _range(self, start: Position, end: Position) -> types.Range:
         return _range(self._positions.place(start), self._positions.place(end))
+
+
+def _alternatives(fix: PlainFix | None) -> Iterator[PlainFix]:
+    """A fix, and those that are there in its place."""
+    while fix is not None:
+        yield fix
+        fix = fix.instead
+
+
+def _together(documents: Iterable[types.TextDocumentEdit]) -> types.WorkspaceEdit:
+    """Edits of several documents as one, which the editor shows and undoes as one."""
+    changes: list[types.TextDocumentEdit | types.CreateFile | types.RenameFile | types.DeleteFile] = [*documents]
+    return types.WorkspaceEdit(document_changes=changes)
 
 
 def wants_fix_all(only: Sequence[str] | None) -> bool:
@@ -160,12 +189,10 @@ def _asked(kind: str, only: Sequence[str] | None) -> bool:
     return only is None or any(kind == each or kind.startswith(f"{each}.") for each in only)
 
 
-def _title(finding: Finding) -> str:
+def _title(code: str, fix: PlainFix) -> str:
     """What a fix does, and what it may change where it is not safe."""
-    fix = finding.fix
-    assert fix is not None  # only findings with a fix have a title
     safe = fix.applicability is Applicability.SAFE
-    return f"{fix.message} ({finding.code})" if safe else f"{fix.message} ({finding.code}; {effects(fix)})"
+    return f"{fix.message} ({code})" if safe else f"{fix.message} ({code}; {effects(fix)})"
 
 
 def _case(finding: Finding) -> Iterator[str]:

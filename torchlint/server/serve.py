@@ -176,7 +176,8 @@ class Server(LanguageServer):
     def _answers(self, uri: str) -> Answers:
         document = self.workspace.get_text_document(uri)
         units = self.workspace.position_encoding or types.PositionEncodingKind.Utf16
-        return Answers(uri, document.version, self._linted[uri], types.PositionEncodingKind(units).value)
+        opened = {_path(each): (each, self.workspace.get_text_document(each).version) for each in self._texts()}
+        return Answers(uri, document.version, self._linted[uri], types.PositionEncodingKind(units).value, opened)
 
     def _texts(self) -> dict[str, str]:
         """The open Python documents that are files or are to become one."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from torchlint.engine.figures import Shipped, shipped
 from torchlint.engine.result import Result, UnusableError
 from torchlint.engine.rules import load_rules
-from torchlint.engine.run import Parsed, check
+from torchlint.engine.run import Parsed, Reach, check
 from torchlint.late import dataclass
 from torchlint.rule import Finding, Rule
 from torchlint.settings.check import SettingsError
@@ -25,13 +25,15 @@ from torchlint.sources.text import Source
 class Linted:
     """What was found in the text of one document; ``root`` is the folder that paths in findings start from.
 
-    ``docs`` is the address of the documentation of the rules, empty where there is none.
+    ``docs`` is the address of the documentation of the rules, empty where there is none. ``others`` are the texts of
+    the other files that fixes change, by name.
     """
 
     source: Source
     root: Path
     findings: tuple[Finding, ...] = ()
     docs: str = ""
+    others: Mapping[str, Source] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -68,7 +70,9 @@ class Session:
             outcome.complaints.extend(f"{each.path}: {each.message}" for each in result.problems)
             for path, source in sources.items():
                 own = tuple(finding for finding in result.findings if finding.path == source.name)
-                outcome.linted[path] = Linted(source, root, own, settings.docs_url or "")
+                changed = {name for finding in own if finding.fix for name, _ in finding.fix.in_files}
+                others = {name: result.sources[name] for name in changed}
+                outcome.linted[path] = Linted(source, root, own, settings.docs_url or "", others)
         return outcome
 
     def fixed(self, path: Path, texts: Mapping[Path, str]) -> tuple[Source, Source] | None:
@@ -97,7 +101,9 @@ class Session:
         own = Nested(settings, {})
         opened = [source for source in sources if _is_linted(source, own(source.path))]
         parsed = self._parsed.setdefault(settings.root, {})
-        return check((), settings, own=own, opened=opened, parsed=parsed)
+        return check(
+            (), settings, own=own, opened=opened, parsed=parsed, reach=Reach.OWN if settings.fix else Reach.PROJECT
+        )
 
 
 def _settings(root: Path, *, fix: bool) -> Settings:

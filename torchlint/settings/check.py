@@ -9,7 +9,7 @@ from types import MappingProxyType
 from torchlint.late import dataclass, regex
 from torchlint.models import ATTRIBUTES, Rows, WrongRowError, check_rows
 from torchlint.rule import Change
-from torchlint.settings.options import Option, in_files
+from torchlint.settings.options import RunOption, in_files
 
 # How much two words must have in common for one to be taken for the other.
 _NEAR = 0.6
@@ -104,7 +104,7 @@ def _string(value: object) -> str:
 def _address(value: object) -> str:
     address = _string(value)
     if not _WEB.fullmatch(address):
-        raise WrongKeyError(f"{address!r} is no address that begins with http:// or https://")
+        raise WrongKeyError(f"{address!r} is not an address that begins with http:// or https://")
     return address.rstrip("/")
 
 
@@ -120,7 +120,7 @@ def torch_version(value: object) -> str:
     """
     match = _TORCH.fullmatch(_string(value))
     if match is None:
-        raise WrongKeyError(f"{value!r} is no version of torch such as '2.2'")
+        raise WrongKeyError(f"{value!r} is not a version of torch such as '2.2'")
     return f"{int(match[1])}.{int(match[2])}"
 
 
@@ -225,7 +225,7 @@ def _models_schema() -> dict[str, object]:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ValueKind:
     """What values an option takes.
 
     Attributes:
@@ -238,29 +238,29 @@ class Kind:
 
 
 _STRING: Mapping[str, object] = {"type": "string"}
-_NAMES = Kind(_strings, _list_of(_STRING))
-_KINDS: Mapping[str, Kind] = MappingProxyType(
+_NAMES = ValueKind(_strings, _list_of(_STRING))
+_KINDS: Mapping[str, ValueKind] = MappingProxyType(
     {
-        "switch": Kind(_flag, {"type": "boolean"}),
-        "count": Kind(_count, {"type": "integer", "minimum": 1}),
-        "path": Kind(_path, _STRING),
-        "file-name": Kind(_string, _STRING),
-        "address": Kind(_address, _matching("^https?://[!-~]+$")),
-        "torch-version": Kind(torch_version, _matching(r"^\d+\.\d+(\.\d+)*$")),
+        "switch": ValueKind(_flag, {"type": "boolean"}),
+        "count": ValueKind(_count, {"type": "integer", "minimum": 1}),
+        "path": ValueKind(_path, _STRING),
+        "file-name": ValueKind(_string, _STRING),
+        "address": ValueKind(_address, _matching("^https?://[!-~]+$")),
+        "torch-version": ValueKind(torch_version, _matching(r"^\d+\.\d+(\.\d+)*$")),
         "selectors": _NAMES,
         "patterns": _NAMES,
-        "functions": Kind(_functions, _list_of(_matching(r"^\w+(\.\w+)*:\w+(\.\w+)*$"))),
-        "packages": Kind(_packages, _list_of(_matching(r"^\w+(\.\w+)*$"))),
-        "changes": Kind(_changes, _list_of(_any_of(change.value for change in Change))),
-        "ignores": Kind(_selectors_by_glob, _table_of(_list_of(_STRING))),
-        "tables": Kind(_tables, _table_of({"type": "object"})),
-        "models": Kind(_models, _models_schema()),
+        "functions": ValueKind(_functions, _list_of(_matching(r"^\w+(\.\w+)*:\w+(\.\w+)*$"))),
+        "packages": ValueKind(_packages, _list_of(_matching(r"^\w+(\.\w+)*$"))),
+        "changes": ValueKind(_changes, _list_of(_any_of(change.value for change in Change))),
+        "ignores": ValueKind(_selectors_by_glob, _table_of(_list_of(_STRING))),
+        "tables": ValueKind(_tables, _table_of({"type": "object"})),
+        "models": ValueKind(_models, _models_schema()),
     }
 )
 
 
-def kind_of(option: Option) -> Kind:
+def kind_of(option: RunOption) -> ValueKind:
     """What values an option takes in settings files."""
     if option.choices:
-        return Kind(_one_of(option.choices), _any_of(option.choices))
+        return ValueKind(_one_of(option.choices), _any_of(option.choices))
     return _KINDS[option.kind]

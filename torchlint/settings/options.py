@@ -26,7 +26,7 @@ PYTHONS = tuple(f"py3{minor}" for minor in range(7, 16))
 FILE, RUN, COMMAND = "file", "run", "command"
 
 
-class Option:
+class RunOption:
     """One option, one key of the settings, or both.
 
     Attributes:
@@ -36,8 +36,7 @@ class Option:
         flags: how it is spelled on the command line; empty: only settings files have it.
         scope: ``FILE``: a field of ``Settings`` that files may set; ``RUN``: one that the command line alone sets;
             ``COMMAND``: a parameter of the command that is no field.
-        choices: the words that its value may be.
-        example: a value in TOML.
+        choices: the words that its value may be. example: a value in TOML.
         help: the sentence on the command line, where it differs from ``text``.
         metavar: what stands for its value in the help.
         variable: the environment variable that stands for it.
@@ -90,50 +89,47 @@ class Option:
 
 
 # By heading of the help; without one those that settings files alone have.
-SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
+SECTIONS: Mapping[str, tuple[RunOption, ...]] = MappingProxyType(
     {
         "": (
-            Option(
+            RunOption(
                 "extend",
                 "file-name",
                 "A settings file whose settings hold where this one says nothing.",
                 example='"../torchlint.toml"',
             ),
-            Option(
+            RunOption(
                 "plugins",
                 "packages",
                 "Installed packages whose rules are loaded beside the built-in ones.",
                 example='["torchlint_acme"]',
                 adds=True,
             ),
-            Option(
+            RunOption(
                 "rules",
                 "tables",
                 "Options of rules, a table for each; torchlint config rules lists them.",
                 example='{ TL404 = { allow = ["episode_*"] } }',
             ),
-            Option(
+            RunOption(
                 "models",
                 "models",
                 "What functions and methods do that torchlint does not know, a table for each module and class.",
                 example='{ methods = { "mylab.logs.Board" = { put = { logs = true } } } }',
             ),
-            Option(
-                "hot",
-                "functions",
-                "Functions that are hot although nothing shows it.",
-                example='["mylib.agent:Agent.plan"]',
+            RunOption(
+                "hot", "functions", "Functions that are hot although nothing shows it.", example='["agent:Agent.plan"]'
             ),
-            Option(
+            RunOption(
                 "cold", "functions", "Functions that are not hot although it looks so.", example='["mylib.debug:dump"]'
             ),
-            Option(
+            RunOption(
                 "ignore_guards",
                 "selectors",
-                "Guards that keep no code from being hot, by the names that --explain-hot gives.",
+                "Guards to switch off, as --explain-hot names them.",
                 example='["debug flag"]',
             ),
-            Option(
+            RunOption(
                 "docs_url",
                 "address",
                 "Where the documentation of the rules lies: findings link to the page of their rule there.",
@@ -141,7 +137,7 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
             ),
         ),
         "Fixes": (
-            Option(
+            RunOption(
                 "fix",
                 "switch",
                 "Apply the fixes that change nothing but the time, and those accepted.",
@@ -149,7 +145,7 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
                 example="true",
                 once=True,
             ),
-            Option(
+            RunOption(
                 "interactive",
                 "switch",
                 "With --fix: ask about each group of findings first, with its diff.",
@@ -157,10 +153,10 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
                 scope=COMMAND,
                 once=True,
             ),
-            Option(
+            RunOption(
                 "unsafe_fixes", "switch", "Take every fix, whatever it may change.", "--unsafe-fixes", example="true"
             ),
-            Option(
+            RunOption(
                 "accept",
                 "changes",
                 "Take the fixes that change no more than this.",
@@ -168,10 +164,10 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
                 help="Take the fixes that change no more than this, e.g. rounding,validation.",
                 example='["rounding"]',
             ),
-            Option(
+            RunOption(
                 "diff", "switch", "Show what --fix would change, and change nothing.", "--diff", scope=RUN, once=True
             ),
-            Option(
+            RunOption(
                 "fix_only",
                 "switch",
                 "Apply the fixes, and report nothing else.",
@@ -179,8 +175,8 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
                 example="true",
                 once=True,
             ),
-            Option("show_fixes", "switch", "List what was fixed.", "--show-fixes", example="true"),
-            Option(
+            RunOption("show_fixes", "switch", "List what was fixed.", "--show-fixes", example="true"),
+            RunOption(
                 "fixable",
                 "selectors",
                 "Rules whose fixes are offered; empty: all.",
@@ -188,7 +184,7 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
                 help="Rules whose fixes are offered, in place of all.",
                 example='["TL1"]',
             ),
-            Option(
+            RunOption(
                 "unfixable",
                 "selectors",
                 "Rules whose fixes are not offered.",
@@ -198,7 +194,7 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
             ),
         ),
         "Rules": (
-            Option(
+            RunOption(
                 "select",
                 "selectors",
                 "Rules to run: codes, prefixes, names, or ALL; empty: the default set.",
@@ -206,8 +202,8 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
                 help="Rules to run: codes, prefixes, names, or ALL.",
                 example='["TL1", "TL201"]',
             ),
-            Option("ignore", "selectors", "Rules not to run.", "--ignore", example='["TL301"]', adds=True),
-            Option(
+            RunOption("ignore", "selectors", "Rules not to run.", "--ignore", example='["TL301"]', adds=True),
+            RunOption(
                 "extend_select",
                 "selectors",
                 "Rules to run on top of the selected ones.",
@@ -215,7 +211,7 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
                 example='["TL103"]',
                 adds=True,
             ),
-            Option(
+            RunOption(
                 "extend_ignore",
                 "selectors",
                 "Rules not to run on top of the ignored ones.",
@@ -223,7 +219,7 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
                 example='["TL301"]',
                 adds=True,
             ),
-            Option(
+            RunOption(
                 "per_file_ignores",
                 "ignores",
                 "Rules not to run in some files, by pattern.",
@@ -232,13 +228,13 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
                 example='{ "demos/*" = ["TL2"] }',
                 adds=True,
             ),
-            Option("preview", "switch", "Run preview rules, too.", "--preview/--no-preview", example="true"),
+            RunOption("preview", "switch", "Run preview rules, too.", "--preview/--no-preview", example="true"),
         ),
         "Measured": (
-            Option(
+            RunOption(
                 "profile", "path", "Rank by what a profile of the program says.", "--profile", scope=COMMAND, once=True
             ),
-            Option(
+            RunOption(
                 "mapping",
                 "texts",
                 "What a prefix of paths in the profile is here.",
@@ -249,21 +245,21 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
             ),
         ),
         "Known findings": (
-            Option(
+            RunOption(
                 "baseline",
                 "path",
                 "A file of findings that are known and not shown.",
                 "--baseline",
                 example='"torchlint-baseline.jsonl"',
             ),
-            Option(
+            RunOption(
                 "observations",
                 "path",
                 "A file with what a run of yours showed (torchlint verify --observe); fixes may rest on it.",
                 "--observations",
                 example='"torchlint-observations.json"',
             ),
-            Option(
+            RunOption(
                 "since",
                 "text",
                 "Report on lines changed since a git revision only, e.g. origin/main.",
@@ -272,7 +268,7 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
                 metavar="REV",
                 once=True,
             ),
-            Option(
+            RunOption(
                 "add_noqa",
                 "text",
                 "Silence what is found with noqa comments.",
@@ -281,17 +277,17 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
                 metavar="[=REASON]",
                 once=True,
             ),
-            Option("ignore_noqa", "switch", "Show what comments silence, too.", "--ignore-noqa", scope=RUN),
+            RunOption("ignore_noqa", "switch", "Show what comments silence, too.", "--ignore-noqa", scope=RUN),
         ),
         "Files": (
-            Option(
+            RunOption(
                 "exclude",
                 "patterns",
                 "Files and folders to leave out, in place of the defaults.",
                 "--exclude",
                 example='["legacy"]',
             ),
-            Option(
+            RunOption(
                 "extend_exclude",
                 "patterns",
                 "Files and folders to leave out besides.",
@@ -299,14 +295,14 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
                 example='["legacy"]',
                 adds=True,
             ),
-            Option(
+            RunOption(
                 "force_exclude",
                 "switch",
                 "Leave excluded files out even if they are given.",
                 "--force-exclude",
                 example="true",
             ),
-            Option(
+            RunOption(
                 "respect_gitignore",
                 "switch",
                 "Leave out what git ignores.",
@@ -314,7 +310,7 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
                 help="Leave out what git ignores (the default).",
                 example="false",
             ),
-            Option(
+            RunOption(
                 "stdin_filename",
                 "path",
                 "The name of what comes on standard input.",
@@ -322,7 +318,7 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
                 scope=COMMAND,
                 once=True,
             ),
-            Option(
+            RunOption(
                 "no_context",
                 "switch",
                 "Read the given files alone, not the rest of the project.",
@@ -331,7 +327,7 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
             ),
         ),
         "Settings": (
-            Option(
+            RunOption(
                 "config",
                 "texts",
                 "A settings file, or one setting.",
@@ -339,14 +335,14 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
                 scope=COMMAND,
                 metavar="PATH|'KEY = VALUE'",
             ),
-            Option(
+            RunOption(
                 "isolated",
                 "switch",
                 "Read no settings file, and quote no figures of this machine.",
                 "--isolated",
                 scope=COMMAND,
             ),
-            Option(
+            RunOption(
                 "device",
                 "choice",
                 "Where the code runs; auto: what it says itself.",
@@ -354,7 +350,7 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
                 choices=DEVICES,
                 example='"cuda"',
             ),
-            Option(
+            RunOption(
                 "target_torch",
                 "torch-version",
                 "The oldest torch that the code has to run with; not set: what the project's dependencies or its lock "
@@ -364,7 +360,7 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
                 metavar="VERSION",
                 example='"2.2"',
             ),
-            Option(
+            RunOption(
                 "target_version",
                 "choice",
                 "The oldest Python that the code has to run with; not set: what the project says, else py310.",
@@ -375,7 +371,7 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
             ),
         ),
         "Speed": (
-            Option(
+            RunOption(
                 "jobs",
                 "count",
                 "How many processes may work at once; not set: as many as pay.",
@@ -386,7 +382,7 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
                 variable="TORCHLINT_JOBS",
                 example="4",
             ),
-            Option(
+            RunOption(
                 "cache_dir",
                 "folder",
                 "Where to keep results (default: .torchlint_cache in the project).",
@@ -394,7 +390,7 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
                 scope=COMMAND,
                 variable="TORCHLINT_CACHE_DIR",
             ),
-            Option(
+            RunOption(
                 "no_cache",
                 "switch",
                 "Neither read nor keep results.",
@@ -405,7 +401,7 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
             ),
         ),
         "Output": (
-            Option(
+            RunOption(
                 "output_format",
                 "choice",
                 "How to print.",
@@ -414,10 +410,10 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
                 choices=OUTPUT_FORMATS,
                 example='"concise"',
             ),
-            Option("output_file", "file", "Write findings to a file.", "-o", "--output-file", scope=RUN, once=True),
-            Option("html", "file", "Write a page with the findings, too.", "--html", scope=COMMAND, once=True),
-            Option("save", "file", "Keep the findings for --compare, too.", "--save", scope=COMMAND, once=True),
-            Option(
+            RunOption("output_file", "file", "Write findings to a file.", "-o", "--output-file", scope=RUN, once=True),
+            RunOption("html", "file", "Write a page with the findings, too.", "--html", scope=COMMAND, once=True),
+            RunOption("save", "file", "Keep the findings for --compare, too.", "--save", scope=COMMAND, once=True),
+            RunOption(
                 "compare",
                 "file",
                 "Show only what is new since --save wrote this file, and count the rest.",
@@ -425,8 +421,8 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
                 scope=COMMAND,
                 once=True,
             ),
-            Option("badge", "file", "Write a badge for shields.io, too.", "--badge", scope=COMMAND, once=True),
-            Option(
+            RunOption("badge", "file", "Write a badge for shields.io, too.", "--badge", scope=COMMAND, once=True),
+            RunOption(
                 "top",
                 "count",
                 "Print the N dearest entries (default on a terminal: what fits on two screens).",
@@ -434,19 +430,23 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
                 scope=COMMAND,
                 metavar="N",
             ),
-            Option(
+            RunOption(
                 "show_all", "switch", "Print every entry and every place on a terminal, too.", "--all", scope=COMMAND
             ),
-            Option("color", "choice", "Whether to colour; auto: on a terminal.", "--color", scope=RUN, choices=COLORS),
-            Option(
+            RunOption(
+                "color", "choice", "Whether to colour; auto: on a terminal.", "--color", scope=RUN, choices=COLORS
+            ),
+            RunOption(
                 "statistics",
                 "switch",
                 "Count the findings of each rule instead of listing them.",
                 "--statistics",
                 scope=COMMAND,
             ),
-            Option("watch", "switch", "Lint again whenever a file changes.", "-w", "--watch", scope=COMMAND, once=True),
-            Option(
+            RunOption(
+                "watch", "switch", "Lint again whenever a file changes.", "-w", "--watch", scope=COMMAND, once=True
+            ),
+            RunOption(
                 "explain_hot",
                 "text",
                 "Say how often a line runs, and why.",
@@ -455,10 +455,10 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
                 metavar="FILE:LINE",
                 once=True,
             ),
-            Option(
+            RunOption(
                 "show_files", "switch", "List the files that would be linted.", "--show-files", scope=COMMAND, once=True
             ),
-            Option(
+            RunOption(
                 "show_settings",
                 "switch",
                 "Show the settings that hold for the paths, and where they are from.",
@@ -466,16 +466,16 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
                 scope=COMMAND,
                 once=True,
             ),
-            Option("quiet", "switch", "Print findings and nothing else.", "-q", "--quiet", scope=COMMAND),
-            Option(
+            RunOption("quiet", "switch", "Print findings and nothing else.", "-q", "--quiet", scope=COMMAND),
+            RunOption(
                 "silent", "switch", "Print nothing but errors; the exit code tells.", "-s", "--silent", scope=COMMAND
             ),
-            Option(
+            RunOption(
                 "verbose", "switch", "Say which settings, rules and files were read.", "-v", "--verbose", scope=COMMAND
             ),
         ),
         "Exit code": (
-            Option(
+            RunOption(
                 "fail_level",
                 "choice",
                 "The least level that makes the exit code 1.",
@@ -483,8 +483,8 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
                 choices=FAIL_LEVELS,
                 example='"note"',
             ),
-            Option("exit_zero", "switch", "Exit with 0 even if there are findings.", "-e", "--exit-zero", scope=RUN),
-            Option(
+            RunOption("exit_zero", "switch", "Exit with 0 even if there are findings.", "-e", "--exit-zero", scope=RUN),
+            RunOption(
                 "exit_non_zero_on_fix",
                 "switch",
                 "Exit with 1 if something was fixed, even if nothing is left.",
@@ -497,7 +497,7 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
 OPTIONS = tuple(option for section in SECTIONS.values() for option in section)
 
 
-def in_files() -> dict[str, Option]:
+def in_files() -> dict[str, RunOption]:
     """The options that settings files may set, by key."""
     return {option.key: option for option in OPTIONS if option.scope == FILE}
 

@@ -18,7 +18,7 @@ class BaselineError(Exception):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Entry:
+class BaselineEntry:
     """One known finding: its file relative to the project root, its rule, and its fingerprint."""
 
     path: str
@@ -26,12 +26,12 @@ class Entry:
     fingerprint: str
 
     @classmethod
-    def of(cls, finding: Finding) -> Entry:
+    def of(cls, finding: Finding) -> BaselineEntry:
         """The entry that stands for a finding."""
         return cls(finding.path, finding.code, finding.fingerprint)
 
 
-def to_text(entries: Iterable[Entry]) -> str:
+def to_text(entries: Iterable[BaselineEntry]) -> str:
     """The text of a baseline: sorted, an entry a line, so that git merges two of them line by line."""
     rows = (
         {"path": entry.path, "code": entry.code, "fingerprint": entry.fingerprint} for entry in sorted(set(entries))
@@ -39,7 +39,7 @@ def to_text(entries: Iterable[Entry]) -> str:
     return "".join(f"{json.dumps(row)}\n" for row in rows)
 
 
-def read_baseline(path: Path) -> frozenset[Entry]:
+def read_baseline(path: Path) -> frozenset[BaselineEntry]:
     """The entries of a baseline.
 
     Raises:
@@ -57,11 +57,11 @@ def read_baseline(path: Path) -> frozenset[Entry]:
     return frozenset(_entry(path, number, line) for number, line in enumerate(lines, 1) if line.strip())
 
 
-def _entry(path: Path, number: int, line: str) -> Entry:
+def _entry(path: Path, number: int, line: str) -> BaselineEntry:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise BaselineError(f"{path}:{number}: no entry of a baseline: {line[:40]!r}") from error
     if not isinstance(row, dict) or row.keys() != _KEYS or not all(isinstance(value, str) for value in row.values()):
         raise BaselineError(f"{path}:{number}: an entry holds the strings path, code and fingerprint")
-    return Entry(row["path"], row["code"], row["fingerprint"])
+    return BaselineEntry(row["path"], row["code"], row["fingerprint"])

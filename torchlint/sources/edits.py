@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from torchlint.late import regex
@@ -57,18 +57,25 @@ def choose_edits(groups: Sequence[tuple[Edit, ...]]) -> list[int]:
     A group is taken whole or not at all. Groups may share an equal insertion, and all edits with one that is taken; any
     other overlap leaves the later group out, and so does one inside a group.
     """
-    taken: list[Edit] = []
-    wholes: set[frozenset[Edit]] = set()
+    return choose_in_files([{"": group} for group in groups])
+
+
+def choose_in_files(groups: Sequence[Mapping[str, tuple[Edit, ...]]]) -> list[int]:
+    """The same for groups of edits in several files, by the name of each: all edits of a group are made, or none."""
+    taken: dict[str, list[Edit]] = {}
+    wholes: set[frozenset[tuple[str, Edit]]] = set()
     chosen = []
-    order = sorted((min(group), index) for index, group in enumerate(groups) if group)
+    named = [sorted((name, edit) for name, edits in group.items() for edit in edits) for group in groups]
+    order = sorted((pairs[0], index) for index, pairs in enumerate(named) if pairs)
     for _, index in order:
-        whole = frozenset(groups[index])
-        added = [] if whole in wholes else _added(groups[index], taken)
+        whole = frozenset(named[index])
+        added = {} if whole in wholes else _added_in_files(groups[index], taken)
         if added is not None:
             chosen.append(index)
             wholes.add(whole)
-            for edit in added:
-                insort(taken, edit)
+            for name, edits in added.items():
+                for edit in edits:
+                    insort(taken.setdefault(name, []), edit)
     return chosen
 
 
@@ -77,6 +84,19 @@ def dominant_newline(text: str) -> str:
     crlf = text.count("\r\n")
     counts = {"\n": text.count("\n") - crlf, "\r\n": crlf, "\r": text.count("\r") - crlf}
     return max(counts, key=lambda newline: counts[newline])
+
+
+def _added_in_files(
+    group: Mapping[str, tuple[Edit, ...]], taken: Mapping[str, Sequence[Edit]]
+) -> dict[str, list[Edit]] | None:
+    """What a group adds in each file, ``None`` when it cannot be added in one of them."""
+    added: dict[str, list[Edit]] = {}
+    for name, edits in group.items():
+        new = _added(edits, taken.get(name, ()))
+        if new is None:
+            return None
+        added[name] = new
+    return added
 
 
 def _added(group: Iterable[Edit], taken: Sequence[Edit]) -> list[Edit] | None:

@@ -50,7 +50,7 @@ class History:
             GitError: git does not know the revision.
         """
         if since.startswith("-") or "\0" in since:
-            raise GitError(f"{since!r} is no revision")
+            raise GitError(f"{since!r} is not a revision")
         words = ["rev-list", "--first-parent", "--encoding=UTF-8", "--format=%H%x00%ct%x00%s"]
         base = [f"^{since}^{{commit}}"] if since else []
         where = [f":(glob){each}**/*{suffix}" for each in _below(paths, self._top()) for suffix in _SUFFIXES]

@@ -31,7 +31,7 @@ class Since:
         """
         self._folder = folder
         if not revision or revision.startswith("-") or "\0" in revision:
-            raise GitError(f"{revision!r} is no revision")
+            raise GitError(f"{revision!r} is not a revision")
         if ask(folder, "rev-parse", "--is-inside-work-tree", fails=True) is None:
             raise GitError(f"{folder} is in no git repository")
         commit = ask(folder, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}", fails=True)

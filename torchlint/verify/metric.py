@@ -117,7 +117,7 @@ class Metric:
         """Read what the user wants to measure.
 
         Raises:
-            CannotVerifyError: it is no regular expression with a group, or such events are not counted.
+            CannotVerifyError: it is not a regular expression with a group, or such events are not counted.
         """
         if text == TIME:
             return cls(text, None, lower=True)
@@ -130,7 +130,7 @@ class Metric:
         try:
             pattern = re.compile(text)
         except re.error as error:
-            raise CannotVerifyError(f"--metric {text!r} is no regular expression: {error}") from error
+            raise CannotVerifyError(f"--metric {text!r} is not a regular expression: {error}") from error
         if not pattern.groups:
             raise CannotVerifyError(f"--metric {text!r} has no group around the number, as in 'fps: ([0-9.]+)'")
         return cls(text, pattern, lower)
@@ -152,7 +152,7 @@ class Metric:
         try:
             number = float(found[1])
         except ValueError as error:
-            raise CannotVerifyError(f"--metric {self.text!r} found {found[1]!r}, which is no number") from error
+            raise CannotVerifyError(f"--metric {self.text!r} found {found[1]!r}, which is not a number") from error
         if not 0 < number < math.inf:
             raise CannotVerifyError(f"--metric {self.text!r} found {found[1]}, and only numbers above zero compare")
         return number

@@ -13,7 +13,7 @@ from pathlib import Path
 from torchlint.count.run import PREFIX, booting, counting
 from torchlint.device.seeing import NAME, ORDER, SUFFIX
 from torchlint.engine.missing import MissingFact, missing
-from torchlint.engine.run import Run
+from torchlint.engine.run import EngineRun
 from torchlint.late import dataclass
 from torchlint.rule import UNKNOWN, Change, Finding, Kind, Value
 from torchlint.rule.sight import ExpressionKey, Sight
@@ -45,7 +45,7 @@ class Observation:
     remarks: tuple[str, ...]
 
 
-def observe(project: Run, plan: Plan, listener: Listener, *, counted: bool) -> Observation:
+def observe(project: EngineRun, plan: Plan, listener: Listener, *, counted: bool) -> Observation:
     """Run a command once in a copy of the project and note what expressions are; the real project is only read.
 
     ``counted``: with the counted device in place of CUDA, so that the program has an accelerator to choose.

@@ -101,7 +101,7 @@ class Scratch:
     def _write(self, source: Source) -> None:
         path = self.there(source.path)
         if path is None:
-            raise CannotVerifyError(f"{source.name} is no part of the copy of {self.base}")
+            raise CannotVerifyError(f"{source.name} is not part of the copy of {self.base}")
         raw = to_bytes(source)
         status = path.stat()
         if path.is_symlink():  # it may lead to a real file

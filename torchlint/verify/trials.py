@@ -10,7 +10,7 @@ from typing import Protocol
 
 from torchlint.cache.digest import digest
 from torchlint.engine.fixing import FixOutcome
-from torchlint.engine.run import Run
+from torchlint.engine.run import EngineRun
 from torchlint.late import dataclass
 from torchlint.sources.text import Source
 from torchlint.verify.command import Command, Ended
@@ -45,7 +45,7 @@ class Trials:
         runs: how often the command was run. wavering: the sets with which it failed and passed, in words.
     """
 
-    project: Run
+    project: EngineRun
     scratch: Scratch
     command: Command
     listener: Listener

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from torchlint.engine.fixing import FixOutcome
 from torchlint.engine.lineage import Origin
-from torchlint.engine.run import Run
+from torchlint.engine.run import EngineRun
 from torchlint.late import dataclass
 from torchlint.rule import Applicability, Finding, PlainFix, Position
 from torchlint.settings.root import is_root
@@ -51,7 +51,7 @@ class Plan:
     linked: tuple[Path, ...] = ()
 
 
-def verify(project: Run, plan: Plan, listener: Listener) -> tuple[Verified, FixOutcome]:
+def verify(project: EngineRun, plan: Plan, listener: Listener) -> tuple[Verified, FixOutcome]:
     """Try the fixes of a project in a copy of it; the real one is only read.
 
     Returns:
@@ -99,7 +99,7 @@ def base_of(root: Path, folder: Path) -> Path:
     return base
 
 
-def check_copy(project: Run, place: Scratch, names: Iterable[str]) -> None:
+def check_copy(project: EngineRun, place: Scratch, names: Iterable[str]) -> None:
     """Make sure that the copy holds the files of the project as they were read, and some by name.
 
     Raises:
@@ -107,7 +107,7 @@ def check_copy(project: Run, place: Scratch, names: Iterable[str]) -> None:
     """
     for name in names:
         if place.there(project.sources[name].path) is None:
-            raise CannotVerifyError(f"{name} is no part of the copy of {place.base}{_left_out(place)}")
+            raise CannotVerifyError(f"{name} is not part of the copy of {place.base}{_left_out(place)}")
     for source in (*project.sources.values(), *project.context.values()):
         if place.there(source.path) is not None and not place.holds(source):
             raise CannotVerifyError(f"{source.name} changed while it was copied; run it again")
@@ -121,7 +121,7 @@ def _left_out(place: Scratch) -> str:
     return f"; the copy is without what git ignores: {names} (--copy or --link brings it)"
 
 
-def command_in(project: Run, plan: Plan, place: Scratch) -> tuple[Command, list[str]]:
+def command_in(project: EngineRun, plan: Plan, place: Scratch) -> tuple[Command, list[str]]:
     """The command for the copy, and what the user must know of it.
 
     Raises:
@@ -129,7 +129,7 @@ def command_in(project: Run, plan: Plan, place: Scratch) -> tuple[Command, list[
     """
     folder = place.there(Path(os.path.realpath(plan.folder)))
     if folder is None:
-        raise CannotVerifyError(f"{plan.folder} is no part of the copy{_left_out(place)}")
+        raise CannotVerifyError(f"{plan.folder} is not part of the copy{_left_out(place)}")
     words = (_program(plan.words[0], plan.folder, folder), *plan.words[1:])
     remarks = [
         f"the command names {word}, which is in the real project, not in the copy: give it relative to this folder"
@@ -296,7 +296,7 @@ class _Verification:
         ]
 
 
-def _waiting(outcome: FixOutcome, project: Run) -> tuple[PlainFix, ...]:
+def _waiting(outcome: FixOutcome, project: EngineRun) -> tuple[PlainFix, ...]:
     """Return the fixes that the options leave out."""
     fixes = [finding.fix for findings in outcome.remaining.values() for finding in findings if finding.fix is not None]
     unsafe = (fix for fix in fixes if fix.applicability is Applicability.UNSAFE)

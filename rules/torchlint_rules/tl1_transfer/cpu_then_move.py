@@ -72,7 +72,7 @@ class CpuThenMove(Rule):
     ## What it does
     Finds `zeros`, `ones`, `empty`, `full`, `eye`, `arange` and the `*_like` functions whose result is moved or cast
     in the same expression: `.to(device)`, `.cuda()`, `.to(dtype)`, `.float()`, `.long()`, `.bool()` and so on, also
-    several in a row and with `.unsqueeze(0)` or `[None]` between them. A move in the next statement that speaks of
+    several in a row and with `.unsqueeze(0)` or `[None]` between them. A move in the next statement that uses
     the tensor counts too, also under an `if`: `zeros = zeros.cuda()`; no fix is offered there.
 
     ## Why is this slow

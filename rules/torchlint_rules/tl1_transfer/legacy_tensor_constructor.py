@@ -95,7 +95,7 @@ class LegacyTensorConstructor(Rule):
     Where the argument may be a number, the fix is unsafe, for `torch.FloatTensor(5)` makes five elements, as does
     `torch.FloatTensor(np.array(5))`. So is it where the argument may be a tensor, which keeps its dtype in
     `torch.Tensor(x)` and loses a class of its own in all of them, and for a `torch.Tensor(x)` that is not moved, where
-    the code is a library's or the project speaks of `torch.set_default_tensor_type` or its like: that may name an
+    the code is a library's or the project mentions `torch.set_default_tensor_type` or its like: that may name an
     accelerator. Elsewhere the dtype of `torch.Tensor(x)` is written as `torch.float32`. A move to something that is not
     proven to be a device stays where it is. An empty list becomes `torch.empty(0)`.
 

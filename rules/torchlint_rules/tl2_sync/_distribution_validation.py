@@ -1,12 +1,49 @@
-"""What TL205 asks about a site."""
+"""What TL205 asks about a site: which class it builds, and which programs build distributions."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
+from dataclasses import field
 
 from torchlint import cst
+from torchlint.facts.analyses import Fact
+from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.nesting import main_block
+from torchlint.facts.code.occurrences import Occurrences
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import walk
+from torchlint.facts.hotness.hotness import Heat
+from torchlint.late import dataclass
+from torchlint.rule import Frequency, InFile
 from torchlint.rule.site import Site
+
+# Classes of torch.distributions that constrain their arguments: module, name, and how many positional arguments come
+# before ``validate_args``. Those that wrap another distribution have nothing to validate themselves.
+_CLASSES = (
+    *(("bernoulli", "Bernoulli", 2), ("beta", "Beta", 2), ("binomial", "Binomial", 3), ("cauchy", "Cauchy", 2)),
+    *(("categorical", "Categorical", 2), ("chi2", "Chi2", 1)),
+    *(("continuous_bernoulli", "ContinuousBernoulli", 3), ("dirichlet", "Dirichlet", 1)),
+    *(("exponential", "Exponential", 1), ("fishersnedecor", "FisherSnedecor", 2), ("gamma", "Gamma", 2)),
+    *(("geometric", "Geometric", 2), ("gumbel", "Gumbel", 2), ("half_cauchy", "HalfCauchy", 1)),
+    *(("half_normal", "HalfNormal", 1), ("inverse_gamma", "InverseGamma", 2), ("kumaraswamy", "Kumaraswamy", 2)),
+    *(("laplace", "Laplace", 2), ("log_normal", "LogNormal", 2), ("logistic_normal", "LogisticNormal", 2)),
+    *(("lowrank_multivariate_normal", "LowRankMultivariateNormal", 3), ("multinomial", "Multinomial", 3)),
+    *(("multivariate_normal", "MultivariateNormal", 4), ("negative_binomial", "NegativeBinomial", 3)),
+    *(("normal", "Normal", 2), ("one_hot_categorical", "OneHotCategorical", 2), ("pareto", "Pareto", 2)),
+    *(("one_hot_categorical", "OneHotCategoricalStraightThrough", 2), ("poisson", "Poisson", 1)),
+    *(("relaxed_bernoulli", "RelaxedBernoulli", 3), ("relaxed_categorical", "RelaxedOneHotCategorical", 3)),
+    *(("studentT", "StudentT", 3), ("uniform", "Uniform", 2), ("von_mises", "VonMises", 2), ("weibull", "Weibull", 2)),
+)
+BEFORE = {
+    spelling: before
+    for module, name, before in _CLASSES
+    for spelling in (f"torch.distributions.{name}", f"torch.distributions.{module}.{name}")
+}
+"""Qualified names of the classes, each with the number of positional arguments before ``validate_args``."""
+
+_OWNERS = ("torch.distributions.Distribution", "torch.distributions.distribution.Distribution", *BEFORE)
+_SETTER = "set_default_validate_args"
 
 
 def constructor(site: Site, call: cst.Call) -> str | None:
@@ -16,3 +53,130 @@ def constructor(site: Site, call: cst.Call) -> str | None:
     """
     twin = site.expression(call)
     return (site.fact(Project).constructor(site.file, twin.func) or None) if isinstance(twin, ast.Call) else None
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramEntry:
+    """Where a program begins that builds distributions: its file, and the statement that runs before all others."""
+
+    file: FileFacts
+    first: ast.stmt
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the default can be set here.
+
+        A notebook has no such place. A file that sets up the environment must not import torch earlier than it does.
+        """
+        taken = self._torch is None and ("torch" in self.file.top.bindings or _sets_up(self.file))
+        return self.file.path.endswith(".py") and not taken
+
+    def default_off(self) -> InFile:
+        """The row that sets the default, and the import that it needs."""
+        text = f"{self._torch or 'torch'}.distributions.Distribution.{_SETTER}(False)"
+        return InFile(self.file.path, imports=() if self._torch else ("torch",), ahead=((self.first, text),))
+
+    @property
+    def _torch(self) -> str | None:
+        """The name that the file has for torch at its top."""
+        bound = self.file.top.bindings.items()
+        return next((name for name, found in bound if found and all(each.target == "torch" for each in found)), None)
+
+
+@dataclass(eq=False, slots=True)
+class ProgramEntries(Fact):
+    """Finds the programs of a project: the files that are run, and what they import.
+
+    A file is run where it has an ``if __name__ == "__main__":`` at its top. What it imports inside of functions counts,
+    too: a call that sets a default of torch holds for all code of the process.
+    """
+
+    project: Project
+    heat: Heat
+    occurrences: Occurrences
+    _imported: dict[str, frozenset[str]] = field(default_factory=dict)
+    _entries: list[ProgramEntry] | None = field(default=None)
+    _building: dict[str, int] | None = field(default=None)
+
+    def validates(self, facts: FileFacts) -> bool:
+        """Whether no program that runs a file sets the default to anything but a plain ``True``.
+
+        A call counts for all files where it is not known which program runs it, or which one runs the file.
+        """
+        mine = {entry.file.path for entry in self.running(facts)}
+        for file, call in (found for owner in _OWNERS for found in self.occurrences.calls(f"{owner}.{_SETTER}")):
+            theirs = {entry.file.path for entry in self.running(file)}
+            if not _leaves_on(call) and (not mine or not theirs or mine & theirs):
+                return False
+        return True
+
+    def running(self, facts: FileFacts) -> list[ProgramEntry]:
+        """The beginnings of the programs that import a file, or that it is itself."""
+        return [entry for entry in self._programs() if facts.path in self._reached(entry.file)]
+
+    def built(self, entries: Iterable[ProgramEntry]) -> int:
+        """How many hot calls in these programs build a distribution that validates by default."""
+        if self._building is None:
+            self._building = {path: self._count(facts) for path, facts in self.project.files.items()}
+        paths = frozenset[str]().union(*(self._reached(entry.file) for entry in entries))
+        return sum(self._building[path] for path in paths)
+
+    def excepts(self, entries: Iterable[ProgramEntry]) -> bool:
+        """Whether a comment in these programs names the rule, because some validation is wanted."""
+        paths = frozenset[str]().union(*(self._reached(entry.file) for entry in entries))
+        return any(b"TL205" in self.project.files[path].source.utf8 for path in paths)
+
+    def _programs(self) -> list[ProgramEntry]:
+        if self._entries is None:
+            blocks = ((facts, main_block(facts)) for _, facts in sorted(self.project.files.items()))
+            self._entries = [ProgramEntry(facts, block.body[0]) for facts, block in blocks if block is not None]
+        return self._entries
+
+    def _reached(self, facts: FileFacts) -> frozenset[str]:
+        """The paths of a file and of all that it imports, also through others."""
+        if facts.path not in self._imported:
+            found: set[str] = set()
+            todo = [facts]
+            while todo:
+                file = todo.pop()
+                if file.path not in found:
+                    found.add(file.path)
+                    names = (self.project.names.imported(file.path, dotted) for dotted in file.links)
+                    todo += [name for name in names if name is not None]
+            self._imported[facts.path] = frozenset(found)
+        return self._imported[facts.path]
+
+    def _count(self, facts: FileFacts) -> int:
+        if b"torch" not in facts.source.utf8:
+            return 0
+        return sum(
+            self.heat.frequency(facts, call) >= Frequency.UPDATE
+            for scope in facts.scopes
+            for call in scope.calls
+            if (built := self.project.constructor(facts, call.func)) in BEFORE
+            and not _says(call, self.project.qualified(facts, call.func), built)
+        )
+
+
+def says(site: Site, call: cst.Call, built: str) -> bool:
+    """Whether a call that builds a distribution gives ``validate_args``."""
+    twin = site.expression(call)
+    return isinstance(twin, ast.Call) and _says(twin, site.names.of(call.func), built)
+
+
+def _says(call: ast.Call, name: str | None, built: str) -> bool:
+    """The same, by name or after the arguments that precede it; ``Normal.__init__(self, ...)`` has one more."""
+    before = BEFORE[built] + (name or "").endswith(".__init__")
+    return any(word.arg == "validate_args" for word in call.keywords) or len(call.args) > before
+
+
+def _leaves_on(call: ast.Call) -> bool:
+    match call.args:
+        case [ast.Constant(value=True), *_]:
+            return True
+    return False
+
+
+def _sets_up(file: FileFacts) -> bool:
+    """Whether a file changes the environment of the process, which must come before torch is imported."""
+    return any(isinstance(node, ast.Attribute) and node.attr == "environ" for node in walk(file.tree))

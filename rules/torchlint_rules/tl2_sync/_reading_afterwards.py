@@ -65,7 +65,7 @@ class ReadingAfterwards(Fact):
         return self._lists(facts, loop, alike) if kept.listed else self._sums(facts, loop, alike)
 
     def _kept(self, facts: FileFacts, call: ast.Call) -> _Kept | None:
-        """The local sum or list that the number of a read goes into: ``s += x.item()``, ``xs.append(x.item())``."""
+        """The local sum or list that the number goes into: ``s += x.item()``, ``xs.append(x.item())`` or ``+=``."""
         read = self.readbacks.of(facts, call)
         if read is None or read.how == "int()" or self.tensors.is_whole(facts, read.source):
             return None
@@ -76,6 +76,8 @@ class ReadingAfterwards(Fact):
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[value])) if (
                 value is call
             ):
+                listed = True
+            case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=ast.List(elts=[value])) if value is call:
                 listed = True
             case _:
                 return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
@@ -148,19 +148,36 @@ class ReadingTogether(Fact):
             "; ".join(doubts),
         )
 
-    def _joined(self, facts: FileFacts, sources: Iterable[ast.expr]) -> str:
-        """The expression that reads some tensors at once."""
+    def _joined(self, facts: FileFacts, sources: Sequence[ast.expr]) -> str:
+        """The expression that reads some tensors at once.
+
+        What is not proven to lie where one of them lies is moved there, which does nothing to what lies there already.
+        """
+        anchor = self._anchor(facts, sources)
         texts = []
         for node in sources:
             flattening = self.tensors.flattening(facts, node)
-            texts.append(f"{operand(facts, node)}{flattening}" if flattening else text_of(facts, node))
+            text = f"{operand(facts, node)}{flattening}" if flattening else text_of(facts, node)
+            if anchor is not None and not self._is_beside(facts, anchor, node):
+                text = f"{text if flattening else operand(facts, node)}.to({text_of(facts, anchor)}.device)"
+            texts.append(text)
         return f"{{torch}}.stack([{', '.join(texts)}]).tolist()"
 
+    def _anchor(self, facts: FileFacts, sources: Sequence[ast.expr]) -> ast.expr | None:
+        """The tensor that most of the others are proven to lie beside, if a short name; ``None``: all do, or none."""
+        if self.tensors.on_one_device(facts, sources):
+            return None
+        named = [node for node in sources if isinstance(node, ast.Name)]
+        return max(named, key=lambda node: sum(self._is_beside(facts, node, each) for each in sources), default=None)
+
+    def _is_beside(self, facts: FileFacts, anchor: ast.expr, node: ast.expr) -> bool:
+        return ast.dump(anchor) == ast.dump(node) or self.tensors.on_one_device(facts, [anchor, node])
+
     def _doubts(self, facts: FileFacts, reads: Sequence[Read]) -> Iterator[str]:
-        """What is not proven of the tensors: their device, their dtypes."""
+        """What is not proven of the tensors: their device where none of them has a name, their dtypes."""
         nodes = [read.source for read in reads]
         wrong = []
-        if not self.tensors.on_one_device(facts, nodes):
+        if not self.tensors.on_one_device(facts, nodes) and self._anchor(facts, nodes) is None:
             wrong.append("lie on one device")
         if not all(self.tensors.is_floating(facts, node) for node in nodes):
             wrong.append("hold floating-point numbers")

@@ -5,33 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Call, Change, Example, Fix, Frequency, Input, Kind, Report, Rule, Site
-from torchlint.rule.build import expression, keyword_of, with_keyword
-from torchlint_rules.tl2_sync._distribution_validation import constructor
+from torchlint.rule import Call, Change, Example, Fix, Frequency, Input, Kind, Option, Report, Rule, Site
+from torchlint.rule.build import expression, with_keyword
+from torchlint_rules.tl2_sync._distribution_validation import BEFORE, ProgramEntries, constructor, says
 
-# Classes of torch.distributions that constrain their arguments: module, name, and how many positional arguments come
-# before ``validate_args``. Those that wrap another distribution have nothing to validate themselves.
-_CLASSES = (
-    *(("bernoulli", "Bernoulli", 2), ("beta", "Beta", 2), ("binomial", "Binomial", 3), ("cauchy", "Cauchy", 2)),
-    *(("categorical", "Categorical", 2), ("chi2", "Chi2", 1)),
-    *(("continuous_bernoulli", "ContinuousBernoulli", 3), ("dirichlet", "Dirichlet", 1)),
-    *(("exponential", "Exponential", 1), ("fishersnedecor", "FisherSnedecor", 2), ("gamma", "Gamma", 2)),
-    *(("geometric", "Geometric", 2), ("gumbel", "Gumbel", 2), ("half_cauchy", "HalfCauchy", 1)),
-    *(("half_normal", "HalfNormal", 1), ("inverse_gamma", "InverseGamma", 2), ("kumaraswamy", "Kumaraswamy", 2)),
-    *(("laplace", "Laplace", 2), ("log_normal", "LogNormal", 2), ("logistic_normal", "LogisticNormal", 2)),
-    *(("lowrank_multivariate_normal", "LowRankMultivariateNormal", 3), ("multinomial", "Multinomial", 3)),
-    *(("multivariate_normal", "MultivariateNormal", 4), ("negative_binomial", "NegativeBinomial", 3)),
-    *(("normal", "Normal", 2), ("one_hot_categorical", "OneHotCategorical", 2), ("pareto", "Pareto", 2)),
-    *(("one_hot_categorical", "OneHotCategoricalStraightThrough", 2), ("poisson", "Poisson", 1)),
-    *(("relaxed_bernoulli", "RelaxedBernoulli", 3), ("relaxed_categorical", "RelaxedOneHotCategorical", 3)),
-    *(("studentT", "StudentT", 3), ("uniform", "Uniform", 2), ("von_mises", "VonMises", 2), ("weibull", "Weibull", 2)),
+# Files that the message of a fix names.
+_NAMED = 2
+_ONCE = Option[bool](
+    "once", True, "where several calls validate, the fix sets the default where the program begins, not at each call"
 )
-_BEFORE = {
-    spelling: before
-    for module, name, before in _CLASSES
-    for spelling in (f"torch.distributions.{name}", f"torch.distributions.{module}.{name}")
-}
-_OWNERS = ("torch.distributions.Distribution", "torch.distributions.distribution.Distribution", *_BEFORE)
 
 _MESSAGE = "arguments and samples are validated on every call; pass `validate_args=False`"
 
@@ -130,6 +112,13 @@ class DistributionValidation(Rule):
     longer raise when the distribution is built, a standard deviation that is NaN or not positive passes silently, and
     a value outside of the support gets some log-probability, such as an action given as a float.
 
+    Where a program, a file with an `if __name__ == "__main__":`, runs several such calls, the fix is one call at the
+    beginning of that program, and one of each other program that runs them. That also turns off the validation of
+    distributions that the rule does not find, those that run seldom and those that are built in libraries. Processes
+    that are started by `spawn` do not run that call and validate as before. With `once = false` each call gets
+    `validate_args=False`; so it does where a comment names TL205, because some validation is wanted, or where the file
+    that begins the program was not asked for.
+
     ## When to ignore it
     While a policy is being debugged, and where running on with a broken policy costs more than the time.
 
@@ -143,10 +132,11 @@ class DistributionValidation(Rule):
     code = "TL205"
     name = "distribution-validation"
     summary = "a distribution is built in hot code with its validation left on"
-    trigger = Call(*_BEFORE)
+    trigger = Call(*BEFORE)
     least = Frequency.UPDATE
     fixable = True
     may_change = (Change.VALIDATION,)
+    options = (_ONCE,)
     examples = (
         _example("categorical-act", _DISCRETE, 1),
         _example("categorical-act-of-256", _DISCRETE, 256),
@@ -159,29 +149,34 @@ class DistributionValidation(Rule):
         if not isinstance(call, cst.Call) or not site.calls.is_plain(call):
             return
         built = constructor(site, call) or ""
-        if built not in _BEFORE or _says(site, call, _BEFORE[built]) or _off_by_default(site):
+        if built not in BEFORE or says(site, call, built) or not site.fact(ProgramEntries).validates(site.file):
             return
         figure = ("categorical-act", "categorical-act-of-256") if "ategorical" in built else ("normal-act",)
-        yield Report(call, _MESSAGE, None if site.compiling.scripted() else _fix(call), figure=figure)
+        fix = None if site.compiling.scripted() else self._fix(site, call)
+        yield Report(call, _MESSAGE, fix, figure=figure)
 
-
-def _says(site: Site, call: cst.Call, before: int) -> bool:
-    """Whether a call gives ``validate_args``, by name or after the ``before`` arguments that precede it."""
-    if (site.names.of(call.func) or "").endswith(".__init__"):
-        before += 1  # Normal.__init__(self, ...)
-    positional = sum(argument.keyword is None for argument in call.args)
-    return keyword_of(call, "validate_args") is not None or positional > before
-
-
-def _off_by_default(site: Site) -> bool:
-    """Whether the project sets the default to anything but a plain ``True``."""
-    settings = (given for owner in _OWNERS for given in site.calls.arguments(f"{owner}.set_default_validate_args"))
-    return any(not given or given[0].literal is not True for given in settings)
-
-
-def _fix(call: cst.Call) -> Fix:
-    return Fix(
-        message="pass `validate_args=False`",
-        replace=((call, with_keyword(call, "validate_args", expression("False"))),),
-        may_change=(Change.VALIDATION,),
-    )
+    def _fix(self, site: Site, call: cst.Call) -> Fix:
+        """The default set where the programs begin, in place of several calls; else the call itself."""
+        here = Fix(
+            message="pass `validate_args=False`",
+            replace=((call, with_keyword(call, "validate_args", expression("False"))),),
+            may_change=(Change.VALIDATION,),
+        )
+        programs = site.fact(ProgramEntries)
+        entries = programs.running(site.file)
+        many = _ONCE.of(self.given) and 0 < len(entries) < programs.built(entries)
+        if not many or programs.excepts(entries) or not all(entry.is_free for entry in entries):
+            return here
+        parts = [(entry, entry.default_off()) for entry in entries]
+        own = next((part for entry, part in parts if entry.file is site.file), None)
+        where = ", ".join(f"`{entry.file.path}`" for entry in entries[:_NAMED])
+        more = f" and {len(entries) - _NAMED} more files" if len(entries) > _NAMED else ""
+        return Fix(
+            message=f"turn validation off once, where the program begins: in {where}{more}",
+            replace=(),
+            may_change=(Change.VALIDATION,),
+            imports=own.imports if own is not None else (),
+            ahead=own.ahead if own is not None else (),
+            in_files=tuple(part for _, part in parts if part is not own),
+            instead=here,
+        )

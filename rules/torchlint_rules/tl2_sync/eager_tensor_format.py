@@ -97,7 +97,7 @@ class EagerTensorFormat(Rule):
     In code that runs seldom. Shapes, dtypes and devices cost next to nothing and are not reported.
 
     ## Measured
-    On a `debug` message that nobody reads; `torchlint rule TL206` prints the figures.
+    On a `debug` message that is never printed; `torchlint rule TL206` prints the figures.
 
     ## References
     - Python documentation, "Logging HOWTO": optimization.

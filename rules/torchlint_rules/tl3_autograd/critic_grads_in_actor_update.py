@@ -72,13 +72,13 @@ class CriticGradsInActorUpdate(Rule):
     """The actor learns through the critic, and the critic's own gradients are computed on the way for nothing.
 
     ## What it does
-    Finds calls of a trained network whose input hangs on the graph of another network, where the loss is
+    Finds calls of a trained network whose input is part of the graph of another network, where the loss is
     backpropagated and the optimizer that steps next moves that other network alone. The gradients that were added to
     the first one's parameters are zeroed before its own next step.
 
     ## Why is this slow
     A gradient of the action needs the critic's weights, but not the gradients of these weights. Each layer computes
-    both unless its parameters are told not to ask for gradients.
+    both unless its parameters do not require gradients.
 
     ## Example
     ```python

@@ -54,7 +54,7 @@ class GraphKeptAlive(Rule):
     """Losses, their parts or recurrent states are summed or collected without `detach()`.
 
     ## What it does
-    Finds tensors that hang on an autograd graph and are added to a sum, a list or an object again and again in hot
+    Finds tensors that keep an autograd graph and are added to a sum, a list or an object again and again in hot
     code, where nothing ever runs backward through the collection.
 
     ## Why is this slow

@@ -50,7 +50,7 @@ if __name__ == "__main__":
 
 
 class InferenceRecordsGraph(Rule):
-    """A network is run for its values, and nobody ever asks for a gradient of them.
+    """A network is run for its values, and no gradient of them is ever computed.
 
     ## What it does
     Finds hot calls of networks with trainable parameters that no caller guards with `torch.no_grad()` or
@@ -80,7 +80,7 @@ class InferenceRecordsGraph(Rule):
     Nothing where all that leaves the function is numbers and arrays. Transformer layers of PyTorch take another path
     without gradients, which rounds otherwise; where it is not known what a network is made of, so may this. Where
     tensors leave the function, or where only one statement can be guarded, the fix is not safe: a gradient that
-    somebody asks for behind it would be missing. Where the network runs again on the same input nothing is put around
+    the code computes behind it would be missing. Where the network runs again on the same input nothing is put around
     one of the runs: to keep the result of the first and detach it where it is only read saves the whole second run
     (TL614).
 

@@ -47,7 +47,7 @@ class NeedlessRetainGraph(Rule):
 
     ## Why is this slow
     A backward pass frees what each operation saved as it goes. With `retain_graph=True` all of it stays until the last
-    name of the graph is bound anew, often until the next forward pass is through: twice the memory for activations.
+    name of the graph is bound again, often until the next forward pass is through: twice the memory for activations.
     The time is the same.
 
     ## Example

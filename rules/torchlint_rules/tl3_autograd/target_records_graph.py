@@ -72,12 +72,12 @@ class TargetRecordsGraph(Rule):
 
     ## What it does
     Finds hot calls of target networks (copies of a trained network, brought up to date by loading or averaging
-    parameters) that record a graph. Left alone are networks whose parameters are frozen, and inputs that hang on the
+    parameters) that record a graph. Left alone are networks whose parameters are frozen, and inputs that belong to the
     graph of a trained network themselves, since a gradient may be meant to go through.
 
     ## Why is this slow
     The graph of the target network is built and kept like any other. Where its result is not detached, `backward`
-    goes through all of it and fills gradients that nobody reads. Where it is detached afterwards, what is left is the
+    goes through all of it and fills gradients that are never read. Where it is detached afterwards, what is left is the
     bookkeeping, which is little; the finding is a note then.
 
     ## Example

@@ -50,7 +50,7 @@ class CopyOfACopy(Rule):
 
     ## Why is this slow
     Indexing with a tensor, an array or a list copies the rows that it picks, unlike a slice, and joining copies what it
-    joins. Nobody else holds the result, so the second copy only costs time.
+    joins. No other name holds the result, so the second copy only costs time.
 
     ## Example
     ```python

@@ -76,7 +76,7 @@ class CompileOverVaryingShapes(Rule):
     while learning (a batch).
 
     ## Why is this slow
-    With `dynamic=False` every new batch size is compiled anew, up to the recompile limit; after that the module runs
+    With `dynamic=False` every new batch size is compiled again, up to the recompile limit; after that the module runs
     uncompiled. In a CUDA-graph mode every size is captured and holds memory of its own. The default,
     `dynamic=None`, settles on a graph with a symbolic batch size when it sees the second one.
 

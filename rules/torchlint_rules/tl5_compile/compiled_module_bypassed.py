@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Bypass, Call, Example, Found, Frequency, Input, Kind, Level, Report, Rule, Site, Way
+from torchlint.rule import Bypass, BypassKind, Call, Example, Found, Frequency, Input, Kind, Level, Report, Rule, Site
 from torchlint_rules.tl5_compile._compiled_module_bypassed import Takers, bypassed, takes_uncompiled
 
 _SOURCE = """\
@@ -48,7 +48,7 @@ class CompiledModuleBypassed(Rule):
 
     ## What it does
     Finds a module that is compiled and then used only through methods besides `forward` (`policy.act(x)`), also where
-    its class has no `forward` at all; a `torch.compile(net)` whose result nobody keeps; and an object that is given
+    its class has no `forward` at all; a `torch.compile(net)` whose result is not kept; and an object that is given
     a module before the same function compiles it, and calls it.
 
     ## Why is this slow
@@ -128,9 +128,9 @@ class CompiledModuleBypassed(Rule):
 
 
 def _message(bypass: Bypass) -> str:
-    if bypass.way is Way.DROPPED or bypass.place is None:
+    if bypass.way is BypassKind.DROPPED or bypass.place is None:
         return "the result of torch.compile, which alone runs compiled, is dropped; assign it, or use net.compile()"
     place = f"{bypass.place.path}:{bypass.place.row}"
-    if bypass.way is Way.NO_FORWARD:
+    if bypass.way is BypassKind.NO_FORWARD:
         return f"{bypass.name} has no forward to compile: its methods ({place}) run uncompiled; compile these"
     return f"compiled, but forward is never called: {bypass.name}() ({place}) runs uncompiled; compile that method"

@@ -56,7 +56,7 @@ class IntegerAttributeRecompiles(Rule):
     counts on or sets to another number (`self.step += 1`), inside the function or elsewhere.
 
     ## Why is this slow
-    An integer of a module counts as a constant of the graph: for each value the function is compiled anew, until the
+    An integer of a module counts as a constant of the graph: for each value the function is compiled again, until the
     recompile limit (8) is reached. After that it runs uncompiled. Floats, arguments of the function, and integers of
     objects that are no modules become symbols after the second value.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
-from torchlint.facts.autograd.origins import Origin, Tracer
+from torchlint.facts.autograd.origins import ModuleOrigin, Tracer
 from torchlint.facts.code.model import Bind, Binding, FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
@@ -153,7 +153,7 @@ class Averages(Fact):
             return False
         return all(self._is_fresh(origin) for origin in mine) and not (self.ties.tied(facts) or self.ties.cast(facts))
 
-    def _is_fresh(self, origin: Origin) -> bool:
+    def _is_fresh(self, origin: ModuleOrigin) -> bool:
         """Whether a module is made with parameters of its own: copied, or built without being handed a module."""
         found = self.tracer.made(origin)
         return bool(found) and all(value is not None and self._builds(facts, value) for facts, value in found)

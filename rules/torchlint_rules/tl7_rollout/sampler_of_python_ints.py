@@ -57,7 +57,7 @@ class SamplerOfPythonInts(Rule):
 
     ## What it does
     Finds `BatchSampler(SubsetRandomSampler(range(n)), k, drop_last)` and the same with other samplers over a range,
-    where it is no argument of a `DataLoader`.
+    where it is not an argument of a `DataLoader`.
 
     ## Why is this slow
     Every index becomes a Python integer, goes through two generators into a list, and back into a tensor for each

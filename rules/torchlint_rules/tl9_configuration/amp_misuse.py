@@ -78,7 +78,7 @@ def train(agent, env, steps):
 
 
 class AmpMisuse(Rule):
-    """Mixed precision in a deprecated spelling, or a scaler or context that nobody uses.
+    """Mixed precision in a deprecated spelling, or a scaler or context that is not used.
 
     ## What it does
     Finds `torch.cuda.amp.autocast` and `torch.cuda.amp.GradScaler`, called or imported, and those of `torch.cpu.amp`;
@@ -110,7 +110,7 @@ class AmpMisuse(Rule):
     call, and where the project says that its torch knows the new one (`target-torch`, or the project's dependencies):
     `torch.amp.autocast` came with torch 1.10, `torch.amp.GradScaler` with 2.3. Where nothing says which torch the
     project runs with, the finding stands without a fix. An import of old names is left to you,
-    and so is a part that nobody uses. Mixed precision changes results; small networks are often slower in it.
+    and so is a part that is not used. Mixed precision changes results; small networks are often slower in it.
 
     ## When to ignore it
     Where torch older than 2.3 must be supported. With `target-torch`, or a lower bound in the dependencies, the rule
@@ -118,7 +118,7 @@ class AmpMisuse(Rule):
 
     ## Measured
     Counts do not show what mixed precision gains on an accelerator. A deprecated spelling goes away, and a part that
-    nobody uses does nothing: it is a mistake whatever it costs.
+    is not used does nothing: it is a mistake whatever it costs.
 
     ## References
     - PyTorch documentation, "Automatic Mixed Precision package".

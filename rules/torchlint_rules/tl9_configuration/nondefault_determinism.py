@@ -28,7 +28,7 @@ def features(net, frames):
 
 
 class NondefaultDeterminism(Rule):
-    """cuDNN is told to be deterministic, or not to look for the fastest algorithm, in every run.
+    """cuDNN is set to be deterministic, or not to look for the fastest algorithm, in every run.
 
     ## What it does
     Finds `torch.backends.cudnn.deterministic = True`, `torch.backends.cudnn.benchmark = False` and

@@ -40,7 +40,7 @@ class NonexistentBackendKnob(Rule):
     version of torch from 1.10 to 2.13 has.
 
     ## Why is this slow
-    Python adds the attribute to the module and nobody reads it: the run is as slow, or as short of memory, as without
+    Python adds the attribute to the module and never reads it: the run is as slow, or as short of memory, as without
     the line, while the code says otherwise. A few backends raise instead.
 
     ## Example

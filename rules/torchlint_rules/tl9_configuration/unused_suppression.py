@@ -36,7 +36,7 @@ class UnusedSuppression(Rule):
     something there. Codes of other tools, and a bare `# noqa`, are left alone.
 
     ## Why is this slow
-    It is not. But a comment that outlives its finding will silence the next one at its place, which nobody has seen.
+    It is not. But a comment that outlives its finding will silence the next one at its place before it was ever seen.
 
     ## Example
     ```python

@@ -72,7 +72,7 @@ class WorkerThreadOversubscription(Rule):
     ## Measured
     The figures below run one worker's function in one process on one thread, where the limit changes nothing, so this
     is a note. Beside other busy processes on two cores, one thread instead of the default made 348 instead of 6 updates
-    a second in one measurement; that shows how it fails, it is no general factor.
+    a second in one measurement; that shows how it fails, it is not a general factor.
 
     ## References
     - PyTorch documentation, "Multiprocessing best practices: CPU oversubscription".

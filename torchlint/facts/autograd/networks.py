@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
-from torchlint.facts.autograd.origins import Origin, Tracer
+from torchlint.facts.autograd.origins import ModuleOrigin, Tracer
 from torchlint.facts.autograd.parts import Parts
 from torchlint.facts.autograd.training import Reader, Table
 from torchlint.facts.code.graph import CallGraph
@@ -45,9 +45,9 @@ class Networks(Fact):
     _known: dict[tuple[FileFacts, ast.expr], Network] = field(default_factory=dict)
     _contents: dict[str, frozenset[str]] = field(default_factory=dict)
     _holding: dict[tuple[str, str], bool] = field(default_factory=dict)
-    _copied: dict[Origin, bool] = field(default_factory=dict)
+    _copied: dict[ModuleOrigin, bool] = field(default_factory=dict)
     _freezing: set[ast.Call] = field(default_factory=set)
-    _movers: dict[Origin, tuple[_Tie, frozenset[ast.AST]]] = field(default_factory=dict)
+    _movers: dict[ModuleOrigin, tuple[_Tie, frozenset[ast.AST]]] = field(default_factory=dict)
 
     def of(self, facts: FileFacts, node: ast.expr) -> Network:
         """What is known of the module that an expression names, or whose method it names."""
@@ -95,17 +95,17 @@ class Networks(Fact):
         origins = self.tracer.of(facts, _module_of(self.values, facts, node))
         return bool(origins) and not self._thawed(origins) and self._all_frozen(origins)
 
-    def _is_target(self, node: ast.expr, origins: Collection[Origin]) -> bool:
+    def _is_target(self, node: ast.expr, origins: Collection[ModuleOrigin]) -> bool:
         """Whether a module is called a target network, or made or kept as a copy, and nothing uses its gradients."""
         if not self.table.wanted.isdisjoint(origins):
             return False
         copied = bool(origins) and (_is_called_target(node) or all(self._copy(origin) for origin in origins))
         return copied and max(map(self._trained, origins)) <= _Tie.CLASS
 
-    def _all_frozen(self, origins: Iterable[Origin]) -> bool:
+    def _all_frozen(self, origins: Iterable[ModuleOrigin]) -> bool:
         return all(self._is_frozen(origin) for origin in origins)
 
-    def _is_trained(self, facts: FileFacts, node: ast.expr, origins: Collection[Origin]) -> bool | None:
+    def _is_trained(self, facts: FileFacts, node: ast.expr, origins: Collection[ModuleOrigin]) -> bool | None:
         if self._thawed(origins):
             return None
         if max(map(self._trained, origins)) is not _Tie.NONE:
@@ -114,11 +114,11 @@ class Networks(Fact):
             return None
         return False
 
-    def _trained(self, origin: Origin) -> _Tie:
+    def _trained(self, origin: ModuleOrigin) -> _Tie:
         """How what optimizers were given belongs to a module."""
         return self._moved(origin)[0]
 
-    def _moved(self, origin: Origin) -> tuple[_Tie, frozenset[ast.AST]]:
+    def _moved(self, origin: ModuleOrigin) -> tuple[_Tie, frozenset[ast.AST]]:
         """What is known best of what moves a module: the tie, and the constructors of the optimizers."""
         found = self._movers.get(origin)
         if found is None:
@@ -132,17 +132,17 @@ class Networks(Fact):
         """Whether the parameters of a module ask for gradients at one time and not at another."""
         return self._thawed(self.tracer.of(facts, _module_of(self.values, facts, node)))
 
-    def _thawed(self, origins: Iterable[Origin]) -> bool:
+    def _thawed(self, origins: Iterable[ModuleOrigin]) -> bool:
         return any(self._tied(origin, self.table.thawed) is not _Tie.NONE for origin in origins)
 
-    def _is_frozen(self, origin: Origin) -> bool:
+    def _is_frozen(self, origin: ModuleOrigin) -> bool:
         """Whether the module or one that it is part of was frozen; of a class no instance may be trained then."""
         found = {self._tie(origin, other) for other in self.table.frozen}
         if _Tie.WHOLE in found or (_Tie.CLASS in found and self._trained(origin) is _Tie.NONE):
             return True
         return self._is_made_frozen(origin)
 
-    def _is_made_frozen(self, origin: Origin) -> bool:
+    def _is_made_frozen(self, origin: ModuleOrigin) -> bool:
         """Whether a project function made the module and froze it before it returned it."""
         made = origin.made
         if not isinstance(made, ast.Call) or origin.path or made in self.graph.weak or made in self._freezing:
@@ -153,20 +153,20 @@ class Networks(Fact):
         self._freezing.discard(made)
         return found
 
-    def _is_open(self, origin: Origin) -> bool:
+    def _is_open(self, origin: ModuleOrigin) -> bool:
         """Whether somebody else may train a module: it was made somewhere unknown, or it is a part of any module."""
         if isinstance(origin.root, Scope):
             return self.project.is_module(origin.root.dotted)
         return isinstance(origin.root, Binding) and origin.made is None
 
-    def _copy(self, origin: Origin) -> bool:
+    def _copy(self, origin: ModuleOrigin) -> bool:
         """Whether a module is made as a copy of one that is trained, or written over from one."""
         found = self._copied.get(origin)
         if found is None:
             found = self._copied[origin] = self._is_copy(origin)
         return found
 
-    def _is_copy(self, origin: Origin) -> bool:
+    def _is_copy(self, origin: ModuleOrigin) -> bool:
         for other, sources in self.table.copied.items():
             tie = self._tie(origin, other)
             if tie is _Tie.PART and self._tied(origin, sources) is not _Tie.NONE:
@@ -177,7 +177,7 @@ class Networks(Fact):
                 return True
         return any(value is not None and self._copies(facts, value) for facts, value in self.tracer.made(origin))
 
-    def _is_same_slot(self, origin: Origin, source: Origin) -> bool:
+    def _is_same_slot(self, origin: ModuleOrigin, source: ModuleOrigin) -> bool:
         """Whether a module and the one that it is copied from are the same attribute of objects of one class."""
         depth = len(source.path) - len(origin.path)
         if not isinstance(origin.root, Scope) or depth < 0 or source.path[depth:] != origin.path:
@@ -190,15 +190,15 @@ class Networks(Fact):
         copies = [call for call in calls if self.project.qualified(facts, call.func) == "copy.deepcopy"]
         return any(self._any_trained(self.tracer.of(facts, call.args[0])) for call in copies)
 
-    def _any_trained(self, origins: Iterable[Origin]) -> bool:
+    def _any_trained(self, origins: Iterable[ModuleOrigin]) -> bool:
         return any(self._trained(origin) is not _Tie.NONE for origin in origins)
 
     # ties -----------------------------------------------------------------------------------------------------------
 
-    def _tied(self, origin: Origin, others: Iterable[Origin]) -> _Tie:
+    def _tied(self, origin: ModuleOrigin, others: Iterable[ModuleOrigin]) -> _Tie:
         return max((self._tie(origin, other) for other in others), default=_Tie.NONE)
 
-    def _tie(self, origin: Origin, other: Origin) -> _Tie:
+    def _tie(self, origin: ModuleOrigin, other: ModuleOrigin) -> _Tie:
         """How a module belongs to another; ``PART``: the other one is a part of it."""
         if origin.root is other.root or self._same_class(origin.root, other.root):
             found = _compared(origin.path, other.path)
@@ -211,7 +211,7 @@ class Networks(Fact):
                 return _Tie.CLASS
         return _Tie.NONE
 
-    def _holds(self, other: Origin, root: Scope) -> bool:
+    def _holds(self, other: ModuleOrigin, root: Scope) -> bool:
         """Whether an instance of a class may be a part of another module."""
         return any(self._may_hold(cls, root.dotted) for cls, rest in self.tracer.views(other) if not rest)
 
@@ -245,7 +245,7 @@ class Networks(Fact):
     def _same_class(self, one: object, other: object) -> bool:
         return isinstance(one, Scope) and isinstance(other, Scope) and self.tracer.related(one.dotted, other.dotted)
 
-    def _views_meet(self, origin: Origin, root: Scope, path: tuple[str, ...]) -> bool:
+    def _views_meet(self, origin: ModuleOrigin, root: Scope, path: tuple[str, ...]) -> bool:
         return any(
             self.tracer.related(cls, root.dotted) and _compared(rest, path) is not _Tie.NONE
             for cls, rest in self.tracer.views(origin)

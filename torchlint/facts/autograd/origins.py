@@ -23,7 +23,7 @@ _WRAPPERS = last_names(wraps="module")
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ModuleOrigin:
     """A module by where it comes from.
 
     Attributes:
@@ -37,12 +37,12 @@ class Origin:
     facts: FileFacts
     made: ast.expr | None = None
 
-    def part(self, name: str) -> Origin:
+    def part(self, name: str) -> ModuleOrigin:
         """What an attribute or key of it comes from."""
-        return Origin(self.root, (*self.path, name), self.facts, self.made)
+        return ModuleOrigin(self.root, (*self.path, name), self.facts, self.made)
 
 
-Origins = frozenset[Origin]
+Origins = frozenset[ModuleOrigin]
 NOWHERE: Origins = frozenset()
 """Of a module that comes from somewhere unknown."""
 
@@ -55,7 +55,7 @@ class Tracer(Fact):
     graph: CallGraph
     values: Values
     _solver: Solver[tuple[FileFacts, ast.expr], Origins] = field(init=False)
-    _views: dict[Origin, tuple[tuple[str, tuple[str, ...]], ...]] = field(default_factory=dict)
+    _views: dict[ModuleOrigin, tuple[tuple[str, tuple[str, ...]], ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._solver = Solver(lambda question: self._expression(*question), NOWHERE)
@@ -133,11 +133,11 @@ class Tracer(Fact):
         """What is bound to a new object comes from the binding; another name for an old one from there."""
         made = _unwrapped(value)
         if isinstance(made, ast.Call) and not _wraps(made):
-            return self._returned(made) | {Origin(binding, (), facts, value)} | self._beside(facts, binding)
+            return self._returned(made) | {ModuleOrigin(binding, (), facts, value)} | self._beside(facts, binding)
         if isinstance(made, ast.Constant):
             return NOWHERE
         if isinstance(made, (ast.List, ast.Tuple, ast.ListComp, ast.Dict, ast.DictComp)):
-            return self.of(facts, made) | {Origin(binding, (), facts, value)}
+            return self.of(facts, made) | {ModuleOrigin(binding, (), facts, value)}
         return self.of(facts, value)
 
     def _beside(self, facts: FileFacts, binding: Binding) -> Origins:
@@ -153,7 +153,7 @@ class Tracer(Fact):
             part = ast.Tuple(value.args)
         for step in binding.path:
             if not isinstance(part, (ast.Tuple, ast.List)) or not -1 < step < len(part.elts):
-                return frozenset({Origin(binding, (), facts)})
+                return frozenset({ModuleOrigin(binding, (), facts)})
             part = part.elts[step]
         return self._assigned(facts, binding, part)
 
@@ -185,13 +185,13 @@ class Tracer(Fact):
             return NOWHERE
         if function.self_name == binding.target and "classmethod" not in function.decorator_names:
             owner = function.method_of
-            return frozenset({Origin(owner, (), owner.file)}) if owner is not None else NOWHERE
+            return frozenset({ModuleOrigin(owner, (), owner.file)}) if owner is not None else NOWHERE
         found = NOWHERE
         for caller in self.graph.callers.get(function, ()):
             node = passed(function, binding.target, caller)
             if node is not None:
                 found |= self.of(caller.facts, node)
-        return found or frozenset({Origin(binding, (), function.file)})
+        return found or frozenset({ModuleOrigin(binding, (), function.file)})
 
     def _imported(self, facts: FileFacts, binding: Binding) -> Origins:
         module, _, last = self.project.canonical(facts, binding.target).rpartition(".")
@@ -208,13 +208,13 @@ class Tracer(Fact):
         if node.attr in ("module", "unwrapped"):
             return base  # of a wrapper for data parallel training
         value = self.values.of(facts, node.value)
-        found: set[Origin] = {origin.part(node.attr) for origin in base}
+        found: set[ModuleOrigin] = {origin.part(node.attr) for origin in base}
         if value.kind in (Kind.INSTANCE, Kind.MODULE) and value.name:
             for cls in value.name.split("|"):
                 found.update(self._aliases(cls, node.attr))
         return frozenset(found)
 
-    def _aliases(self, cls: str, attr: str) -> Iterator[Origin]:
+    def _aliases(self, cls: str, attr: str) -> Iterator[ModuleOrigin]:
         """What an attribute holds that was made elsewhere: handed to the class, or given by a property."""
         for store in stores_of(self.project, cls, attr):
             value, scope = store.binding.value, store.scope
@@ -244,7 +244,7 @@ class Tracer(Fact):
             return self.of(facts, func.value)
         if _wraps(node):
             return self.of(facts, node.args[0])
-        return self._returned(node) | {Origin(node, (), facts, node)}
+        return self._returned(node) | {ModuleOrigin(node, (), facts, node)}
 
     def _returned(self, node: ast.Call) -> Origins:
         """What a project function hands out that belongs to somebody: ``return self.model``."""
@@ -257,7 +257,7 @@ class Tracer(Fact):
 
     # comparing ------------------------------------------------------------------------------------------------------
 
-    def views(self, origin: Origin) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    def views(self, origin: ModuleOrigin) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """An origin as a part of an instance of a class: class and path, for every class on the way to it."""
         found = self._views.get(origin)
         if found is None:
@@ -266,7 +266,7 @@ class Tracer(Fact):
             self._views[origin] = found
         return found
 
-    def made(self, origin: Origin) -> list[tuple[FileFacts, ast.expr | None]]:
+    def made(self, origin: ModuleOrigin) -> list[tuple[FileFacts, ast.expr | None]]:
         """What makes a module: the expression that it is, or those that classes keep in the attribute that it is."""
         if not origin.path:
             return [(origin.facts, origin.made)]
@@ -277,7 +277,7 @@ class Tracer(Fact):
             for store in stores_of(self.project, cls, rest[0])
         ]
 
-    def classes(self, origin: Origin, cut: int) -> list[str]:
+    def classes(self, origin: ModuleOrigin, cut: int) -> list[str]:
         """Qualified names of the project's classes of the first ``cut`` steps of an origin."""
         if isinstance(origin.root, Scope):
             names = [origin.root.dotted]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 
-from torchlint.facts.autograd.origins import Origin, Tracer
+from torchlint.facts.autograd.origins import ModuleOrigin, Tracer
 from torchlint.facts.code.callers import methods, passed, stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts
@@ -39,19 +39,19 @@ class Table:
     gradients the code clears or reads itself: it has a use for them, whoever moves the parameters.
     """
 
-    trained: dict[Origin, set[ast.AST]] = field(default_factory=dict)
-    frozen: set[Origin] = field(default_factory=set)
-    thawed: set[Origin] = field(default_factory=set)
-    copied: dict[Origin, set[Origin]] = field(default_factory=dict)
+    trained: dict[ModuleOrigin, set[ast.AST]] = field(default_factory=dict)
+    frozen: set[ModuleOrigin] = field(default_factory=set)
+    thawed: set[ModuleOrigin] = field(default_factory=set)
+    copied: dict[ModuleOrigin, set[ModuleOrigin]] = field(default_factory=dict)
     open: set[str] = field(default_factory=set)
-    wanted: set[Origin] = field(default_factory=set)
+    wanted: set[ModuleOrigin] = field(default_factory=set)
 
-    def train(self, origins: Iterable[Origin], mover: ast.AST) -> None:
+    def train(self, origins: Iterable[ModuleOrigin], mover: ast.AST) -> None:
         """Note that something moves these modules."""
         for origin in origins:
             self.trained.setdefault(origin, set()).add(mover)
 
-    def copy(self, origins: Iterable[Origin], sources: Iterable[Origin]) -> None:
+    def copy(self, origins: Iterable[ModuleOrigin], sources: Iterable[ModuleOrigin]) -> None:
         """Note that these modules are given the parameters of others."""
         given = frozenset(sources)
         for origin in origins:
@@ -151,7 +151,7 @@ class Reader:
         into.update(self.tracer.bound(facts, call))
 
     @staticmethod
-    def _frozen_or_thawed(table: Table, value: ast.expr | None) -> set[Origin]:
+    def _frozen_or_thawed(table: Table, value: ast.expr | None) -> set[ModuleOrigin]:
         off = isinstance(value, ast.Constant) and value.value is False
         return table.frozen if off else table.thawed
 
@@ -178,7 +178,7 @@ class Reader:
         sources = {origin for name in others for origin in self._looped(facts, name)}
         table.copy(self._looped(facts, node), sources)
 
-    def _looped(self, facts: FileFacts, node: ast.expr) -> Iterator[Origin]:
+    def _looped(self, facts: FileFacts, node: ast.expr) -> Iterator[ModuleOrigin]:
         """The modules over whose parameters the loop goes that binds a name."""
         bindings = self.project.reaching(facts, node).bindings if isinstance(node, ast.Name) else ()
         if any(binding.how is not Bind.ELEMENT for binding in bindings):

@@ -10,7 +10,7 @@ from torchlint.facts.code.callers import answers
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.receiver import ANY, Receiver
-from torchlint.facts.code.structure import Shape, Structures, Use, fits, shape_of
+from torchlint.facts.code.structure import ObjectUse, Shape, Structures, fits, shape_of
 from torchlint.facts.code.tree import walk
 from torchlint.facts.values import torch_table
 from torchlint.facts.values.values import Values
@@ -56,7 +56,7 @@ class _Linker:
     values: Values
     switched: dict[FileFacts, frozenset[str]] = field(default_factory=dict)
     fitting: dict[_Like, list[Scope]] = field(default_factory=dict)
-    near: dict[tuple[_Like, Use, bool], _Near] = field(default_factory=dict)
+    near: dict[tuple[_Like, ObjectUse, bool], _Near] = field(default_factory=dict)
     structures: Structures = field(init=False)
 
     def __post_init__(self) -> None:
@@ -96,7 +96,7 @@ class _Linker:
             found = self.fitting[like] = [m for m in near if fits(m, shape) and not _is_remote(m)]
         return found
 
-    def _near(self, like: _Like, use: Use, ambiguous: bool) -> _Near:
+    def _near(self, like: _Like, use: ObjectUse, ambiguous: bool) -> _Near:
         """Those of objects that have all that is asked of the object, and whether they are few enough to be linked."""
         found = self.near.get((like, use, ambiguous))
         if found is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts.code.model import Bind, FileFacts, Scope, Store
+from torchlint.facts.code.model import AttributeStore, Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.late import dataclass
 
@@ -97,7 +97,7 @@ def unpacked(node: ast.expr, path: tuple[int, ...]) -> ast.expr:
     return node
 
 
-def stores_of(project: Project, cls: str, name: str) -> Iterator[Store]:
+def stores_of(project: Project, cls: str, name: str) -> Iterator[AttributeStore]:
     """All assignments to an attribute in a class, its ancestors and its descendants."""
     for scope in project.relatives_storing(cls, name):
         yield from scope.stores[name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 
-from torchlint.facts.code.model import COMPREHENSIONS, Bind, Binding, FileFacts, Scope, ScopeNode, Store
+from torchlint.facts.code.model import COMPREHENSIONS, AttributeStore, Bind, Binding, FileFacts, Scope, ScopeNode
 from torchlint.models import method_names
 from torchlint.sources.text import Source
 
@@ -255,7 +255,7 @@ class _Collector:
                 binding = Binding(how, stmt, value, path, annotation=annotation)
                 self._bind(scope, node.id, binding)
                 if scope.kind == "class":
-                    scope.stores.setdefault(node.id, []).append(Store(binding, scope))
+                    scope.stores.setdefault(node.id, []).append(AttributeStore(binding, scope))
             elif isinstance(node, ast.Attribute):
                 self._store(scope, node, Binding(how, stmt, value, path, annotation=annotation))
             elif isinstance(node, (ast.Tuple, ast.List)):
@@ -276,7 +276,7 @@ class _Collector:
         method = scope
         while method.method_of is None and method.parent is not None:
             method = method.parent
-        store = Store(binding, scope)
+        store = AttributeStore(binding, scope)
         if method.method_of is not None and isinstance(node.value, ast.Name) and node.value.id == method.self_name:
             method.method_of.stores.setdefault(node.attr, []).append(store)
         else:

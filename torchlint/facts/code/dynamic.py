@@ -1,4 +1,4 @@
-"""Attributes that are looked up by name: ``getattr(agent, "act")``, ``getattr(policies, config.name)``."""
+"""What is looked up by name: ``getattr(agent, "act")``, ``getattr(policies, config.name)``, ``eval(task)(env)``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from torchlint.facts.code.callers import passed
 from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.structure import fits, shape_of
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.join import join
 from torchlint.late import dataclass
@@ -69,6 +70,28 @@ def looked_up(ask: Ask, facts: FileFacts, node: ast.Call) -> Value | None:
     if not texts or len(texts) > _MANY:
         return UNKNOWN
     return join([ask.attribute(source.name, text) for text in sorted(texts)])
+
+
+def evaluated(ask: Ask, facts: FileFacts, node: ast.Call) -> Value:
+    """The class that ``eval(name)(...)`` means: one of those that the file defines or imports and that take the call.
+
+    Of many, the nearest class from which all of them derive.
+    """
+    made = facts.parent.get(node)
+    if not isinstance(made, ast.Call) or made.func is not node:
+        return UNKNOWN
+    project, shape = ask.project, shape_of(made)
+    bound = (project.binding_name(facts, each) for known in facts.top.bindings.values() for each in known)
+    found = sorted({name for name in bound if name in project.classes})
+    wanted = spelling(ask, facts, node.args[0]).texts
+    found = [name for name in found if not wanted or name.rpartition(".")[2] in wanted]
+    inits = [(name, project.method(name, "__init__")) for name in found]
+    found = [name for name, init in inits if init is not None and fits(init, shape)]
+    if len(found) <= _MANY:
+        return Value(Kind.CLASS, name="|".join(found)) if found else UNKNOWN
+    lines = [[name, *project.ancestry(name)] for name in found]
+    common = next((name for name in lines[0] if all(name in line for line in lines)), "")
+    return Value(Kind.CLASS, name=common, derived=True) if common in project.classes else UNKNOWN
 
 
 def _beginning(ask: Ask, classes: str, prefix: str) -> set[str]:

@@ -16,7 +16,10 @@ from torchlint.facts.code.receiver import OWN, Receiver, receivers_of
 from torchlint.facts.values.calls import PARTIAL, STARRED
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
-from torchlint.rule import Kind, Value
+from torchlint.rule import UNKNOWN, Kind, Value
+
+# How many arguments one parameter is followed through; more are passed on only in generated code.
+_MOST_PASSED = 50
 
 
 class How(enum.Enum):
@@ -29,7 +32,7 @@ class How(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ImplicitRun:
     """A place that runs a function without a call whose arguments are its own.
 
     A property that is read, a generator that a loop draws from, a function that is given to somebody else's.
@@ -64,7 +67,7 @@ class CallGraph(Fact):
     unlinked: set[str] = field(default_factory=set)
     open: set[str] = field(default_factory=set)
     via: dict[tuple[ast.AST, Scope], list[Caller]] = field(default_factory=dict)
-    runs: dict[Scope, list[Run]] = field(default_factory=dict)
+    runs: dict[Scope, list[ImplicitRun]] = field(default_factory=dict)
     wrapped: dict[Scope, list[Caller]] = field(default_factory=dict)
     receivers: dict[ast.Call, tuple[Receiver, ...]] = field(default_factory=dict)
 
@@ -77,7 +80,7 @@ class CallGraph(Fact):
     def run(self, facts: FileFacts, node: ast.AST, targets: Iterable[Scope], how: How = How.HERE) -> None:
         """Record that a place runs these functions without calling them."""
         for scope in targets:
-            self.runs.setdefault(scope, []).append(Run(facts, node, scope, how))
+            self.runs.setdefault(scope, []).append(ImplicitRun(facts, node, scope, how))
 
     def places(self, scope: Scope) -> Iterator[tuple[FileFacts, ast.AST]]:
         """All places known to run a function."""
@@ -154,7 +157,8 @@ class _Resolver:
                 self.graph.receivers[call] = (Receiver(name, derived=False),)
                 return True
             if "." in name:
-                return True  # a function of a library
+                value = self.values.of(facts, func) if name.rpartition(".")[0] in self.project.modules else UNKNOWN
+                return not value.known or self._called(facts, call, value)  # else a function of a library
         if isinstance(func, ast.Attribute):
             return self._method(facts, call, func)
         if self._passed(facts, call, func):
@@ -186,7 +190,22 @@ class _Resolver:
             self.graph.receivers[call] = tuple(dict.fromkeys(found))
 
     def _given(self, facts: FileFacts, node: ast.expr) -> Iterator[tuple[Value, Caller]]:
-        """What the callers known so far pass for a parameter."""
+        """What the callers known so far pass for a parameter; where they pass one of their own, what theirs pass."""
+        seen: set[ast.expr] = {node}
+        for argument, caller in self._arguments(facts, node):
+            todo = [(caller.facts, argument)]
+            while todo and len(seen) < _MOST_PASSED:
+                where, given = todo.pop()
+                value = self.values.of(where, given)
+                above = [] if value.known else list(self._arguments(where, given))
+                if not above:
+                    yield value, caller
+                elif given not in seen:
+                    seen.add(given)
+                    todo += [(passing.facts, each) for each, passing in above]
+
+    def _arguments(self, facts: FileFacts, node: ast.expr) -> Iterator[tuple[ast.expr, Caller]]:
+        """The expressions that the callers known so far pass for a parameter."""
         if not self.linked or not isinstance(node, ast.Name):
             return
         for binding in self.project.reaching(facts, node).bindings:
@@ -196,7 +215,7 @@ class _Resolver:
             for caller in self.graph.callers.get(scope, ()):
                 given = passed(scope, binding.target, caller)
                 if given is not None:
-                    yield self.values.of(caller.facts, given), caller
+                    yield given, caller
 
     def _method(self, facts: FileFacts, call: ast.Call, func: ast.Attribute) -> bool:
         if is_super(func.value):

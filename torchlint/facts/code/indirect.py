@@ -39,6 +39,7 @@ def indirect(project: Project, graph: CallGraph, values: Values) -> dict[Scope, 
     finder = _Finder(project, graph, values)
     for facts in project.files.values():
         finder.read(facts)
+    finder.held()
     return finder.given
 
 
@@ -155,13 +156,26 @@ class _Finder:
         framework = self._framework(facts, call)
         for place, node in arguments:
             if place in framework:
-                for scope in self._given(self.values.of(facts, node)):
-                    self.given.setdefault(scope, framework[place])
-                    for returned in self._handed_back(scope):
-                        self.given.setdefault(returned, framework[place])
+                self._hand(facts, node, framework[place])
             elif last not in _KEEPERS and self._may_be_function(node):
                 found = self._given(self.values.of(facts, node), modules=False)
                 self.graph.run(facts, call, found, How.EACH if last in _EACH else How.HERE)
+
+    def held(self) -> None:
+        """Record the functions that attributes of objects hold for a framework, which calls them."""
+        for cls in self.project.classes.values():
+            found = map(protocols.held, self.project.ancestry(cls.dotted))
+            for attribute, entry in [pair for each in found for pair in each.items()]:
+                for store in cls.stores.get(attribute, ()):
+                    if store.binding.value is not None and not store.binding.path:
+                        self._hand(store.scope.file, store.binding.value, entry)
+
+    def _hand(self, facts: FileFacts, node: ast.expr, entry: protocols.EntryPoint) -> None:
+        """Record the functions that a framework is handed with a value, and those that they return to it."""
+        for scope in self._given(self.values.of(facts, node)):
+            self.given.setdefault(scope, entry)
+            for returned in self._handed_back(scope):
+                self.given.setdefault(returned, entry)
 
     def _handed_back(self, function: Scope) -> list[Scope]:
         """The functions that a function returns to a framework, which calls them: ``return output, loss_func``."""

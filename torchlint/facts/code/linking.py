@@ -18,7 +18,7 @@ _LIBRARIES = frozenset(
 )
 
 
-class Named(Protocol):
+class ModuleFile(Protocol):
     """A file of the project: its path relative to the root, and its dotted name."""
 
     @property
@@ -30,7 +30,7 @@ class Named(Protocol):
         """Unique in the project."""
 
 
-_File = TypeVar("_File", bound=Named)
+_File = TypeVar("_File", bound=ModuleFile)
 
 
 def module_name(path: str) -> tuple[str, bool]:

@@ -15,7 +15,8 @@ from torchlint.late import dataclass
 from torchlint.rule import Kind
 
 _SETTINGS = frozenset({"args", "arg", "cfg", "config", "conf", "opt", "opts", "hparams", "hp", "FLAGS", "params"})
-Read = tuple[FileFacts, ast.Attribute]
+Read = tuple[FileFacts, ast.expr]
+"""A place that reads an attribute: ``x.name``, or ``getattr(x, "name")``."""
 _HOLDERS = (ast.List, ast.Tuple, ast.Dict, ast.Set)
 _ADDING_UP = frozenset({"torch.sum", "torch.mul", "torch.multiply", "torch.einsum", "torch.matmul", "torch.where"})
 _OBJECTS = (Kind.INSTANCE, Kind.MODULE, Kind.CLASS)
@@ -23,10 +24,10 @@ _OBJECTS = (Kind.INSTANCE, Kind.MODULE, Kind.CLASS)
 
 @dataclass(eq=False, slots=True)
 class _Index:
-    """The names and attributes of one file, by what they are called."""
+    """The names and attributes of one file, by what they are called; attributes with the object that has them."""
 
     names: dict[str, list[ast.Name]] = field(default_factory=dict)
-    attributes: dict[str, list[ast.Attribute]] = field(default_factory=dict)
+    attributes: dict[str, list[tuple[ast.expr, ast.expr]]] = field(default_factory=dict)
 
 
 @dataclass(eq=False, slots=True)
@@ -103,12 +104,12 @@ class Mentions(Fact):
         word = attr.encode()
         for path in sorted(group):
             file = self.project.files[path]
-            for node in self._index(file).attributes.get(attr, ()) if word in file.source.utf8 else ():
-                value = self.values.of(file, node.value)
+            for node, holder in self._index(file).attributes.get(attr, ()) if word in file.source.utf8 else ():
+                value = self.values.of(file, holder)
                 place = len(found.reads)
                 found.reads.append((file, node))
                 if not value.known:
-                    if not (isinstance(node.value, ast.Name) and node.value.id in _SETTINGS):
+                    if not (isinstance(holder, ast.Name) and holder.id in _SETTINGS):
                         found.anyone.append(place)
                 elif value.kind in _OBJECTS:
                     for cls in value.name.split("|"):
@@ -120,14 +121,34 @@ class Mentions(Fact):
         if found is None:
             found = self._indices[facts.path] = _Index()
             for node, parent in facts.parent.items():
+                if isinstance(node, ast.Call):
+                    asked = _asked(node)
+                    if asked is not None:
+                        found.attributes.setdefault(asked, []).append((node, node.args[0]))
                 if not isinstance(node, (ast.Name, ast.Attribute)):
                     continue
                 if isinstance(node.ctx, ast.Load) or _augments(node, parent):
                     if isinstance(node, ast.Name):
                         found.names.setdefault(node.id, []).append(node)
                     else:
-                        found.attributes.setdefault(node.attr, []).append(node)
+                        found.attributes.setdefault(node.attr, []).append((node, node.value))
         return found
+
+
+def holder_of(read: ast.expr) -> ast.expr:
+    """The object of which a place reads an attribute."""
+    if isinstance(read, ast.Call):
+        return read.args[0]
+    assert isinstance(read, ast.Attribute)
+    return read.value
+
+
+def _asked(call: ast.Call) -> str | None:
+    """The attribute that ``getattr(x, "name")`` reads; ``None`` of any other call."""
+    match call:
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str(name)), *_]):
+            return name
+    return None
 
 
 def _augments(node: ast.expr, parent: ast.AST) -> bool:

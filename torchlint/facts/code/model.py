@@ -76,7 +76,7 @@ class Binding:
 
 
 @dataclass(eq=False, slots=True)
-class Store:
+class AttributeStore:
     """An assignment to an attribute of ``self`` (or of the class, in its body)."""
 
     binding: Binding
@@ -105,7 +105,7 @@ class Scope:
     shared: set[str] = field(default_factory=set)
     appends: dict[str, list[tuple[str, ast.expr]]] = field(default_factory=dict)
     keyed: dict[str, list[tuple[str, ast.expr]]] = field(default_factory=dict)
-    stores: dict[str, list[Store]] = field(default_factory=dict)
+    stores: dict[str, list[AttributeStore]] = field(default_factory=dict)
     params: list[str] = field(default_factory=list)
     inner: list[Scope] = field(default_factory=list)
     _dotted: str = ""
@@ -219,7 +219,7 @@ class FileFacts:
     star_imports: list[str] = field(default_factory=list)
     imports: list[str] = field(default_factory=list)
     marks: dict[int, str] = field(default_factory=dict)
-    outside: dict[str, list[tuple[ast.expr, Store]]] = field(default_factory=dict)
+    outside: dict[str, list[tuple[ast.expr, AttributeStore]]] = field(default_factory=dict)
     named: dict[Scope | ast.AST, dict[str, list[ast.Name]]] = field(default_factory=dict)
     handled: dict[Scope, frozenset[str]] = field(default_factory=dict)
 

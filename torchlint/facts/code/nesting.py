@@ -57,6 +57,30 @@ def head(loop: LoopNode) -> ast.expr | None:
     return loop.iter if isinstance(loop, (ast.For, ast.AsyncFor)) else loop.generators[0].iter
 
 
+def main_block(facts: FileFacts) -> ast.If | None:
+    """The ``if __name__ == "__main__":`` at the top of a file, which runs where the file is run and not imported."""
+    for stmt in facts.tree.body:
+        match stmt:
+            case ast.If(
+                test=ast.Compare(
+                    left=ast.Name(id="__name__"), ops=[ast.Eq()], comparators=[ast.Constant(value="__main__")]
+                )
+            ):
+                return stmt
+    return None
+
+
+def in_main_block(facts: FileFacts, node: ast.AST) -> bool:
+    """Whether a node runs only where its file is run as a program."""
+    block = main_block(facts)
+    child = node
+    for above in facts.ancestors(node):
+        if above is block:
+            return child in block.body
+        child = above
+    return False
+
+
 def stored_before(facts: FileFacts, node: ast.AST, text: str, loop: LoopNode | None) -> ast.expr | None:
     """What an attribute was set to earlier in the same round of a loop (or call of the function), on every way there.
 

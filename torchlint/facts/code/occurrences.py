@@ -44,13 +44,15 @@ class Occurrences(Fact):
 
     def arguments(self, name: str) -> Sequence[Sequence[Value]]:
         """The values of the positional arguments of every call of a qualified name in the project."""
+        return [[self.values.of(facts, argument) for argument in call.args] for facts, call in self.calls(name)]
+
+    def calls(self, name: str) -> Sequence[tuple[FileFacts, ast.Call]]:
+        """Every call of a qualified name in the project, with its file."""
         last = name.rpartition(".")[2]
         if last not in self._calling:
             self._calling[last] = list(self._calls_that_mention(last.encode()))
         return [
-            [self.values.of(facts, argument) for argument in call.args]
-            for facts, call in self._calling[last]
-            if self.project.qualified(facts, call.func) == name
+            (facts, call) for facts, call in self._calling[last] if self.project.qualified(facts, call.func) == name
         ]
 
     def _calls_that_mention(self, word: bytes) -> Iterator[tuple[FileFacts, ast.Call]]:

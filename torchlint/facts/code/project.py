@@ -11,7 +11,7 @@ from itertools import chain
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.linking import Modules, connected
-from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, Store, is_super
+from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts, Scope, is_super
 from torchlint.facts.code.reach import MOST_BINDINGS, Definitions, Loop, Reaching, Rounds
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
@@ -41,7 +41,7 @@ class Project(Fact):
     functions: dict[str, Scope] = field(default_factory=dict)
     methods: dict[str, list[Scope]] = field(default_factory=dict)
     children: dict[str, list[Scope]] = field(default_factory=dict)
-    outside: dict[str, list[tuple[FileFacts, ast.expr, Store]]] = field(default_factory=dict)
+    outside: dict[str, list[tuple[FileFacts, ast.expr, AttributeStore]]] = field(default_factory=dict)
     _canonical: dict[tuple[str, str], str] = field(default_factory=dict)
     _names: dict[ast.AST, str | None] = field(default_factory=dict)
     _common: dict[Reaching, str | None] = field(default_factory=dict)

@@ -29,7 +29,7 @@ _OF_MODULES = frozenset({"training"})
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class ObjectUse:
     """What a function, or a class of an attribute, asks of an object: attributes, and methods with their arguments.
 
     ``__call__``: it is called itself.
@@ -50,10 +50,10 @@ class Structures:
 
     project: Project
     _uses: dict[Scope, _Uses] = field(default_factory=dict)
-    _having: dict[tuple[str, Use], bool] = field(default_factory=dict)
+    _having: dict[tuple[str, ObjectUse], bool] = field(default_factory=dict)
     _known: dict[str, frozenset[str] | None] = field(default_factory=dict)
 
-    def use(self, facts: FileFacts, call: ast.Call, receiver: ast.expr) -> Use:
+    def use(self, facts: FileFacts, call: ast.Call, receiver: ast.expr) -> ObjectUse:
         """What is asked of the object of a call wherever the call is made.
 
         Branches that the call does not stand in may be there for other objects.
@@ -69,7 +69,7 @@ class Structures:
             for name, node, called in (self._of(method).get(text, ()) if text else ())
             if around.issuperset(_branches(facts, node))
         ]
-        return Use(
+        return ObjectUse(
             frozenset(name for name, called in found if called is None),
             frozenset((name, shape_of(called)) for name, called in found if called is not None),
         )
@@ -95,14 +95,14 @@ class Structures:
                 found[text] = [use for use in found.get(text, ()) if use[0] != name]
         return found
 
-    def having(self, method: Scope, use: Use) -> list[Scope]:
+    def having(self, method: Scope, use: ObjectUse) -> list[Scope]:
         """The classes whose objects run a method and have all that is asked of an object."""
         owner = method.method_of
         assert owner is not None
         line = (owner, *self.project.descendants(owner.dotted))
         return [cls for cls in line if self.project.inherits(cls.dotted, method) and self._has(cls.dotted, use)]
 
-    def _has(self, cls: str, use: Use) -> bool:
+    def _has(self, cls: str, use: ObjectUse) -> bool:
         found = self._having.get((cls, use))
         if found is None:
             found = all(self._may_have(cls, name) for name in (*use.read, *use.methods))

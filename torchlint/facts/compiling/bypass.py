@@ -9,6 +9,7 @@ from dataclasses import field
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.mentions import holder_of
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.compiling.compiled import Compilation, Compilations
@@ -16,7 +17,7 @@ from torchlint.facts.compiling.holders import Held, Holders, is_before
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
-from torchlint.rule import Bypass, Frequency, Hop, Kind, Taken, Way
+from torchlint.rule import Bypass, BypassKind, Frequency, Hop, Kind, Taken
 
 _MODULE = frozenset({"torch.nn.Module", "torch.nn.modules.Module", "torch.nn.modules.module.Module"})
 _PLAIN = ("builtins.", "abc.", "typing.", "collections.abc.")
@@ -46,7 +47,7 @@ class Bypasses(Fact):
             return None
         facts, given = compilation.facts, compilation.given
         if isinstance(facts.parent.get(compilation.place), ast.Expr):
-            return Bypass(Way.DROPPED, "") if isinstance(given, (ast.Name, ast.Attribute)) else None
+            return Bypass(BypassKind.DROPPED, "") if isinstance(given, (ast.Name, ast.Attribute)) else None
         value = self.values.of(facts, given)
         if value.kind is not Kind.MODULE or value.name not in self.project.classes:
             return None
@@ -56,13 +57,13 @@ class Bypasses(Fact):
         held = self.holders.of(facts, compilation.place)
         if not forwards:
             place = self._method(value.name, held)
-            return Bypass(Way.NO_FORWARD, value.name.rpartition(".")[2], self._hop(place)) if place else None
+            return Bypass(BypassKind.NO_FORWARD, value.name.rpartition(".")[2], self._hop(place)) if place else None
         if any(self._runs(where, node) for where, node in [*held, *self._perhaps(compilation)]):
             return None
         if self._called(value.name, forwards):
             return None
         place = self._method(value.name, held)
-        return Bypass(Way.METHODS, _name(place[1]), self._hop(place)) if place else None
+        return Bypass(BypassKind.METHODS, _name(place[1]), self._hop(place)) if place else None
 
     def _is_plain(self, cls: str) -> bool:
         """Whether all that a module inherits is the project's, or is ``nn.Module`` itself."""
@@ -103,7 +104,7 @@ class Bypasses(Fact):
         for target in stmt.targets if isinstance(stmt, ast.Assign) else ():
             if isinstance(target, ast.Attribute):
                 for where, read in self.holders.mentions.of_field(compilation.facts, "", target.attr):
-                    if not self.values.of(where, read.value).known:
+                    if not self.values.of(where, holder_of(read)).known:
                         yield where, read
 
     def _called(self, cls: str, forwards: list[Scope]) -> bool:

@@ -9,7 +9,7 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.origins import SAME
 from torchlint.facts.code.callers import passed
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.mentions import Mentions
+from torchlint.facts.code.mentions import Mentions, holder_of
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.nesting import LOOPS
 from torchlint.facts.values.values import Values
@@ -108,7 +108,7 @@ class Holders(Fact):
             owner = self.values.of(facts, target.value)
             if owner.kind in (Kind.INSTANCE, Kind.MODULE) and owner.name:
                 for where, read in self.mentions.of_field(facts, owner.name, target.attr):
-                    if self.values.of(where, read.value).known and not is_before(facts, read, stmt):
+                    if self.values.of(where, holder_of(read)).known and not is_before(facts, read, stmt):
                         yield where, read
             else:
                 yield from self._of_name(facts, stmt, target)

@@ -9,7 +9,7 @@ from dataclasses import field
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import Bind, FileFacts, Scope, Store
+from torchlint.facts.code.model import AttributeStore, Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.compiling.breaks import settled
@@ -76,14 +76,14 @@ class Integers(Fact):
                     return Hop(facts.path, getattr(stmt, "lineno", 1), facts.scope_of(stmt).function.qualname)
         return None
 
-    def _is_integer(self, facts: FileFacts, store: Store) -> bool:
+    def _is_integer(self, facts: FileFacts, store: AttributeStore) -> bool:
         value = store.binding.value
         if value is None or store.binding.path:
             return False
         known = self.values.of(facts, value)
         return known.kind is Kind.NUMBER and known.dtype == "int"
 
-    def _counts(self, facts: FileFacts, store: Store) -> bool:
+    def _counts(self, facts: FileFacts, store: AttributeStore) -> bool:
         """Whether an assignment gives other values from time to time: no literal, and no setting."""
         binding = store.binding
         assert binding.value is not None

@@ -37,7 +37,7 @@ _READING = method_names("list deque dict", returns="element")
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class CallContexts:
     """Follows values into calls."""
 
     ground: Ground

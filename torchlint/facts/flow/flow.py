@@ -10,11 +10,11 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import Mentions
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
-from torchlint.facts.flow.arguments import Calls
+from torchlint.facts.flow.arguments import CallContexts
 from torchlint.facts.flow.data import Data
-from torchlint.facts.flow.gradients import Graph
+from torchlint.facts.flow.gradients import GraphCarrier
 from torchlint.facts.flow.spots import Carrier, Next, Spot, iterated, key_of, picked
 from torchlint.facts.flow.store import Ground, fields_of
 from torchlint.facts.hotness.hotness import Heat
@@ -40,9 +40,14 @@ class Flow(Fact):
     _graph: _Steps = field(init=False)
 
     def __post_init__(self) -> None:
-        ground = Ground(self.project, self.graph, self.values, self.mentions, self.autograd.updates)
+        ground = Ground(self.project, self.graph, self.values, self.mentions, self._updates)
         self._data = _Steps(ground, Data(ground, self.heat.seldom))
-        self._graph = _Steps(ground, Graph(ground, self.autograd.records))
+        self._graph = _Steps(ground, GraphCarrier(ground, self.autograd.records))
+
+    def _updates(self, function: Scope) -> bool:
+        """Whether a function may run a backward pass, or gives its result to a framework that does for each batch."""
+        entry = self.heat.roots.protocols.get(function)
+        return self.autograd.updates(function) or (entry is not None and bool(entry.when))
 
     def uses(self, facts: FileFacts, node: ast.expr, within: frozenset[Use] = EVERY_USE) -> frozenset[Use]:
         """All ends that the value of an expression comes to; or some, one of them not ``within`` what is allowed."""
@@ -75,7 +80,7 @@ class _Steps:
     def __init__(self, ground: Ground, carrier: Carrier) -> None:
         self.ground = ground
         self.carrier = carrier
-        self.calls = Calls(ground, carrier)
+        self.calls = CallContexts(ground, carrier)
         self._found: dict[Spot, frozenset[Use]] = {}
         self._after: dict[Spot, tuple[Spot | Use, ...]] = {}
 

@@ -26,7 +26,7 @@ _CONTAINERS = function_names("copy collections", elements="all")
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
+class GraphCarrier:
     """Follows the graph: through every operation that is recorded."""
 
     ground: Ground

@@ -14,12 +14,15 @@ from torchlint.rule import Use
 Key = str | int | None
 """A key of a dict, a position in a tuple or list; ``None`` where any may be meant."""
 
+ANY_NAME = "*"
+"""The key that is some text: ``metrics[f"{split}/loss"]``."""
+
 _MOST_KEYS = 6
 _MOST_CALLS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Entered:
+class FollowedCall:
     """A call that was followed into the function, and whether autograd was off already before it."""
 
     facts: FileFacts
@@ -41,7 +44,7 @@ class Spot:
     facts: FileFacts
     node: ast.expr
     path: tuple[Key, ...] = ()
-    calls: tuple[Entered, ...] = ()
+    calls: tuple[FollowedCall, ...] = ()
     put: bool = False
     quiet: bool = False
 
@@ -61,9 +64,9 @@ class Spot:
         """The same value in an expression of any function: nothing is known of the calls that lead there."""
         return Spot(facts, node, self.path)
 
-    def entering(self, call: ast.Call) -> tuple[Entered, ...]:
+    def entering(self, call: ast.Call) -> tuple[FollowedCall, ...]:
         """The calls with one more; the outermost is forgotten when they are many."""
-        return (*self.calls, Entered(self.facts, call, self.quiet))[-_MOST_CALLS:]
+        return (*self.calls, FollowedCall(self.facts, call, self.quiet))[-_MOST_CALLS:]
 
     @property
     def deep(self) -> bool:
@@ -80,7 +83,8 @@ def picked(path: tuple[Key, ...], key: Key) -> tuple[Key, ...] | None:
         return ()
     if key is None or path[0] is None or path[0] == key:
         return path[1:]
-    return None
+    texts = isinstance(key, str) and isinstance(path[0], str)
+    return path[1:] if texts and ANY_NAME in (key, path[0]) else None
 
 
 def iterated(path: tuple[Key, ...]) -> tuple[Key, ...] | None:
@@ -89,7 +93,9 @@ def iterated(path: tuple[Key, ...]) -> tuple[Key, ...] | None:
 
 
 def key_of(index: ast.expr) -> Key:
-    """The key that a subscript spells out, ``None`` when it is not a literal."""
+    """The key that a subscript spells out, ``None`` when it is neither a literal nor a text."""
+    if isinstance(index, ast.JoinedStr):
+        return ANY_NAME
     literal = index.value if isinstance(index, ast.Constant) else None
     return literal if isinstance(literal, (str, int)) and not isinstance(literal, bool) else None
 

@@ -311,7 +311,7 @@ def fields_of(project: Project, cls: str) -> Iterator[str]:
                 yield stmt.target.id
 
 
-def _is_added_to(facts: FileFacts, node: ast.Attribute) -> bool:
+def _is_added_to(facts: FileFacts, node: ast.expr) -> bool:
     """Whether an attribute is read only to add to what is in it: ``stats.loss.append(x)``, ``stats.loss += x``."""
     method = facts.parent.get(node)
     if isinstance(method, ast.AugAssign):

@@ -68,34 +68,26 @@ def _strength(entry: Entry) -> tuple[Frequency, bool]:
 class Entered:
     """All that is known of how often a function is entered.
 
-    ``entry`` is by calls, ``items`` by what draws the items of a generator. ``noted`` says how often it is entered on
+    ``entry`` is by calls, ``items`` by what draws the items of a generator. ``rates`` says how often it is entered on
     objects of each class; ``many``: of more classes than are told apart.
     """
 
     entry: Entry | None = None
     items: Entry | None = None
-    noted: Mapping[Receiver, Frequency] = field(default_factory=dict)
+    rates: Mapping[Receiver, Frequency] = field(default_factory=dict)
     many: bool = False
-
-    @property
-    def rates(self) -> Mapping[Receiver, Frequency]:
-        """How often it is entered on objects of the classes on which it is entered more often than on any object."""
-        always = self.noted.get(ANY, Frequency.ONCE)
-        if always is Frequency.ONCE or len(self.noted) == 1:
-            return self.noted
-        return {each: rate for each, rate in self.noted.items() if each == ANY or rate > always}
 
     def joined(self, other: Entered) -> Entered:
         """What is known by both."""
-        noted, many = self.noted, self.many or other.many
-        if noted != other.noted and other.noted:
-            noted = dict(noted)
-            for receiver, rate in other.noted.items():
-                noted[receiver] = max(rate, noted.get(receiver, Frequency.ONCE))
-            many = many or len(noted) > MOST
+        rates, many = self.rates, self.many or other.many
+        if rates != other.rates and other.rates:
+            rates = dict(rates)
+            for receiver, rate in other.rates.items():
+                rates[receiver] = max(rate, rates.get(receiver, Frequency.ONCE))
+            many = many or len(rates) > MOST
         if many:
-            noted = {ANY: max(noted.values(), default=Frequency.ONCE)}
-        return Entered(_both(self.entry, other.entry), _both(self.items, other.items), noted, many)
+            rates = {ANY: max(rates.values(), default=Frequency.ONCE)}
+        return Entered(_both(self.entry, other.entry), _both(self.items, other.items), rates, many)
 
 
 def _both(one: Entry | None, other: Entry | None) -> Entry | None:

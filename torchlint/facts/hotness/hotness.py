@@ -44,6 +44,7 @@ class Heat(Fact):
     cold: frozenset[str] = frozenset()
     observed: Observations = field(default_factory=Observations)
     reached: Reached[Scope, Entered] = field(default_factory=Reached)
+    seeded: list[Scope] = field(default_factory=list)
     edges: dict[Scope, list[Edge]] = field(default_factory=dict)
     places: Places = field(init=False)
     choosing: Choosing = field(init=False)

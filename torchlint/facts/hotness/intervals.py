@@ -17,6 +17,7 @@ _START = regex(r"(^|_)start($|_)")
 _EVERY = regex(
     r"(^|_)(interval|freq|frequency|every|period)($|_)|(log|eval|save|print|render|test)\w*(interval|freq|every|period)"
 )
+_ACCUMULATED = regex(r"(^|_)(accum(ulation|ulate)?|acc)(_grad\w*|_gradients?)?(_|$)")
 
 # Where the number of the round stands in what a call gives, and calls that only show how far it has come.
 _COUNTING = {"range": (), "trange": (), "enumerate": (0,)}
@@ -24,8 +25,16 @@ _BARS = frozenset({"tqdm", "track", "progress"})
 
 
 def has_modulo(node: ast.AST) -> bool:
-    """Whether a remainder is taken anywhere in an expression."""
-    return any(isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod) for part in walk(node))
+    """Whether a remainder is taken anywhere in an expression that counts something else than micro-batches.
+
+    ``i % accumulation_steps == 0`` holds when the gradients of the last micro-batch are there, so once per update.
+    """
+    return any(
+        isinstance(part, ast.BinOp)
+        and isinstance(part.op, ast.Mod)
+        and not any(map(_ACCUMULATED.search, names_in(part.right)))
+        for part in walk(node)
+    )
 
 
 def is_interval(test: ast.expr) -> bool:

@@ -131,8 +131,9 @@ class Paths:
     def _starts(self) -> Iterator[tuple[int, State, Edge | None]]:
         """What begins a path: functions that are entry points, and calls in root loops."""
         heat = self.heat
-        for scope, entered in heat.reached.values.items():
-            seed = entered.entry.first if entered.entry is not None else None
+        for scope in heat.seeded:
+            entry = heat.entered_by(scope, items=False)
+            seed = entry.first if entry is not None else None
             if seed is not None:
                 yield _GUESSED if seed.guessed else 0, (scope, False, ANY, ANY), None
         for scope, receivers in heat.roots.receivers.items():

@@ -355,8 +355,20 @@ def _is_body(branching: ast.If | ast.IfExp, child: ast.AST) -> bool:
 def _is_for_empty(branching: ast.If | ast.IfExp, child: ast.AST, facts: FileFacts) -> bool:
     """Whether a branch is there for data that is empty."""
     body, orelse = branching.body, branching.orelse
+    if isinstance(branching, ast.If) and not branching.orelse and leaves(branching.body):
+        orelse = _following(branching, facts)
     arms = [arm if isinstance(arm, list) else [arm] for arm in (body, orelse)]
     return for_empty(branching.test, arms[0], arms[1], facts) is (child in arms[0])
+
+
+def _following(stmt: ast.stmt, facts: FileFacts) -> list[ast.stmt]:
+    """The statements of its block behind a statement."""
+    parent = facts.parent.get(stmt)
+    for name in ("body", "orelse", "finalbody"):
+        block: object = getattr(parent, name, None)
+        if isinstance(block, list) and stmt in block:
+            return block[block.index(stmt) + 1 :]
+    return []
 
 
 def _leaves(branching: ast.If, child: ast.AST) -> ast.stmt | None:

@@ -18,6 +18,15 @@ from torchlint.rule import Frequency
 STEP, UPDATE = "step", "update"
 
 
+class _Held(TypedDict, total=False):
+    """Attributes of objects of a framework that hold a function, by how often it calls that."""
+
+    step: list[str]
+    update: list[str]
+    batch: list[str]
+    episode: list[str]
+
+
 class _Role(TypedDict, total=False):
     """Classes of a framework, and the methods of theirs that it calls, by how often."""
 
@@ -32,12 +41,15 @@ class _Role(TypedDict, total=False):
     episode: list[str]
     logs: list[str]
     named: list[str]
+    held: _Held
+    host: bool
 
 
 class _Given(TypedDict, total=False):
     """Calls of a framework, and which of the functions given to them it calls, by how often."""
 
     calls: list[str]
+    host: bool
     step: list[str]
     update: list[str]
     batch: list[str]
@@ -57,7 +69,7 @@ class EntryPoint:
     """How often a framework calls something, for what (``step``, ``update``, or both), and the framework's name.
 
     ``when`` says more than the frequency does: an update may take several batches. ``guessed``: what the class has says
-    so, and no framework.
+    so, and no framework. ``host``: in a worker of a loader, whose tensors lie on the host.
     """
 
     frequency: Frequency
@@ -65,6 +77,7 @@ class EntryPoint:
     framework: str
     when: str = ""
     guessed: bool = False
+    host: bool = False
 
 
 # ``forward`` stands for what both an environment step and a gradient update run.
@@ -81,10 +94,10 @@ _OFTEN: Mapping[str, tuple[Frequency, frozenset[str]]] = {
 _WHEN = {"batch": "once per micro-batch"}
 
 
-def entry_point(often: str, framework: str) -> EntryPoint:
+def entry_point(often: str, framework: str, *, host: bool = False) -> EntryPoint:
     """Make the entry point of a method that a framework calls that often: ``forward``, ``step``, ``update`` ..."""
     frequency, kinds = _OFTEN[often]
-    return EntryPoint(frequency, kinds, framework, _WHEN.get(often, ""))
+    return EntryPoint(frequency, kinds, framework, _WHEN.get(often, ""), host=host)
 
 
 @lru_cache(maxsize=1)
@@ -101,7 +114,18 @@ def entry_points(base: str) -> Mapping[str, EntryPoint]:
     for protocol, role in _roles(base):
         for often in _OFTEN:
             for method in _names(role, often):
-                found.setdefault(method, entry_point(often, protocol["framework"]))
+                found.setdefault(method, entry_point(often, protocol["framework"], host=role.get("host", False)))
+    return found
+
+
+@lru_cache(maxsize=4096)
+def held(base: str) -> Mapping[str, EntryPoint]:
+    """The attributes of objects whose class derives from ``base`` that hold a function which the framework calls."""
+    found: dict[str, EntryPoint] = {}
+    for protocol, role in _roles(base):
+        for often in _OFTEN:
+            for attribute in _names(role.get("held", {}), often):
+                found.setdefault(attribute, entry_point(often, protocol["framework"]))
     return found
 
 
@@ -156,14 +180,13 @@ def given(call: str) -> Mapping[str, EntryPoint]:
         for entry in protocol.get("given", ()):
             if not any(_fits_call(call, pattern, protocol["modules"]) for pattern in entry["calls"]):
                 continue
-            for often, (frequency, kinds) in _OFTEN.items():
-                for argument in _names(entry, often):
-                    entry_point = EntryPoint(frequency, kinds, protocol["framework"], _WHEN.get(often, ""))
-                    found.setdefault(argument, entry_point)
+            for often in _OFTEN:
+                made = entry_point(often, protocol["framework"], host=entry.get("host", False))
+                found.update({argument: made for argument in _names(entry, often) if argument not in found})
     return found
 
 
-def _names(role: _Role | _Given, often: str) -> Sequence[str]:
+def _names(role: _Role | _Given | _Held, often: str) -> Sequence[str]:
     names: object = role.get(often, ())
     assert isinstance(names, (list, tuple))
     return names

@@ -35,6 +35,7 @@ _ENV = regex(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env|world|simulator)\
 _NOT_ENV = regex(
     r"(optim\w*|opt|sched\w*|scaler|prof\w*|lr|timer|pbar|bar|meter|accelerator|run|logger|manager)\d*$", re.I
 )
+_MAKES_ENV = regex(r"(^|_)(make|create|build)(_|$)|^[A-Z]")
 _OPTIMIZER = regex(r"(optim\w*|(^|_)opt\w*|scaler|trainer)\d*$", re.IGNORECASE)
 _TRAINER = regex(r"trainer\d*$", re.IGNORECASE)
 _SHOWS = regex(r"_*(save\w*|render\w*|plot\w*|visuali\w+|export\w*|test_\w+|\w+_test|print_\w+)$")
@@ -92,6 +93,8 @@ def find_roots(project: Project, graph: CallGraph, values: Values, guards: Guard
         for scope in facts.scopes:
             for call in scope.calls:
                 kind = _kind(facts, call, values)
+                if kind == "step" and _lives_for_one(scope, call):
+                    continue
                 if kind and not _demo(facts, call, scope) and not (kind == "update" and _primes(scope, call)):
                     found.append((scope, call, kind))
                     if kind == "update":
@@ -196,6 +199,19 @@ def _assigned(scope: Scope) -> Iterator[ast.Assign]:
     )
 
 
+def _lives_for_one(scope: Scope, step: ast.Call) -> bool:
+    """Whether a function makes an environment and steps it once: a loop around it runs an episode in each round."""
+    func = step.func
+    if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
+        return False
+    if enclosing_loop(scope.file, step, scope) is not None:
+        return False
+    made = [binding.value for binding in scope.bindings.get(func.value.id, ())]
+    return bool(made) and all(
+        isinstance(value, ast.Call) and bool(_MAKES_ENV.search(rightmost_name(value.func))) for value in made
+    )
+
+
 class _Shown:
     """Finds the functions that nothing but demos, tests and savers call: a saliency map that is saved."""
 
@@ -268,11 +284,25 @@ def _climb(
         if not fresh:
             roots.functions.setdefault(scope, set()).add(kind)
             roots.receivers.setdefault(scope, {}).setdefault(cls, set()).add(kind)
-        for where, node in receivers.graph.places(scope):
+        for where, node in _entrances(receivers.graph, scope):
             home = where.scope_of(node).function
             above = receivers.above(node, home, cls)
             if above is not None and not cold_file(where.path) and not _gated(guards, where, node):
                 todo.append((home, node, kind, fresh, above))
+
+
+def _entrances(graph: CallGraph, scope: Scope) -> Iterator[tuple[FileFacts, ast.AST]]:
+    """All places that run a function; for a call of a parameter outside of loops those that pass this function.
+
+    So what else is passed for the parameter runs no more often: ``call(self._train)`` beside ``call(self._evaluate)``.
+    Objects that are passed are told apart by their classes.
+    """
+    for where, node in graph.places(scope):
+        passing = graph.via.get((node, scope), ()) if node not in graph.receivers else ()
+        if passing and enclosing_loop(where, node, where.scope_of(node).function) is None:
+            yield from ((caller.facts, caller.call) for caller in passing)
+        else:
+            yield where, node
 
 
 def _makes_object(scope: Scope) -> bool:

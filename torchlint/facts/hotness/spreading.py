@@ -41,7 +41,9 @@ class Spreading:
         """Spread hotness from the roots down the call graph to a fixed point."""
         for seeds in (self._known, self._unseen, self._ran):
             self.certain = True
-            visited = self._propagate(seeds())
+            found = seeds()
+            self.heat.seeded += (scope for scope, entered in found.items() if entered.entry is not None)
+            visited = self._propagate(found)
             self.certain = False
             self._propagate(dict.fromkeys(visited, Entered()))
 
@@ -55,12 +57,7 @@ class Spreading:
         """Functions that hold a root or are one, that a framework calls, or that are hot by the settings."""
         heat = self.heat
         roots = heat.roots
-        found = {scope: Entered() for scope in self._rooted()}
-        for scope, classes in roots.receivers.items():
-            for cls, kinds in classes.items():
-                rate = Frequency.STEP if STEP in kinds else heat.per_update(scope, scope.node)
-                entered = Entered(noted=_noted((heat.rates.noted(scope, cls), rate)))
-                found[scope] = found.get(scope, Entered()).joined(entered)
+        found: dict[Scope, Entered] = {}
         for scope, point in roots.protocols.items():
             frequency = heat.observed.held(scope, point.frequency)
             label = ", ".join(filter(None, (f"called by {point.framework}", point.when)))
@@ -69,11 +66,18 @@ class Spreading:
             if scope.yields:  # the framework draws the items, of which a call gives many
                 called = Seed(min(frequency, Frequency.EPISODE), label, point.when, point.guessed)
                 entered = replace(_by_seed(called, point.kinds), items=entered.entry)
-            found[scope] = found.get(scope, Entered()).joined(entered)
+            found[scope] = entered
         for scope in self._functions():
             if f"{scope.file.module}:{scope.qualname}" in heat.hot or scope.file.marks.get(scope.row) == "hot":
                 mark = _by_seed(Seed(Frequency.STEP, "hot by your settings"), frozenset({STEP}))
                 found[scope] = replace(found.get(scope, Entered()), entry=None).joined(mark)
+        for scope, classes in roots.receivers.items():
+            for cls, kinds in classes.items():
+                rate = Frequency.STEP if STEP in kinds else heat.per_update(scope, scope.node)
+                entered = Entered(rates=_rates((heat.rates.noted(scope, cls), rate)))
+                found[scope] = found.get(scope, Entered()).joined(entered)
+        for scope in self._rooted():
+            found.setdefault(scope, Entered())
         return found
 
     def _rooted(self) -> Iterator[Scope]:
@@ -154,8 +158,8 @@ class Spreading:
         entry = Entry(frequency, kinds, weak=not self.certain)
         if edge.how is How.ITEMS:
             return target, Entered(items=entry)
-        noted = _noted(*((heat.rates.noted(target, receiver), held(target, each)) for _, receiver, each in passed))
-        return target, Entered(entry, noted=noted)
+        rates = _rates(*((heat.rates.noted(target, receiver), held(target, each)) for _, receiver, each in passed))
+        return target, Entered(entry, rates=rates)
 
     def _may_enter(self, edge: Edge, scope: Scope) -> bool:
         """Whether an edge counts in this stratum: a certain path, or a name alone into what no certain path enters."""
@@ -173,10 +177,10 @@ class Spreading:
 
 
 def _by_seed(seed: Seed, kinds: frozenset[str]) -> Entered:
-    return Entered(Entry(seed.frequency, kinds, seed), noted=_noted((ANY, seed.frequency)))
+    return Entered(Entry(seed.frequency, kinds, seed), rates=_rates((ANY, seed.frequency)))
 
 
-def _noted(*rates: tuple[Receiver, Frequency]) -> dict[Receiver, Frequency]:
+def _rates(*rates: tuple[Receiver, Frequency]) -> dict[Receiver, Frequency]:
     """How often a function is entered on objects of each class, of those that make it run more than once."""
     found: dict[Receiver, Frequency] = {}
     for receiver, rate in rates:

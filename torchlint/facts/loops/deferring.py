@@ -8,7 +8,7 @@ from collections.abc import Callable
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.naming import mentions_of
-from torchlint.facts.code.nesting import LOOPS, around
+from torchlint.facts.code.nesting import LOOPS, around, in_main_block
 from torchlint.facts.code.project import Project
 from torchlint.late import dataclass
 
@@ -24,8 +24,14 @@ class Deferring(Fact):
     project: Project
 
     def is_local(self, facts: FileFacts, stmt: ast.stmt, name: str) -> bool:
-        """Whether a name belongs to the function of a statement alone, and is no parameter."""
+        """Whether a name belongs to the function of a statement alone, and is no parameter.
+
+        So does a name of the module that only a program has, which no function of the file reads.
+        """
         scope = facts.scope_of(stmt)
+        if scope.kind == "module":
+            own = all(facts.scope_of(part).function is scope for part in mentions_of(facts, facts.tree, name))
+            return own and name in scope.bindings and in_main_block(facts, stmt)
         elsewhere = name in scope.globals or name in scope.shared or name in scope.params
         return scope.kind == "function" and name in scope.bindings and not elsewhere
 
@@ -55,7 +61,7 @@ class Deferring(Fact):
                 names = (self.project.qualified(facts, _called(item.context_expr)) or "" for item in node.items)
                 if not all(name.startswith(_QUIET) for name in names):
                     return False
-        return False
+        return in_main_block(facts, loop)
 
 
 def _called(node: ast.expr) -> ast.expr:

@@ -33,6 +33,18 @@ _PLAIN = {
 }
 
 
+# What stands around the type of a field and says more than the type.
+_AROUND = frozenset({"Final", "Annotated", "ClassVar", "NotRequired", "Required", "ReadOnly"})
+_TYPED_DICTS = frozenset({"typing.TypedDict", "typing_extensions.TypedDict"})
+
+
+def is_typed_dict(project: Project, value: Value) -> bool:
+    """Whether a value is a dict whose class annotates what lies under its keys."""
+    if value.kind is not Kind.INSTANCE or "|" in value.name:
+        return False
+    return not _TYPED_DICTS.isdisjoint(project.ancestry(value.name))
+
+
 class Annotations:
     """Reads annotations with the names of a project."""
 
@@ -96,4 +108,4 @@ class Annotations:
         if head in ("Dict", "dict", "Mapping", "MutableMapping", "defaultdict"):
             element = self.read(facts, parts[-1])
             return Value(Kind.DICT, items=(element,) if element.known else ())
-        return self.read(facts, parts[0]) if head in ("Final", "Annotated", "ClassVar") else UNKNOWN
+        return self.read(facts, parts[0]) if head in _AROUND else UNKNOWN

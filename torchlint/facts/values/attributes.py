@@ -9,7 +9,7 @@ from itertools import islice
 
 from torchlint.facts.code.callers import Caller, methods, passed, stores_of
 from torchlint.facts.code.collect import dotted
-from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, Store
+from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts, Scope
 from torchlint.facts.values import operators, spaces
 from torchlint.facts.values.arrays import ndarray_attribute
 from torchlint.facts.values.asking import Ask
@@ -117,7 +117,7 @@ class Attributes:
                         return not (isinstance(call.args[1], ast.Constant) and call.args[1].value is None)
         return False
 
-    def outside(self, cls: str, name: str) -> Iterator[Store]:
+    def outside(self, cls: str, name: str) -> Iterator[AttributeStore]:
         """Assignments to an attribute of what is known to be an instance of a class, or of a relative."""
         project = self.ask.project
         for facts, node, store in project.outside.get(name, ()):
@@ -127,7 +127,7 @@ class Attributes:
             ):
                 yield store
 
-    def _standing(self, cls: str, name: str) -> Iterator[Store]:
+    def _standing(self, cls: str, name: str) -> Iterator[AttributeStore]:
         """The assignments to an attribute that an object of a class keeps.
 
         What the constructor of a base sets is gone where the constructor of the class sets it again afterwards.
@@ -147,7 +147,7 @@ class Attributes:
                 over = all(map(_builds_on_base, project.descendants(cls)))
         return (store for store in stores_of(project, cls, name) if store.scope not in hidden)
 
-    def _stored(self, cls: str, store: Store) -> Value | None:
+    def _stored(self, cls: str, store: AttributeStore) -> Value | None:
         if store.binding.how is Bind.AUGMENT:
             return None  # changes the number, hardly ever the kind
         value = store.binding.value
@@ -268,7 +268,7 @@ def _binds(scope: Scope | None, name: str) -> bool:
     return False
 
 
-def _replaces(init: Scope, store: Store) -> bool:
+def _replaces(init: Scope, store: AttributeStore) -> bool:
     """Whether a constructor sets an attribute whatever happens, after those of the bases have run."""
     node = init.node
     assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))

@@ -9,11 +9,12 @@ from dataclasses import replace
 
 from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.decorating import keeps_result
-from torchlint.facts.code.dynamic import looked_up
+from torchlint.facts.code.dynamic import evaluated, looked_up
 from torchlint.facts.code.model import FileFacts, Scope, is_super
 from torchlint.facts.code.project import is_external_module
 from torchlint.facts.values import engines, operators, spaces, tensordicts
 from torchlint.facts.values.added import RETURNED, row_of
+from torchlint.facts.values.annotations import is_typed_dict
 from torchlint.facts.values.arrays import mapped, ndarray_method
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.containers import LOADERS, container_method, element_of, generator_of, named_items
@@ -42,7 +43,7 @@ _ANY_MODULE = "torch.nn.Module"
 
 
 @dataclass(eq=False, slots=True)
-class Calls:
+class CallValues:
     """Answers what calls give. ``envs_return_arrays`` tells it of the project's own environments."""
 
     ask: Ask
@@ -58,6 +59,8 @@ class Calls:
                 return added
         if name == "builtins.getattr" and len(node.args) in (2, 3):
             return looked_up(self.ask, facts, node)
+        if name == "builtins.eval" and len(node.args) == 1:
+            return self.ask.guess(evaluated(self.ask, facts, node))
         if name == "builtins.dict" and node.keywords and not node.args:
             made = registry([self.ask.known(facts, keyword.value) for keyword in node.keywords])
             if made.items:
@@ -139,6 +142,9 @@ class Calls:
             return spaces.sample(source) if func.attr == "sample" else UNKNOWN
         if source.kind in (Kind.MODULE, Kind.DEVICE) and func.attr in _KEEPING:
             return module_moved(func.attr, source, node, of)
+        if func.attr in ("get", "pop") and node.args and is_typed_dict(self.ask.project, source):
+            key = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
+            return self.ask.attribute(source.name, key) if isinstance(key, str) else UNKNOWN
         if source.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and source.name:
             return join(self._method_of(source, name, func.attr, facts, node) for name in source.name.split("|"))
         if self._is_foreign(facts, func.value):

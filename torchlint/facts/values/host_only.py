@@ -1,4 +1,7 @@
-"""Code that never leaves the CPU in a project that may: classes whose device is the CPU, and what only they call."""
+"""Code that never leaves the CPU in a project that may.
+
+Classes whose device is the CPU, what the workers of a loader run, and what only these call.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,14 @@ from torchlint.facts.code.model import Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
+from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.values.devices import is_used
 from torchlint.facts.values.signatures import device_of
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
 from torchlint.rule import Device
 
+_SETTINGS = frozenset({"self", "cls", "args", "cfg", "config", "opt", "torch"})
 _DEVICE = regex(r"_*device_*$")
 _ACCELERATOR = regex(r"cuda|gpu|accelerator")
 
@@ -28,20 +33,29 @@ class HostOnly(Fact):
     project: Project
     graph: CallGraph
     values: Values
+    heat: Heat
     _classes: dict[Scope, bool] = field(default_factory=dict)
     _functions: dict[Scope, bool] = field(default_factory=dict)
 
     def is_host_only(self, function: Scope) -> bool:
-        """Whether a method's class names the CPU as its device and no other, or all known callers are such methods."""
+        """Whether a method's class names the CPU as its device and no other, a loader runs it, or only such call it."""
         if function not in self._functions:
             self._functions[function] = False  # of itself, a function that calls itself proves nothing
-            self._functions[function] = self._of_class(function) or self._of_callers(function)
+            found = self._of_class(function) or self._of_loader(function) or self._of_callers(function)
+            self._functions[function] = found
         return self._functions[function]
+
+    def _of_loader(self, function: Scope) -> bool:
+        """Whether the workers of a loader run a function, which nothing moves to an accelerator."""
+        entry = self.heat.roots.protocols.get(function)
+        return entry is not None and entry.host and not _moves(function)
 
     @roomy
     def _of_callers(self, function: Scope) -> bool:
-        callers = self.graph.callers.get(function, ()) if function.owner is None else ()
-        if not callers or any(caller.call in self.graph.weak for caller in callers):
+        callers = self.graph.callers.get(function, ())
+        if function.method_of is not None and (function.name in self.graph.unlinked or _moves(function)):
+            return False  # somebody else may call it
+        if not callers or function in self.graph.runs or any(caller.call in self.graph.weak for caller in callers):
             return False
         homes = {caller.facts.scope_of(caller.call).function for caller in callers} - {function}
         return bool(homes) and all(self.is_host_only(home) for home in homes)
@@ -57,6 +71,23 @@ class HostOnly(Fact):
             moves = any(_names_accelerator(cls) for cls in {owner, *(cls for cls, _ in naming)})
             self._classes[owner] = devices == {Device.CPU} and not moves
         return self._classes[owner]
+
+
+def _moves(function: Scope) -> bool:
+    """Whether a function or its class names an accelerator, or a device of its own: ``x.to(self.device)``."""
+    around = function.method_of or function
+    if _names_accelerator(around):
+        return True
+    return any(
+        (isinstance(node, ast.Name) and bool(_DEVICE.match(node.id)))
+        or (
+            isinstance(node, ast.Attribute)
+            and bool(_DEVICE.match(node.attr))
+            and isinstance(node.value, ast.Name)
+            and node.value.id in _SETTINGS
+        )
+        for node in walk(function.node)
+    )
 
 
 def _names_accelerator(cls: Scope) -> bool:

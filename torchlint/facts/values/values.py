@@ -8,18 +8,18 @@ from dataclasses import field, replace
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import Caller, passed
-from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, Store
+from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import Reaching
 from torchlint.facts.code.registering import Registering
 from torchlint.facts.code.solver import NotYetError, Provisional, Solver
 from torchlint.facts.values import operators, tensordicts
 from torchlint.facts.values.added import row_of
-from torchlint.facts.values.annotations import Annotations
+from torchlint.facts.values.annotations import Annotations, is_typed_dict
 from torchlint.facts.values.arrays import array_item
 from torchlint.facts.values.asking import Ask, Question
 from torchlint.facts.values.attributes import Attributes
-from torchlint.facts.values.calls import Calls
+from torchlint.facts.values.calls import CallValues
 from torchlint.facts.values.containers import element_of
 from torchlint.facts.values.join import (
     HOST,
@@ -61,7 +61,7 @@ class Values(Fact):
     _arrays: bool | None = None
     _ask: Ask = field(init=False)
     _attributes: Attributes = field(init=False)
-    _calls: Calls = field(init=False)
+    _calls: CallValues = field(init=False)
     _needed: Needed = field(init=False)
     _registering: Registering = field(init=False)
 
@@ -69,7 +69,7 @@ class Values(Fact):
         solver = (Provisional if self.provisional else Solver)(self._answer, UNKNOWN)
         self._ask = Ask(self.project, self.callers, solver, self.guesses)
         self._attributes = Attributes(self._ask)
-        self._calls = Calls(self._ask, self._envs_return_arrays)
+        self._calls = CallValues(self._ask, self._envs_return_arrays)
         self._needed = Needed(self.project)
         self._registering = Registering(self.project)
 
@@ -136,7 +136,7 @@ class Values(Fact):
         """What ``instance.name`` is for an instance of a project class."""
         return self._ask.attribute(cls, name) or UNKNOWN
 
-    def outside(self, cls: str, name: str) -> Iterator[Store]:
+    def outside(self, cls: str, name: str) -> Iterator[AttributeStore]:
         """Assignments to an attribute of what is known to be an instance of a class, or of a relative."""
         return self._attributes.outside(cls, name)
 
@@ -180,7 +180,7 @@ class Values(Fact):
         if isinstance(node, ast.Subscript):
             return self._subscript(facts, node)
         if isinstance(node, ast.BinOp):
-            return operators.binary(node.op, self._ask.known(facts, node.left), self._ask.known(facts, node.right))
+            return self._binary(node.op, self._ask.known(facts, node.left), self._ask.known(facts, node.right))
         if isinstance(node, ast.UnaryOp):
             return self._unary(facts, node)
         if isinstance(node, ast.Compare):
@@ -201,6 +201,14 @@ class Values(Fact):
         if isinstance(node, (ast.NamedExpr, ast.Await)):
             return self._ask.value(facts, node.value)
         return self._lambda(facts, node) if isinstance(node, ast.Lambda) else UNKNOWN
+
+    def _binary(self, op: ast.operator, left: Value, right: Value) -> Value:
+        """A binary operation; a tensor of unknown dtype that a mask is joined with is taken for a mask."""
+        found = operators.binary(op, left, right)
+        masks = isinstance(op, (ast.BitAnd, ast.BitOr)) and "bool" in (left.dtype, right.dtype)
+        if masks and found.kind is Kind.TENSOR and found.dtype is None and self.guesses:
+            return self._ask.guess(replace(found, dtype="bool"))
+        return found
 
     def _unary(self, facts: FileFacts, node: ast.UnaryOp) -> Value:
         """A unary operation; a tensor of unknown dtype that ``~`` inverts is taken for a mask."""
@@ -240,6 +248,8 @@ class Values(Fact):
             return self._ask.entry(key) if isinstance(key, str) else source
         if not source.known and isinstance(key, str):
             return self._ask.promised(key)
+        if isinstance(key, str) and is_typed_dict(self.project, source):
+            return self._ask.attribute(source.name, key)
         if source.kind is Kind.DICT and isinstance(key, str) and source.keys:
             return source.item(key) or UNKNOWN
         if source.kind is Kind.DICT:
