@@ -246,24 +246,15 @@ SECTIONS: Mapping[str, tuple[RunOption, ...]] = MappingProxyType(
         ),
         "Known findings": (
             RunOption(
-                "baseline",
-                "path",
-                "A file of findings that are known and not shown.",
-                "--baseline",
+                *("baseline", "path", "A file of findings that are known and not shown.", "--baseline"),
                 example='"torchlint-baseline.jsonl"',
             ),
             RunOption(
-                "observations",
-                "path",
-                "A file with what a run of yours showed (torchlint verify --observe); fixes may rest on it.",
-                "--observations",
+                *("observations", "path", "A file with what torchlint verify --observe saw.", "--observations"),
                 example='"torchlint-observations.json"',
             ),
             RunOption(
-                "since",
-                "text",
-                "Report on lines changed since a git revision only, e.g. origin/main.",
-                "--since",
+                *("since", "text", "Report on lines changed since a git revision only, e.g. origin/main.", "--since"),
                 scope=RUN,
                 metavar="REV",
                 once=True,
