@@ -22,7 +22,7 @@ from torchlint.settings.load import Nested
 from torchlint.settings.model import Settings
 
 if TYPE_CHECKING:
-    from torchlint.verify.observing import Observation
+    from torchlint.verify.observing import ObservedRun
     from torchlint.verify.trials import Listener
     from torchlint.verify.verifying import Plan
 
@@ -76,12 +76,12 @@ class Observer:
         return FAILED if project.result_.problems else OK
 
     @staticmethod
-    def _write(file: Path, found: Observation) -> None:
+    def _write(file: Path, found: ObservedRun) -> None:
         from torchlint.sources.observations import to_text
 
         write_file(file, to_text(found.sights, __version__))
 
-    def _show(self, found: Observation, file: Path, words: Sequence[str], fixes: Mapping[str, int]) -> None:
+    def _show(self, found: ObservedRun, file: Path, words: Sequence[str], fixes: Mapping[str, int]) -> None:
         if self.as_json:
             told = {
                 "schema": _SCHEMA,
@@ -100,7 +100,7 @@ class Observer:
             write(sys.stdout, defused("".join(f"{line}\n" for line in _lines(found, file, self.settings, fixes))))
 
 
-def _lines(found: Observation, file: Path, settings: Settings, fixes: Mapping[str, int]) -> list[str]:
+def _lines(found: ObservedRun, file: Path, settings: Settings, fixes: Mapping[str, int]) -> list[str]:
     if not found.asked:
         return ["No fix lacks a fact that a run could show, so the command was not run."]
     ended = "ended at its time limit after" if found.limited else "ran once,"

@@ -27,7 +27,7 @@ _MOST_QUESTIONS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class ObservedRun:
     """What came of one run.
 
     Attributes:
@@ -45,7 +45,7 @@ class Observation:
     remarks: tuple[str, ...]
 
 
-def observe(project: EngineRun, plan: Plan, listener: Listener, *, counted: bool) -> Observation:
+def observe(project: EngineRun, plan: Plan, listener: Listener, *, counted: bool) -> ObservedRun:
     """Run a command once in a copy of the project and note what expressions are; the real project is only read.
 
     ``counted``: with the counted device in place of CUDA, so that the program has an accelerator to choose.
@@ -57,7 +57,7 @@ def observe(project: EngineRun, plan: Plan, listener: Listener, *, counted: bool
         units, _ = project.units(project.sources)
         questions = missing(units)[:_MOST_QUESTIONS]
     if not questions:
-        return Observation((), 0, 0, 0.0, False, ())
+        return ObservedRun((), 0, 0, 0.0, False, ())
     base = base_of(project.settings.root, plan.folder)
     with copied(base, plan, listener) as place:
         check_copy(project, place, {question.key.path for question in questions})
@@ -85,7 +85,7 @@ def observe(project: EngineRun, plan: Plan, listener: Listener, *, counted: bool
         if any(value.kind is not Kind.FUNCTION for value in saw or (UNKNOWN,))
     )
     sights = merged([*known, *new])
-    return Observation(sights, len(questions), len(seen), ended.seconds, limited, tuple(remarks))
+    return ObservedRun(sights, len(questions), len(seen), ended.seconds, limited, tuple(remarks))
 
 
 def instrumented(texts: Mapping[str, Source], questions: Sequence[MissingFact]) -> dict[str, Source]:
