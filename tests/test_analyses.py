@@ -143,7 +143,7 @@ def test_a_fact_that_rests_on_itself_is_an_error(analyses):
 
 
 def test_a_required_field_that_is_no_fact_is_an_error(analyses):
-    with pytest.raises(TypeError, match=r"Odd\.number: int is no fact"):
+    with pytest.raises(TypeError, match=r"Odd\.number: int is not a fact"):
         analyses[Odd]
 
 

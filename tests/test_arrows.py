@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
@@ -363,3 +364,17 @@ def test_the_architecture_names_every_fact_module(root: Path) -> None:
     page = (root / "docs" / "architecture.md").read_text(encoding="utf-8")
     modules = {path.stem for path in (root / "torchlint" / "facts").rglob("*.py")} - {"__init__"}
     assert {name for name in modules if f"`{name}`" not in page} == set()
+
+
+def test_the_glossary_says_where_concepts_live(root: Path) -> None:
+    page = (root / "docs" / "glossary.md").read_text(encoding="utf-8")
+    rows = [
+        line.split("|")
+        for line in page.splitlines()
+        if line.startswith("|") and not line.startswith(("|---", "| word"))
+    ]
+    words = [row[1].strip() for row in rows]
+    assert len(words) > 40
+    assert len(words) == len(set(words))
+    files = {name for row in rows for name in re.findall(r"`([a-z_/]+\.(?:py|json))`", row[3])}
+    assert {name for name in files if not (root / "torchlint" / name).is_file()} == set()

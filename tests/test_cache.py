@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import fields
 
 import pytest
 from conftest import ROOT, in_this_process
@@ -14,6 +15,8 @@ from torchlint.cache import store, world
 from torchlint.cache.key import make_key, read_key
 from torchlint.cache.pack import pack, unpack
 from torchlint.engine import run as engine
+from torchlint.engine.recall import DECISIVE
+from torchlint.settings.model import Settings
 
 HEAD, TRAIN = AGENT.split("def train")
 TRAIN = f"from agent import Agent\n\n\ndef train{TRAIN}"
@@ -107,6 +110,8 @@ def answer(done):
         ["-e"],
         ["--no-context", "alone.py"],
         ["--config", "preview = true"],
+        ["--per-file-ignores", "alone.py:TL1"],
+        ["--target-torch", "2.4"],
     ],
 )
 def test_a_second_run_says_the_same_without_the_engine(torchlint, project, runs, flags):
@@ -276,6 +281,35 @@ def test_the_baseline_and_what_is_fixable_are_asked_anew(torchlint, project, lin
     (project / "torchlint-baseline.jsonl").write_text("")
     again = torchlint("check", "alone.py", "--baseline", "torchlint-baseline.jsonl", cwd=project)
     assert again.stdout == first.stdout
+
+
+def test_a_guard_that_is_switched_off_is_asked_anew(torchlint, project, linted):
+    """The bytes of the files stay as they are; what is found in them does not."""
+    (project / "alone.py").write_text(AGENT.replace("        mask", "        if self.debug:\n            mask", 1))
+    settle(project)
+    before = torchlint("check", cwd=project).stdout.count("alone.py")
+    (project / "pyproject.toml").write_text('[tool.torchlint]\nignore-guards = ["debug flag"]\n')
+    settle(project)
+    assert torchlint("check", cwd=project).stdout.count("alone.py") > before
+    (project / "pyproject.toml").write_text('[tool.torchlint]\nignore-guards = ["debug flug"]\n')
+    refused = torchlint("check", cwd=project)
+    assert refused.returncode == 2
+    assert "there is no guard 'debug flug'; did you mean 'debug flag'?" in refused.stderr
+
+
+# What is shown of findings, which files are looked at, and how a run goes.
+_SHOWN = {
+    *("fix", "diff", "unsafe_fixes", "accept", "fixable", "unfixable", "fix_only", "show_fixes", "baseline", "since"),
+    *("exclude", "extend_exclude", "force_exclude", "respect_gitignore", "no_context", "docs_url", "fail_level"),
+    *("output_format", "output_file", "exit_zero", "exit_non_zero_on_fix", "jobs", "isolated", "color", "file"),
+    "files",
+}
+
+
+def test_each_setting_is_known_to_decide_what_is_found_or_not_to():
+    names = {field.name for field in fields(Settings)}
+    assert names == _SHOWN | set(DECISIVE)
+    assert not _SHOWN & set(DECISIVE)
 
 
 def test_fixes_are_never_taken_from_the_cache(torchlint, project, runs):

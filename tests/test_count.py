@@ -359,7 +359,7 @@ def test_a_step_of_environments_in_workers_is_one_step(how: str, limit: int | No
     assert (told["steps"], told["totals"]["waits"]) == (limit or 20, limit or 20)
 
 
-@pytest.mark.third
+@pytest.mark.ninth
 def test_a_limit_holds_for_workers_that_step_environments(root: Path, project: Path) -> None:
     program = (
         "import multiprocessing, torch\nfrom vector import Env\n"
@@ -470,7 +470,7 @@ def test_a_page_with_the_code_and_its_counts(shown: tuple[Path, subprocess.Compl
     assert "http" not in page.replace("http-equiv", "")
 
 
-@pytest.mark.third
+@pytest.mark.ninth
 def test_the_page_shows_what_is_printed(root: Path, tmp_path: Path) -> None:
     """Counts have no noise: the example in the documentation is what a run prints."""
     agent = shutil.copytree(root / "examples" / "agent", tmp_path / "agent", ignore=shutil.ignore_patterns("__py*"))

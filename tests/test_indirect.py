@@ -92,6 +92,55 @@ def act(x):
     return g(x)  # S0
 Runner(act).run()
 """,
+    "functions whose wrappers a decorator hands to a registry": """
+import functools
+class Registry:
+    _functions = {}
+    @classmethod
+    def register(cls, name, function):
+        cls._functions[name] = function
+    @classmethod
+    def restore(cls, name, data):
+        cls._functions[name] = pickle.loads(data)
+    @classmethod
+    def fill(cls):
+        for name, function in {"plain": plain, "none": None}.items():
+            cls.register(name, function)
+    @classmethod
+    def get(cls, name):
+        return cls._functions[name]
+def register(name):
+    def note(function):
+        @functools.wraps(function)
+        def wrapper(*args):
+            return function(*args)
+        Losses.register(name, wrapper)
+        return wrapper
+    return note
+@register("clipped")
+def clipped(x):
+    return g(x)  # U0
+@register("plain")
+def plain(x):
+    return g(x)  # U1
+def timed(function):
+    @functools.wraps(function)
+    def wrapper(*args):
+        return function(*args)
+    return wrapper
+@timed
+def other(x):
+    return g(x)  # O2
+class Losses(Registry):
+    pass
+class Worker:
+    def __init__(self, settings):
+        self.loss_of = Losses.get(settings.loss)
+    def train(self, batches):
+        for batch in batches:
+            self.loss_of(batch).backward()
+            optimizer.step()
+""",
     "functions that a decorator notes in a table": """
 TABLE = {}
 def register(name):

@@ -112,5 +112,5 @@ def test_verdicts():
 
 @pytest.mark.parametrize("text", ["fps: (", "fps: [0-9]+"])
 def test_a_metric_that_cannot_be_read(text):
-    with pytest.raises(CannotVerifyError, match=r"no regular expression|no group"):
+    with pytest.raises(CannotVerifyError, match=r"not a regular expression|no group"):
         Metric.of(text, lower=False)

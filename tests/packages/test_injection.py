@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from libraries import PACKAGES, injected, left, note, smells
 
-pytestmark = [pytest.mark.third, pytest.mark.packages, pytest.mark.torch]
+pytestmark = [pytest.mark.ninth, pytest.mark.packages, pytest.mark.torch]
 
 # The package that also every run of the tests takes.
 SHORT = "sb3_contrib"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from libraries import note, ran, run, smells
 
-pytestmark = [pytest.mark.third, pytest.mark.packages, pytest.mark.torch]
+pytestmark = [pytest.mark.ninth, pytest.mark.packages, pytest.mark.torch]
 
 OUTCOME = re.compile(r"^(PASSED|FAILED|ERROR) (\S+)", re.MULTILINE)
 # Test files of each package: those that run what the fixes touch, without the ones that take long for little.

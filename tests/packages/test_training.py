@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from libraries import VERSIONS, note, ran, run, smells, version
 
-pytestmark = [pytest.mark.third, pytest.mark.packages, pytest.mark.torch]
+pytestmark = [pytest.mark.ninth, pytest.mark.packages, pytest.mark.torch]
 
 ALGORITHMS = {
     **dict.fromkeys(("ppo", "ppo-sde", "dqn", "sac"), "stable_baselines3"),

@@ -167,9 +167,7 @@ def verify(
     are rejected; and 2 when something went wrong, such as a command that fails
     before any fix.
     """
-    words: tuple[str, ...] = context.meta[_COMMAND]
-    if not words:
-        raise click.UsageError("give a command after --, as in: torchlint verify -- pytest -q", context)
+    words = _words(context)
     overrides = {name: given.pop(name) for name in _CHOOSING if name in given}
     settings = settings_of(start_of(paths, None), config, isolated, {**overrides, "fix": not diff, "diff": diff})
     # Output files and formats that the settings name are for what is found.
@@ -191,8 +189,18 @@ def verify(
         complain(f"warning: no Python files found in {', '.join(map(str, paths)) or '.'}")
     complain_of(result.problems, verified.remarks)
     _show(verified, result, run, given["metric"] or "", as_json=as_json, diff=diff)
-    if result.problems:
-        return FAILED
+    return FAILED if result.problems else _status(verified)
+
+
+def _words(context: click.Context) -> tuple[str, ...]:
+    """The command to run."""
+    words: tuple[str, ...] = context.meta[_COMMAND]
+    if not words:
+        raise click.UsageError("give a command after --, as in: torchlint verify -- pytest -q", context)
+    return words
+
+
+def _status(verified: Verified) -> int:
     from torchlint.verify.result import Status
 
     return FOUND if verified.count(Status.KEPT) < len(verified.fixes) else OK

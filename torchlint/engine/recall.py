@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # The settings that decide what is found in a unit. What is shown of it, and which files there are, is decided anew.
 DECISIVE = (
     *("root", "select", "ignore", "extend_select", "extend_ignore", "preview", "per_file_ignores", "ignore_noqa"),
-    *("hot", "cold", "observed", "sights", "device", "rules", "models", "plugins"),
+    *("hot", "cold", "ignore_guards", "observed", "sights", "device", "rules", "models", "plugins"),
     *("target_torch", "target_version", "line_length"),
 )
 
@@ -102,7 +102,7 @@ class Recall:
 
     def _key(self, group: list[str]) -> str:
         """What stands for a unit; empty where the rules of some file come from packages that the run does not name."""
-        parts = [self.memory.tool, _decisive(self.run.decisive)]
+        parts = [self.memory.tool, _decisive(self.run.settings)]
         for name in group:
             parts += [name, self.memory.met[name].digest]
             if name in self.run.wanted:

@@ -77,7 +77,9 @@ class Average:
     Attributes:
         whole: a state dict is built and loaded, rather than each parameter written.
         apart: both are ``parameters()`` of modules that are proven to share none, and to have one dtype.
+        learned: what is written are ``parameters()`` of a module, which hold floating-point numbers.
     """
 
     whole: bool = False
     apart: bool = False
+    learned: bool = False

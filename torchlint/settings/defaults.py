@@ -1,4 +1,4 @@
-"""What holds where no settings say otherwise, for those who cannot wait for the rest."""
+"""What holds where no settings say otherwise."""
 
 # Larger files are not read.
 MOST_BYTES = 2_000_000

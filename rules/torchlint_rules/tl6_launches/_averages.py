@@ -62,7 +62,9 @@ class Averages(Fact):
         for other in self._elements(facts, value):
             if ast.unparse(other) != ast.unparse(into) and self._mixes(facts, value, into, other):
                 over = self._element(facts, other)
-                return Average(apart=over is not None and self._apart(facts, known, over))
+                return Average(
+                    apart=over is not None and self._apart(facts, known, over), learned=self._is_learned(facts, known)
+                )
         return None
 
     # the arithmetic -------------------------------------------------------------------------------------------------
@@ -152,6 +154,11 @@ class Averages(Fact):
         if not mine or not theirs or mine & theirs:
             return False
         return all(self._is_fresh(origin) for origin in mine) and not (self.ties.tied(facts) or self.ties.cast(facts))
+
+    def _is_learned(self, facts: FileFacts, collection: ast.expr) -> bool:
+        """Whether a collection is ``parameters()`` of a module: floating-point numbers, unlike some of its buffers."""
+        owner = _owner(collection)
+        return owner is not None and self.values.of(facts, owner).kind is Kind.MODULE
 
     def _is_fresh(self, origin: ModuleOrigin) -> bool:
         """Whether a module is made with parameters of its own: copied, or built without being handed a module."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Example, Fix, Found, Frequency, Kind, Method, Report, Rule, Site
-from torchlint.rule.build import source
+from torchlint.rule.build import expression, keyword, module_for, source
 from torchlint_rules.tl6_launches._averages import average_of
 from torchlint_rules.tl6_launches._parameter_loop_polyak import AssignedData
 
@@ -14,6 +14,7 @@ _LOOP = "each parameter of the average is computed into new tensors and copied b
 _WHOLE = "the average of two state dicts is built and loaded; write it into the parameters in place, with `lerp_`"
 _IN_PLACE = "t.data.mul_(1 - tau).add_(tau * p.data)"
 _APART = "the two networks share no parameter and have one dtype"
+_INTO = "networks-of-others"
 _NUMBERS = "the factors are numbers"
 
 _SOURCE = """\
@@ -47,6 +48,29 @@ def train(agent, replay, updates):
     for _ in range(updates):
         agent.update(*replay.sample(256))
 """
+_OTHERS = """\
+import torch
+from torch import nn
+
+
+def follow(net: nn.Module, target: nn.Module, tau: float):
+    for p, t in zip(net.parameters(), target.parameters()):
+        {step}
+
+
+def train(net, target, optimizer, replay, updates):
+    for _ in range(updates):
+        obs, goal = replay.sample(256)
+        loss = (net(obs) - goal).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        follow(net, target, 0.005)
+
+
+def network(width=256):
+    return nn.Sequential(nn.Linear(17, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 6))
+"""
 _WRITTEN = "self.tau * p.data + (1 - self.tau) * t.data"
 
 
@@ -76,10 +100,12 @@ class ParameterLoopPolyak(Rule):
 
     ## What the fix may change
     Nothing: the same two products are summed, bit for bit. It is offered where the sum is spelled out in the call of
-    `copy_`. Where the two networks are not proven to have parameters of their own the fix is unsafe: a parameter that
-    belongs to both would be scaled before it is read. So it is where the factors are not proven to be numbers, or where
-    a network may have another dtype than the default one: what is summed in a wider dtype is rounded once. `lerp_` is
-    faster still, and rounds otherwise.
+    `copy_`. Where the two networks are not proven to have parameters of their own, of one dtype, the fix writes the
+    sum where it belongs, `torch.add(tau * p.data, (1 - tau) * t.data, out=t.data)`: both products are computed before
+    `t` changes, as they were, and only the copy is saved. Where autograd may record there, or `t` may hold integers, as
+    items of a state dict do, only `mul_` and `add_` can take its place, and the fix is unsafe. So it is where the
+    factors are not proven to be numbers: a tensor may widen what is computed. `lerp_` is faster still, and rounds
+    otherwise.
 
     ## When to ignore it
     Where it runs seldom. A state dict also holds buffers, such as the statistics of batch normalisation, which loops
@@ -108,6 +134,13 @@ class ParameterLoopPolyak(Rule):
             setup="agent = Agent()",
             workload="[agent.follow(), *agent.target.parameters()][1:]",
         ),
+        Example(
+            name=_INTO,
+            source=_OTHERS.format(step="t.data.copy_(tau * p.data + (1 - tau) * t.data)"),
+            fixed=_OTHERS.format(step="torch.add(tau * p.data, (1 - tau) * t.data, out=t.data)"),
+            setup="torch.manual_seed(0)\nnet, target = network().to(device), network().to(device)",
+            workload="[follow(net, target, 0.005), *target.parameters()][1:]",
+        ),
     )
 
     def check(self, site: Site) -> Iterator[Report]:
@@ -126,12 +159,18 @@ class ParameterLoopPolyak(Rule):
             yield Report(node, _LOOP.format(better=_IN_PLACE))
             return
         target, factor, added = terms
-        new = _method(_method(target, "mul_", _bare(factor)), "add_", _bare(added))
-        message = "compute it in place with `mul_` and `add_`"
-        doubts = [] if average.apart else [_APART]
-        doubts += [] if all(_is_scaled(site, part) for part in (factor, added)) else [_NUMBERS]
-        fix = Fix(message, ((node, new),), assumes=" and ".join(doubts))
-        yield Report(node, _LOOP.format(better=source(new)), fix)
+        doubts = [] if all(_is_scaled(site, part) for part in (factor, added)) else [_NUMBERS]
+        quiet = site.autograd.records() is False or (_is_data(target) and _is_data(added))
+        into = not average.apart and average.learned and quiet
+        if into:
+            torch, imports = module_for(site, "torch", "torch")
+            new = _into(torch, node, target)
+            fix = Fix("write the sum where it belongs", ((node, new),), assumes=" and ".join(doubts), imports=imports)
+        else:
+            doubts = doubts if average.apart else [_APART, *doubts]
+            new = _method(_method(target, "mul_", _bare(factor)), "add_", _bare(added))
+            fix = Fix("compute it in place with `mul_` and `add_`", ((node, new),), assumes=" and ".join(doubts))
+        yield Report(node, _LOOP.format(better=source(new)), fix, figure=_INTO if into else "")
 
 
 def _terms(call: cst.Call) -> tuple[cst.BaseExpression, cst.BaseExpression, cst.BinaryOperation] | None:
@@ -203,6 +242,25 @@ def _names(node: cst.BaseExpression) -> set[str]:
 def _bare(node: cst.BaseExpression) -> cst.BaseExpression:
     """An expression as an argument: without the parentheses that it needed as an operand."""
     return node.with_changes(lpar=node.lpar[1:], rpar=node.rpar[:-1]) if node.lpar else node
+
+
+def _is_data(node: cst.BaseExpression) -> bool:
+    """Whether a tensor, or one side of a product, is spelled as one without a graph: ``p.data``, ``p.detach()``."""
+    match node:
+        case cst.BinaryOperation(left=left, right=right):
+            return _is_data(left) or _is_data(right)
+        case cst.Attribute(attr=cst.Name(value="data")) | cst.Call(func=cst.Attribute(attr=cst.Name(value="detach"))):
+            return True
+    return False
+
+
+def _into(torch: str, copied: cst.BaseExpression, target: cst.BaseExpression) -> cst.Call:
+    """``torch.add(a, b, out=t)`` in the place of ``t.copy_(a + b)``: both products are there before ``t`` changes."""
+    assert isinstance(copied, cst.Call)
+    total = copied.args[0].value
+    assert isinstance(total, cst.BinaryOperation)
+    terms = [cst.Arg(_bare(total.left)), cst.Arg(_bare(total.right)), keyword("out", target)]
+    return cst.Call(expression(f"{torch}.add"), terms)
 
 
 def _method(base: cst.BaseExpression, name: str, argument: cst.BaseExpression) -> cst.Call:

@@ -150,14 +150,17 @@ class _Resolver:
         name = self.project.qualified(facts, func)
         if name is not None:
             if name in self.project.functions:
-                self.graph.add(facts, call, [(self.project.functions[name], 0)])
+                function = self.project.functions[name]
+                filled = 1 if "classmethod" in function.decorator_names else 0
+                self.graph.add(facts, call, [(function, filled)])
                 return True
             if name in self.project.classes:
                 self._add(facts, call, self._constructed([name]))
                 self.graph.receivers[call] = (Receiver(name, derived=False),)
                 return True
-            if "." in name:
-                value = self.values.of(facts, func) if name.rpartition(".")[0] in self.project.modules else UNKNOWN
+            owner = name.rpartition(".")[0]
+            if owner and owner not in self.project.classes:  # else a method that the class inherits
+                value = self.values.of(facts, func) if owner in self.project.modules else UNKNOWN
                 return not value.known or self._called(facts, call, value)  # else a function of a library
         if isinstance(func, ast.Attribute):
             return self._method(facts, call, func)

@@ -30,10 +30,13 @@ class Registering:
     def taken(self, decorator: Scope, name: str) -> Iterator[tuple[Decorated, Scope]]:
         """What may come to a parameter of a function that is a decorator, and the function that decorators name.
 
-        Nothing comes to a parameter that the function does not give back: what it makes of it is none of a registry.
+        Nothing comes to a parameter that the function does not give back: what it makes of it is none of a registry,
+        unless it hands a wrapper of it to something that keeps it.
         """
         position = 1 if decorator.method_of is not None else 0
-        if decorator.params[position : position + 1] != [name] or not _gives_back(decorator, name):
+        if decorator.params[position : position + 1] != [name]:
+            return
+        if not _gives_back(decorator, name) and not _keeps_wrapper(decorator, name):
             return
         maker = _maker(decorator)
         for each in self._of_name(maker.name):
@@ -57,6 +60,28 @@ def _gives_back(decorator: Scope, name: str) -> bool:
     """Whether a function returns what it takes under a name, as it is."""
     given = [each.value for each in decorator.returns]
     return bool(given) and all(isinstance(node, ast.Name) and node.id == name for node in given)
+
+
+def _keeps_wrapper(decorator: Scope, name: str) -> bool:
+    """Whether a function hands a wrapper of what it takes to a call, such as the one that fills a registry."""
+    wrappers = {inner.name for inner in decorator.inner if _wraps(inner, name)}
+    return any(
+        isinstance(argument, ast.Name) and argument.id in wrappers
+        for call in decorator.calls
+        for argument in (*call.args, *(keyword.value for keyword in call.keywords))
+    )
+
+
+def _wraps(inner: Scope, name: str) -> bool:
+    """Whether a function says that it wraps another: ``@functools.wraps(function)``."""
+    written = getattr(inner.node, "decorator_list", [])
+    return any(
+        isinstance(each, ast.Call)
+        and bool(each.args)
+        and isinstance(each.args[0], ast.Name)
+        and each.args[0].id == name
+        for each in written
+    )
 
 
 def _maker(decorator: Scope) -> Scope:

@@ -102,7 +102,8 @@ class Rates:
 
     def known(self, scope: Scope, receiver: Receiver) -> Receiver:
         """The receiver under which the entries of a function on an object are recorded."""
-        return receiver if receiver in self.of(scope) else ANY
+        rates = self.of(scope)
+        return receiver if receiver in rates and rates[receiver] is not rates.get(ANY) else ANY
 
     def rate(self, scope: Scope, receiver: Receiver) -> Frequency:
         """How often a function is entered on an object; more often than ever where it is not known to be."""

@@ -123,7 +123,10 @@ class Elements(Fact):
         )
 
     def _is_prepared(self, facts: FileFacts, node: ast.Subscript) -> bool:
-        """Whether a tensor that a loop reads was computed from several others at once, before the loop."""
+        """Whether a tensor that a loop reads was added up from several others at once, before the loop.
+
+        A mask that is multiplied with it prepares nothing.
+        """
         if not isinstance(node.value, ast.Name):
             return False
         bindings = self.project.reaching(facts, node.value).bindings
@@ -131,6 +134,7 @@ class Elements(Fact):
         return any(
             len({part.id for part in walk(value) if isinstance(part, ast.Name) and self._is_tensor(facts, part)}) > 1
             for value in values
+            if any(isinstance(part, ast.BinOp) and isinstance(part.op, (ast.Add, ast.Sub)) for part in walk(value))
         )
 
     def _is_tensor(self, facts: FileFacts, node: ast.Name) -> bool:

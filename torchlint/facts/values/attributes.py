@@ -22,6 +22,7 @@ from torchlint.models import method_names
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 _MODULE = Value(Kind.MODULE, name="torch.nn.Module", derived=True)
+_REGISTERED = (Kind.FUNCTION, Kind.CLASS)
 _REGISTERING = method_names("Module", adds="tensor")
 
 
@@ -243,13 +244,34 @@ class Attributes:
                     return None
                 entries[key] = known
             others = [(how, node) for how, node in scope.appends.get(name, ()) if node not in literal]
-            anywhere.extend(self.ask.value(scope.file, node) if how == "item" else UNKNOWN for how, node in others)
+            for how, node in others:
+                anywhere.extend(self._handed(scope.file, node) if how == "item" else [UNKNOWN])
         if anywhere:
-            element = join([*entries.values(), *anywhere, *(() if value.keys else value.items)])
+            element = join(_callables([*entries.values(), *anywhere, *(() if value.keys else value.items)]))
             return Value(Kind.DICT, items=operators.items(element)) if element is not None else None
         if value.items and not value.keys and entries:
             return value
         return Value(Kind.DICT, items=tuple(entries.values()), keys=tuple(entries)) if entries else value
+
+    def _handed(self, facts: FileFacts, node: ast.expr) -> list[Value | None]:
+        """What is stored; of a parameter that callers give several things what each of them gives.
+
+        Several registries that inherit one method are not told apart, so nothing is known of what is in them.
+        """
+        value = self.ask.value(facts, node)
+        bindings = self.ask.project.reaching(facts, node).bindings if isinstance(node, ast.Name) else ()
+        function = bindings[0].scope if len(bindings) == 1 and bindings[0].how is Bind.PARAM else None
+        if value != UNKNOWN or function is None or not isinstance(node, ast.Name):
+            return [value]
+        owner = function.method_of
+        if owner is not None and len(self.ask.project.descendants(owner.dotted)) > 1:
+            return [value]
+        self.ask.solver.passing()
+        found: list[Value | None] = []
+        for caller in self.ask.callers.get(function, ()):
+            given = passed(function, node.id, caller)
+            found.append(UNKNOWN if given is None else self.ask.value(caller.facts, given))
+        return found or [value]
 
     def _entry(self, facts: FileFacts, node: ast.expr) -> Value | None:
         """What is stored under a key; ``d["k"].append(x)`` is stored as the call and stands for a list."""
@@ -257,6 +279,15 @@ class Attributes:
             item = self.ask.value(facts, node.args[-1])
             return None if item is None else Value(Kind.LIST, items=operators.items(item))
         return self.ask.value(facts, node)
+
+
+def _callables(values: list[Value | None]) -> list[Value | None]:
+    """What a registry may hold: the known functions and classes in it; or all that is in another dict.
+
+    What is read from a registry is called, so what else is put into it does not come to a call.
+    """
+    known = [value for value in values if value is not None and value.kind in _REGISTERED and value.name]
+    return [*known] if known and None not in values else values
 
 
 def _binds(scope: Scope | None, name: str) -> bool:

@@ -11,6 +11,7 @@ CALLABLE = frozenset({Kind.FUNCTION, Kind.CLASS, Kind.INSTANCE, Kind.MODULE})
 """What a value of several origins may be: their names are kept side by side."""
 
 _MOST_CLASSES = 8
+_MOST_FUNCTIONS = 32  # a registry of losses holds more of them than a variable holds classes
 _DEEPEST = 20
 TENSOR = Value(Kind.TENSOR)
 NDARRAY = Value(Kind.NDARRAY)
@@ -85,7 +86,8 @@ def _meet(one: Value, other: Value) -> Value:
     name = one.name if one.name == other.name else ""
     if not name and one.kind in CALLABLE and one.name and other.name:
         names = sorted({*one.name.split("|"), *other.name.split("|")})
-        name = "|".join(names) if len(names) <= _MOST_CLASSES else ""
+        most = _MOST_FUNCTIONS if one.kind is Kind.FUNCTION else _MOST_CLASSES
+        name = "|".join(names) if len(names) <= most else ""
     if not name and one.kind in (Kind.INSTANCE, Kind.CLASS, Kind.FUNCTION, Kind.NAMESPACE):
         return UNKNOWN
     return Value(
