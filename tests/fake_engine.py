@@ -75,13 +75,14 @@ def source_at(path, name, text, **fields):
 def install(monkeypatch, project):
     """A fake engine, in an empty project, without the settings of the environment."""
     fake = Engine()
-    names = ("torchlint.engine.run", "torchlint.engine.explaining", "torchlint.engine.rules")
-    run, explaining, rules = map(ModuleType, names)
+    run, rules = ModuleType("torchlint.engine.run"), ModuleType("torchlint.engine.rules")
+    explaining = ModuleType("torchlint.engine.explaining")
     run.check, explaining.explain_hot = fake.check, fake.explain_hot
     rules.load_rules = lambda *_: (Sample,)
     monkeypatch.setattr(figures, "shipped", lambda *_: {"TL101": figures.Shipped((COST,))})
-    for name, module in zip(names, (run, explaining, rules), strict=True):
-        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setitem(sys.modules, "torchlint.engine.run", run)
+    monkeypatch.setitem(sys.modules, "torchlint.engine.explaining", explaining)
+    monkeypatch.setitem(sys.modules, "torchlint.engine.rules", rules)
     for name in ("TORCHLINT_OUTPUT_FORMAT", "NO_COLOR", "FORCE_COLOR", "GITHUB_STEP_SUMMARY", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
     (project / "pyproject.toml").write_text("[tool.torchlint]\n")

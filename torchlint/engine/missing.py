@@ -42,6 +42,10 @@ class _Asked:
 
     project: Project
     nodes: list[ast.expr] = field(default_factory=list)
+    _tops: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._tops = frozenset(module.partition(".")[0] for module in self.project.modules)
 
     def note(self, facts: FileFacts, node: ast.expr, value: Value) -> None:
         if _lacks(value) and not self._is_imported(facts, node):
@@ -50,8 +54,7 @@ class _Asked:
     def _is_imported(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether an expression is the name of something that is no part of the project."""
         name = self.project.qualified(facts, node)
-        tops = {module.partition(".")[0] for module in self.project.modules}
-        return name is not None and name.partition(".")[0] not in tops
+        return name is not None and name.partition(".")[0] not in self._tops
 
 
 def missing(units: Iterable[Unit]) -> list[MissingFact]:
