@@ -233,7 +233,7 @@ def table(data: Mapping[str, object]) -> str:
             gains = (_gain(row, "safe"), same, _gain(row, "all"), _gain(row, BY_HAND))
             lines.append(f"| {' | '.join((row['title'], format(row['steps'], ','), *gains, *counts))} |")
     if missing := [program.title for key, program in PROGRAMS.items() if key not in programs]:
-        lines += ["", f"Not measured yet: {', '.join(missing)}."]
+        lines += ["", f"Not measured yet: {'; '.join(missing)}."]
     return "\n".join(lines) + "\n"
 
 
