@@ -26,7 +26,7 @@ Row = list[object]
 
 def to_row(finding: Finding) -> Row:
     """A finding as lists, texts and numbers."""
-    fix, cost = finding.fix, finding.cost
+    cost = finding.cost
     return [
         finding.code,
         finding.name,
@@ -40,25 +40,29 @@ def to_row(finding: Finding) -> Row:
             *([hop.path, hop.row, hop.name, *hop.at] for hop in finding.hot.path),
         ],
         None if cost is None else _row_of(cost),
-        None if fix is None else _fix_row(fix),
+        None if finding.fix is None else _fix_row(finding.fix),
         finding.cuda_only,
         finding.fingerprint,
         list(finding.figures),
         None if finding.events is None else _counted_row(finding.events),
+        None if finding.seen is None else _fix_row(finding.seen),
     ]
 
 
 def _fix_row(fix: PlainFix) -> Row:
-    return [
+    """A fix as a row, which is longer where the fix changes several files."""
+    row: Row = [
         fix.message,
         _edit_rows(fix.edits),
         [change.value for change in fix.may_change],
         fix.assumes,
         fix.loses_comment,
         fix.removes,
-        [[name, _edit_rows(edits)] for name, edits in fix.in_files],
-        None if fix.instead is None else _fix_row(fix.instead),
     ]
+    if fix.in_files or fix.instead is not None:
+        row.append([[name, _edit_rows(edits)] for name, edits in fix.in_files])
+        row.append(None if fix.instead is None else _fix_row(fix.instead))
+    return row
 
 
 def _edit_rows(edits: Iterable[Edit]) -> Row:
@@ -82,7 +86,8 @@ def from_row(row: object) -> Finding:
     Raises:
         ValueError: the row is none of a finding.
     """
-    code, name, message, level, path, place, hot, cost, fix, cuda_only, fingerprint, figures, events = _parts(row, 13)
+    parts = _parts(row, 14)
+    code, name, message, level, path, place, hot, cost, fix, cuda_only, fingerprint, figures, events, seen = parts
     top, left, bottom, right, first, last = (_whole(number) for number in _parts(place, 6))
     frequency, when, *hops = _list(hot)
     return Finding(
@@ -101,6 +106,7 @@ def from_row(row: object) -> Finding:
         fingerprint=_text(fingerprint),
         figures=tuple(map(_text, _list(figures))),
         events=None if events is None else _counted(events),
+        seen=None if seen is None else _fix(seen),
     )
 
 
@@ -124,7 +130,8 @@ def _counted(row: object) -> Counted:
 
 
 def _fix(row: object) -> PlainFix:
-    message, edits, changes, assumes, loses, removes, files, instead = _parts(row, 8)
+    message, edits, changes, assumes, loses, removes, *more = _list(row) if len(_list(row)) == 8 else _parts(row, 6)
+    files, instead = more or ([], None)
     return PlainFix(
         _text(message),
         _edits(edits),
