@@ -295,12 +295,13 @@ def test_a_guard_that_is_switched_off_is_asked_anew(torchlint, project, linted):
     assert "there is no guard 'debug flug'; did you mean 'debug flag'?" in refused.stderr
 
 
-# What is shown of findings, which files are looked at, and how a run goes.
+# What is shown of findings, which files are looked at, and how a run goes. What stands in the file ``observations`` is in
+# ``sights``, which decides.
 _SHOWN = {
     *("fix", "diff", "unsafe_fixes", "accept", "fixable", "unfixable", "fix_only", "show_fixes", "baseline", "since"),
     *("exclude", "extend_exclude", "force_exclude", "respect_gitignore", "no_context", "docs_url", "fail_level"),
     *("output_format", "output_file", "exit_zero", "exit_non_zero_on_fix", "jobs", "isolated", "color"),
-    *("file", "files"),
+    *("file", "files", "observations"),
 }
 
 
