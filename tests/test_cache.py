@@ -295,7 +295,7 @@ def test_a_guard_that_is_switched_off_is_asked_anew(torchlint, project, linted):
     assert "there is no guard 'debug flug'; did you mean 'debug flag'?" in refused.stderr
 
 
-# What is shown of findings, which files are looked at, and how a run goes. What stands in the file ``observations`` is in
+# What is shown of findings, which files are looked at, and how a run goes. What the file ``observations`` holds is
 # ``sights``, which decides.
 _SHOWN = {
     *("fix", "diff", "unsafe_fixes", "accept", "fixable", "unfixable", "fix_only", "show_fixes", "baseline", "since"),
