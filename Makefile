@@ -3,7 +3,7 @@ PYTHON ?= python3
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test test-all test-long golden test-packages fuzz fuzz-fixes mutants demo docs bench-peers accuracy hotness oracle tutorial picture index format clean
+.PHONY: help test test-all test-long golden test-packages fuzz fuzz-fixes mutants demo docs bench-peers accuracy hotness gain oracle tutorial picture index format clean
 
 SOURCES := $(shell find torchlint rules -name '*.py' -o -name '*.json')
 CONSTRAINTS := requirements/constraints.txt
@@ -54,6 +54,9 @@ accuracy: .venv/made ## score against labelled lines: make accuracy LABELS=... C
 
 hotness: .venv/made ## train under a call counter and compare hotness with it: rewrites a part of docs/accuracy.md
 	PYTHONPATH=.:rules:tests:tests/packages .venv/bin/python benchmarks/hotness.py --write docs/accuracy.md
+
+gain: .venv/made ## train eight programs as they are and after fixes, with results and events compared: rewrites a part of docs/fixes.md
+	.venv/bin/python benchmarks/gain.py --write $(ARGS)
 
 oracle: .venv/made ## train on the counted device and hold what waits against findings: rewrites a part of docs/counted-device.md
 	PYTHONPATH=.:rules:tests:tests/packages .venv/bin/python benchmarks/oracle.py --write docs/counted-device.md

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -104,17 +104,35 @@ def test_nothing_is_built_before_it_is_asked_for(analyses):
 
 def test_what_rests_on_a_changed_fact_is_built_again_and_all_else_is_shared(analyses):
     before = analyses[Street]
-    higher = analyses.supposing(Ground, lambda ground: Ground(ground.level + 1))
+    higher = analyses.supposing(Ground, lambda ground: Ground(ground.level + 1), "higher")
     assert higher[House].ground.level == 2
     assert higher[Street] is not before
     assert higher[Street].garden is before.garden
     assert analyses[Street] is before
-    assert analyses.supposing(Ground, lambda ground: ground) is higher
+    assert analyses.supposing(Ground, lambda ground: ground, "higher") is higher
+
+
+def test_what_was_built_at_any_height_is_shared_where_it_would_be_the_same(analyses):
+    before = analyses[Street]
+    higher = analyses.supposing(Ground, lambda ground: Ground(ground.level + 1), "higher")
+    highest = higher.supposing(Ground, lambda ground: Ground(ground.level + 1), "higher")
+    assert highest[Street].house.ground.level == 3
+    assert highest[Street].garden is before.garden
+    before_beside = higher[Street]
+    beside = higher.supposing(Garden, replace, "another garden")
+    assert beside[Street].house is before_beside.house
+    assert beside[Street] is not before_beside
+
+
+def test_one_fact_may_be_changed_for_several_reasons(analyses):
+    higher = analyses.supposing(Ground, lambda ground: Ground(ground.level + 1), "higher")
+    lower = analyses.supposing(Ground, lambda ground: Ground(ground.level - 1), "lower")
+    assert (higher[House].ground.level, lower[House].ground.level) == (2, 0)
 
 
 def test_a_fact_that_is_kept_is_kept_with_what_rests_on_it_alone(analyses):
     before = analyses[Street]
-    higher = analyses.supposing(Ground, lambda ground: Ground(ground.level + 1), keeping=(House,))
+    higher = analyses.supposing(Ground, lambda ground: Ground(ground.level + 1), "higher", keeping=(House,))
     assert higher[Ground].level == 2
     assert higher[Street] is before
 

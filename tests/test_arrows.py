@@ -82,6 +82,7 @@ ALLOWED = {
         "torchlint.report",
     ),
     "torchlint.verify": (
+        "torchlint.device.seeing",
         "torchlint.rule",
         "torchlint.count",
         "torchlint.cache.digest",

@@ -23,6 +23,7 @@ CHANGES: Mapping[Change, str] = {
     Change.ORDER: "when side effects happen",
     Change.UPDATES: "what an optimizer does with gradients that are absent",
     Change.MEMORY: "how long memory is held",
+    Change.OBSERVED: "nothing, if what a run of yours showed holds in every run",
 }
 
 _SETS = {

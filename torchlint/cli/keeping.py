@@ -110,8 +110,9 @@ def entries_of(settings: Settings, read: Iterable[Path], config: Sequence[str], 
     entries += [f"f{path}" for path in declaring(settings.root)]
     entries += [f"f{os.path.join(settings.root, name)}" for name in NAMING_WIDTH]
     entries += _listed(settings.root)
-    if settings.baseline is not None:
-        entries.append(f"f{os.path.abspath(settings.baseline)}")
+    for named in (settings.baseline, settings.observations):
+        if named is not None:
+            entries.append(f"f{os.path.abspath(named)}")
     if not settings.isolated:
         entries += [f"f{os.path.join(data_folder(), f'bench-{device}.json')}" for device in ("cpu", "cuda")]
     return entries

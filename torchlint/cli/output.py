@@ -6,7 +6,7 @@ import dataclasses
 import os
 import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -16,6 +16,7 @@ from torchlint.report.escape import defused, visible
 from torchlint.rule import Cost
 
 if TYPE_CHECKING:
+    from torchlint.engine.result import Problem
     from torchlint.report.context import Context
 
 
@@ -79,6 +80,14 @@ def _replace(path: Path, text: str) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def complain_of(problems: Iterable[Problem], remarks: Iterable[str]) -> None:
+    """Print what went wrong with files, and what else the user must know."""
+    for problem in problems:
+        complain(f"{'internal error' if problem.internal else 'error'}: {problem.path}: {problem.message}")
+    for remark in remarks:
+        complain(f"warning: {remark}")
 
 
 def complain(message: str) -> None:

@@ -118,6 +118,11 @@ class Printer:
         if result.stale:
             entries = count(len(result.stale), "entry").replace("entrys", "entries")
             complain(f"warning: {entries} of the baseline {_FIT[len(result.stale) == 1]} no longer: torchlint baseline")
+        if lost := result.outdated[0]:
+            complain(
+                f"warning: {lost} of {result.outdated[1]} observations in {self.settings.observations} are about "
+                "code that has changed or is of another project, and count for nothing: torchlint verify --observe"
+            )
         if self.volume is Volume.VERBOSE:
             settings = self.settings.file or "the defaults; no settings file was found"
             read = f"{count(result.files, 'file')} linted, {count(result.context, 'more file')} read for what they call"

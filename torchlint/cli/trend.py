@@ -105,7 +105,9 @@ def _linted(history: History, commits: Sequence[Commit], paths: Sequence[Path], 
     with tempfile.TemporaryDirectory(prefix="torchlint-") as made, counting(len(commits), "commits") as tell:
         folder = Path(os.path.realpath(made))
         checkout = Checkout(history, folder)
-        own = dataclasses.replace(settings, root=folder, fix=False, diff=False, baseline=None, since=None)
+        own = dataclasses.replace(
+            settings, root=folder, fix=False, diff=False, baseline=None, since=None, observations=None
+        )
         for done, commit in enumerate(commits):
             tell(done, commit.name[:8])
             checkout.show(commit)

@@ -7,7 +7,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,7 +19,7 @@ from torchlint.cli.checking import settings_of, start_of
 from torchlint.cli.ending import SIGNALS
 from torchlint.cli.failure import Failure
 from torchlint.cli.help import Sectioned
-from torchlint.cli.output import complain, write, write_diff
+from torchlint.cli.output import complain, complain_of, write, write_diff
 from torchlint.cli.progress import waiting
 from torchlint.cli.terminal import look_of, write_bytes
 from torchlint.engine.result import UnusableError
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from torchlint.engine.fixing import FixOutcome
     from torchlint.engine.result import Result
     from torchlint.engine.run import EngineRun
+    from torchlint.settings.model import Settings
     from torchlint.verify.command import Ended
     from torchlint.verify.result import Verified
     from torchlint.verify.verifying import Plan
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 # The options of ``check`` that say which fixes there are.
 _CHOOSING = (
     *("unsafe_fixes", "accept", "fixable", "unfixable", "select", "ignore", "extend_select", "per_file_ignores"),
-    *("preview", "baseline", "since", "ignore_noqa", "exclude", "extend_exclude", "force_exclude"),
+    *("preview", "baseline", "observations", "since", "ignore_noqa", "exclude", "extend_exclude", "force_exclude"),
     *("respect_gitignore", "no_context", "config", "isolated", "device", "target_torch", "target_version", "jobs"),
 )
 
@@ -78,6 +79,7 @@ class _Verify(Sectioned):
     sections: ClassVar[Mapping[str, Sequence[str]]] = {
         "Trying": ("timeout", "copy", "link", "show_output"),
         "Measuring": ("metric", "metric_lower", "repeats"),
+        "Observing": ("observe", "counted"),
         "Output": ("diff", "as_json", "verbose"),
         "Which fixes (as for torchlint check)": _CHOOSING,
     }
@@ -121,6 +123,14 @@ _COMMAND = "torchlint.command"
     metavar="N",
     help="Measure so often with fixes and so often without (default: 5).",
 )
+@click.option(
+    "--observe",
+    is_flag=True,
+    help="Run the command once, note the kinds, dtypes, ranks, devices and classes that fixes lack, and try no fix.",
+)
+@click.option(
+    "--counted", is_flag=True, help="With --observe: run on the counted device, which is there without a GPU."
+)
 @click.option("--diff", is_flag=True, help="Show what the kept fixes change, and change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Say how each run ended.")
@@ -151,21 +161,23 @@ def verify(
       torchlint verify --metric 'fps: ([0-9.]+)' -- python train.py --steps 2000
       torchlint verify --metric count:waits -- python train.py --steps 200
       torchlint verify --diff -- sh -c 'python train.py | grep -q solved'
+      torchlint verify --observe --timeout 60 -- python train.py
 
     The exit code is 0 when all fixes are kept, or there are none; 1 when some
     are rejected; and 2 when something went wrong, such as a command that fails
     before any fix.
     """
-    words: tuple[str, ...] = context.meta[_COMMAND]
-    if not words:
-        raise click.UsageError("give a command after --, as in: torchlint verify -- pytest -q", context)
+    words = _words(context)
     overrides = {name: given.pop(name) for name in _CHOOSING if name in given}
     settings = settings_of(start_of(paths, None), config, isolated, {**overrides, "fix": not diff, "diff": diff})
     # Output files and formats that the settings name are for what is found.
     settings = dataclasses.replace(settings, output_file=None, fix_only=False)
+    listener = _Listener(given["verbose"], given["show_output"])
+    if given["observe"] or given["counted"]:
+        _check_observing(context, diff, given)
+        return _observe(paths, settings, lambda own: Nested(own, overrides, config), words, given, as_json, listener)
     from torchlint.engine.run import EngineRun
 
-    listener = _Listener(given["verbose"], given["show_output"])
     try:
         plan = _plan(words, given)
         run = EngineRun.prepare(tuple(map(Path, paths)) or (Path(),), settings, {}, Nested(settings, overrides, config))
@@ -175,19 +187,49 @@ def verify(
         raise Failure(str(error)) from error
     if not result.files and not result.problems:
         complain(f"warning: no Python files found in {', '.join(map(str, paths)) or '.'}")
-    for problem in result.problems:
-        complain(f"{'internal error' if problem.internal else 'error'}: {problem.path}: {problem.message}")
-    for remark in verified.remarks:
-        complain(f"warning: {remark}")
+    complain_of(result.problems, verified.remarks)
     _show(verified, result, run, given["metric"] or "", as_json=as_json, diff=diff)
-    if result.problems:
-        return FAILED
+    return FAILED if result.problems else _status(verified)
+
+
+def _words(context: click.Context) -> tuple[str, ...]:
+    """The command to run."""
+    words: tuple[str, ...] = context.meta[_COMMAND]
+    if not words:
+        raise click.UsageError("give a command after --, as in: torchlint verify -- pytest -q", context)
+    return words
+
+
+def _status(verified: Verified) -> int:
     from torchlint.verify.result import Status
 
     return FOUND if verified.count(Status.KEPT) < len(verified.fixes) else OK
 
 
 verify.params += [param for param in check.params if param.name in _CHOOSING]
+
+
+def _observe(
+    paths: tuple[str, ...],
+    settings: Settings,
+    own: Callable[[Settings], Nested],
+    words: tuple[str, ...],
+    given: Mapping[str, Any],
+    as_json: bool,
+    listener: _Listener,
+) -> int:
+    """Run the command once, and keep what it shows; the exit code."""
+    from torchlint.cli.observing import Observer
+
+    observer = Observer(paths, settings, own, given["counted"], as_json)
+    return observer.run(_plan(words, given), listener, _print_output)
+
+
+def _check_observing(context: click.Context, diff: bool, given: Mapping[str, Any]) -> None:
+    if not given["observe"]:
+        raise click.UsageError("--counted belongs to --observe; to count events: --metric count:waits", context)
+    if diff or given["metric"] is not None:
+        raise click.UsageError("--observe tries no fix, so there is no --diff and no --metric", context)
 
 
 def _plan(words: tuple[str, ...], given: Mapping[str, Any]) -> Plan:
@@ -219,12 +261,14 @@ def _tried(run: EngineRun, plan: Plan, listener: _Listener) -> tuple[Verified, F
         return try_fixes(run, plan, listener)
     except CannotVerifyError as error:
         if error.output:
-            write(sys.stderr, defused(_indented(error.output)))
+            _print_output(error.output)
         raise Failure(f"{error}; nothing was changed") from error
 
 
-def _indented(output: str) -> str:
-    return "".join(f"  | {visible(line, keep=chr(9))}\n" for line in output.split("\n"))
+def _print_output(output: str) -> None:
+    """Print what the command printed, to standard error."""
+    text = "".join(f"  | {visible(line, keep=chr(9))}\n" for line in output.split("\n"))
+    write(sys.stderr, defused(text))
 
 
 def _written(run: EngineRun, outcome: FixOutcome) -> Result:

@@ -89,7 +89,7 @@ def _state(settings: Settings) -> State:
     folders = {settings.root, *(file.parent for file in files)}
     steering = [folder / name for folder in folders for name in _STEERING]
     steering += [*declaring(settings.root), *(settings.root / name for name in NAMING_WIDTH)]
-    named = [path for path in (settings.file, settings.baseline) if path is not None]
+    named = [path for path in (settings.file, settings.baseline, settings.observations) if path is not None]
     return {str(path): state for path in (*files, *steering, *named) if (state := _of_file(path))}
 
 

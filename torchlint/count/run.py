@@ -96,12 +96,13 @@ def counting(
 ) -> dict[str, str]:
     """Return variables with which each Python that a command starts counts, and writes its report into a folder."""
     order = {"roots": [str(root) for root in roots], "left_out": [], "reports": folder, "steps": steps}
-    paths = [str(_BOOT), environment.get("PYTHONPATH", "")]
-    return {
-        **environment,
-        ORDER: json.dumps({**order, "seconds": seconds}),
-        "PYTHONPATH": os.pathsep.join(path for path in paths if path),
-    }
+    return booting(environment, ORDER, {**order, "seconds": seconds})
+
+
+def booting(environment: Mapping[str, str], name: str, order: Mapping[str, Any]) -> dict[str, str]:
+    """Return variables with which each Python that a command starts does what an order says."""
+    paths = [path for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path not in ("", str(_BOOT))]
+    return {**environment, name: json.dumps(order), "PYTHONPATH": os.pathsep.join([str(_BOOT), *paths])}
 
 
 def tally_of(folder: str, words: Sequence[str], code: int, stopped: bool = False) -> Tally:

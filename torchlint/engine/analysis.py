@@ -128,4 +128,4 @@ def proven(analyses: Analyses) -> Analyses:
     weak = analyses[CallGraph].weak
     if not analyses[Values].guessed and not weak:
         return analyses
-    return analyses.supposing(Values, lambda values: values.proven(weak), keeping=(CallGraph, Heat))
+    return analyses.supposing(Values, lambda values: values.proven(weak), "proven", keeping=(CallGraph, Heat))

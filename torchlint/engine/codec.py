@@ -26,7 +26,7 @@ Row = list[object]
 
 def to_row(finding: Finding) -> Row:
     """A finding as lists, texts and numbers."""
-    fix, cost = finding.fix, finding.cost
+    cost = finding.cost
     return [
         finding.code,
         finding.name,
@@ -40,11 +40,12 @@ def to_row(finding: Finding) -> Row:
             *([hop.path, hop.row, hop.name, *hop.at] for hop in finding.hot.path),
         ],
         None if cost is None else _row_of(cost),
-        None if fix is None else _fix_row(fix),
+        None if finding.fix is None else _fix_row(finding.fix),
         finding.cuda_only,
         finding.fingerprint,
         list(finding.figures),
         None if finding.events is None else _counted_row(finding.events),
+        None if finding.seen is None else _fix_row(finding.seen),
     ]
 
 
@@ -85,7 +86,8 @@ def from_row(row: object) -> Finding:
     Raises:
         ValueError: the row is none of a finding.
     """
-    code, name, message, level, path, place, hot, cost, fix, cuda_only, fingerprint, figures, events = _parts(row, 13)
+    parts = _parts(row, 14)
+    code, name, message, level, path, place, hot, cost, fix, cuda_only, fingerprint, figures, events, seen = parts
     top, left, bottom, right, first, last = (_whole(number) for number in _parts(place, 6))
     frequency, when, *hops = _list(hot)
     return Finding(
@@ -104,6 +106,7 @@ def from_row(row: object) -> Finding:
         fingerprint=_text(fingerprint),
         figures=tuple(map(_text, _list(figures))),
         events=None if events is None else _counted(events),
+        seen=None if seen is None else _fix(seen),
     )
 
 

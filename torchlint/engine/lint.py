@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from torchlint.engine.figures import Figures
 from torchlint.engine.insertion import lines_in, with_lines
 from torchlint.engine.mishap import kept_going, mishap
 from torchlint.engine.result import Problem
+from torchlint.engine.sights import observed
 from torchlint.engine.sites import Triggers
 from torchlint.engine.tables import Tables
 from torchlint.facts.analyses import Analyses
@@ -21,7 +22,7 @@ from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import children
 from torchlint.late import dataclass
-from torchlint.rule import Edit, Finding, Fix, InFile, PlainFix, Report, Rule
+from torchlint.rule import Applicability, Change, Edit, Finding, Fix, InFile, PlainFix, Report, Rule
 from torchlint.rule.versions import Target, Version
 from torchlint.sources.text import Source
 
@@ -60,15 +61,18 @@ class Linter:
 
         A finding that is not shown wins against none.
         """
-        wanted = list(self._triggers.sites(analyses, facts))
-        if not wanted:
-            return []
-        drafts = [draft for draft in self._drafts(analyses, facts, wanted) if shown(draft.finding)]
-        return finish(drafts, facts)
+        drafts = [draft for some in self.by_site(analyses, facts) for draft in some if shown(draft.finding)]
+        return finish(drafts, facts) if drafts else []
 
-    def _drafts(
+    def by_site(self, analyses: Analyses, facts: FileFacts) -> Iterator[list[Draft]]:
+        """What each rule says of each of its sites in a file, before findings are compared with each other."""
+        wanted = list(self._triggers.sites(analyses, facts))
+        if wanted:
+            yield from self._by_site(analyses, facts, wanted)
+
+    def _by_site(
         self, analyses: Analyses, facts: FileFacts, wanted: Iterable[tuple[ast.AST, list[Rule]]]
-    ) -> Iterable[Draft]:
+    ) -> Iterator[list[Draft]]:
         load()
         from torchlint.engine.pair import PairingError, pair
         from torchlint.engine.site import PairedSite
@@ -96,15 +100,27 @@ class Linter:
                     continue
                 site = PairedSite(analyses, facts, pairs, twin, node)
                 for rule in rules:
-                    yield from self.apply(rule, site)
+                    yield self.apply(rule, site)
 
     def apply(self, rule: Rule, site: PairedSite) -> list[Draft]:
         """What one rule says of one site; a rule that fails is an internal problem and the work goes on."""
         found: list[Draft] = []
         with kept_going(lambda error: self._tell(rule, site, error)):
             reports = [r for r in rule.check(site) if self.target.concerned_by(r.torch or rule.torch)]
-            found.extend(self._proven(rule, site, [self._draft(rule, site, report) for report in reports]))
+            drafts = self._proven(rule, site, [self._draft(rule, site, report) for report in reports])
+            found.extend(self._observed(rule, site, drafts))
         return found
+
+    def _observed(self, rule: Rule, site: PairedSite, drafts: list[Draft]) -> list[Draft]:
+        """The same drafts, with the fixes that are right by what a run of the user's program showed."""
+        from torchlint.engine.site import PairedSite
+
+        if all(draft.is_settled for draft in drafts) or (analyses := observed(site.analyses)) is None:
+            return drafts
+        seeing = PairedSite(analyses, site.file, site.pairs, site.node, site.twin)
+        reports = [r for r in rule.check(seeing) if self.target.concerned_by(r.torch or rule.torch)]
+        seen = {(draft.start, draft.end): draft for draft in (self._draft(rule, seeing, each) for each in reports)}
+        return [draft.beside(seen.get((draft.start, draft.end))) for draft in drafts]
 
     def _proven(self, rule: Rule, site: PairedSite, drafts: list[Draft]) -> list[Draft]:
         """The same drafts; a fix that the rule offers only because of a guess says that it rests on one."""
@@ -172,6 +188,19 @@ class Draft:
     arms: Mapping[ast.AST, bool]
 
     @property
+    def is_settled(self) -> bool:
+        """Whether it has a fix that changes nothing and assumes nothing."""
+        fix = self.finding.fix
+        return fix is not None and fix.applicability is not Applicability.UNSAFE
+
+    def beside(self, seen: Draft | None) -> Draft:
+        """Return the draft with the fix of what was seen, where that assumes or changes less than its own."""
+        own, other = self.finding.fix, seen.finding.fix if seen is not None else None
+        if other is None or other.loses_comment or (own is not None and not _asks_less(other, own)):
+            return self
+        return replace(self, finding=replace(self.finding, seen=_resting(other)))
+
+    @property
     def claims_proof(self) -> bool:
         """Whether it has a fix that assumes nothing."""
         return self.finding.fix is not None and not self.finding.fix.assumes
@@ -185,6 +214,19 @@ class Draft:
     def runs_with(self, other: Draft) -> bool:
         """Whether one run of the function may come to both: no condition parts them."""
         return all(other.arms.get(branch, arm) is arm for branch, arm in self.arms.items())
+
+
+def _resting(fix: PlainFix) -> PlainFix:
+    """A fix that says that it rests on what was seen in a run, and so does the one that is there in its place."""
+    instead = None if fix.instead is None else _resting(fix.instead)
+    return replace(fix, may_change=(*fix.may_change, Change.OBSERVED), instead=instead)
+
+
+def _asks_less(one: PlainFix, other: PlainFix) -> bool:
+    """Whether users have to agree to less for one fix than for another."""
+    if bool(one.assumes) != bool(other.assumes):
+        return not one.assumes
+    return not one.assumes and set(one.may_change) < set(other.may_change)
 
 
 def _arms(site: PairedSite) -> dict[ast.AST, bool]:

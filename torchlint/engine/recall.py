@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # The settings that decide what is found in a unit. What is shown of it, and which files there are, is decided anew.
 DECISIVE = (
     *("root", "select", "ignore", "extend_select", "extend_ignore", "preview", "per_file_ignores", "ignore_noqa"),
-    *("hot", "cold", "ignore_guards", "observed", "device", "rules", "models", "plugins"),
+    *("hot", "cold", "ignore_guards", "observed", "sights", "device", "rules", "models", "plugins"),
     *("target_torch", "target_version", "line_length"),
 )
 

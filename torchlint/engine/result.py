@@ -71,6 +71,7 @@ class Result:
         unpaired: how many candidate statements no rule saw, because their two trees could not be brought together.
         names: the files that would be linted, of a run that only lists them.
         stale: the entries of the baseline for files looked at, or gone, that fit no finding.
+        outdated: how many observations are about no expression that there is, and how many observations there are.
         accepts: by name, which fixes are taken.
         skipped: files that are too large or too deep to be followed.
         plugins: the rule packages, besides the built-in one, of whose rules there may be findings.
@@ -85,6 +86,7 @@ class Result:
     context: int = 0
     names: tuple[str, ...] = ()
     stale: tuple[BaselineEntry, ...] = ()
+    outdated: tuple[int, int] = (0, 0)
     accepts: dict[str, Accepts] = field(default_factory=dict)
     skipped: list[Skipped] = field(default_factory=list)
     plugins: tuple[str, ...] = ()

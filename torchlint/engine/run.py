@@ -26,11 +26,13 @@ from torchlint.engine.recall import Recall
 from torchlint.engine.result import FixedFile, Problem, Result, Skipped
 from torchlint.engine.rules import listed_rules
 from torchlint.engine.scope import RuleScope, Scopes, SettingsOf
+from torchlint.engine.sights import outdated, sights_in
 from torchlint.engine.units import MOST_BYTES, Leftovers, LintTarget, Unit, in_parts, together
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.hotness.coldness import is_test
 from torchlint.late import dataclass
 from torchlint.rule import Finding, PlainFix
+from torchlint.rule.sight import ExpressionKey, Sight
 from torchlint.settings.model import Settings
 from torchlint.settings.root import is_whole, located
 from torchlint.sources.decode import UndecodableError
@@ -118,7 +120,7 @@ class EngineRun:
     """The files of one run: those to report on, and those that are only read for their facts.
 
     ``leftovers`` is there where the facts of all files do not fit into memory: they are found again for each unit, and
-    not kept.
+    not kept. ``sights`` is what a run of the user's program showed, ``outdated`` names what of it fits no code here.
     """
 
     settings: Settings
@@ -134,6 +136,8 @@ class EngineRun:
     result_: Result = field(default_factory=Result)
     parsed: Parsed = field(default_factory=dict)
     leftovers: Leftovers | None = None
+    sights: tuple[Sight, ...] = ()
+    outdated: frozenset[ExpressionKey] = frozenset()
     reach: Reach = Reach.ASKED
 
     @classmethod
@@ -150,10 +154,27 @@ class EngineRun:
         models_of(settings)  # what is wrong with a package is said before any file is read
         scopes = Scopes(RuleScope.of(settings, listed_rules(plugins), Figures.of(plugins), []), own)
         run = cls(settings, scopes, KnownFindings.of(settings), given, memory)
+        run.sights = sights_in(settings.observations) if settings.observations is not None else ()
         run._find(paths)
         if memory is None:
             run.load(sorted(run.files))
+        run.outdated = run._outdated()
+        run.result_.outdated = len(run.outdated), len(run.sights)
         return run
+
+    @property
+    def decisive(self) -> Settings:
+        """The settings with all that decides what is found."""
+        return replace(self.settings, sights=self.sights)
+
+    def _outdated(self) -> frozenset[ExpressionKey]:
+        paths = {sight.key.path for sight in self.sights}
+        self.load(paths & self.files.keys())
+        texts = [text for name in paths if (text := self.sources.get(name) or self.context.get(name)) is not None]
+        gone = {path for path in paths - self.files.keys() if not os.path.exists(self.settings.root / path)}
+        return outdated(
+            self.sights, [facts for text in texts if isinstance(facts := self.facts(text), FileFacts)], gone
+        )
 
     def _find(self, paths: Sequence[Path]) -> None:
         """Find the files that pass the gate."""
@@ -287,7 +308,7 @@ class EngineRun:
             return [facts for facts in known if isinstance(facts, FileFacts)]
 
         size = sum(len(texts[name].utf8) for name in names)
-        return Unit(read, size, targets, self.settings, self.leftovers)
+        return Unit(read, size, targets, self.decisive, self.leftovers)
 
     def lint(self, sources: Mapping[str, Source]) -> dict[str, list[Finding]]:
         """Findings of all files to report on, by name, without the suppressed ones."""

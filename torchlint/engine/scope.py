@@ -105,8 +105,13 @@ class RuleScope:
         )
 
     def offered(self, finding: Finding) -> Finding:
-        """A finding, without its fix where that is not to be offered."""
-        return replace(finding, fix=None) if finding.code in self.unfixable else finding
+        """A finding with the best of its fixes that is to be offered, where one is."""
+        if finding.code in self.unfixable:
+            return replace(finding, fix=None, seen=None)
+        if finding.seen is None:
+            return finding
+        taken = finding.fix is not None and self.accepts(finding.fix)
+        return replace(finding, fix=finding.fix if taken else finding.seen, seen=None)
 
     def accepts(self, fix: PlainFix) -> bool:
         """Whether ``--fix`` applies a fix."""

@@ -55,7 +55,7 @@ class Analyses:
         self._given = frozenset(self._facts)
         self._rests_on: dict[type[Fact], set[type[Fact]]] = {}
         self._asking: list[type[Fact]] = []
-        self._supposed: dict[type[Fact], Analyses] = {}
+        self._supposed: dict[tuple[type[Fact], str], Analyses] = {}
 
     def __getitem__(self, kind: type[_Asked]) -> _Asked:
         """The fact of a type.
@@ -65,24 +65,25 @@ class Analyses:
         """
         if self._asking:
             self._rests_on[self._asking[-1]].add(kind)
-        found = self._facts.get(kind)
+        found = self._known(kind)
         if found is None:
-            found = self._facts[kind] = self._shared(kind) or self._build(kind)
+            found = self._facts[kind] = self._build(kind)
         assert isinstance(found, kind)
         return found
 
     def supposing(
-        self, kind: type[_Asked], change: Callable[[_Asked], _Asked], *, keeping: Iterable[type[Fact]] = ()
+        self, kind: type[_Asked], change: Callable[[_Asked], _Asked], why: str, *, keeping: Iterable[type[Fact]] = ()
     ) -> Analyses:
         """The same project with one fact changed, made once: what rests on that one is built again when asked for.
 
-        What does not rest on it is shared, and so are the facts to be kept and what rests on them alone.
+        What does not rest on it is shared, and so are the facts to be kept and what rests on them alone. ``why``
+        names the change: a fact may be changed for several reasons, each made once.
         """
-        found = self._supposed.get(kind)
+        found = self._supposed.get((kind, why))
         if found is None:
             given: list[Fact] = [change(self[kind])]
             given += (self[each] for each in keeping)
-            found = self._supposed[kind] = Analyses(self.settings, given, self)
+            found = self._supposed[kind, why] = Analyses(self.settings, given, self)
         return found
 
     def _build(self, kind: type[Fact]) -> Fact:
@@ -96,11 +97,15 @@ class Analyses:
         finally:
             self._asking.pop()
 
-    def _shared(self, kind: type[Fact]) -> Fact | None:
-        """The fact of the project above, if it would be the same here."""
-        if self._above is None or kind not in self._above._facts or self._differs(kind):
-            return None
-        return self._above._facts[kind]
+    def _known(self, kind: type[Fact]) -> Fact | None:
+        """The fact of a type if it was built, here or at any height above if it would be the same here."""
+        found = self._facts.get(kind)
+        if found is None and self._above is not None:
+            above = self._above._known(kind)
+            if above is not None and not self._differs(kind):
+                found = self._facts[kind] = above
+                self._rests_on[kind] = self._above._rests_on.get(kind, set())
+        return found
 
     def _differs(self, kind: type[Fact]) -> bool:
         """Whether what a fact of the project above rests on is another one here."""

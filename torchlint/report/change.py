@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from torchlint.late import dataclass
 from torchlint.report.context import Context
 from torchlint.report.escape import visible
-from torchlint.rule import Applicability, Edit, Finding, PlainFix
+from torchlint.rule import Applicability, Change, Edit, Finding, PlainFix
 from torchlint.sources.lines import LineTable
 
 # Edits further apart than this, such as an import at the top of a file, make no readable suggestion together.
@@ -108,8 +108,9 @@ def acceptance(fix: PlainFix, taken: bool) -> str:
 
 def effects(fix: PlainFix) -> str:
     """What the fix may change besides the time, and what must hold for it to be right."""
-    changes = [change.value for change in fix.may_change]
+    changes = [change.value for change in fix.may_change if change is not Change.OBSERVED]
     told = [f"may change {', '.join(changes)}"] if changes else []
+    told += ["right by what was seen in a run of yours"] if Change.OBSERVED in fix.may_change else []
     told += [f"right only if {visible(fix.assumes)}"] if fix.assumes else []
     return ", ".join(told) or "safe: changes nothing but the time"
 

@@ -34,6 +34,8 @@ class Change(enum.Enum):
     ORDER = "order"
     UPDATES = "updates"
     MEMORY = "memory"
+    OBSERVED = "observed"
+    """Nothing, if what a run of the user's program showed holds in every run."""
 
 
 class Applicability(enum.Enum):
@@ -251,7 +253,8 @@ class Finding:
         cost: as measured, where it was and something is gained.
         figures: the names of the rule's examples whose figures fit the code; an empty name stands for the first.
         events: as counted, where something is saved and the code may run on an accelerator.
-        fix: text edits, where there are some.
+        fix: text edits, where there are some. seen: a better fix, by what a run of the user's program showed, for users
+            who do not take ``fix``; what is offered of a finding has one of them, as ``fix``.
         cuda_only: whether the gain exists on an accelerator only.
         fingerprint: stable under moved lines: from rule, path, normalised code and occurrence.
         measured: what a profile says of it, where one was given.
@@ -273,6 +276,7 @@ class Finding:
     measured: Measured | None = None
     figures: tuple[str, ...] = ("",)
     events: Counted | None = None
+    seen: PlainFix | None = None
 
     @property
     def order(self) -> tuple[str, Position, str]:

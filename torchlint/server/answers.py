@@ -12,6 +12,7 @@ from pygls import uris
 
 from torchlint.engine.figures import Shipped
 from torchlint.late import dataclass, regex
+from torchlint.report.change import effects
 from torchlint.report.context import page_of
 from torchlint.report.cost import cost_of
 from torchlint.report.explain import as_markdown, explain
@@ -190,10 +191,8 @@ def _asked(kind: str, only: Sequence[str] | None) -> bool:
 
 def _title(code: str, fix: PlainFix) -> str:
     """What a fix does, and what it may change where it is not safe."""
-    if fix.assumes:
-        return f"{fix.message} ({code}; right only if {fix.assumes})"
-    changes = ", ".join(change.value for change in fix.may_change)
-    return f"{fix.message} ({code}; may change {changes})" if changes else f"{fix.message} ({code})"
+    safe = fix.applicability is Applicability.SAFE
+    return f"{fix.message} ({code})" if safe else f"{fix.message} ({code}; {effects(fix)})"
 
 
 def _case(finding: Finding) -> Iterator[str]:

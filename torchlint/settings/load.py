@@ -282,8 +282,9 @@ def _merged(layers: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 def _relative_to(root: Path, folder: Path, table: dict[str, object]) -> dict[str, object]:
     """The table with the path patterns that are relative to another folder than the root made absolute."""
     table = dict(table)
-    if isinstance(baseline := table.get("baseline"), Path):
-        table["baseline"] = folder / os.path.expanduser(baseline)
+    for key in ("baseline", "observations"):
+        if isinstance(path := table.get(key), Path):
+            table[key] = folder / os.path.expanduser(path)
     if folder == root:
         return table
     anchor = re.sub(r"([*?[])", r"[\1]", folder.as_posix())

@@ -9,6 +9,7 @@ from torchlint.late import dataclass
 from torchlint.models import Rows
 from torchlint.rule import Change
 from torchlint.rule.frequency import Observed
+from torchlint.rule.sight import Sight
 from torchlint.settings.defaults import DEFAULT_EXCLUDE
 
 
@@ -36,6 +37,8 @@ class Settings:
         hot, cold: functions as ``package.module:function`` whose hotness is corrected.
         ignore_guards: names of guards that keep no code from being hot (``torchlint.facts.hotness.guards``).
         observed: which functions ran in a profile, and how often, which corrects hotness, too.
+        observations: a file with what a run of the user's program showed of expressions. sights: what it holds, read
+            when a run begins.
         device: ``auto``, ``cpu`` or ``cuda``.
         jobs: how many processes may work at once; ``None``: as many as pay.
         target_torch, target_version: the oldest torch and Python that linted code has to run with, e.g. ``2.2`` and
@@ -81,6 +84,8 @@ class Settings:
     cold: tuple[str, ...] = ()
     ignore_guards: tuple[str, ...] = ()
     observed: Observed = field(default_factory=Observed)
+    observations: Path | None = None
+    sights: tuple[Sight, ...] = ()
     device: str = "auto"
     jobs: int | None = None
     target_torch: str | None = None

@@ -233,6 +233,13 @@ _KNOWN = (
         example='"torchlint-baseline.jsonl"',
     ),
     RunOption(
+        "observations",
+        "path",
+        "A file with what a run of yours showed (torchlint verify --observe); fixes may rest on it.",
+        "--observations",
+        example='"torchlint-observations.json"',
+    ),
+    RunOption(
         "since",
         "text",
         "Report on lines changed since a git revision only, e.g. origin/main.",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import field
 from pathlib import Path
 
@@ -62,16 +63,27 @@ def verify(project: EngineRun, plan: Plan, listener: Listener) -> tuple[Verified
     with listener.running("reading the project"):
         everything = project.fixes()
     base = base_of(project.settings.root, plan.folder)
+    with copied(base, plan, listener) as place:
+        check_copy(project, place, everything.applied)
+        command, remarks = command_in(project, plan, place)
+        trials = Trials(project, place, command, listener, sum(map(len, everything.applied.values())))
+        return _Verification(plan, trials, remarks).result()
+
+
+@contextmanager
+def copied(base: Path, plan: Plan, listener: Listener) -> Iterator[Scratch]:
+    """A copy of a folder, removed at the end.
+
+    Raises:
+        CannotVerifyError: it cannot be made, or lacks what the user wants in it.
+    """
     for path in (*plan.whole, *plan.linked):
         if base not in path.parents:
             raise CannotVerifyError(f"{path} is not in {base}, which is copied")
     with scratch(base) as place:
         with listener.running("copying the project"):
             place.fill(plan.whole, plan.linked)
-        _check_copy(project, place, everything)
-        command, remarks = _command(project, plan, place)
-        trials = Trials(project, place, command, listener, sum(map(len, everything.applied.values())))
-        return _Verification(plan, trials, remarks).result()
+        yield place
 
 
 def base_of(root: Path, folder: Path) -> Path:
@@ -87,8 +99,13 @@ def base_of(root: Path, folder: Path) -> Path:
     return base
 
 
-def _check_copy(project: EngineRun, place: Scratch, everything: FixOutcome) -> None:
-    for name in everything.applied:
+def check_copy(project: EngineRun, place: Scratch, names: Iterable[str]) -> None:
+    """Make sure that the copy holds the files of the project as they were read, and some by name.
+
+    Raises:
+        CannotVerifyError: it does not.
+    """
+    for name in names:
         if place.there(project.sources[name].path) is None:
             raise CannotVerifyError(f"{name} is not part of the copy of {place.base}{_left_out(place)}")
     for source in (*project.sources.values(), *project.context.values()):
@@ -104,8 +121,12 @@ def _left_out(place: Scratch) -> str:
     return f"; the copy is without what git ignores: {names} (--copy or --link brings it)"
 
 
-def _command(project: EngineRun, plan: Plan, place: Scratch) -> tuple[Command, list[str]]:
-    """The command for the copy, and what the user must know of it."""
+def command_in(project: EngineRun, plan: Plan, place: Scratch) -> tuple[Command, list[str]]:
+    """The command for the copy, and what the user must know of it.
+
+    Raises:
+        CannotVerifyError: the folder of the user is not copied, or the command would run the real project.
+    """
     folder = place.there(Path(os.path.realpath(plan.folder)))
     if folder is None:
         raise CannotVerifyError(f"{plan.folder} is not part of the copy{_left_out(place)}")

@@ -1,6 +1,7 @@
-"""Start the counted device in a program when it imports torch.
+"""Start the counted device in a program when it imports torch, and let the program's text be observed.
 
-``torchlint count`` puts this folder on ``PYTHONPATH``, so every Python that the program starts imports this file.
+``torchlint count`` and ``torchlint verify --observe`` put this folder on ``PYTHONPATH``, so every Python that the
+program starts imports this file.
 """
 
 from __future__ import annotations
@@ -101,10 +102,12 @@ def _own_customization() -> None:
 
 
 def _begin() -> None:
-    """Count in this process, if the environment orders it."""
+    """Count and observe in this process, if the environment orders it."""
     _torchlint()
+    from torchlint.device import seeing
     from torchlint.device.program import ordered
 
+    seeing.start()
     program = ordered()
     if program is not None:
         sys.meta_path.insert(0, _AfterTorch(program.start, program.missing))

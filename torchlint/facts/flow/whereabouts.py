@@ -20,7 +20,7 @@ from torchlint.facts.flow.flow import Flow
 from torchlint.facts.values.signatures import rules, table
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
-from torchlint.rule import Device, Kind
+from torchlint.rule import UNKNOWN, Device, Kind
 
 _OTHERS = ("cuda:1", "cuda:2", "cuda:3")
 _NOT_TENSORS = frozenset({Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.SIZE, Kind.DTYPE, Kind.SCALAR})
@@ -102,7 +102,12 @@ class Whereabouts(Fact):
         return self.values.of(facts, node).device in (Device.CUDA, Device.EITHER)
 
     def alike(self, facts: FileFacts, nodes: Iterable[ast.expr]) -> bool:
-        """Whether tensors lie on one device: the one accelerator of the project, beside each other, or by sources."""
+        """Whether tensors lie on one device: where a run saw all of them, the one accelerator, beside each other, or by
+        their sources."""
+        nodes = list(nodes)
+        seen = {self.values.seen.get(node, UNKNOWN).device for node in nodes}
+        if len(seen) == 1 and Device.UNKNOWN not in seen:
+            return True
         lies = [self._lie(facts, node) for node in nodes]
         one = not any(self.occurrences.mentioned(facts, word) for word in _OTHERS)
         groups: list[frozenset[object]] = []

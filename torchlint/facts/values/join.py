@@ -135,6 +135,32 @@ def _mixed(one: Value, other: Value) -> Value:
     return Value(Kind.ITEM) if kinds <= {Kind.NUMBER, Kind.SCALAR, Kind.ITEM, Kind.NDARRAY} else UNKNOWN
 
 
+def completed(known: Value | None, seen: Value) -> Value:
+    """What is known of a value, with what a run showed of it where nothing is known; what is known wins."""
+    if known is None or known == UNKNOWN:
+        return seen
+    if known == HOST:
+        return replace(seen, device=Device.CPU)
+    if known.kind is Kind.ITEM and seen.kind in (Kind.NDARRAY, Kind.SCALAR, Kind.NUMBER):
+        return seen
+    if known.kind is not seen.kind:
+        return known
+    rank = seen.rank if known.rank is None else known.rank
+    exact = known.derived and bool(seen.name)
+    return replace(
+        known,
+        dtype=known.dtype or seen.dtype,
+        device=seen.device if known.device in (Device.UNKNOWN, Device.EITHER) else known.device,
+        rank=rank,
+        shaped=known.shaped and rank is None,
+        items=known.items or seen.items,
+        keys=known.keys if known.items else seen.keys,
+        nonempty=known.nonempty or seen.nonempty,
+        name=seen.name if exact else known.name or seen.name,
+        derived=known.derived and not exact,
+    )
+
+
 def told_more(promised: Value, given: Value | None) -> Value:
     """What an annotation promises, with what is known of the value itself where that is of the promised kind.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 from torchlint.facts.analyses import Fact
@@ -21,7 +21,18 @@ from torchlint.facts.values.asking import Ask, Question
 from torchlint.facts.values.attributes import Attributes
 from torchlint.facts.values.calls import CallValues
 from torchlint.facts.values.containers import element_of
-from torchlint.facts.values.join import HOST, INT, TENSOR, bounded, join, list_of, registry, told_more, tuple_of
+from torchlint.facts.values.join import (
+    HOST,
+    INT,
+    TENSOR,
+    bounded,
+    completed,
+    join,
+    list_of,
+    registry,
+    told_more,
+    tuple_of,
+)
 from torchlint.facts.values.libraries import library_name
 from torchlint.facts.values.needed import Needed
 from torchlint.facts.values.signatures import starred, table
@@ -38,12 +49,15 @@ class Values(Fact):
     """Answers what expressions are, with a memory.
 
     ``provisional``: more callers are to come, and ``again`` is to give the values for these. ``guesses``: see ``Ask``.
+    ``seen``: what a run showed of expressions, where more is not known. ``note`` is told of what is asked from outside.
     """
 
     project: Project
     callers: Mapping[Scope, list[Caller]] = field(default_factory=dict)
     provisional: bool = False
     guesses: bool = True
+    seen: Mapping[ast.expr, Value] = field(default_factory=dict)
+    note: Callable[[FileFacts, ast.expr, Value], None] | None = None
     _arrays: bool | None = None
     _ask: Ask = field(init=False)
     _attributes: Attributes = field(init=False)
@@ -84,7 +98,17 @@ class Values(Fact):
             for scope, callers in self.callers.items()
             if not any(caller.call in weak for caller in callers)
         }
-        values = Values(self.project, known, guesses=False)
+        return self._like(Values(self.project, known, guesses=False, note=self.note))
+
+    def seeing(self, seen: Mapping[ast.expr, Value]) -> Values:
+        """The values of the same project with what a run showed of expressions."""
+        return self._like(Values(self.project, self.callers, guesses=self.guesses, seen=seen))
+
+    def noting(self, note: Callable[[FileFacts, ast.expr, Value], None]) -> Values:
+        """The same values, which say of what they are asked, and so do those without guesses."""
+        return self._like(Values(self.project, self.callers, guesses=self.guesses, note=note))
+
+    def _like(self, values: Values) -> Values:
         values._ask.annotations = self._ask.annotations
         return values
 
@@ -95,7 +119,10 @@ class Values(Fact):
 
     def of(self, facts: FileFacts, node: ast.expr) -> Value:
         """What is known of an expression."""
-        return self._ask.value(facts, node) or UNKNOWN
+        found = self._ask.value(facts, node) or UNKNOWN
+        if self.note is not None:
+            self.note(facts, node, found)
+        return found
 
     def row(self, facts: FileFacts, call: ast.Call) -> Row:
         """Get what the rows that a project adds say of a call, empty where they say nothing."""
@@ -129,7 +156,15 @@ class Values(Fact):
         if isinstance(what, Reaching):
             return self._ask.bound(place, what.bindings)
         assert isinstance(what, ast.expr)
-        return self._expression(place, what)
+        seen = self.seen.get(what)
+        return self._expression(place, what) if seen is None else self._completed(place, what, seen)
+
+    def _completed(self, facts: FileFacts, node: ast.expr, seen: Value) -> Value:
+        try:
+            known = self._expression(facts, node)
+        except NotYetError:
+            known = None
+        return completed(known, seen)
 
     # expressions ----------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,303 @@
+"""What fixes gain in eight training programs: steps for each second of CPU time, and the events of an accelerator.
+
+    gain.py [--rounds 4] [--programs NAME,NAME] [--write]
+
+Each program trains from a fixed seed, in one thread: as it is, after ``--fix``, and after ``--fix --unsafe-fixes``, in
+turns that begin with another version each time; and as a person wrote it who followed the findings, where there is
+such a version (``benchmarks/programs/by_hand``). What the three versions learned is compared to the bit, by a digest
+of all parameters that an optimizer steps. Waits and launches are counted on the counted device, in one run of each
+version, by ``torchlint count``. A version whose text is that of the one before is not run again. The packages are
+those of ``make test-packages``; they are downloaded once.
+
+With ``--write`` the figures of each program go to ``docs/benchmarks/gain.json`` as soon as they are there, beside those
+of the other programs, and the table of all of them into ``docs/fixes.md``. Programs are given by their names in the
+table, such as ``sac``; without them all run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import platform
+import runpy
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "packages")]
+DATA = ROOT / "docs" / "benchmarks" / "gain.json"
+PAGE = ROOT / "docs" / "fixes.md"
+BEGIN, END = "<!-- gain: begin -->\n", "<!-- gain: end -->\n"
+TRAIN = ROOT / "tests" / "packages" / "train.py"
+FIXES = {"safe": ("--fix",), "all": ("--fix", "--unsafe-fixes")}
+VERSIONS = ("as it is", *FIXES)
+BY_HAND = "by hand"
+# The option that tells this file to train in place of measuring.
+_TRAIN = "--train"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program to train.
+
+    Attributes:
+        title: in the table. steps: how many it trains for.
+        script: relative to the project, and option: what takes the number of steps; or
+        package, run: a package and one of the runs of ``tests/packages/train.py``.
+        by_hand: what to put in the place of the script for the version by hand.
+    """
+
+    title: str
+    steps: int
+    script: str = ""
+    option: str = "--steps"
+    package: str = ""
+    run: str = ""
+    by_hand: str = ""
+
+
+PROGRAMS = {
+    "agent": Program("the agent of the example", 150, "examples/agent/train.py", "--updates"),
+    "one-file": Program("PPO in one file, of the examples", 1024, "examples/single_file/ppo.py"),
+    "q-learning": Program(
+        "Q-learning, `benchmarks/programs`", 800, "benchmarks/programs/dqn.py", by_hand="by_hand/dqn.py"
+    ),
+    "ppo": Program("PPO of Stable-Baselines3", 1024, package="stable_baselines3", run="ppo"),
+    "recurrent-ppo": Program("recurrent PPO of SB3-Contrib", 512, package="sb3_contrib", run="recurrent-ppo"),
+    "pfrl-ppo": Program("PPO of PFRL", 512, package="pfrl", run="pfrl-ppo"),
+    "dqn": Program("DQN of skrl", 600, package="skrl", run="skrl-dqn"),
+    "sac": Program("SAC of skrl", 400, package="skrl", run="skrl-sac"),
+}
+
+
+class FailedError(Exception):
+    """A program or torchlint failed; the message holds what it printed."""
+
+
+def train(script: str, arguments: Sequence[str]) -> None:
+    """Run a script in this process; print the CPU time that it took, and a digest of the parameters it trained."""
+    import numpy as np
+    import torch
+    from torch.optim.optimizer import register_optimizer_step_post_hook
+
+    torch.set_num_threads(1)
+    optimizers: dict[torch.optim.Optimizer, None] = {}
+    register_optimizer_step_post_hook(lambda optimizer, *_: optimizers.setdefault(optimizer))
+    sys.argv = [script, *arguments]
+    sys.path.insert(0, str(Path(script).resolve().parent))
+    start = time.process_time()
+    runpy.run_path(script, run_name="__main__")
+    seconds = time.process_time() - start
+    digest = hashlib.sha256()
+    for optimizer in optimizers:
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                digest.update(np.ascontiguousarray(parameter.detach().cpu().numpy()).tobytes())
+    print(json.dumps({"seconds": seconds, "digest": digest.hexdigest()}))
+
+
+def made(program: Program, work: Path) -> dict[str, Path]:
+    """The versions of a program, each in a folder; one whose texts are those of an earlier one shares its folder."""
+    folders: dict[str, Path] = {}
+    for name in (*VERSIONS, BY_HAND) if program.by_hand else VERSIONS:
+        folder = work / name.replace(" ", "-")
+        shutil.copytree(_source(program), folder)
+        (folder / "pyproject.toml").touch()
+        if name in FIXES:
+            _fix(folder, FIXES[name])
+        if name == BY_HAND:
+            shutil.copy(folder / program.by_hand, folder / Path(program.script).name)
+        alike = [other for other in folders.values() if _texts(other) == _texts(folder)]
+        folders[name] = alike[0] if alike else folder
+    return folders
+
+
+def _source(program: Program) -> Path:
+    if program.package:
+        from libraries import version as folder_of
+
+        return folder_of(program.package, "original")
+    return (ROOT / program.script).parent
+
+
+def _texts(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.py"))}
+
+
+def _fix(folder: Path, options: Sequence[str]) -> None:
+    """Apply fixes to the program, or to the package of its name."""
+    command = [sys.executable, "-m", "torchlint", "check", "--isolated", "--no-cache", "--silent", *options, "."]
+    paths = os.pathsep.join((str(ROOT), str(ROOT / "rules")))
+    done = subprocess.run(command, cwd=folder, env={**os.environ, "PYTHONPATH": paths}, check=False)
+    if done.returncode == 2:
+        raise FailedError(f"torchlint failed in {folder}")
+
+
+def _command(program: Program, folder: Path, device: str) -> tuple[list[str], dict[str, str]]:
+    """How to train a version on a device: the command and its variables."""
+    from libraries import site
+
+    paths = [str(folder), str(TRAIN.parent), str(site())]
+    if program.package == "sb3_contrib":
+        from libraries import version as folder_of
+
+        paths.insert(1, str(folder_of("stable_baselines3", "original")))
+    variables = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TRAIN_DEVICE": device}
+    variables["PYTHONPATH"] = os.pathsep.join(paths)
+    if program.package:
+        return [str(TRAIN), program.package, program.run, str(program.steps)], variables
+    words = [str(folder / Path(program.script).name), program.option, str(program.steps), "--device", device]
+    return words, variables
+
+
+def trained(program: Program, folder: Path) -> tuple[float, str]:
+    """Train once on the CPU; steps for each second of CPU time, and what was learned, as a digest."""
+    words, variables = _command(program, folder, "cpu")
+    own = [] if program.package else [str(Path(__file__).resolve()), _TRAIN]
+    told = json.loads(_output([sys.executable, "-B", *own, *words], folder, variables).splitlines()[-1])
+    if program.package:
+        return told["steps_per_cpu_second"], told["digest"]
+    return program.steps / told["seconds"], told["digest"]
+
+
+def counted(program: Program, folder: Path) -> dict[str, int]:
+    """The waits and launches of one run on the counted device."""
+    words, variables = _command(program, folder, "cuda")
+    variables["PYTHONPATH"] = os.pathsep.join((str(ROOT), str(ROOT / "rules"), variables["PYTHONPATH"]))
+    command = [sys.executable, "-m", "torchlint", "count", "--isolated", "--json", "--", sys.executable, "-B", *words]
+    output = _output(command, folder, variables)
+    totals = json.loads(output[output.index("{\n") :])["totals"]
+    return {name: totals[name] for name in ("waits", "launches")}
+
+
+def _output(command: Sequence[str], folder: Path, variables: Mapping[str, str]) -> str:
+    done = subprocess.run(command, cwd=folder, env=dict(variables), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise FailedError(f"{' '.join(command)}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def measured(program: Program, rounds: int) -> dict[str, object]:
+    """The figures of a program: speeds and events of each version, and whether all learned the same."""
+    with tempfile.TemporaryDirectory() as work:
+        folders = made(program, Path(work))
+        different = {folder: name for name, folder in reversed(folders.items())}
+        order = [(name, folder) for folder, name in reversed(different.items())]
+        speeds: dict[str, list[float]] = {name: [] for name, _ in order}
+        digests: dict[str, set[str]] = {name: set() for name, _ in order}
+        for number in range(rounds):
+            first = number % len(order)
+            for name, folder in (*order[first:], *order[:first]):
+                speed, digest = trained(program, folder)
+                speeds[name].append(speed)
+                digests[name].add(digest)
+        events = {name: counted(program, folder) for name, folder in order}
+        text_of = {name: different[folder] for name, folder in folders.items()}
+    before = digests[VERSIONS[0]]
+    alike = {name: len(before) == 1 and digests[text] == before for name, text in text_of.items()}
+    return {"title": program.title, "steps": program.steps, "text_of": text_of} | {
+        "steps_per_cpu_second": speeds,
+        "events": events,
+        "same_parameters": alike,
+    }
+
+
+def table(data: Mapping[str, object]) -> str:
+    """The figures as Markdown."""
+    programs = data["programs"]
+    assert isinstance(programs, dict)
+    head = ("Program", "Steps", "Safe fixes gain", "Parameters then", "All fixes gain", "By hand", "Waits", "Launches")
+    lines = [
+        f"Measured by `python benchmarks/gain.py --write` on {data['machine']}: {data['rounds']} rounds, in turns.",
+        "A gain is a ratio of steps for each second of CPU time: the median of all pairs, its interval in brackets.",
+        "Waits and launches are those of one run on the [counted device](counted-device.md): as it is, after safe",
+        "fixes, after all, and by hand where there is such a version.",
+        "",
+        f"| {' | '.join(head)} |",
+        f"|{'---|' * len(head)}",
+    ]
+    for key in PROGRAMS:
+        if (row := programs.get(key)) is not None:
+            same = "equal to the bit" if row["same_parameters"]["safe"] else "**other ones**"
+            counts = (_counts(row, kind) for kind in ("waits", "launches"))
+            gains = (_gain(row, "safe"), same, _gain(row, "all"), _gain(row, BY_HAND))
+            lines.append(f"| {' | '.join((row['title'], format(row['steps'], ','), *gains, *counts))} |")
+    if missing := [program.title for key, program in PROGRAMS.items() if key not in programs]:
+        lines += ["", f"Not measured yet: {'; '.join(missing)}."]
+    return "\n".join(lines) + "\n"
+
+
+def _counts(row: Mapping[str, dict], kind: str) -> str:
+    return " → ".join(f"{row['events'][text][kind]:,}" for text in row["text_of"].values())
+
+
+def _gain(row: Mapping[str, dict], name: str) -> str:
+    """How many times faster a version is than the program as it is, with the interval."""
+    from torchlint.verify.metric import compare
+
+    text, first = row["text_of"].get(name), VERSIONS[0]
+    if text is None:
+        return ""
+    if text == first:
+        return "no fix"
+    gain = compare(row["steps_per_cpu_second"][first], row["steps_per_cpu_second"][text], lower=False)
+    return f"{gain.ratio:.2f}x ({gain.low:.2f}-{gain.high:.2f})"
+
+
+def machine() -> str:
+    """The processor and the versions, in one line."""
+    from torchlint.bench.host import processor
+
+    return f"{processor()}, one thread, Python {platform.python_version()}, torch {version('torch')}"
+
+
+def with_table(page: str, data: Mapping[str, object]) -> str:
+    """The page with these figures."""
+    head, rest = page.split(BEGIN)
+    _, tail = rest.split(END)
+    return f"{head}{BEGIN}{table(data)}{END}{tail}"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure the programs, and print the table or write it."""
+    if arguments[:1] == [_TRAIN]:
+        train(arguments[1], arguments[2:])
+        return 0
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--programs", type=lambda text: text.split(","), default=list(PROGRAMS))
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args(arguments)
+    if unknown := set(options.programs) - PROGRAMS.keys():
+        parser.error(f"no program is called {', '.join(sorted(unknown))}; there are {', '.join(PROGRAMS)}")
+    data: dict = {"machine": machine(), "rounds": options.rounds, "programs": {}}
+    if DATA.exists() and options.write:
+        known = json.loads(DATA.read_text(encoding="utf-8"))
+        if {name: known[name] for name in ("machine", "rounds")} == {
+            name: data[name] for name in ("machine", "rounds")
+        }:
+            data = known
+    for name in options.programs:
+        data["programs"][name] = found = measured(PROGRAMS[name], options.rounds)
+        medians = {text: statistics.median(speeds) for text, speeds in found["steps_per_cpu_second"].items()}
+        print(name, {text: f"{speed:.1f}" for text, speed in medians.items()}, found["same_parameters"], flush=True)
+        if options.write:
+            DATA.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+            PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), data), encoding="utf-8")
+    if not options.write:
+        print(table(data))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
