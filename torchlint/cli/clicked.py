@@ -9,6 +9,7 @@ import click
 
 from torchlint.cli import FAILED, OK
 from torchlint.cli.app import application
+from torchlint.cli.nearest import InterruptedCommandError
 from torchlint.cli.output import complain
 from torchlint.cli.terminal import forget
 from torchlint.settings.check import nearest
@@ -40,7 +41,7 @@ def clicked(args: list[str], key: str | None) -> int:
         # Help texts are written by click itself.
         forget(sys.stdout)
         complain(f"error: cannot write the output: {error.strerror}")
-    except click.Abort as error:  # Click's word for an interrupt
+    except (click.Abort, InterruptedCommandError) as error:
         raise KeyboardInterrupt from error
     else:
         return code if isinstance(code, int) else OK

@@ -28,6 +28,10 @@ SELECTORS = "selectors"
 _WIDE = 40
 
 
+class InterruptedCommandError(Exception):
+    """An interrupt while a command ran. Click writes an empty line for the one that Python raises."""
+
+
 class CommandGroup(click.Group):
     """A group that names the nearest command, and imports the module of a command when it is called.
 
@@ -47,6 +51,18 @@ class CommandGroup(click.Group):
             return super().get_command(ctx, cmd_name)
         command: click.Command = getattr(import_module(self.lazy[cmd_name]), cmd_name)
         return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Call the command.
+
+        Raises:
+            InterruptedCommandError: the run is to end.
+        """
+        try:
+            result: object = super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise InterruptedCommandError from error
+        return result
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
