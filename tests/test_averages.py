@@ -11,7 +11,7 @@ pytestmark = pytest.mark.torch
 DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 
 
-@pytest.mark.parametrize(("mine", "theirs"), itertools.product(DTYPES, DTYPES))
+@pytest.mark.parametrize(("mine", "theirs"), [*itertools.product(DTYPES, DTYPES)])
 @pytest.mark.parametrize("tau", [0.005, 1, torch.tensor(0.3), torch.tensor([0.3], dtype=torch.float64)])
 def test_a_sum_that_is_written_where_it_belongs_is_the_sum_that_is_copied_there(mine, theirs, tau):
     generator = torch.Generator().manual_seed(0)

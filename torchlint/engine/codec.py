@@ -45,7 +45,7 @@ def to_row(finding: Finding) -> Row:
         finding.fingerprint,
         list(finding.figures),
         None if finding.events is None else _counted_row(finding.events),
-        None if finding.seen is None else _fix_row(finding.seen),
+        *([] if finding.seen is None else [_fix_row(finding.seen)]),
     ]
 
 
@@ -86,8 +86,8 @@ def from_row(row: object) -> Finding:
     Raises:
         ValueError: the row is none of a finding.
     """
-    parts = _parts(row, 14)
-    code, name, message, level, path, place, hot, cost, fix, cuda_only, fingerprint, figures, events, seen = parts
+    parts = _list(row) if len(_list(row)) == 14 else _parts(row, 13)
+    code, name, message, level, path, place, hot, cost, fix, cuda_only, fingerprint, figures, events, *seen = parts
     top, left, bottom, right, first, last = (_whole(number) for number in _parts(place, 6))
     frequency, when, *hops = _list(hot)
     return Finding(
@@ -106,7 +106,7 @@ def from_row(row: object) -> Finding:
         fingerprint=_text(fingerprint),
         figures=tuple(map(_text, _list(figures))),
         events=None if events is None else _counted(events),
-        seen=None if seen is None else _fix(seen),
+        seen=_fix(seen[0]) if seen else None,
     )
 
 
