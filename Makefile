@@ -80,7 +80,6 @@ clean: ## remove all that these commands made
 	@$(PYTHON) -c '$(MIN_PYTHON)'
 	$(PYTHON) -m venv .venv
 	.venv/bin/python -m pip install --quiet --upgrade pip
-	.venv/bin/python -m pip install --quiet -c $(CONSTRAINTS) torch
 	.venv/bin/python -m pip install --quiet -c $(CONSTRAINTS) -e '.[bench,dev]'
 	@touch $@
 

@@ -76,10 +76,12 @@ def install(monkeypatch, project):
     """A fake engine, in an empty project, without the settings of the environment."""
     fake = Engine()
     run, rules = ModuleType("torchlint.engine.run"), ModuleType("torchlint.engine.rules")
-    run.check, run.explain_hot = fake.check, fake.explain_hot
+    explaining = ModuleType("torchlint.engine.explaining")
+    run.check, explaining.explain_hot = fake.check, fake.explain_hot
     rules.load_rules = lambda *_: (Sample,)
     monkeypatch.setattr(figures, "shipped", lambda *_: {"TL101": figures.Shipped((COST,))})
     monkeypatch.setitem(sys.modules, "torchlint.engine.run", run)
+    monkeypatch.setitem(sys.modules, "torchlint.engine.explaining", explaining)
     monkeypatch.setitem(sys.modules, "torchlint.engine.rules", rules)
     for name in ("TORCHLINT_OUTPUT_FORMAT", "NO_COLOR", "FORCE_COLOR", "GITHUB_STEP_SUMMARY", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)

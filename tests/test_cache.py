@@ -110,8 +110,6 @@ def answer(done):
         ["-e"],
         ["--no-context", "alone.py"],
         ["--config", "preview = true"],
-        ["--per-file-ignores", "alone.py:TL1"],
-        ["--target-torch", "2.4"],
     ],
 )
 def test_a_second_run_says_the_same_without_the_engine(torchlint, project, runs, flags):
@@ -301,8 +299,8 @@ def test_a_guard_that_is_switched_off_is_asked_anew(torchlint, project, linted):
 _SHOWN = {
     *("fix", "diff", "unsafe_fixes", "accept", "fixable", "unfixable", "fix_only", "show_fixes", "baseline", "since"),
     *("exclude", "extend_exclude", "force_exclude", "respect_gitignore", "no_context", "docs_url", "fail_level"),
-    *("output_format", "output_file", "exit_zero", "exit_non_zero_on_fix", "jobs", "isolated", "color", "file"),
-    "files",
+    *("output_format", "output_file", "exit_zero", "exit_non_zero_on_fix", "jobs", "isolated", "color"),
+    *("file", "files"),
 }
 
 

@@ -574,7 +574,7 @@ FOR_ONE_RUN = {
     *("show-settings", "silent", "since", "statistics", "stdin-filename", "verbose", "watch", "profile", "mapping"),
     *("top", "show-all", "html", "save", "compare", "badge", "interactive"),
 }
-FOR_A_PROJECT = {"cold", "docs-url", "extend", "hot", "models", "plugins", "rules"}
+FOR_A_PROJECT = {"cold", "docs-url", "extend", "hot", "ignore-guards", "models", "plugins", "rules"}
 
 
 def test_keys_mirror_the_flags():

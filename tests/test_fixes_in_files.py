@@ -10,7 +10,7 @@ from linting import lint
 
 from torchlint.engine.codec import from_row, to_row
 from torchlint.engine.fixing import fix
-from torchlint.engine.run import Reach, Run, check
+from torchlint.engine.run import EngineRun, Reach, check
 from torchlint.report.context import Context
 from torchlint.report.diff import render as as_diff
 from torchlint.report.full import render as as_full
@@ -213,7 +213,7 @@ def test_another_program_that_sets_the_default_is_no_matter(tmp_path):
 def test_nothing_is_written_where_one_file_cannot_be(tmp_path):
     texts = {"a.py": "import torch\nx = one\n", "b.py": "import torch\ny = one\n"}
     lint(tmp_path, texts)
-    run = Run.prepare([tmp_path], Settings(root=tmp_path, isolated=True, fix=True, select=("ALL",)), {})
+    run = EngineRun.prepare([tmp_path], Settings(root=tmp_path, isolated=True, fix=True, select=("ALL",)), {})
     (tmp_path / "b.py").write_text("y = changed_meanwhile\n")
     outcome = fixed(texts, ("a.py", "one", "1"), ("b.py", "one", "1"))
     after = {

@@ -2116,3 +2116,30 @@ for batch in batches:
 @pytest.mark.parametrize(("made", "expected"), [("gym.make(text)", O), ("self.env", S)])
 def test_an_environment_that_lives_for_one_step_makes_no_loop_of_steps(made: str, expected: Frequency) -> None:
     assert frequencies(ONE_STEP.format(made=made)) == {"A": expected}
+
+
+BY_NAME = """
+class Actor:
+    def decide(self, obs):
+        return self.choose(obs, True)
+    def choose(self, obs, greedy):
+        if greedy:
+            return self.best(obs)
+        return obs
+    def best(self, obs):
+        return f(obs)  # A
+
+def learn(agent, batch):
+    agent.decide(batch).backward()
+
+actor = Actor()
+while True:
+    env.step(actor.choose(1, False))
+for batch in batches:
+    learn(made(), batch)
+"""
+
+
+def test_a_branch_that_only_a_call_by_name_chooses_is_as_hot_as_that_call() -> None:
+    """A certain path comes to ``choose``, but not to its branch."""
+    assert frequencies(BY_NAME) == {"A": U}

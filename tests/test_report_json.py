@@ -77,7 +77,6 @@ def test_every_field_of_a_finding():
                         "end_location": {"row": 3, "column": 8},
                     },
                 ],
-                "in_files": [],
             },
         }
     ]

@@ -49,16 +49,19 @@ def to_row(finding: Finding) -> Row:
 
 
 def _fix_row(fix: PlainFix) -> Row:
-    return [
+    """A fix as a row, which is longer where the fix changes several files."""
+    row: Row = [
         fix.message,
         _edit_rows(fix.edits),
         [change.value for change in fix.may_change],
         fix.assumes,
         fix.loses_comment,
         fix.removes,
-        [[name, _edit_rows(edits)] for name, edits in fix.in_files],
-        None if fix.instead is None else _fix_row(fix.instead),
     ]
+    if fix.in_files or fix.instead is not None:
+        row.append([[name, _edit_rows(edits)] for name, edits in fix.in_files])
+        row.append(None if fix.instead is None else _fix_row(fix.instead))
+    return row
 
 
 def _edit_rows(edits: Iterable[Edit]) -> Row:
@@ -124,7 +127,8 @@ def _counted(row: object) -> Counted:
 
 
 def _fix(row: object) -> PlainFix:
-    message, edits, changes, assumes, loses, removes, files, instead = _parts(row, 8)
+    message, edits, changes, assumes, loses, removes, *more = _list(row) if len(_list(row)) == 8 else _parts(row, 6)
+    files, instead = more or ([], None)
     return PlainFix(
         _text(message),
         _edits(edits),

@@ -99,10 +99,12 @@ def _fix(context: Context, path: str, fix: PlainFix) -> dict[str, object]:
         "assumes": fix.assumes,
         "message": fix.message,
         "edits": _edits(context, path, fix.edits),
-        "in_files": [
-            {"filename": context.absolute(name), "edits": _edits(context, name, edits)} for name, edits in fix.in_files
-        ],
+        **({"in_files": _in_files(context, fix)} if fix.in_files else {}),
     }
+
+
+def _in_files(context: Context, fix: PlainFix) -> list[dict[str, object]]:
+    return [{"filename": context.absolute(name), "edits": _edits(context, name, edits)} for name, edits in fix.in_files]
 
 
 def _edits(context: Context, path: str, edits: Sequence[Edit]) -> list[dict[str, object]]:

@@ -218,8 +218,14 @@ def _changed(stmt: ast.stmt) -> ast.expr | None:
     if isinstance(stmt, ast.AugAssign):
         return stmt.target
     if isinstance(stmt, ast.Assign) and isinstance(stmt.targets[0], ast.Subscript):
-        return stmt.targets[0].value
+        # What is indexed by a string is no tensor.
+        return None if _is_string(stmt.targets[0].slice) else stmt.targets[0].value
     return None
+
+
+def _is_string(node: ast.expr) -> bool:
+    text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+    return text or isinstance(node, ast.JoinedStr)
 
 
 def _whole(stmts: Sequence[ast.stmt], reads: Sequence[Read]) -> ast.expr | None:

@@ -103,9 +103,9 @@ class ParameterLoopPolyak(Rule):
     `copy_`. Where the two networks are not proven to have parameters of their own, of one dtype, the fix writes the
     sum where it belongs, `torch.add(tau * p.data, (1 - tau) * t.data, out=t.data)`: both products are computed before
     `t` changes, as they were, and only the copy is saved. Where autograd may record there, or `t` may hold integers, as
-    items of a state dict do, only `mul_` and `add_` can take its place, and the fix is unsafe. So it is where the
-    factors are not proven to be numbers: a tensor may widen what is computed. `lerp_` is faster still, and rounds
-    otherwise.
+    items of a state dict do, only `mul_` and `add_` can take its place, and the fix is unsafe. So it is where autograd
+    may record and the factors are not proven to be numbers: they may be tensors with a graph. `lerp_` is faster still,
+    and rounds otherwise.
 
     ## When to ignore it
     Where it runs seldom. A state dict also holds buffers, such as the statistics of batch normalisation, which loops
@@ -160,8 +160,10 @@ class ParameterLoopPolyak(Rule):
             return
         target, factor, added = terms
         doubts = [] if all(_is_scaled(site, part) for part in (factor, added)) else [_NUMBERS]
-        quiet = site.autograd.records() is False or (_is_data(target) and _is_data(added))
-        into = not average.apart and average.learned and quiet
+        unrecorded = site.autograd.records() is False
+        into = average.learned and (unrecorded or (_is_data(target) and _is_data(added)))
+        into = into and not (average.apart and not doubts)
+        doubts = [] if into and unrecorded else doubts
         if into:
             torch, imports = module_for(site, "torch", "torch")
             new = _into(torch, node, target)

@@ -22,7 +22,7 @@ from torchlint.facts.code.reach import MOST_BINDINGS, Reaching
 from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import walk
 from torchlint.facts.values.signatures import keyword
-from torchlint.facts.values.tested import is_no_tensor
+from torchlint.facts.values.tested import is_no_tensor, names_asked
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
 from torchlint.models import function_names, last_names
@@ -116,6 +116,7 @@ class Graphs(Fact):
     modes: Modes
     _solver: Solver[_Question, Graph] = field(init=False)
     _tuples: Tuples = field(init=False)
+    _asked: dict[Scope, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._solver = Solver(self._answer, Graph.OPEN)
@@ -182,7 +183,7 @@ class Graphs(Fact):
         reach = self.project.reaching(facts, node)
         if not reach.bindings:
             return Graph.OPEN
-        if is_no_tensor(self.project, facts, node):
+        if node.id in self._names_asked(facts.scope_of(node).function) and is_no_tensor(self.project, facts, node):
             return Graph.NONE
         if len(reach.bindings) > MOST_BINDINGS:  # many uses have them in common
             bound = [self._solver.ask((facts, reach))]
@@ -190,6 +191,12 @@ class Graphs(Fact):
             bound = [self._binding(facts, binding) for binding in reach.bindings]
         added = [value for _, value in added_to(facts, node)]
         return _joined([*bound, *(self._solver.ask((facts, value)) for value in added)])
+
+    def _names_asked(self, function: Scope) -> frozenset[str]:
+        found = self._asked.get(function)
+        if found is None:
+            found = self._asked[function] = names_asked(function)
+        return found
 
     def _binding(self, facts: FileFacts, binding: Binding) -> Graph | None:
         if binding.how is Bind.PARAM and binding.scope is not None:

@@ -14,13 +14,12 @@ from torchlint.facts.code.linking import Modules, connected
 from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts, Scope, is_super
 from torchlint.facts.code.reach import MOST_BINDINGS, Definitions, Loop, Reaching, Rounds
 from torchlint.facts.code.room import roomy
-from torchlint.facts.code.tree import walk
+from torchlint.facts.code.starting import only_defines
 from torchlint.facts.hotness import protocols
 from torchlint.late import dataclass, regex
 from torchlint.models import Models
 
 # Functions that a command line or an installed script starts.
-_ENTRIES = frozenset({"main", "cli", "run", "train", "launch"})
 # Classes of which it is asked one by one whether they derive from another, before all that derive from it are found.
 _FEW = 8
 _QUOTED = regex(rb"""(["'])([\w\x80-\xff]+)(?=\1)""")
@@ -50,6 +49,7 @@ class Project(Fact):
     _derived: dict[str, tuple[Scope, ...]] = field(default_factory=dict)
     _overrides: dict[tuple[str, str], tuple[Scope, ...]] = field(default_factory=dict)
     _inherited: dict[tuple[Scope, str], bool] = field(default_factory=dict)
+    _takes_from: dict[tuple[Scope, str], tuple[str, ...]] = field(default_factory=dict)
     _modules: dict[str, bool] = field(default_factory=dict)
     _stored: dict[str, frozenset[str]] | None = None
     _unused: frozenset[str] | None = None
@@ -112,7 +112,7 @@ class Project(Fact):
                 for dotted in [*facts.imports, *facts.star_imports]
             ]
             imported = {target.path for facts, target in targets if target is not None and target is not facts}
-            idle = (path for path, facts in self.files.items() if path not in imported and _only_defines(facts))
+            idle = (path for path, facts in self.files.items() if path not in imported and only_defines(facts))
             self._unused = frozenset(idle) if imported else frozenset()
         return self._unused
 
@@ -326,15 +326,23 @@ class Project(Fact):
             while todo and not found:
                 name = todo.pop()
                 scope = self.classes.get(name)
-                if scope is None or name in seen:
+                known = self._inherited.get((method, name))
+                if scope is None or name in seen or known is False:
                     continue
                 seen.add(name)
-                found = scope is owner
-                todo.extend(
-                    self._called_above(scope, method.name) if method.name in scope.bindings else self._parents(name)
-                )
+                found = scope is owner or bool(known)
+                if not found:
+                    todo.extend(self._above(scope, method.name))
             self._inherited[method, cls] = found
         return bool(found)
+
+    def _above(self, cls: Scope, name: str) -> tuple[str, ...]:
+        """The classes that a class takes a method from: its bases, or those whose method its own one calls."""
+        found = self._takes_from.get((cls, name))
+        if found is None:
+            above = self._called_above(cls, name) if name in cls.bindings else self._parents(cls.dotted)
+            found = self._takes_from[cls, name] = tuple(above)
+        return found
 
     def _called_above(self, cls: Scope, name: str) -> Iterator[str]:
         """The classes whose method of a name a class calls itself: ``super().update()``, ``Base.update(self)``."""
@@ -475,23 +483,3 @@ def exported(project: Project, scope: Scope) -> bool:
         if starred or package.top.bindings.get(name):
             return True
     return False
-
-
-def _only_defines(facts: FileFacts) -> bool:
-    """Whether a file defines classes and helpers, and nothing that a command line would start."""
-    definitions = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign)
-    body = facts.tree.body
-    return all(isinstance(stmt, definitions) or _is_text(stmt) for stmt in body) and not any(map(_starts, body))
-
-
-def _starts(stmt: ast.stmt) -> bool:
-    """Whether a statement defines a program: ``main``, a command, or a function that steps environments or learns."""
-    if not isinstance(stmt, ast.FunctionDef):
-        return False
-    calls = (part.func for part in walk(stmt) if isinstance(part, ast.Call))
-    steps = any(isinstance(func, ast.Attribute) and func.attr in ("step", "backward") for func in calls)
-    return stmt.name in _ENTRIES or bool(stmt.decorator_list) or steps
-
-
-def _is_text(stmt: ast.stmt) -> bool:
-    return isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant)

@@ -22,13 +22,13 @@ class Programs:
         self.known: dict[Scope, bool] = {}
         self.handed: set[str | tuple[str, str]] = set()
         for facts in project.files.values():
+            own = {name for name, bound in facts.top.bindings.items() if any(each.scope is not None for each in bound)}
             for call in (call for scope in facts.scopes for call in scope.calls):
                 for value in (*call.args, *(keyword.value for keyword in call.keywords)):
                     if isinstance(value, ast.Attribute):
                         self.handed.add(value.attr)
                     elif isinstance(value, ast.Name):
-                        own = any(binding.scope is not None for binding in facts.top.bindings.get(value.id, ()))
-                        self.handed.add((facts.path, value.id) if own else value.id)
+                        self.handed.add((facts.path, value.id) if value.id in own else value.id)
 
     @roomy
     def once(self, scope: Scope) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import leaves
 from torchlint.facts.values.join import FLOAT, INT, NUMBER, STRING
@@ -42,16 +42,15 @@ def within_test(project: Project, facts: FileFacts, node: ast.Name, value: Value
 
 def is_no_tensor(project: Project, facts: FileFacts, node: ast.Name) -> bool:
     """Whether a test has found out before a name is read that it is no tensor: ``if is_tensor(x): return ...``."""
-    if not any(_names_tensor(call, node.id) for call in facts.scope_of(node).function.calls):
-        return False
     conditions = (*_arms(facts, node), *_left_before(facts, node))
     return any(not truth and _asks_for_tensor(project, facts, test, node) for test, truth in conditions)
 
 
-def _names_tensor(call: ast.Call, name: str) -> bool:
-    """Whether a call may ask for the type of a name."""
-    first = call.args[0] if call.args else None
-    return isinstance(first, ast.Name) and first.id == name and getattr(call.func, "id", "is_tensor") in _ASKING
+def names_asked(function: Scope) -> frozenset[str]:
+    """The names of a function of which a call may ask whether they are tensors."""
+    asking = (call for call in function.calls if getattr(call.func, "id", getattr(call.func, "attr", "")) in _ASKING)
+    firsts = (call.args[0] for call in asking if call.args)
+    return frozenset(first.id for first in firsts if isinstance(first, ast.Name))
 
 
 def _arms(facts: FileFacts, node: ast.Name) -> Iterator[tuple[ast.expr, bool]]:
