@@ -70,7 +70,7 @@ def test_nothing_is_kept_of_a_quick_run(given, data, capsys):
 
 
 def test_what_is_measured_is_kept(given, data, capsys, monkeypatch):
-    monkeypatch.setattr(suite, "Plan", lambda: suite.QUICK)
+    monkeypatch.setattr(suite, "Thoroughness", lambda: suite.QUICK)
     # On a busy machine nothing is measured.
     summarise = suite.summarise
     monkeypatch.setattr(suite, "summarise", lambda rounds: dataclasses.replace(summarise(rounds), control=1.0))
@@ -103,7 +103,7 @@ def test_a_fix_that_lies_makes_the_exit_code_1(given, capsys):
 
 def test_an_interrupt_keeps_what_was_measured(given, data, capsys, monkeypatch):
     given(rule_of("TL998", "good", GOOD))
-    monkeypatch.setattr(suite, "Plan", lambda: suite.QUICK)
+    monkeypatch.setattr(suite, "Thoroughness", lambda: suite.QUICK)
     run, seen = suite.row_of, []
 
     def stop(rule, example, device, plan):
