@@ -23,7 +23,7 @@ _ROOT = Path("/nowhere")
 NAME = "program.py"
 _WORD = "torch"
 """A file that nowhere speaks of it is not even parsed."""
-_HEADER = re.compile(rb"\s*(with torch\.(no_grad|inference_mode)\(\)|if _DEBUG_CHECKS):")
+_HEADER = re.compile(rb"\s*(with \w+\.(no_grad|inference_mode)\(\)|if _DEBUG_CHECKS):")
 """How a block begins that becomes one with the block above it where both have the same header."""
 _SETTINGS = Settings(root=_ROOT, isolated=True, fix=True, no_context=True)
 
