@@ -164,10 +164,10 @@ def trained(program: Program, folder: Path) -> tuple[float, str]:
     """Train once on the CPU; steps for each second of CPU time, and what was learned, as a digest."""
     words, variables = _command(program, folder, "cpu")
     own = [] if program.package else [str(Path(__file__).resolve()), _TRAIN]
-    told = json.loads(_output([sys.executable, "-B", *own, *words], folder, variables).splitlines()[-1])
+    report = json.loads(_output([sys.executable, "-B", *own, *words], folder, variables).splitlines()[-1])
     if program.package:
-        return told["steps_per_cpu_second"], told["digest"]
-    return program.steps / told["seconds"], told["digest"]
+        return report["steps_per_cpu_second"], report["digest"]
+    return program.steps / report["seconds"], report["digest"]
 
 
 def counted(program: Program, folder: Path) -> dict[str, int]:
