@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 
 from torchlint.engine.ahead import NEWER
-from torchlint.engine.analysis import Unparsed
+from torchlint.engine.syntax import Unparsed
 from torchlint.rule import Finding, Level, Position
 from torchlint.rule.versions import Target
 

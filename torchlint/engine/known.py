@@ -67,7 +67,7 @@ class KnownFindings:
         if scope is None:
             return not os.path.exists(self.settings.root / entry.path)
         # What a rule that did not run would say is not known.
-        return any(rule.code == entry.code for rule in scope.linter.rules)
+        return any(rule.code == entry.code for rule in scope.rules)
 
 
 # What few runs need is imported when it is: a run of git brings modules that take longer to load than a small lint.
