@@ -16,6 +16,7 @@ from torchlint.engine import run as engine
 from torchlint.engine.explaining import explain_hot
 from torchlint.engine.needed import reasons
 from torchlint.engine.result import NoCodeError, Result
+from torchlint.engine.rules import ListedRule
 from torchlint.engine.run import EngineRun, check
 from torchlint.rule import Call, Fix, Frequency, Report, Rule, Site
 from torchlint.rule.frequency import Why
@@ -335,7 +336,7 @@ class Changing(Calls):
 def rules(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs use the rules of this file."""
     ours = (Calls, Weaker, Failing, Built, Changing, Weakest, Wide, Inner)
-    monkeypatch.setattr(engine, "listed_rules", lambda _: ours)
+    monkeypatch.setattr(engine, "listed_rules", lambda _: tuple(map(ListedRule.of, ours)))
 
 
 TWO = "import torch\nx = torch.zeros(1)\ny = torch.zeros(2)\n"

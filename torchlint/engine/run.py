@@ -13,7 +13,6 @@ from torchlint.cache.world import look
 from torchlint.engine.broken import SYNTAX_ERROR, syntax_error
 from torchlint.engine.known import KnownFindings
 from torchlint.engine.memory import Memory
-from torchlint.engine.models import models_of
 from torchlint.engine.reading import ChangedWhileReadError, File, FileReader, passing
 from torchlint.engine.result import FixedFile, Problem, Result, Skipped
 from torchlint.engine.rules import listed_rules
@@ -135,7 +134,10 @@ class EngineRun:
     ) -> EngineRun:
         """Select the rules and find the files; without memory they are all read."""
         plugins = settings.plugins
-        models_of(settings)  # what is wrong with a package is said before any file is read
+        if plugins:
+            from torchlint.engine.models import models_of
+
+            models_of(settings)  # what is wrong with a package is said before any file is read
         scopes = Scopes(RuleScope.of(settings, listed_rules(plugins), []), own)
         run = cls(settings, scopes, KnownFindings.of(settings), given, memory)
         if settings.observations is not None:

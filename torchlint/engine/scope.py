@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchlint.engine.result import Problem
-from torchlint.engine.rules import listed_rules
+from torchlint.engine.rules import ListedRule, listed_rules
 from torchlint.late import dataclass
 from torchlint.rule import Finding, PlainFix, Rule
 from torchlint.rule.versions import Target, Version
@@ -33,8 +33,8 @@ class RuleScope:
     """
 
     settings: Settings
-    rules: Sequence[Rule]
-    available: Sequence[type[Rule]]
+    rules: Sequence[ListedRule]
+    available: Sequence[ListedRule]
     problems: list[Problem]
     target: Target
 
@@ -42,7 +42,7 @@ class RuleScope:
     def of(
         cls,
         settings: Settings,
-        available: Sequence[type[Rule]],
+        available: Sequence[ListedRule],
         problems: list[Problem],
     ) -> RuleScope:
         """Select the rules, and check every word in the settings that stands for rules.
@@ -57,7 +57,7 @@ class RuleScope:
             raise
 
     @classmethod
-    def _of(cls, settings: Settings, available: Sequence[type[Rule]], problems: list[Problem]) -> RuleScope:
+    def _of(cls, settings: Settings, available: Sequence[ListedRule], problems: list[Problem]) -> RuleScope:
         codes = resolve(
             available,
             select=settings.select,
@@ -66,8 +66,8 @@ class RuleScope:
             extend_select=settings.extend_select,
             preview=settings.preview,
         )
-        given = options_of(available, settings.rules)
-        rules = tuple(_made(rule, given) for rule in available if rule.code in codes)
+        options_of(available, settings.rules)  # a wrong one is told before anything is read
+        rules = tuple(rule for rule in available if rule.code in codes)
         target = Target(_version(settings.target_torch), _version(settings.target_version))
         scope = cls(settings, rules, available, problems, target)
         scope.unfixable  # noqa: B018  a wrong selector is told before anything is read
@@ -92,14 +92,16 @@ class RuleScope:
         """The same with all rules, selected or not."""
         from torchlint.engine.figures import Figures
 
-        given = options_of(self.available, self.settings.rules)
-        return self._linter(tuple(_made(rule, given) for rule in self.available), Figures())
+        return self._linter(self.available, Figures())
 
-    def _linter(self, rules: Sequence[Rule], figures: Figures) -> Linter:
+    def _linter(self, rules: Sequence[ListedRule], figures: Figures) -> Linter:
         from torchlint.engine.lint import Linter
 
+        given = options_of(self.available, self.settings.rules)
+        made = tuple(_made(listed.rule, given) for listed in rules)
+        known = tuple(listed.rule for listed in self.available)
         width = self.settings.line_length
-        return Linter(rules, figures, self.available, self.problems, target=self.target, width=width)
+        return Linter(made, figures, known, self.problems, target=self.target, width=width)
 
     @cached_property
     def unfixable(self) -> frozenset[str]:

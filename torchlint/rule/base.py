@@ -12,7 +12,6 @@ from torchlint.rule.finding import Change, Level
 from torchlint.rule.frequency import Frequency
 from torchlint.rule.option import Option
 from torchlint.rule.trigger import Trigger
-from torchlint.rule.value import Kind
 from torchlint.rule.versions import ANY, Version
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from torchlint.rule.site import Site
+    from torchlint.rule.value import Kind
 
 
 class RuleSet(enum.Enum):
