@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchlint.engine.result import UnusableError
-from torchlint.engine.scope import RuleScope
 from torchlint.late import dataclass
-from torchlint.rule import Finding
-from torchlint.settings.model import Settings
-from torchlint.sources.text import Source
 
 if TYPE_CHECKING:
+    from torchlint.engine.scope import RuleScope
+    from torchlint.rule import Finding
+    from torchlint.settings.model import Settings
     from torchlint.sources.baseline import BaselineEntry
     from torchlint.sources.since import Since
+    from torchlint.sources.text import Source
 
 
 @dataclass(eq=False, slots=True)

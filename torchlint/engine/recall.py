@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from torchlint.engine.memory import FileRecord, Memory, key_of
+from torchlint.engine.memory import Memory, key_of
+from torchlint.engine.record import FileRecord
 from torchlint.engine.syntax import Unparsed
 from torchlint.facts.hotness.coldness import is_test
 from torchlint.late import dataclass

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from torchlint.engine.packages import RulePackageError, import_below, import_installed
 from torchlint.late import regex
-from torchlint.rule import API_VERSION, Frequency, Level, Option, Rule, RuleSet, Trigger
+from torchlint.rule import API_VERSION, RuleSet
 
 if TYPE_CHECKING:
-    from torchlint.rule import Report, Site
+    from torchlint.rule import Option, Report, Rule, Site
 
 BUILT_IN = "torchlint_rules"
 _INDEX = "index"
@@ -106,6 +106,8 @@ def _rules_of(package: str) -> tuple[type[Rule], ...]:
     """
     import pkgutil
 
+    from torchlint.rule import Rule
+
     root = _root(package)
     found: list[type[Rule]] = []
     for info in pkgutil.walk_packages(root.__path__, f"{package}.", onerror=lambda _: None):
@@ -193,6 +195,7 @@ def _modules(root: str) -> Iterator[str]:
 
 def _standing_for(row: Mapping[str, Any]) -> type[Rule]:
     """A rule that becomes the real one when it looks at a site."""
+    from torchlint.rule import Frequency, Level, Rule, Trigger
 
     def check(rule: Rule, site: Site) -> Iterator[Report]:
         real: type[Rule] = getattr(import_below(BUILT_IN, row["module"]), row["class"])
@@ -218,6 +221,8 @@ def _standing_for(row: Mapping[str, Any]) -> type[Rule]:
 
 
 def _option(name: str, default: Any, text: str, least: float | None) -> Option[Any]:
+    from torchlint.rule import Option
+
     return Option(name, default, text, least)
 
 

@@ -10,26 +10,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchlint.cache.world import look
-from torchlint.engine.broken import SYNTAX_ERROR, syntax_error
 from torchlint.engine.known import KnownFindings
-from torchlint.engine.memory import Memory
 from torchlint.engine.reading import ChangedWhileReadError, File, FileReader, passing
 from torchlint.engine.result import FixedFile, Problem, Result, Skipped
 from torchlint.engine.rules import listed_rules
 from torchlint.engine.scope import RuleScope, Scopes, SettingsOf
-from torchlint.engine.syntax import Unparsed
+from torchlint.engine.syntax import SYNTAX_ERROR, Unparsed
 from torchlint.late import dataclass
-from torchlint.rule import Finding, PlainFix
-from torchlint.rule.sight import ExpressionKey, Sight
-from torchlint.settings.model import Settings
 from torchlint.settings.root import is_whole, located
 from torchlint.sources.decode import UndecodableError
-from torchlint.sources.text import Source
 from torchlint.sources.walk import Walk, beside, packages, walk
 
 if TYPE_CHECKING:
     from torchlint.engine.fixing import Allowed, FixOutcome
     from torchlint.engine.linting import Linting, Parsed
+    from torchlint.engine.memory import Memory
+    from torchlint.rule import Finding, PlainFix
+    from torchlint.rule.sight import ExpressionKey, Sight
+    from torchlint.settings.model import Settings
+    from torchlint.sources.text import Source
 
 
 class Reach(enum.Enum):
@@ -255,6 +254,8 @@ class EngineRun:
     def broken(self, name: str, why: Unparsed) -> list[Finding]:
         """The finding for a file that has no facts; of one that is too large it is only noted."""
         if not why.too_much:
+            from torchlint.engine.broken import syntax_error
+
             return [syntax_error(name, why, self.scopes.of(self.settings.root / name).target)]
         skipped = Skipped(name, why.message)
         self.result_.skipped += [skipped] if skipped not in self.result_.skipped else []

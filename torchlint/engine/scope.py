@@ -8,10 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchlint.engine.result import Problem
 from torchlint.engine.rules import ListedRule, listed_rules
 from torchlint.late import dataclass
-from torchlint.rule import Finding, PlainFix, Rule
 from torchlint.rule.versions import Target, Version
 from torchlint.settings.check import nearest
 from torchlint.settings.model import Settings
@@ -21,6 +19,8 @@ from torchlint.sources.globs import Globs
 if TYPE_CHECKING:
     from torchlint.engine.figures import Figures
     from torchlint.engine.lint import Linter
+    from torchlint.engine.result import Problem
+    from torchlint.rule import Finding, PlainFix, Rule
 
 SettingsOf = Callable[[Path], Settings]
 

@@ -11,6 +11,9 @@ from torchlint.engine.limits import too_long_to_parse
 from torchlint.late import dataclass
 from torchlint.sources.text import Source
 
+SYNTAX_ERROR = "TL000"
+"""The code of the finding for a file that Python cannot read."""
+
 # Of a file that is too large to be read: how much is parsed, and how errors begin that no rest could mend.
 _BEGINNING = 256_000
 _LIMIT = "too many "

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from torchlint.report.context import Context
 from torchlint.report.escape import visible
-from torchlint.rule import Applicability, Finding
+from torchlint.rule import Applicability
+
+if TYPE_CHECKING:
+    from torchlint.rule import Finding
 
 
 def summary(context: Context) -> str:

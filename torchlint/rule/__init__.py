@@ -6,18 +6,15 @@ A name is imported when it is first asked for (PEP 562): a run that comes to no 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from torchlint.rule.base import Example, Fix, InFile, Input, Report, Rule, RuleSet
+    from torchlint.rule.base import Example, Fix, InFile, Input, Report, Rule
     from torchlint.rule.compiling import Break, Bypass, BypassKind, Changing, Splits, Taken
     from torchlint.rule.finding import (
-        Applicability,
         Basis,
-        Change,
         Cost,
         Counted,
         Counts,
         Edit,
         Finding,
-        Level,
         Measured,
         PlainFix,
         Position,
@@ -28,6 +25,7 @@ if TYPE_CHECKING:
     from torchlint.rule.option import Option
     from torchlint.rule.purpose import Purpose
     from torchlint.rule.site import Link, Site
+    from torchlint.rule.terms import Applicability, Change, Level, RuleSet
     from torchlint.rule.trigger import Call, Comment, Found, Import, Method, NetworkCall, Statement, Store, Trigger
     from torchlint.rule.value import UNKNOWN, Device, Kind, Value
 
@@ -94,15 +92,16 @@ __all__ = [
 
 # By module, the names that it defines; a test holds the table equal to the imports above.
 _HOMES = {
-    "base": "Example Fix InFile Input Report Rule RuleSet",
+    "base": "Example Fix InFile Input Report Rule",
     "compiling": "Break Bypass BypassKind Changing Splits Taken",
-    "finding": "Applicability Basis Change Cost Counted Counts Edit Finding Level Measured PlainFix Position",
+    "finding": "Basis Cost Counted Counts Edit Finding Measured PlainFix Position",
     "flow": "EVERY_USE Average Network Run Use",
     "frequency": "CallSite Frequency Hop Hotness",
     "loop": "Loop Picked Row",
     "option": "Option",
     "purpose": "Purpose",
     "site": "Link Site",
+    "terms": "Applicability Change Level RuleSet",
     "trigger": "Call Comment Found Import Method NetworkCall Statement Store Trigger",
     "value": "UNKNOWN Device Kind Value",
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchlint.late import dataclass
-from torchlint.rule.frequency import Observed
+from torchlint.rule.observed import Observed
 from torchlint.settings.defaults import DEFAULT_EXCLUDE
 
 if TYPE_CHECKING:
