@@ -11,7 +11,8 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project, exported
-from torchlint.facts.flow.spots import Carrier, Key, Next, Spot, key_of, picked
+from torchlint.facts.dataflow.spots import Key, Spot, key_of, picked
+from torchlint.facts.flow.carriers import Carrier, Next
 from torchlint.facts.hotness.protocols import logging_method, logs
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
