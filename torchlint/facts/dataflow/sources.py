@@ -24,6 +24,8 @@ _PASSING = function_names("builtins tqdm", elements="all", compares=False)
 _PROPERTIES = frozenset({"property", "cached_property"})
 Predecessor = Spot | Binding | Scope
 """Where a value comes from: another spot, or a binding or a function of which no expression is known."""
+# What a container that is written down does not hold, it does not hold; a literal holds nothing.
+_CLOSED = (ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Constant)
 _Unknown = TypeVar("_Unknown")
 
 
@@ -41,7 +43,7 @@ class Sources(Fact):
         for source in self.of(spot):
             found = True
             yield source if isinstance(source, Spot) and source.label in labels else unknown
-        if not found:
+        if not found and not (spot.path and isinstance(spot.node, _CLOSED)):
             yield unknown
 
     def of(self, spot: Spot) -> Iterator[Predecessor]:
@@ -56,7 +58,7 @@ class Sources(Fact):
             case ast.Call() as node:
                 yield from self._given(spot, node)
             case ast.Subscript(value=whole, slice=ast.Slice()):
-                yield spot.at(whole, *(None for _ in spot.path[:1]), *spot.path[1:], label=Label.ITEM)
+                yield spot.at(whole, *_anywhere(spot.path), label=Label.ITEM)
             case ast.Subscript(value=whole, slice=index):
                 yield spot.at(whole, key_of(index), *spot.path, label=Label.ITEM)
             case ast.IfExp(body=body, orelse=other):
@@ -73,7 +75,8 @@ class Sources(Fact):
             case ast.DictComp():
                 yield from self._parts(spot)
             case ast.BinOp(left=left, right=right):
-                yield from (spot.at(part) for part in (left, right))
+                path = _anywhere(spot.path)
+                yield from (spot.at(part, *path) for part in (left, right))
             case ast.UnaryOp(operand=operand):
                 yield spot.at(operand)
             case _ if spot.path:
@@ -225,3 +228,8 @@ class Sources(Fact):
 def _inner(path: tuple[Key, ...], key: Key) -> tuple[Key, ...]:
     """The path inside an element of a container."""
     return picked(path, key) or ()
+
+
+def _anywhere(path: tuple[Key, ...]) -> tuple[Key, ...]:
+    """The path to an item whose position is not known any more: of two lists that are joined, or of a slice."""
+    return (None, *path[1:]) if path and path[0] != INSIDE else path
