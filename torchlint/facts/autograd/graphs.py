@@ -21,6 +21,7 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import MOST_BINDINGS, Reaching
 from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import walk
+from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.values.signatures import keyword
 from torchlint.facts.values.tested import is_no_tensor, names_asked
 from torchlint.facts.values.values import Values
@@ -114,13 +115,14 @@ class Graphs(Fact):
     values: Values
     networks: Networks
     modes: Modes
+    sources: Sources
     _solver: Solver[_Question, Graph] = field(init=False)
     _tuples: Tuples = field(init=False)
     _asked: dict[Scope, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._solver = Solver(self._answer, Graph.OPEN)
-        self._tuples = Tuples(self.project, self.graph, self.values, self._off)
+        self._tuples = Tuples(self.sources, self._off)
 
     def of(self, facts: FileFacts, node: ast.expr) -> Graph:
         """All that the graph of an expression may come from; ``OPEN`` beside it where some of it is not known."""
@@ -206,14 +208,10 @@ class Graphs(Fact):
             return Graph.OPEN
         if binding.how is Bind.AUGMENT and isinstance(binding.stmt, ast.AugAssign):
             return self._any(facts, [binding.stmt.target, value])
-        parts = [(facts, value)]
-        path = binding.path
-        if binding.how is Bind.ELEMENT and path and isinstance(value, ast.Call):
-            parts, path = self._tuples.drawn(facts, value, path)
-        for step in path:
-            picked = [part for where, whole in parts for part in self._tuples.of(where, whole, step)]
-            parts = picked or parts
-        return _joined([self._solver.ask(part) for part in parts])
+        if not binding.path:
+            return self._solver.ask((facts, value))
+        path = (None, *binding.path) if binding.how is Bind.ELEMENT else binding.path
+        return _joined([self._solver.ask(part) for part in self._tuples.at(facts, value, path)])
 
     def _parameter(self, binding: Binding, function: Scope) -> Graph | None:
         if function.self_name == binding.target:

@@ -24,8 +24,6 @@ _PASSING = function_names("builtins tqdm", elements="all", compares=False)
 _PROPERTIES = frozenset({"property", "cached_property"})
 Predecessor = Spot | Binding | Scope
 """Where a value comes from: another spot, or a binding or a function of which no expression is known."""
-# What a container that is written down does not hold, it does not hold; a literal holds nothing.
-_CLOSED = (ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Constant)
 _Unknown = TypeVar("_Unknown")
 
 
@@ -43,7 +41,7 @@ class Sources(Fact):
         for source in self.of(spot):
             found = True
             yield source if isinstance(source, Spot) and source.label in labels else unknown
-        if not found and not (spot.path and isinstance(spot.node, _CLOSED)):
+        if not found and not (spot.path and _is_empty(spot.node)):
             yield unknown
 
     def of(self, spot: Spot) -> Iterator[Predecessor]:
@@ -201,7 +199,16 @@ class Sources(Fact):
         for value in values:
             yield Spot(function.file, value, spot.path, calls, label=Label.RETURN)
 
-    def _iterated(self, spot: Spot, call: ast.Call, path: tuple[Key, ...]) -> Iterator[Predecessor]:
+    def drawn(self, spot: Spot) -> Spot:
+        """What iteration draws the value of a spot from, inside ``zip``, ``enumerate`` and the like."""
+        while isinstance(spot.node, ast.Call) and not self.graph.callees.get(spot.node):
+            inner = next(self._iterated(spot, spot.node, spot.path), None)
+            if inner is None:
+                break
+            spot = inner
+        return spot
+
+    def _iterated(self, spot: Spot, call: ast.Call, path: tuple[Key, ...]) -> Iterator[Spot]:
         """What ``zip``, ``enumerate``, ``list`` and the methods of containers hand on of what they are given."""
         name = self.project.qualified(spot.facts, call.func) or ""
         inside = path[0] == INSIDE
@@ -228,6 +235,16 @@ class Sources(Fact):
 def _inner(path: tuple[Key, ...], key: Key) -> tuple[Key, ...]:
     """The path inside an element of a container."""
     return picked(path, key) or ()
+
+
+def _is_empty(node: ast.expr) -> bool:
+    """Whether an expression holds nothing: ``None`` or another literal, ``[]``, ``list()``."""
+    match node:
+        case ast.Constant() | ast.Dict(keys=[]) | ast.List(elts=[]) | ast.Tuple(elts=[]):
+            return True
+        case ast.Call(func=ast.Name(id="list" | "dict" | "set" | "deque" | "defaultdict"), args=[]):
+            return True
+    return False
 
 
 def _anywhere(path: tuple[Key, ...]) -> tuple[Key, ...]:
