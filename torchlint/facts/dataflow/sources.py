@@ -20,7 +20,7 @@ from torchlint.late import dataclass
 from torchlint.models import function_names
 from torchlint.rule import Kind
 
-_PASSING = function_names("builtins tqdm", elements="all", compares=False)
+_PASSING = function_names("builtins tqdm", elements=("all", "some"))
 _PROPERTIES = frozenset({"property", "cached_property"})
 Predecessor = Spot | Binding | Scope
 """Where a value comes from: another spot, or a binding or a function of which no expression is known."""
@@ -199,11 +199,17 @@ class Sources(Fact):
         for value in values:
             yield Spot(function.file, value, spot.path, calls, label=Label.RETURN)
 
+    def looped(self, facts: FileFacts, binding: Binding) -> ast.expr | None:
+        """What gives the elements that a loop binds to a name, inside ``zip``, ``enumerate`` and the like."""
+        if binding.how is not Bind.ELEMENT or binding.value is None:
+            return None
+        return self.drawn(Spot(facts, binding.value, (None, *binding.path))).node
+
     def drawn(self, spot: Spot) -> Spot:
         """What iteration draws the value of a spot from, inside ``zip``, ``enumerate`` and the like."""
         while isinstance(spot.node, ast.Call) and not self.graph.callees.get(spot.node):
             inner = next(self._iterated(spot, spot.node, spot.path), None)
-            if inner is None:
+            if inner is None or inner.label is not Label.ELEMENT:
                 break
             spot = inner
         return spot
@@ -211,21 +217,18 @@ class Sources(Fact):
     def _iterated(self, spot: Spot, call: ast.Call, path: tuple[Key, ...]) -> Iterator[Spot]:
         """What ``zip``, ``enumerate``, ``list`` and the methods of containers hand on of what they are given."""
         name = self.project.qualified(spot.facts, call.func) or ""
-        inside = path[0] == INSIDE
-        if name == "builtins.zip":
+        if name in ("builtins.zip", "builtins.enumerate"):
             for position, argument in enumerate(call.args):
-                inner = path if inside else picked(path[1:], position)
-                if inner is not None:
-                    yield spot.at(argument, *(inner if inside else (None, *inner)), label=Label.ELEMENT)
-        elif name == "builtins.enumerate" and call.args:
-            inner = path if inside else picked(path[1:], 1)
-            if inner is not None:
-                yield spot.at(call.args[0], *(inner if inside else (None, *inner)), label=Label.ELEMENT)
+                place = position if name == "builtins.zip" else 1 - position
+                if path[0] == INSIDE:
+                    yield spot.same(argument, Label.ELEMENT)
+                elif len(path) > 1 and (inner := picked(path[1:], place)) is not None:
+                    yield spot.at(argument, None, *inner, label=Label.ELEMENT)
         elif name in _PASSING and call.args:
-            yield spot.same(call.args[-1], Label.ELEMENT)
+            yield spot.same(call.args[-1 if name == "builtins.filter" else 0], Label.ELEMENT)
         elif isinstance(call.func, ast.Attribute) and call.func.attr in ("values", "items", "copy", "get", "pop"):
             whole, method = call.func.value, call.func.attr
-            if method == "items" and not inside:
+            if method == "items" and path[0] != INSIDE:
                 path = (None, *(picked(path[1:], 1) or ()))
             elif method in ("get", "pop"):
                 path = (key_of(call.args[0]) if call.args else None, *path)
