@@ -205,7 +205,7 @@ class Reader:
             case ast.Dict(keys=keys, values=values) if spot.path == (INSIDE,):
                 groups = zip(keys, values, strict=True)
                 yield from (spot.same(each, Label.ITEM) for key, each in groups if _is_params(key))
-            case ast.Call():
+            case ast.Call() as call if not self.sources.graph.callees.get(call):
                 yield from self.sources.crossing(spot, frozenset(Label), None)
             case _:
                 for source in self.sources.of(spot):

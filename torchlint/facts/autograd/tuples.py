@@ -13,7 +13,7 @@ from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.late import dataclass
 
 _Place = tuple[FileFacts, ast.expr]
-_CROSSED = frozenset(Label) - {Label.OPERAND, Label.RECEIVER}
+_CROSSED = frozenset(Label) - {Label.OPERAND, Label.RECEIVER, Label.STORE}
 
 
 @dataclass(eq=False, slots=True)

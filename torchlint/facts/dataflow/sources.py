@@ -167,11 +167,15 @@ class Sources(Fact):
                 if inner is not None:
                     yield spot.at(part, *inner, label=Label.ITEM)
 
-    def _added(self, spot: Spot, function: Scope, name: str) -> Iterator[Spot]:
+    def _added(self, spot: Spot, function: Scope, name: str) -> Iterator[Predecessor]:
         """What a function puts into a container that it knows under a name, where the spot looks into it."""
         for how, value in function.appends.get(name, ()) if spot.path else ():
+            if how == "unknown":
+                yield function
+                continue
             path = spot.path if how == "extend" else _inner(spot.path, None)
-            yield replace(spot, facts=function.file, node=value, path=path, label=Label.STORE)
+            label = Label.STORE if how == "item" else Label.ELEMENT
+            yield replace(spot, facts=function.file, node=value, path=path, label=label)
 
     # calls ----------------------------------------------------------------------------------------------------------
 
