@@ -160,7 +160,7 @@ class Autograd(Fact):
             if made and method in ("backward", "zero_grad"):
                 break
             if isinstance(call.func, ast.Attribute) and method == "step":
-                held = self._constructors.trace(Spot(facts, call.func.value)).ends
+                held = self._constructors.ends(facts, call.func.value)
                 made.update(each for each in held if each is not None)
         callers = self.graph.callers.get(scope, ()) if not made and depth < 2 else ()
         for caller in callers:

@@ -360,7 +360,7 @@ class Graphs(Fact):
 
     def is_leaf(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether a tensor asks for gradients itself and was computed from nothing: no graph hangs on it."""
-        return set(self._leaves.trace(Spot(facts, node)).ends) == {True}
+        return set(self._leaves.ends(facts, node)) == {True}
 
     def _leaf(self, spot: Spot) -> Iterator[Spot | bool]:
         """From a tensor to whether what makes it is a leaf."""

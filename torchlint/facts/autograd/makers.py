@@ -37,7 +37,7 @@ class Makers(Fact):
         ``p`` is one of these, of a call of a project function that returns one, and of a network that ends in one;
         ``sub`` of ``x - y``.
         """
-        made = set(self._flow.trace(Spot(facts, node)).ends)
+        made = set(self._flow.ends(facts, node))
         return made.pop() if len(made) == 1 else ""
 
     def _step(self, spot: Spot) -> Iterator[Spot | str]:

@@ -55,7 +55,7 @@ class Parts(Fact):
         """As ``of``, with the project's own classes, and functions of torch that are kept as layers."""
         found = self._known.get(node)
         if found is None:
-            found = self._known[node] = frozenset(self._flow.trace(Spot(facts, node, (INSIDE,))).ends)
+            found = self._known[node] = frozenset(self._flow.ends(facts, node, INSIDE))
         return None if "" in found or not found else found
 
     def _step(self, spot: Spot) -> Iterator[Spot | str]:

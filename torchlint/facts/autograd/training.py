@@ -192,7 +192,7 @@ class Reader:
 
     def modules(self, facts: FileFacts, node: ast.expr) -> Iterable[Place | None]:
         """The modules whose parameters an expression holds; ``None`` for what is not understood."""
-        return self._flow.trace(Spot(facts, node, (INSIDE,))).ends
+        return self._flow.ends(facts, node, INSIDE)
 
     def _step(self, spot: Spot) -> Iterator[Spot | Place | None]:
         """From what holds parameters to what they were taken from."""

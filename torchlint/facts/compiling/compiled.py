@@ -126,7 +126,7 @@ class Compilations(Fact):
 
     def _entries(self, facts: FileFacts, node: ast.expr) -> tuple[Scope, ...]:
         """The functions that a call of what is compiled runs; of a parameter what its callers pass for it."""
-        return tuple(found for found in self._flow.trace(Spot(facts, node)).ends if found is not None)
+        return tuple(found for found in self._flow.ends(facts, node) if found is not None)
 
     def _step(self, spot: Spot) -> Iterator[Spot | Scope | None]:
         found = self._run_by(self.values.of(spot.facts, spot.node))

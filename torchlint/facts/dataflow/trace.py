@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Iterable
+import ast
+from collections.abc import Callable, Collection, Container, Hashable, Iterable
 from dataclasses import field
 from typing import Generic, TypeVar
 
-from torchlint.facts.dataflow.spots import Spot
+from torchlint.facts.code.model import FileFacts
+from torchlint.facts.dataflow.spots import Key, Spot
 from torchlint.late import dataclass
 
 _MOST = 3000
@@ -44,6 +46,10 @@ class ValueFlow(Generic[End]):
     lost: End
     deep: End | None = None
     _after: dict[Spot, tuple[Spot | End, ...]] = field(default_factory=dict)
+
+    def ends(self, facts: FileFacts, node: ast.expr, *path: Key) -> Collection[End]:
+        """All ends of the value of an expression, or of what lies in it at an access path."""
+        return self.trace(Spot(facts, node, path)).ends
 
     def trace(self, start: Spot, within: Container[End] | None = None) -> Trace[End]:
         """Follow a value to all its ends, or to the first that is not ``within`` the allowed."""

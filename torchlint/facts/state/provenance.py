@@ -131,7 +131,7 @@ class Provenance(Fact):
 
         Followed through names, unpacking, and what functions of the project return.
         """
-        return set(self._gathering.trace(Spot(facts, node)).ends) == {True}
+        return set(self._gathering.ends(facts, node)) == {True}
 
     def _gathers(self, spot: Spot) -> Iterator[Spot | bool]:
         """From an array to whether what makes it picks rows."""
