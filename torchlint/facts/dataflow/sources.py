@@ -66,12 +66,6 @@ class Sources(Fact):
                 yield from map(spot.same, parts)
             case ast.NamedExpr(value=inner) | ast.Await(value=inner) | ast.Starred(value=inner):
                 yield spot.same(inner)
-            case (
-                ast.Tuple() | ast.List() | ast.Set() | ast.Dict() | ast.ListComp() | ast.SetComp() | ast.GeneratorExp()
-            ):
-                yield from self._parts(spot)
-            case ast.DictComp():
-                yield from self._parts(spot)
             case ast.BinOp(left=left, right=right):
                 path = _anywhere(spot.path)
                 yield from (spot.at(part, *path) for part in (left, right))
@@ -139,6 +133,8 @@ class Sources(Fact):
         there = Spot(spot.facts, node, spot.path)
         for cls in owner.name.split("|") if owner.kind in (Kind.INSTANCE, Kind.MODULE) and owner.name else ():
             for store in stores_of(self.project, cls, node.attr):
+                yield from self.bound(there, store.scope.file, store.binding, Label.FIELD)
+            for store in self.values.outside(cls, node.attr):
                 yield from self.bound(there, store.scope.file, store.binding, Label.FIELD)
             for method in self.project.implementations(cls, node.attr):
                 if not _PROPERTIES.isdisjoint(method.decorator_names):
