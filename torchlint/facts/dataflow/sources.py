@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -82,7 +82,11 @@ class Sources(Fact):
         if binding.how is Bind.PARAM and binding.scope is not None:
             yield from self._passed(spot, binding.scope, binding)
         elif binding.how is Bind.IMPORT:
-            yield from self._imported(spot, facts, binding)
+            found = self.imported(facts, binding)
+            for file, each in found:
+                yield from self.bound(spot, file, each)
+            if not found:
+                yield binding
         elif value is None or -1 in path:
             yield binding
         elif binding.how is Bind.ASSIGN:
@@ -118,14 +122,12 @@ class Sources(Fact):
         if left_out and (binding.value is None or not callers):
             yield binding
 
-    def _imported(self, spot: Spot, facts: FileFacts, binding: Binding) -> Iterator[Predecessor]:
+    def imported(self, facts: FileFacts, binding: Binding) -> Sequence[tuple[FileFacts, Binding]]:
+        """The bindings of an imported name in the file of the project that makes it."""
         module, _, last = self.project.canonical(facts, binding.target).rpartition(".")
         file = self.project.modules.get(module)
-        bound = [each for each in file.top.bindings.get(last, ()) if each.how is not Bind.IMPORT] if file else []
-        for each in bound:
-            yield from self.bound(spot, file or facts, each)
-        if not bound:
-            yield binding
+        bound = file.top.bindings.get(last, ()) if file is not None else ()
+        return [(file, each) for each in bound if file is not None and each.how is not Bind.IMPORT]
 
     def _held(self, spot: Spot, node: ast.Attribute) -> Iterator[Predecessor]:
         """What classes assign to an attribute of their objects, put into it, or give by a property of that name."""
