@@ -12,7 +12,7 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import Mentions, holder_of
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.nesting import LOOPS
-from torchlint.facts.dataflow.spots import Spot
+from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -65,7 +65,7 @@ class Holders(Fact):
         return list(dict.fromkeys((*found, *((spot.facts, spot.node) for spot in spots))))
 
     def _further(self, spot: Spot) -> Iterator[Spot | None]:
-        return (spot.elsewhere(*place) for place in self._next(spot.facts, spot.node))
+        return (spot.elsewhere(*place, Label.COPY) for place in self._next(spot.facts, spot.node))
 
     def _next(self, facts: FileFacts, node: ast.expr) -> Iterator[Held]:
         """Where the object is found next, from one expression that gives it."""

@@ -12,7 +12,7 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
-from torchlint.facts.dataflow.spots import Spot, iterated, key_of, picked
+from torchlint.facts.dataflow.spots import Label, Spot, iterated, key_of, picked
 from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.facts.flow.arguments import CallContexts
 from torchlint.facts.flow.carriers import Carrier, Next
@@ -224,24 +224,24 @@ class _Steps:
         position = None if isinstance(parent, ast.Set) else parent.elts.index(spot.node)
         if any(isinstance(element, ast.Starred) for element in parent.elts):
             position = None
-        return iter((spot.at(parent, position, *spot.path),))
+        return iter((spot.at(parent, position, *spot.path, label=Label.ITEM),))
 
     def _dict(self, spot: Spot, parent: ast.AST) -> Next:
         assert isinstance(parent, ast.Dict)
         for key, value in zip(parent.keys, parent.values, strict=True):
             if value is spot.node:
-                yield spot.same(parent) if key is None else spot.at(parent, key_of(key), *spot.path)
+                yield spot.same(parent) if key is None else spot.at(parent, key_of(key), *spot.path, label=Label.ITEM)
             elif key is spot.node:
                 yield self.carrier.index
 
     def _comprehension(self, spot: Spot, parent: ast.AST) -> Next:
         assert isinstance(parent, _COMPREHENSIONS)
-        yield spot.at(parent, None, *spot.path)
+        yield spot.at(parent, None, *spot.path, label=Label.ELEMENT)
 
     def _dict_comprehension(self, spot: Spot, parent: ast.AST) -> Next:
         assert isinstance(parent, ast.DictComp)
         if parent.value is spot.node:
-            yield spot.at(parent, None, *spot.path)
+            yield spot.at(parent, None, *spot.path, label=Label.ELEMENT)
         else:
             yield self.carrier.index
 

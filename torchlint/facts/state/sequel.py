@@ -12,7 +12,7 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.tree import walk
-from torchlint.facts.dataflow.spots import Spot
+from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.late import dataclass
 from torchlint.models import method_names
@@ -47,7 +47,7 @@ class Sequel(Fact):
         if _divides(spot.facts, spot.node):
             yield True
         for place in self._onward(spot.facts, spot.node):
-            yield spot.elsewhere(*place)
+            yield spot.elsewhere(*place, Label.COPY)
 
     def _onward(self, facts: FileFacts, node: ast.expr) -> Iterator[tuple[FileFacts, ast.expr]]:
         """The expressions that hold the same elements next."""
