@@ -44,6 +44,7 @@ WAYS = {
     "values of a dict": ("for x in {'a': 1, 'b': 2}.values():\n    show(x)\n", {"1", "2"}),
     "a pair of a dict": ("for k, x in {'a': 1}.items():\n    show(x)\n", {"1"}),
     "zip": ("for x, y in zip([1], [2]):\n    show(y)\n", {"2"}),
+    "columns of rows": ("x, y = zip(*[(1, 2), (3, 4)])\nshow(y[0])\n", {"2", "4"}),
     "enumerate": ("for i, x in enumerate([1, 2]):\n    show(x)\n", {"1", "2"}),
     "a comprehension": ("x = [1 for _ in y]\nshow(x[0])\n", {"1"}),
     "what is appended": ("x = []\nx.append((1, 2))\nfor a, b in x:\n    show(b)\n", {"2"}),

@@ -219,7 +219,10 @@ class Sources(Fact):
     def _iterated(self, spot: Spot, call: ast.Call, path: tuple[Key, ...]) -> Iterator[Spot]:
         """What ``zip``, ``enumerate``, ``list`` and the methods of containers hand on of what they are given."""
         name = self.project.qualified(spot.facts, call.func) or ""
-        if name in ("builtins.zip", "builtins.enumerate"):
+        if name == "builtins.zip" and len(call.args) == 1 and isinstance(call.args[0], ast.Starred):
+            column = path if path[0] == INSIDE else (None, path[0], *path[2:])  # what is in a column of the rows
+            yield spot.at(call.args[0].value, *column, label=Label.ELEMENT)
+        elif name in ("builtins.zip", "builtins.enumerate"):
             for position, argument in enumerate(call.args):
                 place = position if name == "builtins.zip" else 1 - position
                 if path[0] == INSIDE:
