@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from torchlint.facts.autograd.layers import is_kept_layer
 from torchlint.facts.code.model import is_super
-from torchlint.facts.flow.spots import Carrier, Key, Next, Spot, iterated, key_of, picked
+from torchlint.facts.dataflow.spots import Key, Spot, iterated, key_of, picked
+from torchlint.facts.flow.carriers import Carrier, Next
 from torchlint.facts.flow.store import Ground, fields_of
 from torchlint.facts.hotness.protocols import logging_method, logs, named
 from torchlint.facts.values.operators import last_name

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from torchlint.facts.code.model import FileFacts, Scope
-from torchlint.facts.flow.spots import Next, Spot
+from torchlint.facts.dataflow.spots import Spot
+from torchlint.facts.flow.carriers import Next
 from torchlint.facts.flow.store import Ground
 from torchlint.facts.values.signatures import table
 from torchlint.late import dataclass

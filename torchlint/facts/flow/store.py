@@ -11,7 +11,8 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project, exported
-from torchlint.facts.flow.spots import Carrier, Key, Next, Spot, key_of, picked
+from torchlint.facts.dataflow.spots import Key, Label, Spot, key_of, picked
+from torchlint.facts.flow.carriers import Carrier, Next
 from torchlint.facts.hotness.protocols import logging_method, logs
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -66,7 +67,7 @@ class Ground:
         """The value where a name is read; in another function it may have come through other calls."""
         here = spot.facts.scope_of(target).function
         there = spot.facts.scope_of(read).function
-        return spot.same(read) if here is there else spot.elsewhere(spot.facts, read)
+        return spot.same(read) if here is there else spot.elsewhere(spot.facts, read, Label.COPY)
 
     def kept(self, spot: Spot, node: ast.Attribute) -> Next:
         """The value is kept in an attribute: all reads of it."""
@@ -218,7 +219,7 @@ class Ground:
         if spot.calls:
             last = spot.calls[-1]
             if function in self.graph.callees.get(last.call, ()):
-                yield Spot(last.facts, last.call, spot.path, spot.calls[:-1], quiet=last.quiet)
+                yield Spot(last.facts, last.call, spot.path, spot.calls[:-1], quiet=last.quiet, label=Label.RETURN)
                 return
         if function.method_of is not None and not _PROPERTIES.isdisjoint(function.decorator_names):
             for facts, read in self.mentions.of_field(function.file, function.method_of.dotted, function.name):
@@ -228,12 +229,12 @@ class Ground:
         reported = _is_named(spot.path) and self._trains(callers)
         for caller in callers:
             if not (reported and caller.call in self.graph.weak):
-                yield spot.elsewhere(caller.facts, caller.call)
+                yield spot.elsewhere(caller.facts, caller.call, Label.RETURN)
         if function.name in self.graph.open and function.method_of is not None:
             for facts, read in self.mentions.of_field(function.file, function.method_of.dotted, function.name):
                 call = facts.parent.get(read)
                 if isinstance(call, ast.Call) and call.func is read and call not in self.graph.callees:
-                    yield spot.elsewhere(facts, call)
+                    yield spot.elsewhere(facts, call, Label.RETURN)
         outside = not function.name.startswith("_") and exported(self.project, function)  # whoever imports the library
         outside = outside or self._steps(function)
         if not callers or outside or any(caller.call in self.graph.weak for caller in callers):
@@ -266,7 +267,9 @@ class Ground:
             calls = spot.entering(call)
             for read in self.mentions.of_binding(function.file, name, binding.stmt):
                 inside = function.file.scope_of(read).function is function
-                yield Spot(function.file, read, path, calls if inside else (), quiet=quiet and inside)
+                yield Spot(
+                    function.file, read, path, calls if inside else (), quiet=quiet and inside, label=Label.ARGUMENT
+                )
 
 
 def _is_named(path: tuple[Key, ...]) -> bool:

@@ -109,22 +109,23 @@ def _table() -> Sequence[_Protocol]:
 @lru_cache(maxsize=4096)
 def entry_points(base: str) -> Mapping[str, EntryPoint]:
     """The methods that a framework calls on objects whose class derives from ``base``, a qualified name."""
-    found: dict[str, EntryPoint] = {}
-    for protocol, role in _roles(base):
-        for often in _OFTEN:
-            for method in _names(role, often):
-                found.setdefault(method, entry_point(often, protocol["framework"], host=role.get("host", False)))
-    return found
+    return _called(base, kept=False)
 
 
 @lru_cache(maxsize=4096)
 def held(base: str) -> Mapping[str, EntryPoint]:
     """The attributes of objects whose class derives from ``base`` that hold a function which the framework calls."""
+    return _called(base, kept=True)
+
+
+def _called(base: str, *, kept: bool) -> Mapping[str, EntryPoint]:
+    """What a framework calls of an object: its methods, or what its attributes hold (``kept``), by name."""
     found: dict[str, EntryPoint] = {}
     for protocol, role in _roles(base):
+        rows, host = (role.get("held", {}), False) if kept else (role, role.get("host", False))
         for often in _OFTEN:
-            for attribute in _names(role.get("held", {}), often):
-                found.setdefault(attribute, entry_point(often, protocol["framework"]))
+            for name in _names(rows, often):
+                found.setdefault(name, entry_point(often, protocol["framework"], host=host))
     return found
 
 

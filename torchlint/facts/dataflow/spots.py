@@ -1,15 +1,16 @@
-"""Where a value stands while it is followed: in which expression, how deep inside it, and through which calls."""
+"""The nodes and edges of the value-flow graph: expressions with access paths and call strings, and kinds of edges.
+
+How long access paths and call strings may be is said here and nowhere else.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import Protocol
+import enum
+from dataclasses import field
 
-from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.model import FileFacts
 from torchlint.late import dataclass
-from torchlint.rule import Use
 
 Key = str | int | None
 """A key of a dict, a position in a tuple or list; ``None`` where any may be meant."""
@@ -17,8 +18,25 @@ Key = str | int | None
 ANY_NAME = "*"
 """The key that is some text: ``metrics[f"{split}/loss"]``."""
 
+INSIDE = "**"
+"""The key that stands for any way into an object, also for none: the value is the object or anything in it."""
+
 _MOST_KEYS = 6
 _MOST_CALLS = 3
+
+
+class Label(enum.Enum):
+    """How a value comes from one expression to the next."""
+
+    COPY = "another name or form of the same object"
+    FIELD = "an attribute of an object"
+    ITEM = "an item of a container, under a key or at a position"
+    ELEMENT = "what iteration gives, or what a loop adds"
+    ARGUMENT = "an argument of a call, as a parameter"
+    RETURN = "what a function returns, as the value of a call"
+    OPERAND = "an operand of an operation, as its result"
+    RECEIVER = "the object whose method is called"
+    STORE = "what is put into a container or an attribute"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +57,7 @@ class Spot:
         calls: the calls through which the value came into the function, the last one last; empty: not through a call.
         put: the value was put into the object that the expression names, so whoever reads that object has it.
         quiet: autograd is off in all that these calls run.
+        label: how the value came here from the spot before; two spots that differ in nothing else are one.
     """
 
     facts: FileFacts
@@ -47,22 +66,23 @@ class Spot:
     calls: tuple[FollowedCall, ...] = ()
     put: bool = False
     quiet: bool = False
+    label: Label = field(default=Label.COPY, compare=False)
 
-    def at(self, node: ast.expr, *path: Key) -> Spot:
+    def at(self, node: ast.expr, *path: Key, label: Label = Label.OPERAND) -> Spot:
         """The value in another expression of the same function."""
-        return replace(self, node=node, path=path, put=False)
+        return Spot(self.facts, node, path, self.calls, quiet=self.quiet, label=label)
 
-    def same(self, node: ast.expr) -> Spot:
+    def same(self, node: ast.expr, label: Label = Label.COPY) -> Spot:
         """Another expression that has the same value."""
-        return replace(self, node=node, put=False)
+        return Spot(self.facts, node, self.path, self.calls, quiet=self.quiet, label=label)
 
     def inside(self, node: ast.expr, *path: Key) -> Spot:
         """The value put into what an expression names."""
-        return replace(self, node=node, path=path, put=True)
+        return Spot(self.facts, node, path, self.calls, put=True, quiet=self.quiet, label=Label.STORE)
 
-    def elsewhere(self, facts: FileFacts, node: ast.expr) -> Spot:
+    def elsewhere(self, facts: FileFacts, node: ast.expr, label: Label = Label.FIELD) -> Spot:
         """The same value in an expression of any function: nothing is known of the calls that lead there."""
-        return Spot(facts, node, self.path)
+        return Spot(facts, node, self.path, label=label)
 
     def entering(self, call: ast.Call) -> tuple[FollowedCall, ...]:
         """The calls with one more; the outermost is forgotten when they are many."""
@@ -74,13 +94,12 @@ class Spot:
         return len(self.path) > _MOST_KEYS
 
 
-Next = Iterator[Spot | Use]
-
-
 def picked(path: tuple[Key, ...], key: Key) -> tuple[Key, ...] | None:
     """The path inside the element that a key reads, ``None`` when that is another element than the followed one."""
     if not path:
         return ()
+    if path[0] == INSIDE:
+        return path
     if key is None or path[0] is None or path[0] == key:
         return path[1:]
     texts = isinstance(key, str) and isinstance(path[0], str)
@@ -98,46 +117,3 @@ def key_of(index: ast.expr) -> Key:
         return ANY_NAME
     literal = index.value if isinstance(index, ast.Constant) else None
     return literal if isinstance(literal, (str, int)) and not isinstance(literal, bool) else None
-
-
-class Carrier(Protocol):
-    """What is followed: data or an autograd graph. Says what operations on the value itself make of it.
-
-    ``index`` and ``text`` are the ends where it is an index or a key, or is formatted or logged. The methods give the
-    places where the value goes on, and the ends it comes to.
-    """
-
-    def branch(self, spot: Spot, /) -> Use:
-        """The end in a condition."""
-
-    @property
-    def index(self) -> Use:
-        """The end as an index or a key."""
-
-    @property
-    def text(self) -> Use:
-        """The end in a text or a log."""
-
-    def quiet(self, spot: Spot, call: ast.Call, /) -> bool:
-        """Whether autograd is off in what a call runs."""
-
-    def operation(self, spot: Spot, node: ast.expr) -> Next:
-        """Arithmetic or a comparison; ``node`` is the expression with the result (of ``x += y`` the target ``x``)."""
-
-    def attribute(self, spot: Spot, node: ast.Attribute) -> Next:
-        """An attribute of it that is not called."""
-
-    def method(self, spot: Spot, call: ast.Call, name: str) -> Next:
-        """A call of its method."""
-
-    def given(self, spot: Spot, call: ast.Call, method: str) -> Next | None:
-        """It is an argument of a method of something else; ``None`` where that thing is not known."""
-
-    def library(self, spot: Spot, call: ast.Call, name: str) -> Next | None:
-        """It is an argument of a function of a library; ``None`` where that is not known."""
-
-    def summary(self, spot: Spot, call: ast.Call, function: Scope, /) -> Next | None:
-        """It is an argument of a function of the project whose work is known as a whole; ``None``: follow it inside."""
-
-    def stored(self, spot: Spot, target: ast.Subscript) -> Next | None:
-        """It is assigned to an element; ``None`` where that is one of an ordinary container."""

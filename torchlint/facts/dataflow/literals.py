@@ -1,0 +1,37 @@
+"""Which texts an expression may be, as far as literals say."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import field
+
+from torchlint.facts.analyses import Fact
+from torchlint.facts.code.model import FileFacts
+from torchlint.facts.dataflow.sources import Sources
+from torchlint.facts.dataflow.spots import Label, Spot
+from torchlint.facts.dataflow.trace import ValueFlow
+from torchlint.late import dataclass
+
+_CROSSED = (Label.COPY, Label.ITEM, Label.ELEMENT)
+
+
+@dataclass(eq=False, slots=True)
+class Texts(Fact):
+    """Answers which texts expressions may be."""
+
+    sources: Sources
+    _flow: ValueFlow[str | None] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._flow = ValueFlow(self._step, lost=None)
+
+    def of(self, facts: FileFacts, node: ast.expr) -> frozenset[str]:
+        """All texts that an expression may be: literals, names bound to them, items of literal lists; else none."""
+        return frozenset(text for text in self._flow.ends(facts, node) if text is not None)
+
+    def _step(self, spot: Spot) -> Iterator[Spot | str | None]:
+        if isinstance(spot.node, ast.Constant):
+            yield spot.node.value if isinstance(spot.node.value, str) and not spot.path else None
+        else:
+            yield from self.sources.crossing(spot, _CROSSED, None)
