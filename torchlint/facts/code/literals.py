@@ -19,10 +19,24 @@ def strings(project: Project, facts: FileFacts, node: ast.expr, depth: int = 4) 
         return frozenset()
     if isinstance(node, ast.IfExp):
         return strings(project, facts, node.body, depth - 1) | strings(project, facts, node.orelse, depth - 1)
+    if isinstance(node, ast.JoinedStr):
+        return _joined(project, facts, node, depth - 1)
     if not isinstance(node, ast.Name):
         return frozenset()
     bindings = project.reaching(facts, node).bindings
     return _union(_bound(project, facts, binding, depth - 1) for binding in bindings)
+
+
+def _joined(project: Project, facts: FileFacts, node: ast.JoinedStr, depth: int) -> frozenset[str]:
+    """The text of ``f"{PREFIX}_mean"``, where each part is one text."""
+    found = ""
+    for part in node.values:
+        plain = not isinstance(part, ast.FormattedValue) or (part.format_spec is None and part.conversion < 0)
+        texts = strings(project, facts, part.value if isinstance(part, ast.FormattedValue) else part, depth)
+        if not plain or len(texts) != 1:
+            return frozenset()
+        found += next(iter(texts))
+    return frozenset({found})
 
 
 def _bound(project: Project, facts: FileFacts, binding: Binding, depth: int) -> frozenset[str]:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.flow.spots import Next, Spot
 from torchlint.facts.flow.store import Ground
-from torchlint.facts.values.signatures import table
 from torchlint.late import dataclass
 from torchlint.models import function_names, last_names, method_names
 from torchlint.rule import Kind, Use
@@ -139,11 +138,7 @@ class Data:
 
     def summary(self, spot: Spot, call: ast.Call, function: Scope) -> Next | None:
         """A function that reduces what it is given over all processes gives the same again, with the same keys."""
-        return iter((spot.same(call),)) if self._reduces(function) else None
-
-    def _reduces(self, function: Scope) -> bool:
-        names = (self.ground.project.qualified(function.file, call.func) or "" for call in function.calls)
-        return bool(function.returns) and any(_is_collective(name) for name in names)
+        return iter((spot.same(call),)) if self.ground.reduces(function) else None
 
     def stored(self, spot: Spot, target: ast.Subscript) -> Next | None:
         """Into a tensor, or into an array on the host."""
@@ -237,12 +232,6 @@ class Data:
             yield Use.HOST
         else:
             yield spot.at(call)
-
-
-def _is_collective(name: str) -> bool:
-    """Whether a function of torch makes one value of those of all processes."""
-    module, _, last = name.rpartition(".")
-    return module in ("torch.distributed", "torch.distributed.nn") and last in table()["collectives"]
 
 
 def _read_back(facts: FileFacts, call: ast.Call) -> ast.Call | None:

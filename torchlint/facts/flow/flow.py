@@ -15,7 +15,7 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.flow.arguments import CallContexts
 from torchlint.facts.flow.data import Data
 from torchlint.facts.flow.gradients import GraphCarrier
-from torchlint.facts.flow.spots import Carrier, Next, Spot, iterated, key_of, picked
+from torchlint.facts.flow.spots import Carrier, Next, Spot, iterated, picked
 from torchlint.facts.flow.store import Ground, fields_of
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.values.values import Values
@@ -186,7 +186,7 @@ class _Steps:
         elif isinstance(node.slice, ast.Slice):
             yield replace(spot.same(node), path=(None, *spot.path[1:]))
         else:
-            path = picked(spot.path, key_of(node.slice))
+            path = picked(spot.path, self.ground.key(spot.facts, node.slice))
             if path is not None:
                 yield replace(spot.same(node), path=path)
 
@@ -253,7 +253,7 @@ class _Steps:
         assert isinstance(parent, ast.Dict)
         for key, value in zip(parent.keys, parent.values, strict=True):
             if value is spot.node:
-                yield spot.same(parent) if key is None else spot.at(parent, key_of(key), *spot.path)
+                yield spot.same(parent) if key is None else spot.at(parent, self.ground.key(spot.facts, key), *spot.path)
             elif key is spot.node:
                 yield self.carrier.index
 
@@ -280,7 +280,7 @@ class _Steps:
         assert isinstance(parent, ast.Starred)
         above = spot.facts.parent.get(parent)
         path = iterated(spot.path)
-        if path is None:
+        if path is None or self.ground.is_dict(spot):
             return iter(())
         inner = replace(spot.same(parent), path=path)
         if isinstance(above, ast.Call):
@@ -357,7 +357,7 @@ class _Steps:
 
     def _elements(self, spot: Spot, target: ast.expr, stmt: ast.AST) -> Next:
         path = iterated(spot.path)
-        if path is None:
+        if path is None or (spot.path and self.ground.is_dict(spot)):
             return iter(())
         return self.ground.bound(replace(spot, path=path), target, stmt, self.carrier)
 

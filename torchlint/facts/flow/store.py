@@ -8,11 +8,13 @@ from dataclasses import replace
 
 from torchlint.facts.code.callers import Caller, passed, stores_of
 from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.literals import strings
 from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project, exported
 from torchlint.facts.flow.spots import Carrier, Key, Next, Spot, key_of, picked
 from torchlint.facts.hotness.protocols import logging_method, logs
+from torchlint.facts.values.signatures import table
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import last_names, method_names
@@ -22,6 +24,8 @@ _FRESH = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, as
 _MAKING = ("builtins.", "collections.", "torch.", "numpy.", "copy.")
 _ENVIRONMENTS = frozenset({"gym.Env", "gym.core.Env", "gymnasium.Env", "gymnasium.core.Env"})
 _PROPERTIES = last_names(decorates="property")
+_MOVES = method_names("torch.Tensor", moves=("host", "device"))
+_HOLD_NOTHING = frozenset({Kind.NUMBER, Kind.STRING, Kind.NONE})
 _ADDING = method_names("list deque set dict", adds=True)
 
 
@@ -37,6 +41,15 @@ class Ground:
 
     # names, attributes, elements ------------------------------------------------------------------------------------
 
+    def key(self, facts: FileFacts, index: ast.expr) -> Key:
+        """The key that a subscript means: a literal, a name of one text (``LOSS = "loss"``), or some text."""
+        texts = strings(self.project, facts, index) if isinstance(index, ast.Name) else frozenset[str]()
+        return next(iter(texts)) if len(texts) == 1 else key_of(index)
+
+    def is_dict(self, spot: Spot) -> bool:
+        """Whether what holds the value is a dict, so that iteration gives its keys."""
+        return self.values.of(spot.facts, spot.node).kind is Kind.DICT
+
     def bound(self, spot: Spot, target: ast.expr, stmt: ast.AST, carrier: Carrier) -> Next:
         """The value is assigned to a target: its reads, of a name, an attribute, an element or several of these."""
         if isinstance(target, ast.Name):
@@ -49,7 +62,7 @@ class Ground:
             if stored is not None:
                 yield from stored
             else:
-                key = None if isinstance(target.slice, ast.Slice) else key_of(target.slice)
+                key = None if isinstance(target.slice, ast.Slice) else self.key(spot.facts, target.slice)
                 rest = spot.path[1:] if isinstance(target.slice, ast.Slice) else spot.path
                 yield spot.inside(target.value, key, *rest)
         elif isinstance(target, ast.Starred):
@@ -93,12 +106,14 @@ class Ground:
     def put(self, spot: Spot) -> Next:
         """The value was put into the object that the spot's expression names: whoever reads it, has it."""
         node = spot.node
+        if self.values.of(spot.facts, node).kind in _HOLD_NOTHING:
+            return  # a branch that this value does not take: ``{...} if isinstance(x, dict) else x.item()``
         if isinstance(node, ast.Name):
             yield from self._put_name(spot, node)
         elif isinstance(node, ast.Attribute):
             yield from self._put_attribute(spot, node)
         elif isinstance(node, ast.Subscript):
-            key = None if isinstance(node.slice, ast.Slice) else key_of(node.slice)
+            key = None if isinstance(node.slice, ast.Slice) else self.key(spot.facts, node.slice)
             yield spot.inside(node.value, key, *spot.path)
         elif isinstance(node, ast.Call):
             yield from self._put_call(spot, node)
@@ -184,10 +199,12 @@ class Ground:
         func = node.func
         if isinstance(func, ast.Attribute):
             if func.attr in ("get", "setdefault", "pop") and node.args:
-                yield spot.inside(func.value, key_of(node.args[0]), *spot.path)
+                yield spot.inside(func.value, self.key(spot.facts, node.args[0]), *spot.path)
                 return
             if func.attr == "copy" and not node.args:
                 return
+            if func.attr in _MOVES:
+                return  # a tensor, not what something was put into
             if func.attr in ("items", "values") and not node.args:
                 inner = spot.path[2 if func.attr == "items" else 1 :]
                 yield spot.inside(func.value, None, *inner)
@@ -203,6 +220,8 @@ class Ground:
             return  # a new object
         functions = self.graph.callees.get(node, ())
         for function in functions:
+            if self.reduces(function):
+                continue  # a new dict of numbers of all processes
             calls = spot.entering(node)
             for stmt in function.returns:
                 inside = bool(spot.path) and isinstance(stmt.value, (ast.Tuple, ast.List))
@@ -212,6 +231,11 @@ class Ground:
             yield Use.COLLECTED
 
     # functions ------------------------------------------------------------------------------------------------------
+
+    def reduces(self, function: Scope) -> bool:
+        """Whether a function returns what it makes, over all processes, of what it is given."""
+        names = (self.project.qualified(function.file, call.func) or "" for call in function.calls)
+        return bool(function.returns) and any(map(_is_collective, names))
 
     def returned(self, spot: Spot, function: Scope) -> Next:
         """The value is returned: to the call through which it came, else to all callers."""
@@ -267,6 +291,12 @@ class Ground:
             for read in self.mentions.of_binding(function.file, name, binding.stmt):
                 inside = function.file.scope_of(read).function is function
                 yield Spot(function.file, read, path, calls if inside else (), quiet=quiet and inside)
+
+
+def _is_collective(name: str) -> bool:
+    """Whether a function of torch makes one value of those of all processes."""
+    module, _, last = name.rpartition(".")
+    return module in ("torch.distributed", "torch.distributed.nn") and last in table()["collectives"]
 
 
 def _is_named(path: tuple[Key, ...]) -> bool:

@@ -183,7 +183,8 @@ class CallValues:
     def _method_of(self, source: Value, cls: str, attr: str, facts: FileFacts, node: ast.Call) -> Value | None:
         own = self.ask.project.implementations(cls, attr)
         if own:
-            return join(returned_at(self.ask, method, Caller(facts, node, _filled(source, method))) for method in own)
+            callers = [Caller(facts, node, _filled(source, method)) for method in own]
+            return join(returned_at(self.ask, *each, cls) for each in zip(own, callers, strict=True))
         if attr == "__call__" and source.kind is Kind.MODULE:
             return self._called(replace(source, name=cls), facts, node)
         member = self.ask.attribute(cls, attr)
