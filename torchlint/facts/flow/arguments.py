@@ -198,7 +198,9 @@ class CallContexts:
                 return iter((self.carrier.index,))
             reads = spot.same(call)
             return iter(
-                (reads, spot.inside(base, self.ground.key(spot.facts, call.args[0]), *spot.path)) if name == "setdefault" else (reads,)
+                (reads, spot.inside(base, self.ground.key(spot.facts, call.args[0]), *spot.path))
+                if name == "setdefault"
+                else (reads,)
             )
         return iter((self.carrier.index,)) if known and name in ("remove", "index", "count", "discard") else None
 

@@ -44,6 +44,7 @@ _HOST = (
     *("itertools.", "optuna."),
 )
 _FILES = ("pickle.", "torch.save", "numpy.save", "joblib.dump", "dill.")
+_EXCHANGING = last_names("torch.distributed", exchanges="objects")
 _MAKES = frozenset({"tensor", "as_tensor", "Tensor", "FloatTensor", "DoubleTensor"})
 _COPIES = function_names("copy collections", elements="all")
 _SAME = last_names("builtins", elements="all", compares=False)
@@ -204,6 +205,9 @@ class Data:
 
     def _torch(self, spot: Spot, call: ast.Call, last: str) -> Next:
         """A size, a new tensor; numbers that were collected first are no mere operand, unless it is their mean."""
+        if last in _EXCHANGING:
+            yield from _exchanged(spot, call)
+            return
         if last in _MAKES and (number := _read_back(spot.facts, call)) is not None:
             yield spot.at(number)
             return
@@ -232,6 +236,12 @@ class Data:
             yield Use.HOST
         else:
             yield spot.at(call)
+
+
+def _exchanged(spot: Spot, call: ast.Call) -> Next:
+    """An object that is sent to other processes comes to the list that the call fills, beside it or the same."""
+    lists = [node for node in call.args[:2] if node is not spot.node and isinstance(node, (ast.Name, ast.Attribute))]
+    return (spot.inside(node, None, *spot.path) for node in lists)
 
 
 def _read_back(facts: FileFacts, call: ast.Call) -> ast.Call | None:

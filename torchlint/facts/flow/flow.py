@@ -253,7 +253,9 @@ class _Steps:
         assert isinstance(parent, ast.Dict)
         for key, value in zip(parent.keys, parent.values, strict=True):
             if value is spot.node:
-                yield spot.same(parent) if key is None else spot.at(parent, self.ground.key(spot.facts, key), *spot.path)
+                yield (
+                    spot.same(parent) if key is None else spot.at(parent, self.ground.key(spot.facts, key), *spot.path)
+                )
             elif key is spot.node:
                 yield self.carrier.index
 

@@ -105,9 +105,10 @@ def key_of(index: ast.expr) -> Key:
     """
     if isinstance(index, ast.JoinedStr):
         first = index.values[0] if index.values else None
-        return f"{first.value}{_REST}" if isinstance(first, ast.Constant) else _REST
+        return f"{first.value!s}{_REST}" if isinstance(first, ast.Constant) else _REST
     if isinstance(index, ast.BinOp) and isinstance(index.op, ast.Add) and isinstance(index.left, ast.Constant):
-        return f"{index.left.value}{_REST}" if isinstance(index.left.value, str) else None
+        begun = index.left.value
+        return begun + _REST if isinstance(begun, str) else None
     literal = index.value if isinstance(index, ast.Constant) else None
     return literal if isinstance(literal, (str, int)) and not isinstance(literal, bool) else None
 

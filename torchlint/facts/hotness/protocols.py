@@ -39,6 +39,7 @@ class _Role(TypedDict, total=False):
     evaluation: list[str]
     episode: list[str]
     logs: list[str]
+    gives: dict[str, int]
     named: list[str]
     held: _Held
     host: bool
@@ -146,6 +147,12 @@ def places(name: str) -> bool:
 def logs(base: str) -> frozenset[str]:
     """Return the methods by which a framework logs, on objects whose class derives from ``base``."""
     return frozenset(method for _, role in _roles(base) for method in role.get("logs", ()))
+
+
+@lru_cache(maxsize=4096)
+def gives(base: str) -> Mapping[str, int]:
+    """How many tensors the methods of a framework return, on objects whose class derives from ``base``."""
+    return {name: count for _, role in _roles(base) for name, count in role.get("gives", {}).items()}
 
 
 @lru_cache(maxsize=1)
