@@ -10,6 +10,7 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.flow.flow import Flow
+from torchlint.facts.values.tested import is_tensor
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Device, Kind, Use
@@ -86,12 +87,14 @@ class Readbacks(Fact):
         return self.values.of(facts, node).device is not Device.CPU
 
     def _is_tensor(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether an expression is proven a tensor: by its value, or since backward runs through what it is made of."""
+        """Whether an expression is proven a tensor: by its value, by the branch, or since backward runs through it."""
         kind = self.values.of(facts, node).kind
         if kind is not Kind.UNKNOWN:
             return kind is Kind.TENSOR
         while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             node = node.func.value
+        if isinstance(node, ast.Name) and is_tensor(self.project, facts, node):
+            return True
         return isinstance(node, (ast.Name, ast.Attribute)) and self.flow.differentiated(facts, node)
 
 

@@ -197,11 +197,9 @@ class CallContexts:
             if place == 0:
                 return iter((self.carrier.index,))
             reads = spot.same(call)
-            return iter(
-                (reads, spot.inside(base, self.ground.key(spot.facts, call.args[0]), *spot.path))
-                if name == "setdefault"
-                else (reads,)
-            )
+            if name != "setdefault":
+                return iter((reads,))
+            return iter((reads, spot.inside(base, self.ground.key(spot.facts, call.args[0]), *spot.path)))
         return iter((self.carrier.index,)) if known and name in ("remove", "index", "count", "discard") else None
 
     # methods of containers that hold the value ------------------------------------------------------------------------

@@ -71,7 +71,9 @@ class Data:
         return False
 
     def branch(self, spot: Spot) -> Use:
-        """A decision that is seldom taken needs the value as seldom, like a log."""
+        """A decision that is seldom taken needs the value as seldom, like a log; one of how a text reads is a text."""
+        if _formats(spot.facts.scope_of(spot.node).function):
+            return self.text
         return Use.LOGGED if self.seldom(spot.facts, spot.node) else Use.CONDITION
 
     def operation(self, spot: Spot, node: ast.expr) -> Next:
@@ -238,6 +240,16 @@ class Data:
             yield spot.at(call)
 
 
+def _formats(function: Scope) -> bool:
+    """Whether all that a function returns are texts that it puts together of values: ``f"{x:.3f}"``, ``str(x)``."""
+    given = [each.value for each in function.returns]
+    return bool(given) and all(
+        isinstance(node, ast.JoinedStr)
+        or (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("str", "repr"))
+        for node in given
+    )
+
+
 def _exchanged(spot: Spot, call: ast.Call) -> Next:
     """An object that is sent to other processes comes to the list that the call fills, beside it or the same."""
     lists = [node for node in call.args[:2] if node is not spot.node and isinstance(node, (ast.Name, ast.Attribute))]
@@ -254,6 +266,9 @@ def _read_back(facts: FileFacts, call: ast.Call) -> ast.Call | None:
         name = outer.func.attr if isinstance(outer.func, ast.Attribute) else ""
         if name == "item":
             return outer
+        if isinstance(outer.func, ast.Name) and not outer.keywords:
+            call = outer
+            continue  # a function that is chosen before: ``reduce = torch.max if ... else torch.mean``
         if name not in _REDUCING and name not in _VIEWS and name not in _TESTING:
             break
         if name in _REDUCING and not outer.keywords:

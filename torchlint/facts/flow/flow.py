@@ -266,7 +266,7 @@ class _Steps:
     def _dict_comprehension(self, spot: Spot, parent: ast.AST) -> Next:
         assert isinstance(parent, ast.DictComp)
         if parent.value is spot.node:
-            yield spot.at(parent, None, *spot.path)
+            yield spot.at(parent, self.ground.key(spot.facts, parent.key), *spot.path)
         else:
             yield self.carrier.index
 

@@ -93,6 +93,8 @@ def find_roots(project: Project, graph: CallGraph, values: Values, guards: Guard
         for scope in facts.scopes:
             for call in scope.calls:
                 kind = _kind(facts, call, values)
+                if kind == "update" and _has_own_loop(graph, call):
+                    continue
                 if kind == "step" and _lives_for_one(scope, call):
                     continue
                 if kind and not _demo(facts, call, scope) and not (kind == "update" and _primes(scope, call)):
@@ -141,6 +143,14 @@ def _kind(facts: FileFacts, call: ast.Call, values: Values) -> str:
     if func.attr in _ADVANCING and _ENV.search(rightmost_name(func.value)):
         return "step"
     return ""
+
+
+def _has_own_loop(graph: CallGraph, call: ast.Call) -> bool:
+    """Whether a call of ``trainer.step(...)`` runs a method of a trainer of the project: its body says what it does."""
+    if not isinstance(call.func, ast.Attribute) or not _TRAINER.search(rightmost_name(call.func.value)):
+        return False
+    owners = (function.method_of for function in graph.callees.get(call, ()))
+    return any(owner is not None and _TRAINER.search(owner.name) for owner in owners)
 
 
 def _drawn_from_envs(facts: FileFacts, node: ast.expr) -> bool:

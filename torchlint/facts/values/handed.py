@@ -41,7 +41,7 @@ def returned_at(ask: Ask, function: Scope, caller: Caller, cls: str = "") -> Val
 
 
 def _looked_up(ask: Ask, function: Scope, cls: str) -> Value | None:
-    """What a method looks up in a dict of its object, or of its class, where that is of a class: ``cls.table[name]``."""
+    """What a method looks up in a dict of its object, or of its class, for a class: ``cls.table[name]``."""
     found: list[Value | None] = []
     for each in function.returns:
         node = each.value

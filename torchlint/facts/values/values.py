@@ -34,6 +34,7 @@ from torchlint.facts.values.join import (
     tuple_of,
 )
 from torchlint.facts.values.libraries import library_name
+from torchlint.facts.values.loaders import moves_itself
 from torchlint.facts.values.needed import Needed
 from torchlint.facts.values.signatures import starred, table
 from torchlint.facts.values.tensors import tensor_item
@@ -225,7 +226,9 @@ class Values(Fact):
         if isinstance(node, ast.Dict):
             values = [self._ask.value(facts, part) for part in node.values]
             table = registry(value or UNKNOWN for value in values)
-            return table if table.items else operators.mapping(node, values)
+            made = table if table.items else operators.mapping(node, values)
+            spread = made is not None and made.keys and None in node.keys
+            return (self._ask.guess(made) if self.guesses else Value(Kind.DICT)) if made and spread else made
         if isinstance(node, ast.Tuple):
             parts = self._ask.arguments(facts, node.elts)
             return tuple_of(*parts) if parts is not None else UNKNOWN
@@ -335,6 +338,8 @@ class Values(Fact):
             return UNKNOWN
         for step in binding.path:
             value = operators.unpack(value, step)
+        if how is Bind.ELEMENT and not value.known and moves_itself(self._ask, facts, binding):
+            return self._ask.guess(HOST)
         if value.kind in (Kind.LIST, Kind.DICT) and how is Bind.ASSIGN:
             return self._attributes.grown(facts, binding, value)
         return value
