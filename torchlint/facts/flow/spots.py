@@ -39,6 +39,7 @@ class Spot:
         calls: the calls through which the value came into the function, the last one last; empty: not through a call.
         put: the value was put into the object that the expression names, so whoever reads that object has it.
         quiet: autograd is off in all that these calls run.
+        past: the function of the expression had returned when the value was put into what it gave.
     """
 
     facts: FileFacts
@@ -47,14 +48,15 @@ class Spot:
     calls: tuple[FollowedCall, ...] = ()
     put: bool = False
     quiet: bool = False
+    past: bool = False
 
     def at(self, node: ast.expr, *path: Key) -> Spot:
         """The value in another expression of the same function."""
-        return replace(self, node=node, path=path, put=False)
+        return replace(self, node=node, path=path, put=False, past=False)
 
     def same(self, node: ast.expr) -> Spot:
         """Another expression that has the same value."""
-        return replace(self, node=node, put=False)
+        return replace(self, node=node, put=False, past=False)
 
     def inside(self, node: ast.expr, *path: Key) -> Spot:
         """The value put into what an expression names."""

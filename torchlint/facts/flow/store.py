@@ -13,7 +13,7 @@ from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project, exported
 from torchlint.facts.flow.spots import Carrier, Key, Next, Spot, key_of, picked
-from torchlint.facts.hotness.protocols import logging_method, logs
+from torchlint.facts.hotness.protocols import logged, logging_method, logs
 from torchlint.facts.values.signatures import table
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -136,8 +136,11 @@ class Ground:
         if not bindings:
             yield Use.COLLECTED
         seen: set[ast.Name] = {node}
+        home = spot.facts.scope_of(node).function
         for binding in bindings:
             for read in self.mentions.of_binding(spot.facts, node.id, binding.stmt):
+                if spot.past and spot.facts.scope_of(read).function is home:
+                    continue  # it was read before the function returned
                 if read not in seen:
                     seen.add(read)
                     yield self._read_again(spot, node, read)
@@ -184,6 +187,10 @@ class Ground:
         if name is not None or owner.kind is Kind.NAMESPACE:
             yield Use.COLLECTED
             return
+        bases = (base for cls in owner.name.split("|") for base in self.project.ancestry(cls))
+        if any(node.attr in logged(base) for base in bases):
+            yield Use.LOGGED
+            return
         if owner.kind is Kind.OPTIMIZER:
             yield Use.HOST  # a learning rate, for the optimizer to compute with
             return
@@ -226,9 +233,9 @@ class Ground:
             for stmt in function.returns:
                 inside = bool(spot.path) and isinstance(stmt.value, (ast.Tuple, ast.List))
                 if stmt.value is not None and (inside or not isinstance(stmt.value, _FRESH)):
-                    yield Spot(function.file, stmt.value, spot.path, calls, put=True)
+                    yield Spot(function.file, stmt.value, spot.path, calls, put=True, past=not function.yields)
         if not functions:
-            yield Use.COLLECTED
+            yield Use.PASSED  # whatever made it may keep it
 
     # functions ------------------------------------------------------------------------------------------------------
 
