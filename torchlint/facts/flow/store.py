@@ -106,7 +106,7 @@ class Ground:
     def put(self, spot: Spot) -> Next:
         """The value was put into the object that the spot's expression names: whoever reads it, has it."""
         node = spot.node
-        if self.values.of(spot.facts, node).kind in _HOLD_NOTHING:
+        if spot.path and self.values.of(spot.facts, node).kind in _HOLD_NOTHING:
             return  # a branch that this value does not take: ``{...} if isinstance(x, dict) else x.item()``
         if isinstance(node, ast.Name):
             yield from self._put_name(spot, node)

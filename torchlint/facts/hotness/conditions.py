@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container
 
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.tree import names_in, walk
@@ -256,37 +256,6 @@ def is_first_call(test: ast.expr, facts: FileFacts) -> bool:
             isinstance(part, ast.Name) and part.id == "self" for part in walk(test)
         )
     return False
-
-
-def is_unknown_key(test: ast.expr, facts: FileFacts, *, truth: bool = True) -> bool:
-    """``key not in table``, where what runs then fills the table under that key: once for each key.
-
-    A table that the function itself makes may be a new one each time. ``truth`` is the value of the condition for which
-    the table is filled: of ``if key in table: continue`` it is false, and what stands behind fills it.
-    """
-    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.NotIn if truth else ast.In):
-        return False
-    branching, table = facts.parent.get(test), test.comparators[0]
-    if not isinstance(branching, ast.If) or branching.test is not test or not _outlives(table, facts):
-        return False
-    if truth:
-        filled: Sequence[ast.stmt] = branching.body
-    elif branching.orelse:
-        filled = branching.orelse
-    else:
-        block, index = facts.places.get(branching, ((), 0))
-        filled = block[index + 1 :]
-    entry = f"{ast.unparse(table)}[{ast.unparse(test.left)}]"
-    targets = (target for stmt in filled if isinstance(stmt, ast.Assign) for target in stmt.targets)
-    return any(isinstance(target, ast.Subscript) and ast.unparse(target) == entry for target in targets)
-
-
-def _outlives(table: ast.expr, facts: FileFacts) -> bool:
-    """Whether a table is kept by an object, or comes from outside of the function."""
-    if not isinstance(table, ast.Name):
-        return isinstance(table, ast.Attribute)
-    bound = facts.scope_of(table).function.bindings.get(table.id, ())
-    return all(binding.how is Bind.PARAM for binding in bound)
 
 
 def _assigned_from_cache(node: ast.expr, facts: FileFacts) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import NamedTuple
 
 from torchlint.facts.analyses import Analyses, Fact
@@ -31,7 +30,6 @@ from torchlint.facts.hotness.conditions import (
     is_reset,
     is_there,
     is_uniform,
-    is_unknown_key,
     tests_for,
     was_due,
 )
@@ -110,8 +108,6 @@ FIRST_CALL = Guard(
     "a test for what is made once and kept",
     tests=(
         Test(is_first_call),
-        Test(is_unknown_key),
-        Test(partial(is_unknown_key, truth=False), truth=False),
         _unless(is_filled),
         _when(lambda test: is_not(test, is_there)),
     ),
