@@ -262,11 +262,11 @@ class Attributes:
         value = self.ask.value(facts, node)
         bindings = self.ask.project.reaching(facts, node).bindings if isinstance(node, ast.Name) else ()
         function = bindings[0].scope if len(bindings) == 1 and bindings[0].how is Bind.PARAM else None
-        if value != UNKNOWN or function is None or not isinstance(node, ast.Name):
+        if function is None or not isinstance(node, ast.Name):
             return [value]
         owner = function.method_of
         shared = owner is not None and len(self.ask.project.descendants(owner.dotted)) > 1
-        if shared and (not cls or self.ask.project.descendants(cls)):
+        if (value != UNKNOWN and not shared) or (shared and (not cls or self.ask.project.descendants(cls))):
             return [value]
         self.ask.solver.passing()
         found: list[Value | None] = []

@@ -27,8 +27,10 @@ def returned_at(ask: Ask, function: Scope, caller: Caller, cls: str = "") -> Val
     result = ask.solver.ask(function)
     if result == UNKNOWN and (name := _given_back(function)) and (given_to := passed(function, name, caller)):
         return ask.value(caller.facts, given_to)
-    if result == UNKNOWN and cls and function.method_of is not None and function.method_of.dotted != cls:
-        return _looked_up(ask, function, cls)
+    registered = result is not None and (result == UNKNOWN or result.kind in (Kind.FUNCTION, Kind.CLASS))
+    if registered and cls and function.method_of is not None and function.method_of.dotted != cls:
+        found = _looked_up(ask, function, cls)
+        return found if found != UNKNOWN else result
     if result is None or result.kind is not Kind.TENSOR or result.device in (Device.CPU, Device.CUDA):
         return result
     given = [each.value for each in function.returns if each.value is not None]

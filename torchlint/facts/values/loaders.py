@@ -57,11 +57,16 @@ def moves_itself(ask: Ask, facts: FileFacts, binding: Binding) -> bool:
         source = source.args[0]
     if source is None or not isinstance(loop, ast.For) or ask.known(facts, source).name not in LOADERS:
         return False
-    return any(
+    batch: ast.expr = loop.target
+    for step in binding.path:
+        if not isinstance(batch, ast.Tuple) or not 0 <= step < len(batch.elts):
+            return False
+        batch = batch.elts[step]
+    return isinstance(batch, ast.Name) and any(
         isinstance(stmt, ast.Assign)
-        and any(isinstance(target, ast.Name) and target.id == binding.target for target in stmt.targets)
+        and any(isinstance(target, ast.Name) and target.id == batch.id for target in stmt.targets)
         and any(isinstance(node, ast.Attribute) and node.attr in _MOVES for node in walk(stmt.value))
-        and binding.target in names_in(stmt.value)
+        and batch.id in names_in(stmt.value)
         for stmt in walk(loop)
     )
 
