@@ -190,7 +190,7 @@ CONTAINERS = {
         {"LOGGED"},
     ),
     "reduced by a function that was chosen": (
-        "def f(kind):\n    reduce = torch.max if kind else torch.mean\n    print(reduce(torch.tensor([x.item()])).item())",
+        "def f(kind):\n    join = torch.max if kind else torch.mean\n    print(join(torch.tensor([x.item()])).item())",
         {"LOGGED"},
     ),
     "somebody's container": ("y = make()\ny.append(x.item())", {"PASSED"}),

@@ -93,6 +93,8 @@ EXPRESSIONS = {
     "torch.zeros(3).device": "device cpu",
     "torch.zeros(3).max()": "tensor float32 cpu rank 0",
     "torch.zeros(3).max(0)": "tuple (tensor float32 cpu rank 0, tensor int64 cpu rank 0)",
+    "torch.zeros(3).max(0).values": "tensor float32 cpu rank 0",
+    "torch.topk(torch.zeros(3), 2).indices": "tensor int64 cpu rank 1",
     "torch.zeros(3).max(dim=0)": "tuple (tensor float32 cpu rank 0, tensor int64 cpu rank 0)",
     "torch.zeros(3).made_up()": "unknown",
     "torch.zeros(3).made_up": "unknown",
