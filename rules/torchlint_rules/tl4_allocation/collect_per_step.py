@@ -100,9 +100,11 @@ class CollectPerStep(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a full collection, and an emptied cache where there may be a device."""
         call = site.node
-        if not isinstance(call, cst.Call) or call.args or site.flow.handles_error():
+        if not isinstance(call, cst.Call) or site.flow.handles_error():
             return
         name = site.names.of(call.func)
+        if call.args and name not in _BOTH:
+            return
         if name == _COLLECT:
             yield Report(
                 call,
