@@ -81,6 +81,17 @@ def test_what_the_code_shows_counts_more_than_a_promise() -> None:
     assert shown(PROMISED.replace("return a, b", "return a, 3")).kind is Kind.NUMBER
 
 
+def test_a_promise_of_nothing_does_not_count_where_something_is_given() -> None:
+    text = """
+    import torch
+    def losses(x) -> None:
+        {given}
+    show(losses(1))
+    """
+    assert shown(text.format(given="return torch.ones(x)")).kind is Kind.TENSOR
+    assert shown(text.format(given="return")).kind is Kind.NONE
+
+
 def test_the_losses_of_a_trainer_are_tensors() -> None:
     text = """
     from trl import DPOTrainer

@@ -139,7 +139,7 @@ class Ground:
         home = spot.facts.scope_of(node).function
         for binding in bindings:
             for read in self.mentions.of_binding(spot.facts, node.id, binding.stmt):
-                if spot.past and spot.facts.scope_of(read).function is home:
+                if spot.past and spot.path and spot.facts.scope_of(read).function is home:
                     continue  # it was read before the function returned
                 if read not in seen:
                     seen.add(read)

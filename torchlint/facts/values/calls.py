@@ -247,7 +247,8 @@ class CallValues:
             if promised.kind in (Kind.TENSOR, Kind.NDARRAY):
                 return self._of_kind(function, promised)
             if promised.known and promised.kind not in (Kind.LIST, Kind.TUPLE, Kind.MODULE, Kind.INSTANCE):
-                return promised
+                if promised.kind is not Kind.NONE or not _gives(function):
+                    return promised
         if function.yields:
             return self._yielded(function)
         given = self._given(function)
@@ -277,6 +278,12 @@ class CallValues:
             return given  # a forgotten annotation: every return gives several values
         truth = given is not None and given.kind is Kind.NUMBER and given.dtype == "bool"
         return given if given is not None and truth else told_more(promised, given)
+
+
+def _gives(function: Scope) -> bool:
+    """Whether a function returns something somewhere, whatever it promises."""
+    given = (each.value for each in function.returns)
+    return any(value is not None and not (isinstance(value, ast.Constant) and value.value is None) for value in given)
 
 
 def _as_promised(promised: Value, given: Value) -> Value:
