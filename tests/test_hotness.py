@@ -328,7 +328,7 @@ GUARDS = {
     "if self.stored(x):\n    f(x)  # A": E,
     "if self.known(x):\n    f(x)  # A": S,
     "if capture_video:\n    f(x)  # A": O,
-    "if self.use_tb:\n    f(x)  # A": O,
+    "if self.use_tb:\n    f(x)  # A": S,  # a logger is in use unless defaults leave it off
     "if episode_end:\n    f(x)  # A": E,
     "for i, d in enumerate(done):\n    if d and y:\n        f(x)  # A": E,
     "for i, d in enumerate(data):\n    if d and y:\n        f(x)  # A": I,

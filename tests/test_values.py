@@ -251,6 +251,16 @@ PROGRAMS = {
         "def f(x):\n    if isinstance(x, int):\n        x = np.zeros(3)\n        show(x)\nf(np.ones(3))",
         "ndarray float64 rank 1",
     ),
+    "the branch for a tensor": ("def f(x):\n    if isinstance(x, torch.Tensor):\n        show(x)", "tensor"),
+    "the expression for a tensor": ("def f(x):\n    return show(x) if torch.is_tensor(x) else x", "tensor"),
+    "a branch for a tensor or an array": (
+        "def f(x):\n    if isinstance(x, (torch.Tensor, np.ndarray)):\n        show(x)",
+        "unknown",
+    ),
+    "the branch for a tensor, of an array": (
+        "def f(x):\n    if torch.is_tensor(x):\n        show(x)\nf(np.zeros(3))",
+        "ndarray float64 rank 1",
+    ),
     "one test of two": (
         "def f(x):\n    if y or isinstance(x, int):\n        show(x)\nf(np.zeros(3))",
         "ndarray float64 rank 1",

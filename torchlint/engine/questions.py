@@ -184,9 +184,11 @@ class SiteFlow(_Questions):
                 return Purpose.VALUE
             arms = [chosen.body, chosen.orelse]
         effects = self.site.analyses[Sides].of(self.site.file, arms)
-        values = self.site.analyses[Values]
-        blends = any(values.of(self.site.file, arm).kind in (Kind.TENSOR, Kind.UNKNOWN) for arm in arms)
-        return Purpose.BLEND if blends and effects.known and not effects.writes else Purpose.OTHER
+        if not arms or effects.writes or not effects.known:
+            return Purpose.OTHER
+        # Numbers that a statement gives are kept for the host, such as a learning rate; expressions go on with them.
+        kinds = {self.site.analyses[Values].of(self.site.file, arm).kind for arm in arms}
+        return Purpose.BLEND if branch is None or kinds & {Kind.TENSOR, Kind.UNKNOWN} else Purpose.OTHER
 
     def handles_error(self) -> bool:
         """Whether the node stands in the ``except`` part of a ``try``."""
