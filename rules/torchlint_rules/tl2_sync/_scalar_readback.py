@@ -100,12 +100,12 @@ class Readbacks(Fact):
     def _is_tensor(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether an expression is proven a tensor: by its value, by the branch, or since backward runs through it."""
         kind = self.values.of(facts, node).kind
+        if isinstance(node, ast.Name) and is_tensor(self.project, facts, node):
+            return not self._is_number(facts, node)
         if kind is not Kind.UNKNOWN:
             return kind is Kind.TENSOR
         while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             node = node.func.value
-        if isinstance(node, ast.Name) and is_tensor(self.project, facts, node) and not self._is_number(facts, node):
-            return True
         return isinstance(node, (ast.Name, ast.Attribute)) and self.flow.differentiated(facts, node)
 
 
