@@ -131,7 +131,8 @@ class Attributes:
     def _standing(self, cls: str, name: str) -> Iterator[AttributeStore]:
         """The assignments to an attribute that an object of a class keeps.
 
-        What the constructor of a base sets is gone where the constructor of the class sets it again afterwards.
+        What the constructor of a base sets is gone where the constructor of the class sets it again afterwards, or does
+        not run that of the base.
         """
         project = self.ask.project
         if len(list(islice(project.relatives_storing(cls, name), 2))) < 2:
@@ -144,7 +145,9 @@ class Attributes:
                 continue
             if over:
                 hidden.add(init)
-            elif any(store.scope is init and _replaces(init, store) for store in scope.stores.get(name, ())):
+                continue
+            own = [store for store in scope.stores.get(name, ()) if store.scope is init]
+            if any(_replaces(init, store) for store in own) or (own and not _runs_base(init)):
                 over = all(map(_builds_on_base, project.descendants(cls)))
         return (store for store in stores_of(project, cls, name) if store.scope not in hidden)
 
@@ -318,6 +321,11 @@ def _replaces(init: Scope, store: AttributeStore) -> bool:
     if stmt not in node.body or init.returns or not above:
         return False
     return isinstance(stmt, ast.stmt) and max(above) < stmt.lineno
+
+
+def _runs_base(init: Scope) -> bool:
+    """Whether a constructor runs another one, of a base: ``super().__init__()``, ``Base.__init__(self)``."""
+    return any(isinstance(call.func, ast.Attribute) and call.func.attr == "__init__" for call in init.calls)
 
 
 def _builds_on_base(cls: Scope) -> bool:
