@@ -111,11 +111,10 @@ class CollectPerStep(Rule):
                 "`gc.collect()` walks through all objects of the process each time; do it at intervals or not at all",
             )
         elif name in _BOTH:
-            message = (
-                "`release_memory()` walks through all objects of the process and gives back memory that is asked for "
-                "again; do it at intervals or not at all"
+            yield Report(
+                call,
+                "`release_memory()` walks through all objects and empties the cache; do it at intervals or not at all",
             )
-            yield Report(call, message)
         elif name == _EMPTY and site.device.may_be_cuda():
             message = (
                 "`empty_cache()` forces a GPU sync and gives back memory that is asked for again; "
