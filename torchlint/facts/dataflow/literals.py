@@ -22,6 +22,7 @@ class Texts(Fact):
 
     sources: Sources
     _flow: ValueFlow[str | None] = field(init=False)
+    _open: set[ast.AST] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
         self._flow = ValueFlow(self._step, lost=None)
@@ -33,5 +34,20 @@ class Texts(Fact):
     def _step(self, spot: Spot) -> Iterator[Spot | str | None]:
         if isinstance(spot.node, ast.Constant):
             yield spot.node.value if isinstance(spot.node.value, str) and not spot.path else None
+        elif isinstance(spot.node, ast.JoinedStr):
+            yield self._joined(spot.facts, spot.node)
         else:
             yield from self.sources.crossing(spot, _CROSSED, None)
+
+    def _joined(self, facts: FileFacts, node: ast.JoinedStr) -> str | None:
+        """The text of ``f"{PREFIX}_mean"``, where each part is one text."""
+        if node in self._open:
+            return None  # a text that is made of itself
+        self._open.add(node)
+        found: str | None = ""
+        for part in node.values:
+            plain = not isinstance(part, ast.FormattedValue) or (part.format_spec is None and part.conversion < 0)
+            texts = self.of(facts, part.value if isinstance(part, ast.FormattedValue) else part)
+            found = found + next(iter(texts)) if plain and len(texts) == 1 and found is not None else None
+        self._open.discard(node)
+        return found

@@ -15,8 +15,8 @@ from torchlint.late import dataclass
 Key = str | int | None
 """A key of a dict, a position in a tuple or list; ``None`` where any may be meant."""
 
-ANY_NAME = "*"
-"""The key that is some text: ``metrics[f"{split}/loss"]``."""
+_REST = "*"
+"""The end of a key that is some text of which the beginning is known: ``train/*`` of ``metrics["train/" + name]``."""
 
 INSIDE = "**"
 """The key that stands for any way into an object, also for none: the value is the object or anything in it."""
@@ -58,6 +58,7 @@ class Spot:
         put: the value was put into the object that the expression names, so whoever reads that object has it.
         quiet: autograd is off in all that these calls run.
         label: how the value came here from the spot before; two spots that differ in nothing else are one.
+        past: the function of the expression had returned when the value was put into what it gave.
     """
 
     facts: FileFacts
@@ -66,6 +67,7 @@ class Spot:
     calls: tuple[FollowedCall, ...] = ()
     put: bool = False
     quiet: bool = False
+    past: bool = False
     label: Label = field(default=Label.COPY, compare=False)
 
     def at(self, node: ast.expr, *path: Key, label: Label = Label.OPERAND) -> Spot:
@@ -103,7 +105,13 @@ def picked(path: tuple[Key, ...], key: Key) -> tuple[Key, ...] | None:
     if key is None or path[0] is None or path[0] == key:
         return path[1:]
     texts = isinstance(key, str) and isinstance(path[0], str)
-    return path[1:] if texts and ANY_NAME in (key, path[0]) else None
+    return path[1:] if texts and _may_be_one(str(key), str(path[0])) else None
+
+
+def _may_be_one(one: str, other: str) -> bool:
+    """Whether two texts may be the same, of which at most the beginnings are known."""
+    begun, told = one.removesuffix(_REST), other.removesuffix(_REST)
+    return (begun != one and told.startswith(begun)) or (told != other and begun.startswith(told))
 
 
 def iterated(path: tuple[Key, ...]) -> tuple[Key, ...] | None:
@@ -112,8 +120,15 @@ def iterated(path: tuple[Key, ...]) -> tuple[Key, ...] | None:
 
 
 def key_of(index: ast.expr) -> Key:
-    """The key that a subscript spells out, ``None`` when it is neither a literal nor a text."""
+    """The key that a subscript spells out, ``None`` when it is neither a literal nor a text.
+
+    Of a text that is put together the beginning, as far as it is a literal: ``"train/" + name``, ``f"{split}/loss"``.
+    """
     if isinstance(index, ast.JoinedStr):
-        return ANY_NAME
+        first = index.values[0] if index.values else None
+        return f"{first.value!s}{_REST}" if isinstance(first, ast.Constant) else _REST
+    if isinstance(index, ast.BinOp) and isinstance(index.op, ast.Add) and isinstance(index.left, ast.Constant):
+        begun = index.left.value
+        return begun + _REST if isinstance(begun, str) else None
     literal = index.value if isinstance(index, ast.Constant) else None
     return literal if isinstance(literal, (str, int)) and not isinstance(literal, bool) else None

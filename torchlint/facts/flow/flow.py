@@ -12,7 +12,8 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
-from torchlint.facts.dataflow.spots import Label, Spot, iterated, key_of, picked
+from torchlint.facts.dataflow.literals import Texts
+from torchlint.facts.dataflow.spots import Label, Spot, iterated, picked
 from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.facts.flow.arguments import CallContexts
 from torchlint.facts.flow.carriers import Carrier, Next
@@ -35,13 +36,14 @@ class Flow(Fact):
     graph: CallGraph
     values: Values
     mentions: Mentions
+    texts: Texts
     autograd: Autograd
     heat: Heat
     _data: _Steps = field(init=False)
     _graph: _Steps = field(init=False)
 
     def __post_init__(self) -> None:
-        ground = Ground(self.project, self.graph, self.values, self.mentions, self._updates)
+        ground = Ground(self.project, self.graph, self.values, self.mentions, self.texts, self._updates)
         self._data = _Steps(ground, Data(ground, self.heat.seldom))
         self._graph = _Steps(ground, GraphCarrier(ground, self.autograd.records))
 
@@ -163,7 +165,7 @@ class _Steps:
         elif isinstance(node.slice, ast.Slice):
             yield replace(spot.same(node), path=(None, *spot.path[1:]))
         else:
-            path = picked(spot.path, key_of(node.slice))
+            path = picked(spot.path, self.ground.key(spot.facts, node.slice))
             if path is not None:
                 yield replace(spot.same(node), path=path)
 
@@ -230,7 +232,8 @@ class _Steps:
         assert isinstance(parent, ast.Dict)
         for key, value in zip(parent.keys, parent.values, strict=True):
             if value is spot.node:
-                yield spot.same(parent) if key is None else spot.at(parent, key_of(key), *spot.path, label=Label.ITEM)
+                put = self.ground.key(spot.facts, key) if key is not None else None
+                yield spot.same(parent) if key is None else spot.at(parent, put, *spot.path, label=Label.ITEM)
             elif key is spot.node:
                 yield self.carrier.index
 
@@ -241,7 +244,7 @@ class _Steps:
     def _dict_comprehension(self, spot: Spot, parent: ast.AST) -> Next:
         assert isinstance(parent, ast.DictComp)
         if parent.value is spot.node:
-            yield spot.at(parent, None, *spot.path, label=Label.ELEMENT)
+            yield spot.at(parent, self.ground.key(spot.facts, parent.key), *spot.path, label=Label.ELEMENT)
         else:
             yield self.carrier.index
 
@@ -257,7 +260,7 @@ class _Steps:
         assert isinstance(parent, ast.Starred)
         above = spot.facts.parent.get(parent)
         path = iterated(spot.path)
-        if path is None:
+        if path is None or self.ground.is_dict(spot):
             return iter(())
         inner = replace(spot.same(parent), path=path)
         if isinstance(above, ast.Call):
@@ -334,7 +337,7 @@ class _Steps:
 
     def _elements(self, spot: Spot, target: ast.expr, stmt: ast.AST) -> Next:
         path = iterated(spot.path)
-        if path is None:
+        if path is None or (spot.path and self.ground.is_dict(spot)):
             return iter(())
         return self.ground.bound(replace(spot, path=path), target, stmt, self.carrier)
 

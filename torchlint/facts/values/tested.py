@@ -49,6 +49,11 @@ def is_no_tensor(project: Project, facts: FileFacts, node: ast.Name) -> bool:
     return any(not truth and _asks_for_tensor(project, facts, test, node) for test, truth in conditions)
 
 
+def is_tensor(project: Project, facts: FileFacts, node: ast.Name) -> bool:
+    """Whether a name is read in a branch for tensors: ``if isinstance(x, torch.Tensor): x = x.item()``."""
+    return any(truth and _asks_for_tensor(project, facts, test, node) for test, truth in _arms(facts, node))
+
+
 def names_asked(function: Scope) -> frozenset[str]:
     """The names of a function of which a call may ask whether they are tensors."""
     asking = (call for call in function.calls if getattr(call.func, "id", getattr(call.func, "attr", "")) in _ASKING)
