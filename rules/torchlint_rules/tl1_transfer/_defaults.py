@@ -6,7 +6,7 @@ from dataclasses import field
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import Scope
-from torchlint.facts.code.project import Project, exported
+from torchlint.facts.code.project import Project, of_library
 from torchlint.late import dataclass
 from torchlint.rule.site import Site
 
@@ -29,10 +29,7 @@ class Defaults(Fact):
 
     def closed(self, scope: Scope) -> bool:
         """Whether no file does, and the code is no library's, which programs that are not seen may use."""
-        outermost = scope
-        while outermost.parent is not None and outermost.parent.kind != "module":
-            outermost = outermost.parent
-        return self.unset() and not exported(self.project, outermost)
+        return self.unset() and not of_library(self.project, scope)
 
 
 def defaults_unset(site: Site) -> bool:

@@ -10,8 +10,10 @@ from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.flow.flow import Flow
 from torchlint.facts.flow.whereabouts import Whereabouts
+from torchlint.facts.values.dtypes import is_inexact
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint_rules.tl2_sync._real_numbers import RealNumbers
 
 _FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
 
@@ -24,6 +26,7 @@ class Tensors(Fact):
     flow: Flow
     autograd: Autograd
     whereabouts: Whereabouts
+    reals: RealNumbers
 
     def rank(self, facts: FileFacts, node: ast.expr) -> int | None:
         """The number of dimensions, ``None`` where it is not known."""
@@ -37,8 +40,14 @@ class Tensors(Fact):
         return "" if self.rank(facts, node) == 0 else ".reshape(())"
 
     def is_floating(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether a tensor holds floating-point numbers: by its dtype, or because it hangs on a graph."""
-        if self.values.of(facts, node).dtype in _FLOATS or self.autograd.has_graph(facts, node) is True:
+        """Whether a tensor holds floating-point numbers: by its dtype, or because it hangs on a graph.
+
+        What only an inexact dtype can hold, such as a mean, is floating where the program has no complex numbers.
+        """
+        value = self.values.of(facts, node)
+        if value.dtype in _FLOATS or self.autograd.has_graph(facts, node) is True:
+            return True
+        if is_inexact(value) and self.reals.only(facts.scope_of(node)):
             return True
         return isinstance(node, (ast.Name, ast.Attribute)) and self.flow.differentiated(facts, node)
 

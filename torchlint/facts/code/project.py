@@ -471,6 +471,14 @@ def components(project: Project) -> dict[str, frozenset[str]]:
     return {path: group for group in groups for path in group}
 
 
+def of_library(project: Project, scope: Scope) -> bool:
+    """Whether code belongs to a library, so that programs that are not seen may call it."""
+    outermost = scope
+    while outermost.parent is not None and outermost.parent.kind != "module":
+        outermost = outermost.parent
+    return exported(project, outermost)
+
+
 def exported(project: Project, scope: Scope) -> bool:
     """Whether a function or class belongs to a library: it lies in a package whose ``__init__`` imports from it."""
     parts: Sequence[str] = scope.file.module.split(".")

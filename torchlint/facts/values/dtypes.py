@@ -22,6 +22,11 @@ def is_floating(dtype: str | None) -> bool:
     return dtype in _FLOATS
 
 
+def is_inexact(value: Value) -> bool:
+    """Whether a tensor is proven to be of a floating or a complex dtype, known or not."""
+    return value.kind is Kind.TENSOR and (value.inexact if value.dtype is None else is_floating(value.dtype))
+
+
 def floating(dtype: str | None) -> str | None:
     """The dtype of ``exp`` and the like in PyTorch: integers become the default dtype."""
     return "float32" if dtype in _INTEGERS or dtype == "bool" else dtype
@@ -56,6 +61,16 @@ def promoted(left: Value, right: Value) -> str | None:
     if (left.rank == 0) != (right.rank == 0):
         return other if left.rank == 0 else one
     return _wider(one, other)
+
+
+def typed(source: Value, dtype: str | None, *, inexact: bool = False) -> Value:
+    """A tensor as one of another dtype; of one that is not known, whether it is proven to be inexact."""
+    return replace(source, dtype=dtype, inexact=dtype is None and inexact)
+
+
+def arithmetic_is_inexact(left: Value, right: Value) -> bool:
+    """Whether a sum or a product is of a floating or a complex dtype: one operand is, or is a ``float`` of Python."""
+    return any(is_inexact(v) or (v.kind is Kind.NUMBER and v.dtype == "float") for v in (left, right))
 
 
 def _with_number(dtype: str | None, number: Value) -> str | None:
@@ -101,4 +116,4 @@ def cast(source: Value, dtype: str | None) -> Value:
     widened = source.widened if new is not None and (width(source.widened) or new) < new else ""
     if here and not widened and new is not None and old is not None and source.dtype is not None and old < new:
         widened = source.dtype
-    return replace(source, dtype=dtype, widened=widened)
+    return replace(source, dtype=dtype, widened=widened, inexact=False)

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 from torchlint.facts.values import arrays, tensors
 from torchlint.facts.values.containers import element_of
-from torchlint.facts.values.dtypes import cast, floating, promoted
+from torchlint.facts.values.dtypes import arithmetic_is_inexact, cast, floating, promoted, typed
 from torchlint.facts.values.join import BOOL, FLOAT, HOST, INT, NDARRAY, NONE, NUMBER, STRING, TENSOR, join, tuple_of
 from torchlint.facts.values.signatures import Of, device_called, rules, table
 from torchlint.late import regex
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Pow, ast.FloorDiv, ast.Mod, ast.MatMult)
 _ENV_CLASS = regex(r"(Env|Envs|Environment|Wrapper|VecNormalize|VecFrameStack|VecMonitor|Monitor)$")
 _DEVICE_NAME = regex(r"_*(device|dev|dvc|torch_device|DEVICE)_*$")
 
@@ -110,7 +111,8 @@ def _on_tensors(op: ast.operator, left: Value, right: Value) -> Value:
         rank = 2 if left.rank == right.rank == 2 else None
     if isinstance(op, ast.Div):
         dtype = floating(dtype) if known else None
-    result = Value(Kind.TENSOR, dtype, tensors.meeting([left, right]), rank)
+    inexact = isinstance(op, ast.Div) or (isinstance(op, _ARITHMETIC) and arithmetic_is_inexact(left, right))
+    result = typed(Value(Kind.TENSOR, device=tensors.meeting([left, right]), rank=rank), dtype, inexact=inexact)
     number = (right if first is left else left).kind is Kind.NUMBER
     return replace(tensors.fresh(result), widened=_still_widened(first, dtype) if number else "")
 
@@ -210,7 +212,7 @@ def _gathers(name: str, node: ast.Call) -> bool:
 def gathered(given: Value) -> Value:
     """What a collective makes of a value: the tensors of all processes, or their mean."""
     if given.kind is Kind.TENSOR:
-        return Value(Kind.TENSOR, dtype=given.dtype)
+        return Value(Kind.TENSOR, dtype=given.dtype, inexact=given.inexact)
     return UNKNOWN if given.known else TENSOR
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
-from torchlint.facts.values.dtypes import cast, floating, promoted
+from torchlint.facts.values.dtypes import arithmetic_is_inexact, cast, floating, is_inexact, promoted, typed
 from torchlint.facts.values.join import BOOL, HOST, INT, NONE, NUMBER, SIZE, TENSOR, list_of, tuple_of
 from torchlint.facts.values.signatures import (
     Of,
@@ -23,6 +23,9 @@ from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 _VIEWS = frozenset({"move", "unsqueeze", "reshape", "flatten", "like_other", "loose_view"})
 _NUMBERS = {"int64": "int", "int32": "int", "uint8": "int", "bool": "bool", "float32": "float", "float64": "float"}
+WHOLE_LOSSES = frozenset({"l1_loss", "L1Loss", "hinge_embedding_loss", "HingeEmbeddingLoss"})
+"""Losses that may hold whole numbers, where they are sums, or not reduced, of tensors that do."""
+_INEXACT_REDUCTIONS = frozenset({"mean", "nanmean", "std", "var", "norm", "logsumexp", "quantile", "nanquantile"})
 _REDUCED = {"bool": "int64", "uint8": "int64", "int8": "int64", "int16": "int64", "int32": "int64"}
 
 
@@ -101,19 +104,22 @@ def functional(last: str, call: ast.Call, of: Of) -> Value | None:
     values = operands(call, of)
     where = meeting(values)
     if rule == "loss":
-        return loss_value(call, of, where)
+        return loss_value(last, call, of, where)
     first = values[0] if values and values[0].kind is Kind.TENSOR else TENSOR
     if rule == "same":
-        return Value(Kind.TENSOR, floating(first.dtype), where, first.rank)
+        inexact = first.inexact or rules("operations").get(last) == "float"
+        return typed(Value(Kind.TENSOR, device=where, rank=first.rank), floating(first.dtype), inexact=inexact)
     return Value(Kind.TENSOR, "int64" if last == "one_hot" else None, where)
 
 
-def loss_value(call: ast.Call, of: Of, where: Device) -> Value:
-    """The value of a loss, of rank 0 unless it is told not to reduce."""
+def loss_value(name: str, call: ast.Call, of: Of, where: Device) -> Value:
+    """The value of a loss, of rank 0 unless it is told not to reduce; few losses take whole numbers for more than a mean."""
     reduction = keyword(call, "reduction")
     kind = "mean" if reduction is None else of(reduction).literal
     whole = kind in ("mean", "sum", "batchmean") and keyword(call, "reduce") is None and not starred(call)
-    return Value(Kind.TENSOR, device=where, rank=0 if whole else None)
+    return Value(
+        Kind.TENSOR, device=where, rank=0 if whole else None, inexact=kind == "mean" or name not in WHOLE_LOSSES
+    )
 
 
 def _legacy(last: str, where: Device, call: ast.Call, of: Of) -> Value:
@@ -226,7 +232,7 @@ def _new(source: Value, rank: int | None, call: ast.Call, of: Of) -> Value:
     dtype, device = keyword(call, "dtype"), keyword(call, "device")
     made = replace(source, rank=rank)
     if dtype is not None:
-        made = replace(made, dtype=dtype_of(of(dtype)))
+        made = typed(made, dtype_of(of(dtype)))
     if device is not None:
         made = replace(made, device=device_of(of(device)))
     return fresh(made)
@@ -239,8 +245,8 @@ def _where(call: ast.Call, of: Of) -> Value:
         return tuple_of(Value(Kind.TENSOR, dtype="int64", device=where))
     if len(values) != 3:
         return Value(Kind.TENSOR, device=where)
-    dtype = promoted(values[1], values[2])
-    return Value(Kind.TENSOR, dtype=dtype, device=where, rank=broadcast(values))
+    chosen = Value(Kind.TENSOR, device=where, rank=broadcast(values))
+    return typed(chosen, promoted(*values[1:]), inexact=arithmetic_is_inexact(*values[1:]))
 
 
 def _joined(last: str, call: ast.Call, of: Of) -> Value:
@@ -256,7 +262,8 @@ def _joined(last: str, call: ast.Call, of: Of) -> Value:
         rank += 1
     elif last not in ("cat", "concat", "concatenate", "stack"):
         rank = None
-    return fresh(Value(Kind.TENSOR, members[0].dtype if same else None, meeting(members), rank))
+    joined = fresh(Value(Kind.TENSOR, device=meeting(members), rank=rank))
+    return typed(joined, members[0].dtype if same else None, inexact=all(is_inexact(v) for v in members))
 
 
 # operations, as functions and as methods ------------------------------------------------------------------------------
@@ -284,7 +291,9 @@ def operate(rule: str, name: str, source: Value, call: ast.Call, rest: Sequence[
         return _viewed(rule, name, same, call, rest, of)
     if rule in ("reduce", "reduce_bool", "index", "minmax"):
         return _reduced(rule, name, same, call, rest, of)
-    return _plain(rule, fresh(same), source, others)
+    # A quotient may be rounded to whole numbers.
+    whole = rule == "divide" and keyword(call, "rounding_mode") is not None
+    return _plain("binary" if whole else rule, fresh(same), source, others)
 
 
 def _plain(rule: str, same: Value, source: Value, others: Sequence[Value]) -> Value | None:
@@ -294,14 +303,15 @@ def _plain(rule: str, same: Value, source: Value, others: Sequence[Value]) -> Va
     if rule in ("unary", "same_rank"):
         return kept
     if rule == "float":
-        return replace(kept, dtype=floating(same.dtype))
+        return typed(kept, floating(same.dtype), inexact=True)
     if rule in ("binary", "divide", "bool"):
         tensors = [v for v in others if v.kind in (Kind.TENSOR, Kind.NUMBER, Kind.SCALAR)]
         rank = broadcast([source, *others])
         dtype = same.dtype if not tensors else promoted(source, tensors[0])
         if rule == "bool":
-            return replace(same, dtype="bool", rank=rank)
-        return replace(kept, dtype=floating(dtype) if rule == "divide" else dtype, rank=rank)
+            return typed(replace(same, rank=rank), "bool")
+        inexact = rule == "divide" or is_inexact(source) or any(arithmetic_is_inexact(source, v) for v in others)
+        return typed(replace(kept, rank=rank), floating(dtype) if rule == "divide" else dtype, inexact=inexact)
     if rule == "pair":
         return tuple_of(same, replace(indices, rank=same.rank))
     if rule == "list":
@@ -349,10 +359,10 @@ def _reduced(rule: str, name: str, same: Value, call: ast.Call, rest: Sequence[a
     rank = _rank_without(same.rank, dim, kept, whole)
     if name in ("norm", "logsumexp") and not whole and dim.kind is not Kind.NUMBER:
         rank = None
-    dtype = _reduced_dtype(rule, name, same.dtype)
+    dtype, inexact = _reduced_dtype(rule, name, same.dtype), same.inexact or name in _INEXACT_REDUCTIONS
     if (told := keyword(call, "dtype")) is not None:
-        dtype = dtype_of(of(told))
-    result = replace(fresh(same), dtype=dtype, rank=rank)
+        dtype, inexact = dtype_of(of(told)), False
+    result = typed(replace(fresh(same), rank=rank), dtype, inexact=inexact)
     if rule == "minmax" and not whole:
         return tuple_of(result, Value(Kind.TENSOR, dtype="int64", device=same.device, rank=rank))
     return result
@@ -430,20 +440,21 @@ def _moved(name: str, source: Value, call: ast.Call, of: Of) -> Value:
         return _at(source, Device.CPU)
     if name == "cuda":
         return _at(source, Device.CUDA)
-    dtype, device = source.dtype, source.device
+    dtype, device, inexact = source.dtype, source.device, source.inexact
     for arg in [*call.args, *(k.value for k in call.keywords if k.arg in ("device", "dtype", "other", None))]:
         value = of(arg)
         if value.kind is Kind.DTYPE or (value.kind is Kind.CLASS and dtype_of(value)):
-            dtype = dtype_of(value)
+            dtype, inexact = dtype_of(value), False
         elif value.kind in (Kind.DEVICE, Kind.STRING):
             device = device_of(value)
         elif value.kind is Kind.TENSOR:
-            dtype, device = value.dtype, (source.device if name == "type_as" else value.device)
+            dtype, inexact = value.dtype, value.inexact
+            device = source.device if name == "type_as" else value.device
         elif value.kind is not Kind.NUMBER:
-            dtype, device = None, Device.UNKNOWN
+            dtype, device, inexact = None, Device.UNKNOWN, False
     if device is source.device and dtype != source.dtype:
-        return cast_here(source, dtype)
-    return replace(_at(source, device), dtype=dtype)
+        return typed(cast_here(source, dtype), dtype, inexact=inexact)
+    return typed(_at(source, device), dtype, inexact=inexact)
 
 
 def _at(source: Value, device: Device) -> Value:
