@@ -62,7 +62,7 @@ def torch_call(name: str, call: ast.Call, of: Of) -> Value | None:
     if name.startswith("torch.optim.") and last[:1].isupper() and "lr_scheduler" not in name:
         return Value(Kind.OPTIMIZER)
     if module == "torch.nn.utils" and last.startswith("clip_grad"):
-        return Value(Kind.TENSOR, rank=0)
+        return Value(Kind.TENSOR, rank=0, inexact=True)
     if name in ("torch.nn.parameter.Parameter", "torch.nn.Parameter"):
         inner = of(call.args[0]) if call.args else UNKNOWN
         return replace(inner, widened="") if inner.kind is Kind.TENSOR else TENSOR
