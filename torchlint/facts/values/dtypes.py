@@ -9,6 +9,9 @@ from torchlint.rule import Device, Kind, Value
 _INTEGERS = {"uint8": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8}
 _FLOATS = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 _WIDTHS = {"bool": 1, **_INTEGERS, **_FLOATS}
+_INEXACT_REDUCTIONS = frozenset({"mean", "nanmean", "std", "var", "norm", "logsumexp", "quantile", "nanquantile"})
+_COUNTING = frozenset({"sum", "prod", "nansum", "trace", "cumsum", "cumprod"})
+_REDUCED = {"bool": "int64", "uint8": "int64", "int8": "int64", "int16": "int64", "int32": "int64"}
 _FLOAT_FOR = {"bool": "float16", "uint8": "float16", "int8": "float16", "int16": "float32"}  # NumPy's exact float
 
 
@@ -107,6 +110,29 @@ def _array_with_number(dtype: str | None, number: str | None) -> str | None:
     if number == "float":
         return dtype if is_floating(dtype) else "float64"
     return "int64" if dtype == "bool" and number == "int" else dtype
+
+
+def is_mean(name: str) -> bool:
+    """Whether a reduction gives a floating or a complex number, whatever it is taken of."""
+    return name in _INEXACT_REDUCTIONS
+
+
+def counted(name: str, dtype: str | None) -> str | None:
+    """The dtype of sums and products, for which torch takes wider whole numbers; also of each element alone."""
+    if name in _COUNTING:
+        return _REDUCED.get(dtype or "", dtype)
+    return "int64" if name == "square" and dtype == "bool" else dtype
+
+
+def reduced(rule: str, name: str, dtype: str | None) -> str | None:
+    """The dtype of a reduction, by its rule of the table and its name."""
+    if rule == "reduce_bool":
+        return dtype if dtype in (None, "uint8") else "bool"  # of bytes it is a byte
+    if rule == "index":
+        return "int64"
+    if name == "dist":
+        return None
+    return floating(dtype) if is_mean(name) else counted(name, dtype)
 
 
 def cast(source: Value, dtype: str | None) -> Value:

@@ -9,6 +9,7 @@ from torchlint.facts.values import arrays, tensors
 from torchlint.facts.values.containers import element_of
 from torchlint.facts.values.dtypes import arithmetic_is_inexact, cast, floating, promoted, typed
 from torchlint.facts.values.join import BOOL, FLOAT, HOST, INT, NDARRAY, NONE, NUMBER, STRING, TENSOR, join, tuple_of
+from torchlint.facts.values.ranks import broadcast
 from torchlint.facts.values.signatures import Of, device_called, rules, table
 from torchlint.late import regex
 from torchlint.rule import UNKNOWN, Device, Kind, Value
@@ -106,7 +107,7 @@ def _on_tensors(op: ast.operator, left: Value, right: Value) -> Value:
     first = left if left.kind is Kind.TENSOR else right
     known = all(v.kind in (Kind.TENSOR, Kind.NUMBER, Kind.SCALAR) for v in (left, right))
     dtype = promoted(left, right) if known else None
-    rank = tensors.broadcast([left, right])
+    rank = broadcast([left, right])
     if isinstance(op, ast.MatMult):
         rank = 2 if left.rank == right.rank == 2 else None
     if isinstance(op, ast.Div):
@@ -223,7 +224,7 @@ def compare(node: ast.Compare, operands: list[Value]) -> Value:
     kinds = {v.kind for v in operands}
     if Kind.TENSOR in kinds:
         where = tensors.meeting(operands)
-        return tensors.fresh(Value(Kind.TENSOR, dtype="bool", device=where, rank=tensors.broadcast(operands)))
+        return tensors.fresh(Value(Kind.TENSOR, dtype="bool", device=where, rank=broadcast(operands)))
     if Kind.NDARRAY in kinds:
         ranks = {v.rank for v in operands if v.kind is Kind.NDARRAY}
         plain = len(ranks) == 1 and kinds <= {Kind.NDARRAY, Kind.NUMBER}

@@ -6,8 +6,19 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
-from torchlint.facts.values.dtypes import arithmetic_is_inexact, cast, floating, is_inexact, promoted, typed
+from torchlint.facts.values.dtypes import (
+    arithmetic_is_inexact,
+    cast,
+    counted,
+    floating,
+    is_inexact,
+    is_mean,
+    promoted,
+    reduced,
+    typed,
+)
 from torchlint.facts.values.join import BOOL, HOST, INT, NONE, NUMBER, SIZE, TENSOR, list_of, tuple_of
+from torchlint.facts.values.ranks import broadcast, nested, rank_of_sizes, rank_without, shape_rank
 from torchlint.facts.values.signatures import (
     Of,
     device_of,
@@ -25,8 +36,6 @@ _VIEWS = frozenset({"move", "unsqueeze", "reshape", "flatten", "like_other", "lo
 _NUMBERS = {"int64": "int", "int32": "int", "uint8": "int", "bool": "bool", "float32": "float", "float64": "float"}
 WHOLE_LOSSES = frozenset({"l1_loss", "L1Loss", "hinge_embedding_loss", "HingeEmbeddingLoss"})
 """Losses that may hold whole numbers, where they are sums, or not reduced, of tensors that do."""
-_INEXACT_REDUCTIONS = frozenset({"mean", "nanmean", "std", "var", "norm", "logsumexp", "quantile", "nanquantile"})
-_REDUCED = {"bool": "int64", "uint8": "int64", "int8": "int64", "int16": "int64", "int32": "int64"}
 
 
 def meeting(values: Sequence[Value]) -> Device:
@@ -107,13 +116,15 @@ def functional(last: str, call: ast.Call, of: Of) -> Value | None:
         return loss_value(last, call, of, where)
     first = values[0] if values and values[0].kind is Kind.TENSOR else TENSOR
     if rule == "same":
-        inexact = first.inexact or rules("operations").get(last) == "float"
-        return typed(Value(Kind.TENSOR, device=where, rank=first.rank), floating(first.dtype), inexact=inexact)
+        to_float = rules("operations").get(last) == "float"
+        dtype = floating(first.dtype) if to_float else first.dtype if is_inexact(first) else None
+        kept = Value(Kind.TENSOR, device=where, rank=first.rank)
+        return typed(kept, dtype, inexact=first.inexact or to_float)
     return Value(Kind.TENSOR, "int64" if last == "one_hot" else None, where)
 
 
 def loss_value(name: str, call: ast.Call, of: Of, where: Device) -> Value:
-    """The value of a loss, of rank 0 unless it is told not to reduce; few losses take whole numbers for more than a mean."""
+    """The value of a loss, of rank 0 unless it is told not to reduce; most losses are of floating-point numbers."""
     reduction = keyword(call, "reduction")
     kind = "mean" if reduction is None else of(reduction).literal
     whole = kind in ("mean", "sum", "batchmean") and keyword(call, "reduce") is None and not starred(call)
@@ -156,44 +167,7 @@ def _created(rule: str, last: str, call: ast.Call, of: Of) -> Value:
         kinds = [of(arg) for arg in call.args]
         default = "int64" if all(v.kind is Kind.NUMBER and v.dtype in ("int", "bool") for v in kinds) else None
     dtype, where = _options(call, of, default)
-    return Value(Kind.TENSOR, dtype, where, _shape_rank(rule, last, call, of), pinned=_pinned(call, where))
-
-
-def _shape_rank(rule: str, last: str, call: ast.Call, of: Of) -> int | None:
-    """The rank that the size arguments of a creator give."""
-    if starred(call):
-        return None
-    if rule == "arange" or last in ("linspace", "logspace", "randperm", "hann_window"):
-        return 1
-    if last in ("eye", "tril_indices", "triu_indices"):
-        return 2
-    if last == "randint":
-        size = next((arg for arg in reversed(call.args) if isinstance(arg, ast.Tuple)), None)
-        return _rank_of_sizes([size], of) if size is not None and len(call.args) > 1 else None
-    return _rank_of_sizes(call.args[:1] if last == "full" else call.args, of)
-
-
-def _rank_of_sizes(sizes: Sequence[ast.expr], of: Of) -> int | None:
-    """How many dimensions sizes name, given one by one or as one tuple."""
-    values = [of(size) for size in sizes]
-    if len(values) == 1 and values[0].kind is Kind.TUPLE and not values[0].keys:
-        return len(values[0].items)
-    if len(values) == 1 and isinstance(sizes[0], ast.List):
-        return len(sizes[0].elts)
-    numbers = all(v.kind is Kind.NUMBER and v.dtype == "int" for v in values)
-    return len(values) if values and (numbers or len(values) > 1) else None
-
-
-def nested(source: Value) -> int | None:
-    """The rank of what nested lists of numbers become."""
-    rank = 0
-    while source.kind in (Kind.LIST, Kind.TUPLE):
-        rank += 1
-        source = source.element
-    if source.kind in (Kind.NUMBER, Kind.SCALAR):
-        return rank
-    known = source.kind in (Kind.NDARRAY, Kind.TENSOR) and source.rank is not None
-    return rank + source.rank if known and source.rank is not None else None
+    return Value(Kind.TENSOR, dtype, where, shape_rank(rule, last, call, of), pinned=_pinned(call, where))
 
 
 def _innermost(source: Value) -> Value:
@@ -269,16 +243,16 @@ def _joined(last: str, call: ast.Call, of: Of) -> Value:
 # operations, as functions and as methods ------------------------------------------------------------------------------
 
 
-def broadcast(values: Sequence[Value]) -> int | None:
-    """The rank of an elementwise result, ``None`` when that of an operand is not known."""
-    ranks = [v.rank if v.kind is Kind.TENSOR else 0 for v in values if v.kind is not Kind.NONE]
-    scalars = all(v.kind in (Kind.TENSOR, Kind.NUMBER, Kind.SCALAR, Kind.NONE) for v in values)
-    known = [rank for rank in ranks if rank is not None]
-    return max(known) if known and scalars and len(known) == len(ranks) else None
-
-
 def operate(rule: str, name: str, source: Value, call: ast.Call, rest: Sequence[ast.expr], of: Of) -> Value | None:
     """Value of an operation on ``source`` by its rule of the table; ``rest`` are its other positional arguments."""
+    result = _operated(rule, name, source, call, rest, of)
+    told = keyword(call, "dtype")
+    if told is None or result is None or result.kind is not Kind.TENSOR:
+        return result
+    return typed(result, dtype_of(of(told)))
+
+
+def _operated(rule: str, name: str, source: Value, call: ast.Call, rest: Sequence[ast.expr], of: Of) -> Value | None:
     if source.kind is not Kind.TENSOR:
         source = Value(Kind.TENSOR, device=Device.CPU if source == HOST else Device.UNKNOWN)
     others = [of(arg) for arg in rest if not isinstance(arg, ast.Starred)]
@@ -293,36 +267,47 @@ def operate(rule: str, name: str, source: Value, call: ast.Call, rest: Sequence[
         return _reduced(rule, name, same, call, rest, of)
     # A quotient may be rounded to whole numbers.
     whole = rule == "divide" and keyword(call, "rounding_mode") is not None
-    return _plain("binary" if whole else rule, fresh(same), source, others)
+    return _plain("binary" if whole else rule, name, fresh(same), source, [*others, *named])
 
 
-def _plain(rule: str, same: Value, source: Value, others: Sequence[Value]) -> Value | None:
+def _plain(rule: str, name: str, same: Value, source: Value, others: Sequence[Value]) -> Value | None:
     """Operations whose result has the rank of an operand, or none that is known."""
     kept = replace(same, widened=source.widened)
     indices = Value(Kind.TENSOR, dtype="int64", device=same.device)
     if rule in ("unary", "same_rank"):
-        return kept
+        return typed(kept, counted(name, same.dtype), inexact=same.inexact)
     if rule == "float":
         return typed(kept, floating(same.dtype), inexact=True)
     if rule in ("binary", "divide", "bool"):
         tensors = [v for v in others if v.kind in (Kind.TENSOR, Kind.NUMBER, Kind.SCALAR)]
         rank = broadcast([source, *others])
-        dtype = same.dtype if not tensors else promoted(source, tensors[0])
         if rule == "bool":
             return typed(replace(same, rank=rank), "bool")
+        if name == "float_power":
+            return typed(replace(kept, rank=rank), None, inexact=True)
+        dtype = _promoted([source, *tensors])
         inexact = rule == "divide" or is_inexact(source) or any(arithmetic_is_inexact(source, v) for v in others)
         return typed(replace(kept, rank=rank), floating(dtype) if rule == "divide" else dtype, inexact=inexact)
     if rule == "pair":
-        return tuple_of(same, replace(indices, rank=same.rank))
+        return tuple_of(same, same if name == "aminmax" else replace(indices, rank=same.rank))
     if rule == "list":
         return list_of(replace(same, rank=None))
     return {
         "positions": replace(indices, rank=same.rank),
         "pairs": replace(indices, rank=2),
         "loose": replace(same, rank=None),
+        "loose_float": typed(replace(same, rank=None), None if others else floating(same.dtype), inexact=True),
         "masked": replace(same, rank=1),
         "unique": replace(same, rank=None),
     }.get(rule)
+
+
+def _promoted(values: Sequence[Value]) -> str | None:
+    """The dtype of an operation on all of these tensors and numbers."""
+    result = values[0]
+    for value in values[1:]:
+        result = replace(result, dtype=promoted(result, value), rank=broadcast([result, value]))
+    return result.dtype
 
 
 def _viewed(rule: str, name: str, same: Value, call: ast.Call, rest: Sequence[ast.expr], of: Of) -> Value:
@@ -333,7 +318,7 @@ def _viewed(rule: str, name: str, same: Value, call: ast.Call, rest: Sequence[as
     if rule == "unsqueeze":
         return replace(view, rank=same.rank + 1 if same.rank is not None else None)
     if rule == "reshape":
-        return replace(view, rank=None if starred(call) else _rank_of_sizes(rest, of))
+        return replace(view, rank=None if starred(call) else rank_of_sizes(rest, of))
     if rule == "flatten" and not rest and not call.keywords:
         return replace(view, rank=1)
     if name == "select" and same.rank:
@@ -349,45 +334,22 @@ def _reduced(rule: str, name: str, same: Value, call: ast.Call, rest: Sequence[a
         arguments = arguments[1:]  # the order, the fraction or the other vector stand first
     whole = named is None and not arguments and not starred(call)
     if rule == "minmax" and arguments and arguments[0].kind is Kind.TENSOR:
-        return replace(fresh(same), rank=broadcast([same, arguments[0]]))
+        dtype, inexact = promoted(same, arguments[0]), arithmetic_is_inexact(same, arguments[0])
+        return typed(replace(fresh(same), rank=broadcast([same, arguments[0]])), dtype, inexact=inexact)
     if rule == "minmax" and isinstance(rest[0] if rest else None, ast.Call) and not arguments[0].known:
-        return replace(fresh(same), rank=None)  # of two tensors; a dimension is seldom computed
+        return typed(replace(fresh(same), rank=None), None)  # of two tensors; a dimension is seldom computed
     if rule == "minmax" and named is None and arguments and not arguments[0].known:
         return UNKNOWN  # another tensor, or a dimension
     dim = of(named) if named is not None else arguments[0] if arguments else UNKNOWN
     kept = is_true(keyword(call, "keepdim")) or (len(arguments) > 1 and name not in ("std", "var"))
-    rank = _rank_without(same.rank, dim, kept, whole)
+    rank = rank_without(same.rank, dim, kept, whole)
     if name in ("norm", "logsumexp") and not whole and dim.kind is not Kind.NUMBER:
         rank = None
-    dtype, inexact = _reduced_dtype(rule, name, same.dtype), same.inexact or name in _INEXACT_REDUCTIONS
-    if (told := keyword(call, "dtype")) is not None:
-        dtype, inexact = dtype_of(of(told)), False
+    dtype, inexact = reduced(rule, name, same.dtype), same.inexact or is_mean(name)
     result = typed(replace(fresh(same), rank=rank), dtype, inexact=inexact)
     if rule == "minmax" and not whole:
         return tuple_of(result, Value(Kind.TENSOR, dtype="int64", device=same.device, rank=rank))
     return result
-
-
-def _rank_without(rank: int | None, dim: Value, kept: bool, whole: bool) -> int | None:
-    if whole or rank == 0:
-        return 0
-    if dim.kind is Kind.NONE:
-        return 0 if not kept else None
-    if kept:
-        return rank
-    if rank is None:
-        return None
-    if dim.kind is Kind.NUMBER:
-        return rank - 1
-    return rank - len(dim.items) if dim.kind is Kind.TUPLE and len(dim.items) <= rank else None
-
-
-def _reduced_dtype(rule: str, name: str, dtype: str | None) -> str | None:
-    if rule == "reduce_bool":
-        return "bool"
-    if rule == "index":
-        return "int64"
-    return _REDUCED.get(dtype or "", dtype) if name in ("sum", "prod", "nansum") else dtype
 
 
 # methods and attributes of tensors ------------------------------------------------------------------------------------
@@ -416,8 +378,9 @@ def tensor_method(name: str, source: Value, call: ast.Call, of: Of) -> Value:
         return Value(Kind.NUMBER, dtype=_NUMBERS.get(source.dtype or "") if name == "item" else "int")
     if rule == "new":
         sizes = call.args if name in ("new_zeros", "new_ones", "new_empty") else call.args[:1]
-        rank = None if name == "new_tensor" or starred(call) else _rank_of_sizes(sizes, of)
-        return _new(source, rank, call, of)
+        if name == "new_tensor":
+            return _new(typed(source, None), None, call, of)  # of the dtype of what it is made of
+        return _new(source, None if starred(call) else rank_of_sizes(sizes, of), call, of)
     operation = rules("operations").get(name.rstrip("_") if not name.startswith("_") else name)
     return (operate(operation, name, source, call, call.args, of) if operation else None) or UNKNOWN
 

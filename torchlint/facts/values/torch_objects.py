@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from torchlint.facts.values.dtypes import floating, typed
 from torchlint.facts.values.join import TENSOR, tuple_of
+from torchlint.facts.values.ranks import broadcast
 from torchlint.facts.values.signatures import Of, device_of, operands, rules, table
-from torchlint.facts.values.tensors import WHOLE_LOSSES, broadcast, loss_value, meeting
+from torchlint.facts.values.tensors import WHOLE_LOSSES, loss_value, meeting
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 
