@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 from torchlint import cst
 from torchlint.rule import Call, Change, Device, Example, Fix, Report, Rule
-from torchlint.rule.build import in_place_of, keyword_of, module_for, on_top, only_reads, source, with_arguments, with_keyword
+from torchlint.rule.build import (
+    in_place_of,
+    keyword_of,
+    module_for,
+    on_top,
+    only_reads,
+    source,
+    with_arguments,
+    with_keyword,
+)
 from torchlint.rule.convert import CAST_DTYPES, CONVERSIONS, WIDTHS, conversion, is_int, is_view
 from torchlint_rules.tl1_transfer._cpu_then_move import PlacementOptions, moved_later
 
@@ -171,9 +180,7 @@ class CpuThenMove(Rule):
             yield Report(old, _message(creator, links, steps, idle=idle), fix, figure=figure)
 
 
-def _keywords_handed(
-    site: Site, call: cst.Call, creator: str, links: Sequence[Link]
-) -> cst.BaseExpression | None:
+def _keywords_handed(site: Site, call: cst.Call, creator: str, links: Sequence[Link]) -> cst.BaseExpression | None:
     """The mapping of ``.to(**options)``, where that alone converts, and the creator may as well take it."""
     told = any(keyword_of(call, word) is not None for word in (*_KEPT_OUT, "dtype", "device"))
     if creator not in _ANY_DTYPE or creator == "eye" or len(links) != 1 or told or not call.args:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from functools import cache
 
+from torchlint.facts.code.earlier import used_before
 from torchlint.facts.code.model import FileFacts, Scope
-from torchlint.facts.code.nesting import is_above, unconditional
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import names_in
 from torchlint.facts.values.signatures import table
@@ -16,7 +16,6 @@ from torchlint.late import dataclass
 
 _FUNCTIONAL = "torch.nn.functional."
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Module)
-_SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
 _ASKING = frozenset({"isinstance", "is_tensor", "hasattr", "type"})
 
 
@@ -37,13 +36,10 @@ class Needed:
         What has a method that tensors have, or goes into a list that is joined later, may still be something else.
         """
         for place in self._alike(facts, node):
-            stmt, call = facts.statement(place), facts.parent.get(place)
+            call = facts.parent.get(place)
             named = isinstance(call, ast.Call) and (self.project.qualified(facts, call.func) or "").startswith("torch.")
-            if named and isinstance(stmt, _SIMPLE) and is_above(facts, stmt, node) and place in unconditional(stmt):
-                rows = range(place.lineno + 1, node.lineno + 1)
-                bound = self.project.reaching(facts, node).bindings
-                if not any(getattr(binding.stmt, "lineno", 0) in rows for binding in bound):
-                    return True
+            if named and used_before(self.project, facts, place, node):
+                return True
         return False
 
     def _alike(self, facts: FileFacts, node: ast.Name) -> Iterator[ast.Name]:
