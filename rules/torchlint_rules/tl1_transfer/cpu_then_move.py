@@ -105,8 +105,8 @@ class CpuThenMove(Rule):
     the cast rounds each one, so where only the end is not known the fix may change the rounding. Nothing is rewritten
     with `out=`, `pin_memory=`, `layout=` or `requires_grad=`, or when the argument of `.to` is not proven to be a
     device or a dtype. `.to(**options)` becomes `torch.zeros(n, **options)` for zeros, ones and `empty`: that `options`
-    holds nothing but a dtype and a device is proven, or the fix says that it assumes it. `arange` over what is not proven to be integers is moved only as an unsafe fix, since an
-    accelerator may round other numbers differently.
+    holds nothing but a dtype and a device is proven, or the fix says that it assumes it. `arange` over what is not
+    proven to be integers is moved only as an unsafe fix, since an accelerator may round other numbers differently.
 
     ## When to ignore it
     In code that runs seldom. Random tensors (`torch.randn(...)`, `torch.rand_like(...)`) are left alone: another

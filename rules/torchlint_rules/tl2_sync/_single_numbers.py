@@ -43,8 +43,8 @@ class Tensors(Fact):
     def is_floating(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether a tensor holds floating-point numbers: by its dtype, or because it hangs on a graph.
 
-        What only an inexact dtype can hold, such as a mean, is floating where the program has no complex numbers. That a
-        tensor is a part of what is differentiated says nothing: whole numbers may be, too.
+        What only an inexact dtype can hold, such as a mean, is floating where the program has no complex numbers. That
+        a tensor is a part of what is differentiated says nothing: whole numbers may be, too.
         """
         value = self.values.of(facts, node)
         if value.dtype in _FLOATS or self.autograd.has_graph(facts, node) is True:
