@@ -17,7 +17,7 @@ from torchlint.facts.values.dtypes import (
     reduced,
     typed,
 )
-from torchlint.facts.values.join import BOOL, HOST, INT, NONE, NUMBER, SIZE, TENSOR, list_of, tuple_of
+from torchlint.facts.values.join import BOOL, HOST, INT, NONE, NUMBER, SIZE, TENSOR, list_of, picked, tuple_of
 from torchlint.facts.values.ranks import broadcast, nested, rank_of_sizes, rank_without, shape_rank
 from torchlint.facts.values.signatures import (
     Of,
@@ -289,7 +289,7 @@ def _plain(rule: str, name: str, same: Value, source: Value, others: Sequence[Va
         inexact = rule == "divide" or is_inexact(source) or any(arithmetic_is_inexact(source, v) for v in others)
         return typed(replace(kept, rank=rank), floating(dtype) if rule == "divide" else dtype, inexact=inexact)
     if rule == "pair":
-        return tuple_of(same, same if name == "aminmax" else replace(indices, rank=same.rank))
+        return tuple_of(same, same) if name == "aminmax" else picked(same, replace(indices, rank=same.rank))
     if rule == "list":
         return list_of(replace(same, rank=None))
     return {
@@ -348,7 +348,7 @@ def _reduced(rule: str, name: str, same: Value, call: ast.Call, rest: Sequence[a
     dtype, inexact = reduced(rule, name, same.dtype), same.inexact or is_mean(name)
     result = typed(replace(fresh(same), rank=rank), dtype, inexact=inexact)
     if rule == "minmax" and not whole:
-        return tuple_of(result, Value(Kind.TENSOR, dtype="int64", device=same.device, rank=rank))
+        return picked(result, Value(Kind.TENSOR, dtype="int64", device=same.device, rank=rank))
     return result
 
 
