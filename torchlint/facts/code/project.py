@@ -479,17 +479,16 @@ def components(project: Project) -> dict[str, frozenset[str]]:
     return {path: group for group in groups for path in group}
 
 
-<<<<<<< HEAD
 def of_library(project: Project, scope: Scope) -> bool:
     """Whether code belongs to a library, so that programs that are not seen may call it."""
     outermost = scope
     while outermost.parent is not None and outermost.parent.kind != "module":
         outermost = outermost.parent
     return exported(project, outermost)
-=======
+
+
 def _imports_torch(facts: FileFacts) -> bool:
     return any(name.partition(".")[0] == "torch" for name in facts.imports)
->>>>>>> main
 
 
 def exported(project: Project, scope: Scope) -> bool:

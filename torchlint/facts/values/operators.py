@@ -7,12 +7,7 @@ from dataclasses import replace
 
 from torchlint.facts.values import arrays, tensors
 from torchlint.facts.values.containers import element_of
-<<<<<<< HEAD
 from torchlint.facts.values.dtypes import arithmetic_is_inexact, cast, floating, promoted, typed
-from torchlint.facts.values.join import BOOL, FLOAT, HOST, INT, NDARRAY, NONE, NUMBER, STRING, TENSOR, join, tuple_of
-from torchlint.facts.values.ranks import broadcast
-=======
-from torchlint.facts.values.dtypes import cast, floating, promoted
 from torchlint.facts.values.join import (
     BOOL,
     FLOAT,
@@ -27,7 +22,7 @@ from torchlint.facts.values.join import (
     picked,
     tuple_of,
 )
->>>>>>> main
+from torchlint.facts.values.ranks import broadcast
 from torchlint.facts.values.signatures import Of, device_called, rules, table
 from torchlint.late import regex
 from torchlint.rule import UNKNOWN, Device, Kind, Value
