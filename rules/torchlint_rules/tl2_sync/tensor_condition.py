@@ -99,7 +99,8 @@ class TensorCondition(Rule):
     ## What the fix may change
     Nothing: where `and` or `or` asks several tensors of one truth each, the device joins them (`a.any() | b.any()`),
     and one read answers what took several. Only tests are joined that may be computed in any case: comparisons, `isnan`
-    and the like. There is no automatic fix that takes the branch away: what to compute without it depends on it.
+    and the like. `not x.any()` becomes `~x.any()`, or `(x.any() == 0)` where `x` may hold bytes, of which the result is
+    a byte. There is no automatic fix that takes the branch away: what to compute without it depends on it.
 
     ## When to ignore it
     On the CPU, where reading the value costs little and the branch saves work: skipping a masked write when nothing
