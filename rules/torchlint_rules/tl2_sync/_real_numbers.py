@@ -6,8 +6,9 @@ import re
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
+from torchlint.facts.code.exporting import of_library
 from torchlint.facts.code.model import Scope
-from torchlint.facts.code.project import Project, of_library
+from torchlint.facts.code.project import Project
 from torchlint.late import dataclass
 
 # The dtypes, literals and functions of Python, NumPy and torch that make complex numbers of others.

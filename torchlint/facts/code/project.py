@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 from functools import lru_cache
 from itertools import chain
@@ -479,27 +479,5 @@ def components(project: Project) -> dict[str, frozenset[str]]:
     return {path: group for group in groups for path in group}
 
 
-def of_library(project: Project, scope: Scope) -> bool:
-    """Whether code belongs to a library, so that programs that are not seen may call it."""
-    outermost = scope
-    while outermost.parent is not None and outermost.parent.kind != "module":
-        outermost = outermost.parent
-    return exported(project, outermost)
-
-
 def _imports_torch(facts: FileFacts) -> bool:
     return any(name.partition(".")[0] == "torch" for name in facts.imports)
-
-
-def exported(project: Project, scope: Scope) -> bool:
-    """Whether a function or class belongs to a library: it lies in a package whose ``__init__`` imports from it."""
-    parts: Sequence[str] = scope.file.module.split(".")
-    for cut in range(len(parts), 0, -1):
-        package = project.modules.get(".".join(parts[:cut]))
-        if package is None or not package.package:
-            continue
-        name = scope.qualname.partition(".")[0]
-        starred = scope.file.module in package.star_imports and not name.startswith("_")
-        if starred or package.top.bindings.get(name):
-            return True
-    return False
