@@ -113,7 +113,9 @@ def functional(last: str, call: ast.Call, of: Of) -> Value | None:
     values = operands(call, of)
     where = meeting(values)
     if rule == "loss":
-        return loss_value(last, call, of, where)
+        # What is compared lies beside the input, or the loss raises.
+        lying = meeting([v for v in values if v.device is not Device.UNKNOWN])
+        return loss_value(last, call, of, lying if lying in (Device.CUDA, Device.EITHER) else where)
     first = values[0] if values and values[0].kind is Kind.TENSOR else TENSOR
     if rule == "same":
         to_float = rules("operations").get(last) == "float"
