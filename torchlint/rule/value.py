@@ -69,6 +69,7 @@ class Value:
             promises it; one that a constructor made may not. Of a class: whether it may be one that derives from it.
         literal: the value of a literal number, string or bool, else ``None``.
         pinned: whether a tensor's memory is page-locked (``pin_memory``), ``None`` when not known.
+        inexact: of a tensor whose dtype is not known, whether it is a floating or a complex one.
         widened: of a tensor or array the narrower dtype that it was cast or divided from where it lies, such as
             ``uint8`` of ``frames.astype(np.float32)`` or ``frames / 255.0``; empty: none known.
     """
@@ -86,6 +87,7 @@ class Value:
     pinned: bool | None = None
     widened: str = ""
     derived: bool = False
+    inexact: bool = False
 
     @property
     def known(self) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
+from torchlint.facts.code.exporting import of_library
 from torchlint.facts.code.model import Scope
-from torchlint.facts.code.project import Project, exported
+from torchlint.facts.code.project import Project
 from torchlint.late import dataclass
 from torchlint.rule.site import Site
 
@@ -14,7 +15,7 @@ _SETTING = (b"set_default_tensor_type", b"set_default_dtype", b"set_default_devi
 
 
 @dataclass(eq=False, slots=True)
-class Defaults(Fact):
+class TensorDefaults(Fact):
     """Answers whether any file of a project speaks of setting a default dtype, device or type of tensors."""
 
     project: Project
@@ -29,17 +30,14 @@ class Defaults(Fact):
 
     def closed(self, scope: Scope) -> bool:
         """Whether no file does, and the code is no library's, which programs that are not seen may use."""
-        outermost = scope
-        while outermost.parent is not None and outermost.parent.kind != "module":
-            outermost = outermost.parent
-        return self.unset() and not exported(self.project, outermost)
+        return self.unset() and not of_library(self.project, scope)
 
 
 def defaults_unset(site: Site) -> bool:
     """Whether no file of the project speaks of setting a default dtype, device or type of tensors."""
-    return site.fact(Defaults).unset()
+    return site.fact(TensorDefaults).unset()
 
 
 def defaults_kept(site: Site) -> bool:
     """Whether new tensors are proven to be of 32-bit floats on the CPU where nothing else is said."""
-    return site.fact(Defaults).closed(site.file.scope_of(site.twin))
+    return site.fact(TensorDefaults).closed(site.file.scope_of(site.twin))

@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING
 
 from torchlint import cst
 from torchlint.rule import Call, Change, Device, Example, Fix, Report, Rule
-from torchlint.rule.build import in_place_of, keyword_of, module_for, on_top, only_reads, with_keyword
+from torchlint.rule.build import (
+    in_place_of,
+    keyword_of,
+    module_for,
+    on_top,
+    only_reads,
+    source,
+    with_arguments,
+    with_keyword,
+)
 from torchlint.rule.convert import CAST_DTYPES, CONVERSIONS, WIDTHS, conversion, is_int, is_view
-from torchlint_rules.tl1_transfer._cpu_then_move import moved_later
+from torchlint_rules.tl1_transfer._cpu_then_move import PlacementOptions, moved_later
 
 if TYPE_CHECKING:
     from torchlint.rule import Link, Site
@@ -95,8 +104,9 @@ class CpuThenMove(Rule):
     and float64 where its limits are known to be small. Above 2**24 `arange` of float32 adds up rounded numbers where
     the cast rounds each one, so where only the end is not known the fix may change the rounding. Nothing is rewritten
     with `out=`, `pin_memory=`, `layout=` or `requires_grad=`, or when the argument of `.to` is not proven to be a
-    device or a dtype. `arange` over what is not proven to be integers is moved only as an unsafe fix, since an
-    accelerator may round other numbers differently.
+    device or a dtype. `.to(**options)` becomes `torch.zeros(n, **options)` for zeros, ones and `empty`: that `options`
+    holds nothing but a dtype and a device is proven, or the fix says that it assumes it. `arange` over what is not
+    proven to be integers is moved only as an unsafe fix, since an accelerator may round other numbers differently.
 
     ## When to ignore it
     In code that runs seldom. Random tensors (`torch.randn(...)`, `torch.rand_like(...)`) are left alone: another
@@ -149,7 +159,11 @@ class CpuThenMove(Rule):
             return
         old = links[-1].node
         fix = None
-        if not site.compiling.scripted() and _foldable(site, call, creator, steps):
+        if not site.compiling.scripted() and (keywords := _keywords_handed(site, call, creator, links)) is not None:
+            told = cst.Arg(star="**", value=keywords)
+            new = in_place_of(old, with_arguments(call, len(call.args) - 1, [told]))
+            fix = Fix(f"Give them to torch.{creator}", ((old, new),), (), _keywords_doubt(site, keywords))
+        elif not site.compiling.scripted() and _foldable(site, call, creator, steps):
             views = [link for link in links if conversion(site, link, torch) is None]
             new = in_place_of(old, on_top(_folded(call, steps), views))
             imports = missing if any(link.name in CAST_DTYPES for link in links) else ()
@@ -164,6 +178,23 @@ class CpuThenMove(Rule):
             yield Report(old, _at_once(creator, links, steps), fix, figure=figure)
         else:
             yield Report(old, _message(creator, links, steps, idle=idle), fix, figure=figure)
+
+
+def _keywords_handed(site: Site, call: cst.Call, creator: str, links: Sequence[Link]) -> cst.BaseExpression | None:
+    """The mapping of ``.to(**options)``, where that alone converts, and the creator may as well take it."""
+    told = any(keyword_of(call, word) is not None for word in (*_KEPT_OUT, "dtype", "device"))
+    if creator not in _ANY_DTYPE or creator == "eye" or len(links) != 1 or told or not call.args:
+        return None
+    match links[0].node:
+        case cst.Call(args=[cst.Arg(star="**", value=value)]) if only_reads(site, value):
+            return value
+    return None
+
+
+def _keywords_doubt(site: Site, keywords: cst.BaseExpression) -> str:
+    """What is not proven of a mapping of keywords; empty where it holds a device, a dtype, or both."""
+    known = site.fact(PlacementOptions).hold(site.values.of(keywords))
+    return "" if known else f"`{source(keywords)}` holds no more than a dtype and a device"
 
 
 def _may_be_idle(site: Site, call: cst.Call, creator: str, steps: Sequence[Conversion]) -> bool:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import unpacked
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.project import Project
+from torchlint.facts.state.effects import Sides
 from torchlint.late import dataclass
-from torchlint.rule import Change, Fix, Kind, Site
+from torchlint.rule import Change, Fix, Kind, Link, Site
 from torchlint.rule.build import module_for, only_reads, source
 from torchlint.rule.convert import FLOATING
 from torchlint_rules.tl2_sync._single_numbers import Tensors
@@ -29,7 +30,12 @@ _ELEMENTWISE = frozenset(
     {"abs", "exp", "log", "sqrt", "square", "sign", "isnan", "isinf", "isfinite", "detach", "float"}
 )
 _MOST = 50
+_WHOLE = frozenset({"int16", "int32", "int64"})
 _REDUCING = frozenset({"sum", "mean"})
+_EXTREMES = {"max": '"-inf"', "amax": '"-inf"', "min": '"inf"', "amin": '"inf"'}
+_JOINING = frozenset({"logical_and", "logical_or", "logical_xor", "logical_not"})
+# What a number goes to without a gradient.
+_READING = frozenset({"item", "detach", "tolist", "cpu"})
 
 
 def fixed_size(site: Site, node: cst.Subscript) -> Fix | None:
@@ -80,6 +86,9 @@ class MaskShapes(Fact):
                     todo.append(operand)
                 case ast.Call(func=ast.Attribute(value=inner, attr=name), args=[]) if name in _ELEMENTWISE:
                     todo.append(inner)
+                case ast.Call(func=ast.Attribute(attr=name) as func, args=args) if name in _JOINING:
+                    whole = self.project.qualified(facts, func) == f"torch.{name}"
+                    todo += args if whole else [func.value, *args]
         return False
 
 
@@ -100,15 +109,14 @@ def _covers(site: Site, mask: cst.BaseExpression, tensor: cst.BaseExpression) ->
 def _reduced(site: Site, node: cst.Subscript) -> Fix | None:
     """``x[m].sum()`` and ``x[m].mean()``."""
     mask, links = _mask(node), site.calls.chain(node)
-    if (
-        mask is None
-        or not links
-        or links[0].name not in _REDUCING
-        or site.values.of(node.value).kind is not Kind.TENSOR
-    ):
+    if mask is None or not links or site.values.of(node.value).kind is not Kind.TENSOR:
         return None
     reduction = links[0].node
     if not isinstance(reduction, cst.Call) or reduction.args or "\n" in source(reduction):
+        return None
+    if links[0].name in _EXTREMES:
+        return _extreme(site, node, mask, links)
+    if links[0].name not in _REDUCING:
         return None
     mean = links[0].name == "mean"
     if mean and not only_reads(site, mask):
@@ -121,6 +129,36 @@ def _reduced(site: Site, node: cst.Subscript) -> Fix | None:
         changes = (Change.ROUNDING, Change.NONFINITE)
     doubt = _doubt(site, mask, [node.value])
     return Fix("reduce all of it, zero where the mask is not", ((reduction, text),), changes, doubt, imports)
+
+
+def _extreme(site: Site, node: cst.Subscript, mask: cst.BaseExpression, links: Sequence[Link]) -> Fix | None:
+    """``x[m].max()``: what the mask leaves out takes no part if it is infinite.
+
+    Of nothing there is no maximum: that raised, and does no longer.
+    """
+    name, reduction = links[0].name, links[0].node
+    torch, imports = module_for(site, "torch", "torch")
+    text = f"{torch}.where({source(mask)}, {source(node.value)}, float({_EXTREMES[name]})).{name}()"
+    changes: tuple[Change, ...] = () if _is_asked_for_any(site, node, mask) else (Change.VALIDATION,)
+    if len(links) == 1 or links[1].name not in _READING:
+        changes = (*changes, Change.NONFINITE)  # the gradient of an infinity may go to what was left out
+    twin = site.expression(node.value)
+    if twin is None or site.fact(Tensors).is_whole(site.file, twin):
+        return None
+    floating = site.fact(Tensors).is_floating(site.file, twin)
+    doubts = filter(None, (_doubt(site, mask, [node.value]), "" if floating else "it holds floating-point numbers"))
+    message = "reduce all of it, infinite where the mask is not"
+    return Fix(message, ((reduction, text),), changes, " and ".join(doubts), imports)
+
+
+def _is_asked_for_any(site: Site, node: cst.CSTNode, mask: cst.BaseExpression) -> bool:
+    """Whether an expression is computed only where its mask selects something: ``... if mask.any() else 0.0``."""
+    child, parent = node, site.parent(node)
+    while isinstance(parent, cst.BaseExpression):
+        if isinstance(parent, cst.IfExp) and child is parent.body and source(parent.test) == f"{source(mask)}.any()":
+            return True
+        child, parent = parent, site.parent(parent)
+    return False
 
 
 def _stored(site: Site, node: cst.Subscript) -> Fix | None:
@@ -138,7 +176,7 @@ def _stored(site: Site, node: cst.Subscript) -> Fix | None:
         case _:
             return None
     mask, held = _mask(target), target.value
-    if mask is None or not only_reads(site, mask) or not only_reads(site, held) or "\n" in source(statement):
+    if mask is None or not _is_pure(site, mask) or not only_reads(site, held) or "\n" in source(statement):
         return None
     if sign in ("*", "/") and not _is_number(site, value):
         return None
@@ -155,7 +193,11 @@ def _stored(site: Site, node: cst.Subscript) -> Fix | None:
         return None  # a number alone becomes ``masked_fill_``
     torch, imports = module_for(site, "torch", "torch")
     text = f"{source(held)}[...] = {torch}.where({source(mask)}, {new}, {source(held)})"
-    changes: tuple[Change, ...] = () if _is_one_dtype(site, parts) else (Change.VALIDATION,)
+    whole = site.values.of(held).dtype in _WHOLE
+    exact = _is_one_dtype(site, parts) or (whole and bool(sign) and _stays_whole(site, sign, value))
+    if whole and not exact:
+        return None  # a fraction, which storing through a mask refuses
+    changes: tuple[Change, ...] = () if exact else (Change.VALIDATION,)
     if sign in ("*", "/") or _scales(value):
         changes = (*changes, Change.NONFINITE)
     return Fix("compute all of it, and choose", ((statement, text),), changes, _doubt(site, mask, parts), imports)
@@ -168,6 +210,21 @@ def _is_one_dtype(site: Site, parts: list[cst.BaseExpression]) -> bool:
         return len(dtypes) == 1 and dtypes <= FLOATING
     twin = site.expression(parts[0])
     return twin is not None and site.fact(Tensors).is_floating(site.file, twin)
+
+
+def _is_pure(site: Site, mask: cst.BaseExpression) -> bool:
+    """Whether a mask may as well be computed once, and after what stands to the right of it."""
+    twin = site.expression(mask)
+    if only_reads(site, mask) or twin is None:
+        return twin is not None
+    effects = site.fact(Sides).of(site.file, [twin])
+    return effects.known and not effects.writes and not effects.draws
+
+
+def _stays_whole(site: Site, sign: str, number: cst.BaseExpression) -> bool:
+    """Whether whole numbers are whole afterwards, and of the same dtype: an ``int`` is added, or multiplies them."""
+    given = site.values.of(number)
+    return sign != "/" and given.kind is Kind.NUMBER and given.dtype == "int"
 
 
 def _scales(node: cst.CSTNode) -> bool:

@@ -25,6 +25,8 @@ _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
 _WORD = regex(r"[A-Za-z][A-Za-z0-9_]*")
 _NUMBERS = (Kind.NUMBER, Kind.STRING)
 _HOLDERS = (Kind.LIST, Kind.DICT, Kind.TUPLE)
+_MOST_MOVED = 2
+"""The most tensors that are moved one by one; of more each is moved by one expression."""
 _WIDEST = 76
 """The most characters of the names of numbers in one row; more stand one below the other, as formatters leave them."""
 
@@ -138,7 +140,7 @@ class ReadingTogether(Fact):
             returned = isinstance(stmts[0], ast.Return)
             text = f"tuple({joined})" if returned else joined
             return Together(joined, "", stmts[0], ((whole, text),), "; ".join(doubts))
-        names = fresh_names(facts, list(distinct.values()))
+        names = _fresh_names(facts, reads)
         by_source = dict(zip(distinct, names, strict=True))
         return Together(
             self._joined(facts, list(distinct.values())),
@@ -154,13 +156,16 @@ class ReadingTogether(Fact):
         What is not proven to lie where one of them lies is moved there, which does nothing to what lies there already.
         """
         anchor = self._anchor(facts, sources)
-        texts = []
-        for node in sources:
-            flattening = self.tensors.flattening(facts, node)
-            text = f"{operand(facts, node)}{flattening}" if flattening else text_of(facts, node)
-            if anchor is not None and not self._is_beside(facts, anchor, node):
-                text = f"{text if flattening else operand(facts, node)}.to({text_of(facts, anchor)}.device)"
-            texts.append(text)
+        flattened = [f"{operand(facts, node)}{self.tensors.flattening(facts, node)}" for node in sources]
+        apart = [anchor is not None and not self._is_beside(facts, anchor, node) for node in sources]
+        device = f"{text_of(facts, anchor)}.device" if anchor is not None else ""
+        if sum(apart) > _MOST_MOVED:
+            part = fresh_name(facts, sources[0], "part")
+            return f"{{torch}}.stack([{part}.to({device}) for {part} in ({', '.join(flattened)})]).tolist()"
+        texts = [
+            f"{flat}.to({device})" if moved else flat if self.tensors.flattening(facts, node) else text_of(facts, node)
+            for node, flat, moved in zip(sources, flattened, apart, strict=True)
+        ]
         return f"{{torch}}.stack([{', '.join(texts)}]).tolist()"
 
     def _anchor(self, facts: FileFacts, sources: Sequence[ast.expr]) -> ast.expr | None:
@@ -251,18 +256,38 @@ def _targets(names: Sequence[str]) -> str:
     return row if len(row) <= _WIDEST else "\n".join(["(", *(f"    {name}," for name in names), ")"])
 
 
-def _stem(node: ast.expr) -> str:
-    """What the number of a tensor is called: ``loss_value`` of ``loss``, ``kl_mean`` of ``kl.mean()``."""
-    called = _called(node)
-    return called if isinstance(node, ast.Call) and called else "_".join(filter(None, (called, "value")))
+def _stem(facts: FileFacts, read: Read) -> str:
+    """What the number of a tensor is called: ``loss_value`` of ``loss``, ``kl_mean`` of ``kl.mean()``.
+
+    What has no name of its own is called after the key or the name that takes it.
+    """
+    called = _called(read.source)
+    if isinstance(read.source, ast.Call) and called:
+        return called
+    called = called or _taken_by(facts, read.call)
+    return f"{called}_number" if called.endswith("value") else f"{called}_value" if called else "number"
 
 
-def fresh_names(facts: FileFacts, nodes: Sequence[ast.expr]) -> list[str]:
-    """New names for the numbers of tensors, after what they are called; their function holds none of these words."""
-    names: list[str] = []
-    for node in nodes:
-        names.append(fresh_name(facts, node, _stem(node), names))
-    return names
+def _taken_by(facts: FileFacts, call: ast.Call) -> str:
+    """The key of a dictionary, or the name, that a number is stored under."""
+    match facts.parent.get(call):
+        case ast.Dict(keys=keys, values=values):
+            key = keys[values.index(call)]
+            word = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else ""
+            return word if _WORD.fullmatch(word) else ""
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AugAssign(target=ast.Name(id=name)):
+            return name
+    return ""
+
+
+def _fresh_names(facts: FileFacts, reads: Sequence[Read]) -> list[str]:
+    """New names for the numbers of different tensors, after what they are called; their function has no such words."""
+    names: dict[str, str] = {}
+    for read in reads:
+        key = ast.dump(read.source)
+        if key not in names:
+            names[key] = fresh_name(facts, read.source, _stem(facts, read), names.values())
+    return list(names.values())
 
 
 def _called(node: ast.expr) -> str:
@@ -274,8 +299,8 @@ def _called(node: ast.expr) -> str:
             return name.strip("_")
         case ast.Call(func=ast.Attribute(value=ast.Name(), attr=name), args=[first, *_]) if _called(first):
             return f"{_called(first)}_{name.strip('_')}"
-        case ast.Call(func=ast.Attribute(value=inner, attr=name)):
-            return "_".join(filter(None, (_called(inner), name.strip("_"))))
+        case ast.Call(func=ast.Attribute(value=inner, attr=name)) if _called(inner):
+            return f"{_called(inner)}_{name.strip('_')}"
         case ast.Subscript(slice=ast.Constant(value=str(key))) if _WORD.fullmatch(key):
             return key
         case ast.Subscript(value=inner):

@@ -7,11 +7,14 @@ from collections.abc import Iterable
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.autograd import Autograd
+from torchlint.facts.code.earlier import used_before
 from torchlint.facts.code.model import FileFacts
-from torchlint.facts.flow.flow import Flow
+from torchlint.facts.code.project import Project
 from torchlint.facts.flow.whereabouts import Whereabouts
+from torchlint.facts.values.dtypes import is_inexact
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint_rules.tl2_sync._real_numbers import RealNumbers
 
 _FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
 
@@ -20,10 +23,11 @@ _FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
 class Tensors(Fact):
     """Answers what is proven of tensors that hold one number each."""
 
+    project: Project
     values: Values
-    flow: Flow
     autograd: Autograd
     whereabouts: Whereabouts
+    reals: RealNumbers
 
     def rank(self, facts: FileFacts, node: ast.expr) -> int | None:
         """The number of dimensions, ``None`` where it is not known."""
@@ -37,10 +41,28 @@ class Tensors(Fact):
         return "" if self.rank(facts, node) == 0 else ".reshape(())"
 
     def is_floating(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether a tensor holds floating-point numbers: by its dtype, or because it hangs on a graph."""
-        if self.values.of(facts, node).dtype in _FLOATS or self.autograd.has_graph(facts, node) is True:
+        """Whether a tensor holds floating-point numbers: by its dtype, or because it hangs on a graph.
+
+        What only an inexact dtype can hold, such as a mean, is floating where the program has no complex numbers. That
+        a tensor is a part of what is differentiated says nothing: whole numbers may be, too.
+        """
+        value = self.values.of(facts, node)
+        if value.dtype in _FLOATS or self.autograd.has_graph(facts, node) is True:
             return True
-        return isinstance(node, (ast.Name, ast.Attribute)) and self.flow.differentiated(facts, node)
+        if is_inexact(value) and self.reals.only(facts.scope_of(node)):
+            return True
+        return isinstance(node, ast.Name) and self._was_differentiated(facts, node)
+
+    def _was_differentiated(self, facts: FileFacts, node: ast.Name) -> bool:
+        """Whether ``backward()`` of the tensor itself ran before, which raises for whole and for complex numbers."""
+        return any(
+            isinstance(call.func, ast.Attribute)
+            and call.func.attr == "backward"
+            and isinstance(call.func.value, ast.Name)
+            and call.func.value.id == node.id
+            and used_before(self.project, facts, call.func.value, node)
+            for call in facts.scope_of(node).function.calls
+        )
 
     def is_whole(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether a tensor is proven to hold whole numbers or truths."""

@@ -47,9 +47,16 @@ class Tests(Fact):
     values: Values
 
     def is_truth(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether an expression is proven a tensor that holds one truth and has no dimension."""
+        """Whether an expression is proven a tensor that holds one truth and has no dimension.
+
+        ``any`` and ``all`` of bytes give a byte, which is 0 or 1.
+        """
         value = self.values.of(facts, node)
-        return value.kind is Kind.TENSOR and value.rank == 0 and value.dtype == "bool"
+        if value.kind is not Kind.TENSOR or value.rank != 0:
+            return False
+        func = node.func if isinstance(node, ast.Call) else None
+        asked = isinstance(func, ast.Attribute) and func.attr in ("any", "all") and value.dtype in (None, "uint8")
+        return asked or value.dtype == "bool"
 
     def names(self, node: ast.expr) -> frozenset[str]:
         """The names that are read in any case where an expression is computed."""

@@ -128,10 +128,12 @@ class ScalarReadback(Rule):
 
     ## What the fix may change
     Numbers that neighbouring statements, or one statement, read one by one are read at once: nothing, where it is
-    proven that the tensors hold floating-point numbers; else the fix says that it assumes this. A tensor that is not
+    proven that the tensors hold floating-point numbers; else the fix says that it assumes this. Proofs are a dtype, a
+    graph, a `backward()` of the tensor itself that ran before, or what computed it: means, losses, norms, quotients and
+    the like, where no file of the program speaks of complex numbers and it is no library. A tensor that is not
     proven to lie where another one lies (on the one accelerator of the project, or beside what both met in an
     operation or are computed from) is moved there first, by `.to(loss.device)`, which does nothing to a tensor that
-    lies there already and may be dropped by who knows that all of them do.
+    lies there already and may be dropped by who knows that all of them do; of more than two tensors by one expression.
     Where a loop only adds numbers to a local sum or appends them to a local list,
     the sum (of 64-bit numbers, as Python's are) or the list stays on the device until the loop is over: the order of
     effects, for the host no longer waits in each round, and of a list the memory, too. A fix is offered only where the

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from torchlint import cst
 from torchlint.rule import Call, Device, Example, Fix, Found, Frequency, Input, Kind, Level, Purpose, Report, Rule, Site
-from torchlint.rule.build import in_place_of
+from torchlint.rule.build import expression, in_place_of, source
 from torchlint_rules.tl2_sync._tensor_condition import Tests, Truths
 
 _CHOICES = frozenset({"builtins.min", "builtins.max"})
@@ -99,7 +99,8 @@ class TensorCondition(Rule):
     ## What the fix may change
     Nothing: where `and` or `or` asks several tensors of one truth each, the device joins them (`a.any() | b.any()`),
     and one read answers what took several. Only tests are joined that may be computed in any case: comparisons, `isnan`
-    and the like. There is no automatic fix that takes the branch away: what to compute without it depends on it.
+    and the like. `not x.any()` becomes `~x.any()`, or `(x.any() == 0)` where `x` may hold bytes, of which the result is
+    a byte. There is no automatic fix that takes the branch away: what to compute without it depends on it.
 
     ## When to ignore it
     On the CPU, where reading the value costs little and the branch saves work: skipping a masked write when nothing
@@ -253,9 +254,9 @@ def _joined(site: Site, node: cst.BaseExpression) -> Fix | None:
     if last - first < 2:
         return None
     sign = cst.BitOr() if kind is cst.Or else cst.BitAnd()
-    joined = _on_device_truth(operands[first])
+    joined = _on_device_truth(site, operands[first])
     for operand in operands[first + 1 : last]:
-        joined = cst.BinaryOperation(joined, sign, _on_device_truth(operand))
+        joined = cst.BinaryOperation(joined, sign, _on_device_truth(site, operand))
     new: cst.BaseExpression = joined
     if first:
         new = cst.BooleanOperation(_folded(operands[:first], top.operator), top.operator, new)
@@ -295,13 +296,18 @@ def _asked_for(operand: cst.BaseExpression) -> cst.BaseExpression:
     return operand.expression if negated and isinstance(operand, cst.UnaryOperation) else operand
 
 
-def _on_device_truth(operand: cst.BaseExpression) -> cst.BaseExpression:
-    """An operand as an operand of ``|`` and ``&``: ``~x`` for ``not x``, a comparison in parentheses."""
+def _on_device_truth(site: Site, operand: cst.BaseExpression) -> cst.BaseExpression:
+    """An operand as an operand of ``|`` and ``&``: ``~x`` for ``not x``, a comparison in parentheses.
+
+    ``not x`` is ``(x == 0)`` where ``x`` may be a byte, whose bits ``~`` would turn.
+    """
     asked = _asked_for(operand)
     bound = isinstance(asked, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or asked.lpar
     inner = asked if bound else asked.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
     if asked is operand:
         return inner
+    if site.values.of(asked).dtype != "bool":
+        return expression(f"({source(inner)} == 0)")
     invert = cst.BitInvert(whitespace_after=cst.SimpleWhitespace(""))
     return cst.UnaryOperation(invert, inner)
 

@@ -21,6 +21,9 @@ _FORMS = (
     *("{x}[m] = {y}[m] * {n} - {x}[m]", "{x}[m] = -{y}[m]", "{x}[m] = ({y}[m] + {n}) * {n}", "{x}[~m] = {y}[~m]"),
     *("{x}[m] = {y}[~m]", "{x}[m] *= {y}[m]", "{x}[m] = {n} / {y}[m]", "{x}[m] **= 2", "{x}[m] = {n}"),
     *("{x}[{x} > 0] -= {n}", "m = {x} > 0.2", "{y} = {x} + 1", "{x}[m] -= {x}[m].amax()", "{x}[m[:1]] -= {n}"),
+    *("{y} = {y} + {x}[m].max()", "{y} = {y} - ({x}[m].amin() if m.any() else 0.0)", "{y} = {y} * {x}[m].min().item()"),
+    *("w = {x}.floor().long()\nw[torch.logical_and(w > 0, w == w)] -= {n}\n{y} = {y} + w", "{y} = {y} + {y}[m].amax()"),
+    *("w = {x}.ceil().long()\nw[(w > 1) * (w != 2)] *= {n}\n{y} = {y} * w", "{y} = {y} + {x}.long()[m].max()"),
 )
 _ENDS = ("return {x}.sum()", "return {x}.square().mean() + {y}.sum()", "self.kept = {y}\nreturn ({x} * {y}).sum()")
 
@@ -35,7 +38,7 @@ def masking(code: str, choice: random.Random) -> Program:
     ]
     for _ in range(choice.randint(1, 4)):
         first, second = (one, other) if choice.random() < 0.8 else (other, one)
-        rows.append(choice.choice(_FORMS).format(x=first, y=second, n=choice.choice(_NUMBERS)))
+        rows += choice.choice(_FORMS).format(x=first, y=second, n=choice.choice(_NUMBERS)).split("\n")
     rows += choice.choice(_ENDS).format(x=one, y=other).split("\n")
     read = choice.choice(READERS).format(call="learner.update(x)")
     text = (

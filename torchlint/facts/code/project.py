@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 from functools import lru_cache
 from itertools import chain
@@ -479,17 +479,3 @@ def components(project: Project) -> dict[str, frozenset[str]]:
     """For every file the files it is connected with by imports in either direction (itself included)."""
     groups = connected({file.path: file.links for file in project.files.values()})
     return {path: group for group in groups for path in group}
-
-
-def exported(project: Project, scope: Scope) -> bool:
-    """Whether a function or class belongs to a library: it lies in a package whose ``__init__`` imports from it."""
-    parts: Sequence[str] = scope.file.module.split(".")
-    for cut in range(len(parts), 0, -1):
-        package = project.modules.get(".".join(parts[:cut]))
-        if package is None or not package.package:
-            continue
-        name = scope.qualname.partition(".")[0]
-        starred = scope.file.module in package.star_imports and not name.startswith("_")
-        if starred or package.top.bindings.get(name):
-            return True
-    return False

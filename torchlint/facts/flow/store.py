@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from torchlint.facts.code.callers import Caller, passed, stores_of
+from torchlint.facts.code.exporting import exported
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
-from torchlint.facts.code.project import Project, exported
+from torchlint.facts.code.project import Project
 from torchlint.facts.dataflow.literals import Texts
 from torchlint.facts.dataflow.spots import Key, Label, Spot, key_of, picked
 from torchlint.facts.flow.carriers import Carrier, Next

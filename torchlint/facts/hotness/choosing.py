@@ -8,8 +8,8 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from torchlint.facts.code.callers import Caller
+from torchlint.facts.code.exporting import exported
 from torchlint.facts.code.model import FileFacts, Scope
-from torchlint.facts.code.project import exported
 from torchlint.facts.hotness.chosen import Choice
 from torchlint.late import dataclass
 from torchlint.rule import Frequency

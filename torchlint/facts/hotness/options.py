@@ -8,9 +8,10 @@ from collections.abc import Iterable
 from dataclasses import field
 
 from torchlint.facts.code.callers import methods, passed, sets_any, stores_of
+from torchlint.facts.code.exporting import exported
 from torchlint.facts.code.graph import CallGraph, own_object
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
-from torchlint.facts.code.project import Project, exported, is_external_module
+from torchlint.facts.code.project import Project, is_external_module
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.structure import BARE
 from torchlint.facts.code.tree import conjuncts

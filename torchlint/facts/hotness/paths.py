@@ -9,9 +9,10 @@ from dataclasses import field
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
+from torchlint.facts.code.exporting import exported
 from torchlint.facts.code.graph import How
 from torchlint.facts.code.model import FileFacts, Scope
-from torchlint.facts.code.project import Project, exported
+from torchlint.facts.code.project import Project
 from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.facts.code.tree import walk
 from torchlint.late import dataclass, regex

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from torchlint.facts.code.exporting import exported
 from torchlint.facts.code.graph import CallGraph, references
 from torchlint.facts.code.model import Scope
-from torchlint.facts.code.project import Project, exported
+from torchlint.facts.code.project import Project
 from torchlint.facts.code.receiver import Receiver
 from torchlint.facts.hotness.coldness import cold_file
 from torchlint.facts.hotness.receivers import Receivers

@@ -9,6 +9,9 @@ from torchlint.rule import Device, Kind, Value
 _INTEGERS = {"uint8": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8}
 _FLOATS = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 _WIDTHS = {"bool": 1, **_INTEGERS, **_FLOATS}
+_INEXACT_REDUCTIONS = frozenset({"mean", "nanmean", "std", "var", "norm", "logsumexp", "quantile", "nanquantile"})
+_COUNTING = frozenset({"sum", "prod", "nansum", "trace", "cumsum", "cumprod"})
+_REDUCED = {"bool": "int64", "uint8": "int64", "int8": "int64", "int16": "int64", "int32": "int64"}
 _FLOAT_FOR = {"bool": "float16", "uint8": "float16", "int8": "float16", "int16": "float32"}  # NumPy's exact float
 
 
@@ -20,6 +23,11 @@ def width(dtype: str | None) -> int | None:
 def is_floating(dtype: str | None) -> bool:
     """Whether a dtype is known and a floating one."""
     return dtype in _FLOATS
+
+
+def is_inexact(value: Value) -> bool:
+    """Whether a tensor is proven to be of a floating or a complex dtype, known or not."""
+    return value.kind is Kind.TENSOR and (value.inexact if value.dtype is None else is_floating(value.dtype))
 
 
 def floating(dtype: str | None) -> str | None:
@@ -58,6 +66,16 @@ def promoted(left: Value, right: Value) -> str | None:
     return _wider(one, other)
 
 
+def typed(source: Value, dtype: str | None, *, inexact: bool = False) -> Value:
+    """A tensor as one of another dtype; of one that is not known, whether it is proven to be inexact."""
+    return replace(source, dtype=dtype, inexact=dtype is None and inexact)
+
+
+def arithmetic_is_inexact(left: Value, right: Value) -> bool:
+    """Whether a sum or a product is of a floating or a complex dtype: one operand is, or is a ``float`` of Python."""
+    return any(is_inexact(v) or (v.kind is Kind.NUMBER and v.dtype == "float") for v in (left, right))
+
+
 def _with_number(dtype: str | None, number: Value) -> str | None:
     if dtype is None or number.kind is not Kind.NUMBER or number.dtype is None:
         return dtype if is_floating(dtype) and number.kind in (Kind.NUMBER, Kind.SCALAR) else None
@@ -94,6 +112,29 @@ def _array_with_number(dtype: str | None, number: str | None) -> str | None:
     return "int64" if dtype == "bool" and number == "int" else dtype
 
 
+def is_mean(name: str) -> bool:
+    """Whether a reduction gives a floating or a complex number, whatever it is taken of."""
+    return name in _INEXACT_REDUCTIONS
+
+
+def counted(name: str, dtype: str | None) -> str | None:
+    """The dtype of sums and products, for which torch takes wider whole numbers; also of each element alone."""
+    if name in _COUNTING:
+        return _REDUCED.get(dtype or "", dtype)
+    return "int64" if name == "square" and dtype == "bool" else dtype
+
+
+def reduced(rule: str, name: str, dtype: str | None) -> str | None:
+    """The dtype of a reduction, by its rule of the table and its name."""
+    if rule == "reduce_bool":
+        return dtype if dtype in (None, "uint8") else "bool"  # of bytes it is a byte
+    if rule == "index":
+        return "int64"
+    if name == "dist":
+        return None
+    return floating(dtype) if is_mean(name) else counted(name, dtype)
+
+
 def cast(source: Value, dtype: str | None) -> Value:
     """A tensor or array in another dtype; on the host it remembers what narrower one it was widened from."""
     here = source.kind is Kind.NDARRAY or source.device is Device.CPU
@@ -101,4 +142,4 @@ def cast(source: Value, dtype: str | None) -> Value:
     widened = source.widened if new is not None and (width(source.widened) or new) < new else ""
     if here and not widened and new is not None and old is not None and source.dtype is not None and old < new:
         widened = source.dtype
-    return replace(source, dtype=dtype, widened=widened)
+    return replace(source, dtype=dtype, widened=widened, inexact=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from torchlint.facts.values.dtypes import is_inexact, typed
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 CALLABLE = frozenset({Kind.FUNCTION, Kind.CLASS, Kind.INSTANCE, Kind.MODULE})
@@ -108,6 +109,7 @@ def _meet(one: Value, other: Value) -> Value:
         pinned=one.pinned if one.pinned is other.pinned else None,
         widened=one.widened if one.widened == other.widened else "",
         derived=one.derived or other.derived,
+        inexact=(one.dtype is None or one.dtype != other.dtype) and is_inexact(one) and is_inexact(other),
     )
 
 
@@ -163,6 +165,7 @@ def completed(known: Value | None, seen: Value) -> Value:
         nonempty=known.nonempty or seen.nonempty,
         name=seen.name if exact else known.name or seen.name,
         derived=known.derived and not exact,
+        inexact=known.inexact and seen.dtype is None,
     )
 
 
@@ -173,4 +176,4 @@ def told_more(promised: Value, given: Value | None) -> Value:
     """
     if given is None or given.kind is not promised.kind:
         return promised
-    return replace(given, dtype=given.dtype or promised.dtype)
+    return typed(given, given.dtype or promised.dtype, inexact=given.inexact)

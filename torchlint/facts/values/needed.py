@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from functools import cache
 
+from torchlint.facts.code.earlier import used_before
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import names_in
@@ -27,16 +28,31 @@ class Needed:
 
     def is_tensor(self, facts: FileFacts, node: ast.Name) -> bool:
         """Whether the function that reads a name gives the same binding of it to a call that takes only tensors."""
+        return any(True for _ in self._alike(facts, node))
+
+    def was_tensor(self, facts: FileFacts, node: ast.Name) -> bool:
+        """Whether a function of torch took the same value before in any case: nothing but a tensor comes so far.
+
+        What has a method that tensors have, or goes into a list that is joined later, may still be something else.
+        """
+        for place in self._alike(facts, node):
+            call = facts.parent.get(place)
+            named = isinstance(call, ast.Call) and (self.project.qualified(facts, call.func) or "").startswith("torch.")
+            if named and used_before(self.project, facts, place, node):
+                return True
+        return False
+
+    def _alike(self, facts: FileFacts, node: ast.Name) -> Iterator[ast.Name]:
+        """Where the function that reads a name gives the same binding of it to a call that takes only tensors."""
         scope = facts.scope_of(node).function
         if scope.kind != "function":
-            return False
+            return
         found = self._places.get(scope)
         if found is None:
             found = self._places[scope] = self._given(facts, scope)
-        if not (places := found.get(node.id)):
-            return False
-        here = self.project.reaching(facts, node).bindings
-        return any(self.project.reaching(facts, place).bindings == here for place in places)
+        if places := found.get(node.id):
+            here = self.project.reaching(facts, node).bindings
+            yield from (place for place in places if self.project.reaching(facts, place).bindings == here)
 
     def _given(self, facts: FileFacts, scope: Scope) -> Mapping[str, list[ast.Name]]:
         """By name where a function gives it to a call that takes only tensors, whatever its type turns out to be."""
@@ -48,11 +64,14 @@ class Needed:
         return places
 
     def _taken(self, facts: FileFacts, call: ast.Call) -> Iterator[ast.expr]:
-        """What a call takes that must be a tensor: the first argument of a function, the object of a method."""
+        """What a call takes that must be a tensor: the first argument of a function, the object of a method.
+
+        A loss takes nothing else as its second argument, too.
+        """
         name = self.project.qualified(facts, call.func) or ""
         if name.startswith("torch."):
             if call.args and takes_tensor(name):
-                yield call.args[0]
+                yield from call.args[: 2 if name.rpartition(".")[2] in table()["functional"]["loss"] else 1]
         elif isinstance(call.func, ast.Attribute) and call.func.attr in table()["needed"]["methods"]:
             yield call.func.value
 

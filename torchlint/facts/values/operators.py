@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from torchlint.facts.values import arrays, tensors
 from torchlint.facts.values.containers import element_of
-from torchlint.facts.values.dtypes import cast, floating, promoted
+from torchlint.facts.values.dtypes import arithmetic_is_inexact, cast, floating, promoted, typed
 from torchlint.facts.values.join import (
     BOOL,
     FLOAT,
@@ -22,10 +22,12 @@ from torchlint.facts.values.join import (
     picked,
     tuple_of,
 )
+from torchlint.facts.values.ranks import broadcast
 from torchlint.facts.values.signatures import Of, device_called, rules, table
 from torchlint.late import regex
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Pow, ast.FloorDiv, ast.Mod, ast.MatMult)
 _ENV_CLASS = regex(r"(Env|Envs|Environment|Wrapper|VecNormalize|VecFrameStack|VecMonitor|Monitor)$")
 _DEVICE_NAME = regex(r"_*(device|dev|dvc|torch_device|DEVICE)_*$")
 
@@ -118,12 +120,13 @@ def _on_tensors(op: ast.operator, left: Value, right: Value) -> Value:
     first = left if left.kind is Kind.TENSOR else right
     known = all(v.kind in (Kind.TENSOR, Kind.NUMBER, Kind.SCALAR) for v in (left, right))
     dtype = promoted(left, right) if known else None
-    rank = tensors.broadcast([left, right])
+    rank = broadcast([left, right])
     if isinstance(op, ast.MatMult):
         rank = 2 if left.rank == right.rank == 2 else None
     if isinstance(op, ast.Div):
         dtype = floating(dtype) if known else None
-    result = Value(Kind.TENSOR, dtype, tensors.meeting([left, right]), rank)
+    inexact = isinstance(op, ast.Div) or (isinstance(op, _ARITHMETIC) and arithmetic_is_inexact(left, right))
+    result = typed(Value(Kind.TENSOR, device=tensors.meeting([left, right]), rank=rank), dtype, inexact=inexact)
     number = (right if first is left else left).kind is Kind.NUMBER
     return replace(tensors.fresh(result), widened=_still_widened(first, dtype) if number else "")
 
@@ -223,7 +226,7 @@ def _gathers(name: str, node: ast.Call) -> bool:
 def gathered(given: Value) -> Value:
     """What a collective makes of a value: the tensors of all processes, or their mean."""
     if given.kind is Kind.TENSOR:
-        return Value(Kind.TENSOR, dtype=given.dtype)
+        return Value(Kind.TENSOR, dtype=given.dtype, inexact=given.inexact)
     return UNKNOWN if given.known else TENSOR
 
 
@@ -234,7 +237,7 @@ def compare(node: ast.Compare, operands: list[Value]) -> Value:
     kinds = {v.kind for v in operands}
     if Kind.TENSOR in kinds:
         where = tensors.meeting(operands)
-        return tensors.fresh(Value(Kind.TENSOR, dtype="bool", device=where, rank=tensors.broadcast(operands)))
+        return tensors.fresh(Value(Kind.TENSOR, dtype="bool", device=where, rank=broadcast(operands)))
     if Kind.NDARRAY in kinds:
         ranks = {v.rank for v in operands if v.kind is Kind.NDARRAY}
         plain = len(ranks) == 1 and kinds <= {Kind.NDARRAY, Kind.NUMBER}

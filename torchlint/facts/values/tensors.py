@@ -6,8 +6,19 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
-from torchlint.facts.values.dtypes import cast, floating, promoted
+from torchlint.facts.values.dtypes import (
+    arithmetic_is_inexact,
+    cast,
+    counted,
+    floating,
+    is_inexact,
+    is_mean,
+    promoted,
+    reduced,
+    typed,
+)
 from torchlint.facts.values.join import BOOL, HOST, INT, NONE, NUMBER, SIZE, TENSOR, list_of, picked, tuple_of
+from torchlint.facts.values.ranks import broadcast, nested, rank_of_sizes, rank_without, shape_rank
 from torchlint.facts.values.signatures import (
     Of,
     device_of,
@@ -23,7 +34,8 @@ from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 _VIEWS = frozenset({"move", "unsqueeze", "reshape", "flatten", "like_other", "loose_view"})
 _NUMBERS = {"int64": "int", "int32": "int", "uint8": "int", "bool": "bool", "float32": "float", "float64": "float"}
-_REDUCED = {"bool": "int64", "uint8": "int64", "int8": "int64", "int16": "int64", "int32": "int64"}
+WHOLE_LOSSES = frozenset({"l1_loss", "L1Loss", "hinge_embedding_loss", "HingeEmbeddingLoss"})
+"""Losses that may hold whole numbers, where they are sums, or not reduced, of tensors that do."""
 
 
 def meeting(values: Sequence[Value]) -> Device:
@@ -59,7 +71,7 @@ def torch_call(name: str, call: ast.Call, of: Of) -> Value | None:
     if name.startswith("torch.optim.") and last[:1].isupper() and "lr_scheduler" not in name:
         return Value(Kind.OPTIMIZER)
     if module == "torch.nn.utils" and last.startswith("clip_grad"):
-        return Value(Kind.TENSOR, rank=0)
+        return Value(Kind.TENSOR, rank=0, inexact=True)
     if name in ("torch.nn.parameter.Parameter", "torch.nn.Parameter"):
         inner = of(call.args[0]) if call.args else UNKNOWN
         return replace(inner, widened="") if inner.kind is Kind.TENSOR else TENSOR
@@ -101,19 +113,26 @@ def functional(last: str, call: ast.Call, of: Of) -> Value | None:
     values = operands(call, of)
     where = meeting(values)
     if rule == "loss":
-        return loss_value(call, of, where)
+        # What is compared lies beside the input, or the loss raises.
+        lying = meeting([v for v in values if v.device is not Device.UNKNOWN])
+        return loss_value(last, call, of, lying if lying in (Device.CUDA, Device.EITHER) else where)
     first = values[0] if values and values[0].kind is Kind.TENSOR else TENSOR
     if rule == "same":
-        return Value(Kind.TENSOR, floating(first.dtype), where, first.rank)
+        to_float = rules("operations").get(last) == "float"
+        dtype = floating(first.dtype) if to_float else first.dtype if is_inexact(first) else None
+        kept = Value(Kind.TENSOR, device=where, rank=first.rank)
+        return typed(kept, dtype, inexact=first.inexact or to_float)
     return Value(Kind.TENSOR, "int64" if last == "one_hot" else None, where)
 
 
-def loss_value(call: ast.Call, of: Of, where: Device) -> Value:
-    """The value of a loss, of rank 0 unless it is told not to reduce."""
+def loss_value(name: str, call: ast.Call, of: Of, where: Device) -> Value:
+    """The value of a loss, of rank 0 unless it is told not to reduce; most losses are of floating-point numbers."""
     reduction = keyword(call, "reduction")
     kind = "mean" if reduction is None else of(reduction).literal
     whole = kind in ("mean", "sum", "batchmean") and keyword(call, "reduce") is None and not starred(call)
-    return Value(Kind.TENSOR, device=where, rank=0 if whole else None)
+    return Value(
+        Kind.TENSOR, device=where, rank=0 if whole else None, inexact=kind == "mean" or name not in WHOLE_LOSSES
+    )
 
 
 def _legacy(last: str, where: Device, call: ast.Call, of: Of) -> Value:
@@ -150,44 +169,7 @@ def _created(rule: str, last: str, call: ast.Call, of: Of) -> Value:
         kinds = [of(arg) for arg in call.args]
         default = "int64" if all(v.kind is Kind.NUMBER and v.dtype in ("int", "bool") for v in kinds) else None
     dtype, where = _options(call, of, default)
-    return Value(Kind.TENSOR, dtype, where, _shape_rank(rule, last, call, of), pinned=_pinned(call, where))
-
-
-def _shape_rank(rule: str, last: str, call: ast.Call, of: Of) -> int | None:
-    """The rank that the size arguments of a creator give."""
-    if starred(call):
-        return None
-    if rule == "arange" or last in ("linspace", "logspace", "randperm", "hann_window"):
-        return 1
-    if last in ("eye", "tril_indices", "triu_indices"):
-        return 2
-    if last == "randint":
-        size = next((arg for arg in reversed(call.args) if isinstance(arg, ast.Tuple)), None)
-        return _rank_of_sizes([size], of) if size is not None and len(call.args) > 1 else None
-    return _rank_of_sizes(call.args[:1] if last == "full" else call.args, of)
-
-
-def _rank_of_sizes(sizes: Sequence[ast.expr], of: Of) -> int | None:
-    """How many dimensions sizes name, given one by one or as one tuple."""
-    values = [of(size) for size in sizes]
-    if len(values) == 1 and values[0].kind is Kind.TUPLE and not values[0].keys:
-        return len(values[0].items)
-    if len(values) == 1 and isinstance(sizes[0], ast.List):
-        return len(sizes[0].elts)
-    numbers = all(v.kind is Kind.NUMBER and v.dtype == "int" for v in values)
-    return len(values) if values and (numbers or len(values) > 1) else None
-
-
-def nested(source: Value) -> int | None:
-    """The rank of what nested lists of numbers become."""
-    rank = 0
-    while source.kind in (Kind.LIST, Kind.TUPLE):
-        rank += 1
-        source = source.element
-    if source.kind in (Kind.NUMBER, Kind.SCALAR):
-        return rank
-    known = source.kind in (Kind.NDARRAY, Kind.TENSOR) and source.rank is not None
-    return rank + source.rank if known and source.rank is not None else None
+    return Value(Kind.TENSOR, dtype, where, shape_rank(rule, last, call, of), pinned=_pinned(call, where))
 
 
 def _innermost(source: Value) -> Value:
@@ -226,7 +208,7 @@ def _new(source: Value, rank: int | None, call: ast.Call, of: Of) -> Value:
     dtype, device = keyword(call, "dtype"), keyword(call, "device")
     made = replace(source, rank=rank)
     if dtype is not None:
-        made = replace(made, dtype=dtype_of(of(dtype)))
+        made = typed(made, dtype_of(of(dtype)))
     if device is not None:
         made = replace(made, device=device_of(of(device)))
     return fresh(made)
@@ -239,8 +221,8 @@ def _where(call: ast.Call, of: Of) -> Value:
         return tuple_of(Value(Kind.TENSOR, dtype="int64", device=where))
     if len(values) != 3:
         return Value(Kind.TENSOR, device=where)
-    dtype = promoted(values[1], values[2])
-    return Value(Kind.TENSOR, dtype=dtype, device=where, rank=broadcast(values))
+    chosen = Value(Kind.TENSOR, device=where, rank=broadcast(values))
+    return typed(chosen, promoted(*values[1:]), inexact=arithmetic_is_inexact(*values[1:]))
 
 
 def _joined(last: str, call: ast.Call, of: Of) -> Value:
@@ -256,22 +238,23 @@ def _joined(last: str, call: ast.Call, of: Of) -> Value:
         rank += 1
     elif last not in ("cat", "concat", "concatenate", "stack"):
         rank = None
-    return fresh(Value(Kind.TENSOR, members[0].dtype if same else None, meeting(members), rank))
+    joined = fresh(Value(Kind.TENSOR, device=meeting(members), rank=rank))
+    return typed(joined, members[0].dtype if same else None, inexact=all(is_inexact(v) for v in members))
 
 
 # operations, as functions and as methods ------------------------------------------------------------------------------
 
 
-def broadcast(values: Sequence[Value]) -> int | None:
-    """The rank of an elementwise result, ``None`` when that of an operand is not known."""
-    ranks = [v.rank if v.kind is Kind.TENSOR else 0 for v in values if v.kind is not Kind.NONE]
-    scalars = all(v.kind in (Kind.TENSOR, Kind.NUMBER, Kind.SCALAR, Kind.NONE) for v in values)
-    known = [rank for rank in ranks if rank is not None]
-    return max(known) if known and scalars and len(known) == len(ranks) else None
-
-
 def operate(rule: str, name: str, source: Value, call: ast.Call, rest: Sequence[ast.expr], of: Of) -> Value | None:
     """Value of an operation on ``source`` by its rule of the table; ``rest`` are its other positional arguments."""
+    result = _operated(rule, name, source, call, rest, of)
+    told = keyword(call, "dtype")
+    if told is None or result is None or result.kind is not Kind.TENSOR:
+        return result
+    return typed(result, dtype_of(of(told)))
+
+
+def _operated(rule: str, name: str, source: Value, call: ast.Call, rest: Sequence[ast.expr], of: Of) -> Value | None:
     if source.kind is not Kind.TENSOR:
         source = Value(Kind.TENSOR, device=Device.CPU if source == HOST else Device.UNKNOWN)
     others = [of(arg) for arg in rest if not isinstance(arg, ast.Starred)]
@@ -284,35 +267,49 @@ def operate(rule: str, name: str, source: Value, call: ast.Call, rest: Sequence[
         return _viewed(rule, name, same, call, rest, of)
     if rule in ("reduce", "reduce_bool", "index", "minmax"):
         return _reduced(rule, name, same, call, rest, of)
-    return _plain(rule, fresh(same), source, others)
+    # A quotient may be rounded to whole numbers.
+    whole = rule == "divide" and keyword(call, "rounding_mode") is not None
+    return _plain("binary" if whole else rule, name, fresh(same), source, [*others, *named])
 
 
-def _plain(rule: str, same: Value, source: Value, others: Sequence[Value]) -> Value | None:
+def _plain(rule: str, name: str, same: Value, source: Value, others: Sequence[Value]) -> Value | None:
     """Operations whose result has the rank of an operand, or none that is known."""
     kept = replace(same, widened=source.widened)
     indices = Value(Kind.TENSOR, dtype="int64", device=same.device)
     if rule in ("unary", "same_rank"):
-        return kept
+        return typed(kept, counted(name, same.dtype), inexact=same.inexact)
     if rule == "float":
-        return replace(kept, dtype=floating(same.dtype))
+        return typed(kept, floating(same.dtype), inexact=True)
     if rule in ("binary", "divide", "bool"):
         tensors = [v for v in others if v.kind in (Kind.TENSOR, Kind.NUMBER, Kind.SCALAR)]
         rank = broadcast([source, *others])
-        dtype = same.dtype if not tensors else promoted(source, tensors[0])
         if rule == "bool":
-            return replace(same, dtype="bool", rank=rank)
-        return replace(kept, dtype=floating(dtype) if rule == "divide" else dtype, rank=rank)
+            return typed(replace(same, rank=rank), "bool")
+        if name == "float_power":
+            return typed(replace(kept, rank=rank), None, inexact=True)
+        dtype = _promoted([source, *tensors])
+        inexact = rule == "divide" or is_inexact(source) or any(arithmetic_is_inexact(source, v) for v in others)
+        return typed(replace(kept, rank=rank), floating(dtype) if rule == "divide" else dtype, inexact=inexact)
     if rule == "pair":
-        return picked(same, replace(indices, rank=same.rank))
+        return tuple_of(same, same) if name == "aminmax" else picked(same, replace(indices, rank=same.rank))
     if rule == "list":
         return list_of(replace(same, rank=None))
     return {
         "positions": replace(indices, rank=same.rank),
         "pairs": replace(indices, rank=2),
         "loose": replace(same, rank=None),
+        "loose_float": typed(replace(same, rank=None), None if others else floating(same.dtype), inexact=True),
         "masked": replace(same, rank=1),
         "unique": replace(same, rank=None),
     }.get(rule)
+
+
+def _promoted(values: Sequence[Value]) -> str | None:
+    """The dtype of an operation on all of these tensors and numbers."""
+    result = values[0]
+    for value in values[1:]:
+        result = replace(result, dtype=promoted(result, value), rank=broadcast([result, value]))
+    return result.dtype
 
 
 def _viewed(rule: str, name: str, same: Value, call: ast.Call, rest: Sequence[ast.expr], of: Of) -> Value:
@@ -323,7 +320,7 @@ def _viewed(rule: str, name: str, same: Value, call: ast.Call, rest: Sequence[as
     if rule == "unsqueeze":
         return replace(view, rank=same.rank + 1 if same.rank is not None else None)
     if rule == "reshape":
-        return replace(view, rank=None if starred(call) else _rank_of_sizes(rest, of))
+        return replace(view, rank=None if starred(call) else rank_of_sizes(rest, of))
     if rule == "flatten" and not rest and not call.keywords:
         return replace(view, rank=1)
     if name == "select" and same.rank:
@@ -339,45 +336,22 @@ def _reduced(rule: str, name: str, same: Value, call: ast.Call, rest: Sequence[a
         arguments = arguments[1:]  # the order, the fraction or the other vector stand first
     whole = named is None and not arguments and not starred(call)
     if rule == "minmax" and arguments and arguments[0].kind is Kind.TENSOR:
-        return replace(fresh(same), rank=broadcast([same, arguments[0]]))
+        dtype, inexact = promoted(same, arguments[0]), arithmetic_is_inexact(same, arguments[0])
+        return typed(replace(fresh(same), rank=broadcast([same, arguments[0]])), dtype, inexact=inexact)
     if rule == "minmax" and isinstance(rest[0] if rest else None, ast.Call) and not arguments[0].known:
-        return replace(fresh(same), rank=None)  # of two tensors; a dimension is seldom computed
+        return typed(replace(fresh(same), rank=None), None)  # of two tensors; a dimension is seldom computed
     if rule == "minmax" and named is None and arguments and not arguments[0].known:
         return UNKNOWN  # another tensor, or a dimension
     dim = of(named) if named is not None else arguments[0] if arguments else UNKNOWN
     kept = is_true(keyword(call, "keepdim")) or (len(arguments) > 1 and name not in ("std", "var"))
-    rank = _rank_without(same.rank, dim, kept, whole)
+    rank = rank_without(same.rank, dim, kept, whole)
     if name in ("norm", "logsumexp") and not whole and dim.kind is not Kind.NUMBER:
         rank = None
-    dtype = _reduced_dtype(rule, name, same.dtype)
-    if (told := keyword(call, "dtype")) is not None:
-        dtype = dtype_of(of(told))
-    result = replace(fresh(same), dtype=dtype, rank=rank)
+    dtype, inexact = reduced(rule, name, same.dtype), same.inexact or is_mean(name)
+    result = typed(replace(fresh(same), rank=rank), dtype, inexact=inexact)
     if rule == "minmax" and not whole:
         return picked(result, Value(Kind.TENSOR, dtype="int64", device=same.device, rank=rank))
     return result
-
-
-def _rank_without(rank: int | None, dim: Value, kept: bool, whole: bool) -> int | None:
-    if whole or rank == 0:
-        return 0
-    if dim.kind is Kind.NONE:
-        return 0 if not kept else None
-    if kept:
-        return rank
-    if rank is None:
-        return None
-    if dim.kind is Kind.NUMBER:
-        return rank - 1
-    return rank - len(dim.items) if dim.kind is Kind.TUPLE and len(dim.items) <= rank else None
-
-
-def _reduced_dtype(rule: str, name: str, dtype: str | None) -> str | None:
-    if rule == "reduce_bool":
-        return "bool"
-    if rule == "index":
-        return "int64"
-    return _REDUCED.get(dtype or "", dtype) if name in ("sum", "prod", "nansum") else dtype
 
 
 # methods and attributes of tensors ------------------------------------------------------------------------------------
@@ -406,8 +380,9 @@ def tensor_method(name: str, source: Value, call: ast.Call, of: Of) -> Value:
         return Value(Kind.NUMBER, dtype=_NUMBERS.get(source.dtype or "") if name == "item" else "int")
     if rule == "new":
         sizes = call.args if name in ("new_zeros", "new_ones", "new_empty") else call.args[:1]
-        rank = None if name == "new_tensor" or starred(call) else _rank_of_sizes(sizes, of)
-        return _new(source, rank, call, of)
+        if name == "new_tensor":
+            return _new(typed(source, None), None, call, of)  # of the dtype of what it is made of
+        return _new(source, None if starred(call) else rank_of_sizes(sizes, of), call, of)
     operation = rules("operations").get(name.rstrip("_") if not name.startswith("_") else name)
     return (operate(operation, name, source, call, call.args, of) if operation else None) or UNKNOWN
 
@@ -430,20 +405,21 @@ def _moved(name: str, source: Value, call: ast.Call, of: Of) -> Value:
         return _at(source, Device.CPU)
     if name == "cuda":
         return _at(source, Device.CUDA)
-    dtype, device = source.dtype, source.device
+    dtype, device, inexact = source.dtype, source.device, source.inexact
     for arg in [*call.args, *(k.value for k in call.keywords if k.arg in ("device", "dtype", "other", None))]:
         value = of(arg)
         if value.kind is Kind.DTYPE or (value.kind is Kind.CLASS and dtype_of(value)):
-            dtype = dtype_of(value)
+            dtype, inexact = dtype_of(value), False
         elif value.kind in (Kind.DEVICE, Kind.STRING):
             device = device_of(value)
         elif value.kind is Kind.TENSOR:
-            dtype, device = value.dtype, (source.device if name == "type_as" else value.device)
+            dtype, inexact = value.dtype, value.inexact
+            device = source.device if name == "type_as" else value.device
         elif value.kind is not Kind.NUMBER:
-            dtype, device = None, Device.UNKNOWN
+            dtype, device, inexact = None, Device.UNKNOWN, False
     if device is source.device and dtype != source.dtype:
-        return cast_here(source, dtype)
-    return replace(_at(source, device), dtype=dtype)
+        return typed(cast_here(source, dtype), dtype, inexact=inexact)
+    return typed(_at(source, device), dtype, inexact=inexact)
 
 
 def _at(source: Value, device: Device) -> Value:

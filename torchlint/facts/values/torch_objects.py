@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from torchlint.facts.values.dtypes import floating
+from torchlint.facts.values.dtypes import floating, typed
 from torchlint.facts.values.join import TENSOR, tuple_of
+from torchlint.facts.values.ranks import broadcast
 from torchlint.facts.values.signatures import Of, device_of, operands, rules, table
-from torchlint.facts.values.tensors import broadcast, loss_value, meeting
+from torchlint.facts.values.tensors import WHOLE_LOSSES, loss_value, meeting
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 
@@ -31,8 +32,11 @@ def distribution_method(name: str, source: Value, call: ast.Call) -> Value:
         rank = source.rank - 1
     if name in ("sample", "rsample"):
         dtype = "int64" if whole else source.dtype
-        return Value(Kind.TENSOR, dtype, source.device, None if call.args or call.keywords else rank)
-    return Value(Kind.TENSOR, source.dtype, source.device, rank if name == "entropy" else None)
+        drawn = Value(Kind.TENSOR, device=source.device, rank=None if call.args or call.keywords else rank)
+        return typed(drawn, dtype, inexact=name == "rsample")
+    inexact = name in table()["distribution_methods"]["floats"]
+    found = Value(Kind.TENSOR, device=source.device, rank=rank if name == "entropy" else None)
+    return typed(found, source.dtype, inexact=inexact)
 
 
 def distribution_attribute(name: str, source: Value) -> Value:
@@ -50,12 +54,14 @@ def module_call(last: str, module: Value) -> Value:
     rule = rules("modules").get(last)
     if rule == "tuple":
         return tuple_of(result, UNKNOWN)
-    return replace(result, rank=0) if rule == "loss" and module.literal != "none" else result
+    if rule != "loss":
+        return result
+    return replace(result, rank=None if module.literal == "none" else 0, inexact=last not in WHOLE_LOSSES)
 
 
 def made_module(name: str, call: ast.Call, of: Of) -> Value:
     """A module of ``torch.nn``; one that may not reduce its losses says so."""
-    reduced = loss_value(call, of, Device.UNKNOWN).rank == 0
+    reduced = loss_value(name, call, of, Device.UNKNOWN).rank == 0
     return Value(Kind.MODULE, name=name, literal=None if reduced or not name.endswith("Loss") else "none")
 
 

@@ -283,7 +283,7 @@ class Values(Fact):
         if result == UNKNOWN:
             if (named := operators.by_name(node.id)).known or not self._needed.is_tensor(facts, node):
                 return named
-            return self._ask.guess(TENSOR)
+            return TENSOR if self._needed.was_tensor(facts, node) else self._ask.guess(TENSOR)
         return result
 
     def _named(self, name: str) -> Value | None:

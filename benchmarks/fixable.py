@@ -1,0 +1,103 @@
+"""Count which findings in projects of others have a fix, and whether a maintainer would take what it writes.
+
+    fixable.py [CHECKOUTS]
+
+CHECKOUTS is a folder of folders called ``owner+name@commit``. Each is linted with the rules that run by default, and
+docs/fixable.csv gets a row for each finding: the kind of its fix, and the verdict of the reader of the diff, which is
+kept where the row was there before; ``?``: not read yet. Without CHECKOUTS only the table in docs/fixes.md is written.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = ROOT / "docs" / "fixable.csv"
+PAGE = ROOT / "docs" / "fixes.md"
+BEGIN, END = "<!-- fixable: begin -->\n", "<!-- fixable: end -->\n"
+FIELDS = ("repository", "rule", "file", "line", "fix", "may_change", "assumes", "taken")
+COMMAND = ("-m", "torchlint", "check", "--isolated", "--no-cache", "--exit-zero", "--output-format", "json", "-j", "1")
+NONE, SAFE = "none", "safe"
+
+Row = dict[str, str]
+
+
+def findings(checkout: Path) -> Iterator[Row]:
+    """The findings in a project, with the kinds of their fixes."""
+    run = subprocess.run([sys.executable, *COMMAND, str(checkout)], capture_output=True, text=True, check=True)
+    for found in json.loads(run.stdout):
+        fix = found["fix"] or {"applicability": NONE, "may_change": [], "assumes": None}
+        shown = fix["applicability"] != "display"
+        yield {
+            "repository": checkout.name.replace("+", "/", 1),
+            "rule": found["code"],
+            "file": Path(found["filename"]).relative_to(checkout).as_posix(),
+            "line": str(found["location"]["row"]),
+            "fix": fix["applicability"] if shown else NONE,
+            "may_change": " ".join(fix["may_change"]),
+            "assumes": fix["assumes"] or "",
+            "taken": "?" if shown and fix["applicability"] != NONE else "",
+        }
+
+
+def judged(rows: Iterable[Row], before: Iterable[Row]) -> list[Row]:
+    """The rows with the verdicts that rows of the same finding and kind of fix had before."""
+    known = {key(row): row["taken"] for row in before}
+    return [{**row, "taken": known.get(key(row), row["taken"])} for row in rows]
+
+
+def key(row: Row) -> tuple[str, ...]:
+    """What makes a row that of one finding and one kind of fix."""
+    return tuple(row[field] for field in FIELDS[:5])
+
+
+def page(rows: list[Row]) -> str:
+    """The table by rule and what it sums up to."""
+    counts: dict[str, Counter[str]] = {}
+    for row in rows:
+        for rule in (row["rule"], "all"):
+            counts.setdefault(rule, Counter()).update((row["fix"], "taken " + row["taken"]))
+    last = counts.pop("all")
+    ordered = sorted(counts.items(), key=lambda item: (-sum(_kinds(item[1])), item[0]))
+    lines = ["| Rule | Findings | With a fix | Safe |", "|---|---|---|---|"]
+    for rule, count in (*ordered, ("all", last)):
+        every = sum(_kinds(count))
+        lines.append(f"| {rule} | {every} | {every - count[NONE]} | {count[SAFE]} |")
+    every, read = sum(_kinds(last)), max(1, last["taken yes"] + last["taken no"])
+    projects = len({row["repository"] for row in rows})
+    summary = (
+        f"Of {every} findings in {projects} projects {100 * (every - last[NONE]) / every:.1f}% have a fix and "
+        f"{100 * last[SAFE] / every:.1f}% a safe one. Of {read} diffs that were read a maintainer would take "
+        f"{last['taken yes']} ({last['taken yes'] / read:.3f}); `docs/fixable.csv` lists all of them."
+    )
+    return "\n".join([summary, "", *lines, ""])
+
+
+def _kinds(count: Counter[str]) -> Iterator[int]:
+    return (number for kind, number in count.items() if not kind.startswith("taken "))
+
+
+def main() -> None:
+    """Write the rows, where projects are given, and the table."""
+    with DATA.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    if len(sys.argv) > 1:
+        folders = sorted(folder for folder in Path(sys.argv[1]).resolve().iterdir() if folder.is_dir())
+        rows = judged([row for folder in folders for row in findings(folder)], rows)
+        with DATA.open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.DictWriter(stream, FIELDS, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+    text = PAGE.read_text(encoding="utf-8")
+    start, end = text.index(BEGIN) + len(BEGIN), text.index(END)
+    PAGE.write_text(text[:start] + page(rows) + text[end:], encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
