@@ -56,7 +56,7 @@ class Run:
     def refuses(self) -> bool:
         """Whether an input was refused that another form may refuse in other words: of a wrong kind or rank."""
         raised = self.seen.raised
-        return self.vanishing or (raised is not None and issubclass(raised, (AttributeError, IndexError)))
+        return self.vanishing or (raised is not None and issubclass(raised, (AttributeError, LookupError)))
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 
@@ -175,6 +176,8 @@ class Escapes(Fact):
                 return False
             if isinstance(part, ast.Attribute) and self._fills_cache(facts, part, within):
                 return False
+            if isinstance(part, NESTED) and _runs_code(part):
+                return False
             if self._keeps_part(facts, part):
                 return False
         return True
@@ -228,11 +231,20 @@ class Escapes(Fact):
                 if node.value is None or not self.values.of(facts, node.value).is_data:
                     return False
             elif isinstance(target, ast.Subscript):
-                copies = self.values.of(facts, target.value).kind in (Kind.TENSOR, Kind.NDARRAY)
+                owner = self.values.of(facts, target.value)
+                copies = owner.kind is Kind.TENSOR or (owner.kind is Kind.NDARRAY and owner.dtype is not None)
                 data = node.value is not None and self.values.of(facts, node.value).is_data
+                data = data and self._plain_key(facts, target.slice)
                 if not (copies or data or self._local(facts, target.value, within)):
                     return False
         return True
+
+    def _plain_key(self, facts: FileFacts, key: ast.expr) -> bool:
+        """Whether what stands in brackets is no tensor that a dict would keep; no key of a dict has a slice in it."""
+        parts = key.elts if isinstance(key, ast.Tuple) else [key]
+        return any(isinstance(part, ast.Slice) for part in parts) or all(
+            self.values.of(facts, part).is_data for part in parts
+        )
 
     def _local(self, facts: FileFacts, node: ast.expr, within: set[ast.AST]) -> bool:
         """A container made in the block or function itself: what it holds is judged where the container goes."""
@@ -255,7 +267,7 @@ class Escapes(Fact):
         if last in _GRADIENTS:
             return False
         name = self.project.qualified(facts, func) or ""
-        if name in _KEEPERS:
+        if name in _KEEPERS or _raises(name):
             return self._data(facts, call)
         if name.startswith(("builtins.", "torch.", "numpy.", "math.", "random.")):
             return True
@@ -314,6 +326,22 @@ class Escapes(Fact):
 def is_in_place(method: str) -> bool:
     """Whether a method's name is that of one which writes into its tensor: ``copy_``."""
     return method.endswith("_") and not method.endswith("__") and not method.startswith("_")
+
+
+def _raises(name: str) -> bool:
+    """Whether a qualified name is that of an exception of Python: whoever catches it finds what it was given."""
+    known = getattr(builtins, name.removeprefix("builtins."), None) if name.startswith("builtins.") else None
+    return isinstance(known, type) and issubclass(known, BaseException)
+
+
+def _runs_code(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda) -> bool:
+    """Whether a definition calls something where it stands: a class body, a decorator, a default."""
+    if isinstance(node, ast.ClassDef):
+        return True
+    if not isinstance(node, ast.Lambda) and node.decorator_list:
+        return True
+    given = [*node.args.defaults, *(default for default in node.args.kw_defaults if default is not None)]
+    return any(isinstance(part, ast.Call) for default in given for part in walk(default))
 
 
 def _binds_names(target: ast.expr) -> bool:
