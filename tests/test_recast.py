@@ -1,4 +1,4 @@
-"""A buffer follows its module to another dtype: where modules are cast, the fix of TL401 assumes that its own is not."""
+"""A buffer follows its module to another dtype: where modules are cast, TL401 assumes that its own module is not."""
 
 from __future__ import annotations
 
