@@ -11,7 +11,7 @@ from torchlint.facts.autograd.additions import Additions
 from torchlint.facts.autograd.origins import SAME
 from torchlint.facts.code.callers import methods, passed, stores_of
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project, is_external_module
 from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import walk
@@ -54,6 +54,10 @@ class Parts(Fact):
         """As ``of``, with the project's own classes, and functions of torch that are kept as layers."""
         found = self._solver.ask((facts, node)) or _UNKNOWN
         return None if "" in found else found
+
+    def known(self, facts: FileFacts, node: ast.expr) -> frozenset[str]:
+        """As ``classes``, where some parts may be unknown: those that are not."""
+        return (self._solver.ask((facts, node)) or _UNKNOWN) - _UNKNOWN
 
     def _answer(self, question: _Question) -> _Found:
         if isinstance(question, str):
@@ -152,11 +156,7 @@ class Parts(Fact):
         if binding.how is Bind.PARAM and binding.scope is not None:
             return self._parameter(facts, binding, binding.scope)
         if binding.how in (Bind.ASSIGN, Bind.ELEMENT, Bind.AUGMENT) and binding.value is not None:
-            value = binding.value
-            for step in binding.path if binding.how is Bind.ASSIGN else ():
-                if isinstance(value, (ast.Tuple, ast.List)) and -1 < step < len(value.elts):
-                    value = value.elts[step]
-            return self._ask(facts, value)
+            return self._ask(facts, _unpacked(binding, binding.value))
         if binding.how is Bind.IMPORT:
             return self._imported(facts, binding)
         return _UNKNOWN
@@ -192,7 +192,7 @@ class Parts(Fact):
         if owner.kind not in (Kind.INSTANCE, Kind.MODULE) or not owner.name:
             return self._by_value(facts, node)
         stores = [store for cls in owner.name.split("|") for store in stores_of(self.project, cls, node.attr)]
-        values = [(store.scope.file, store.binding.value) for store in stores]
+        values = [(store.scope.file, _stored(store)) for store in stores]
         if not values:
             return self._by_value(facts, node)
         added = [given for cls in owner.name.split("|") for given in self.additions.to(cls, node.attr)]
@@ -219,7 +219,7 @@ class Parts(Fact):
             return _NOTHING
         if value.known and value.kind not in (Kind.MODULE, Kind.LIST, Kind.TUPLE, Kind.DICT):
             return _NOTHING
-        values = [(scope.file, store.binding.value) for store in scope.stores[name]]
+        values = [(scope.file, _stored(store)) for store in scope.stores[name]]
         if value.kind is Kind.MODULE:
             values += self.additions.to(scope.dotted, name)
         return _NOTHING.union(*(self._ask(file, part) for file, part in values if part is not None))
@@ -242,6 +242,18 @@ class Parts(Fact):
             elif isinstance(call.func, ast.Name) and call.func.id == "setattr":
                 found.add("")
         return frozenset(found)
+
+
+def _stored(store: AttributeStore) -> ast.expr | None:
+    """What an attribute is given: of a tuple that is unpacked its own element."""
+    return _unpacked(store.binding, store.binding.value) if store.binding.value is not None else None
+
+
+def _unpacked(binding: Binding, value: ast.expr) -> ast.expr:
+    for step in binding.path if binding.how is Bind.ASSIGN else ():
+        if isinstance(value, (ast.Tuple, ast.List)) and -1 < step < len(value.elts):
+            value = value.elts[step]
+    return value
 
 
 def _promises_data(annotation: ast.expr | None) -> bool:

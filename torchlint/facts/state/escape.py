@@ -9,6 +9,7 @@ from dataclasses import field
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.layers import is_kept_layer
+from torchlint.facts.autograd.parts import Parts
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import NESTED, Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
@@ -33,6 +34,7 @@ _KEEPERS = frozenset(
         *("builtins.dict.update", "builtins.dict.setdefault", "torch.autograd.grad"),
     }
 )
+_TOLD = last_names(graph="told")
 _GRADIENTS = last_names(autograd=("backward", "gradient", "hooks", "records", "sets", "leaf"))
 
 
@@ -43,6 +45,7 @@ class Escapes(Fact):
     project: Project
     graph: CallGraph
     values: Values
+    parts: Parts
     _solver: Solver[Scope, bool] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -174,7 +177,7 @@ class Escapes(Fact):
                 return False
             if isinstance(part, ast.Call) and not self._call(facts, part, within):
                 return False
-            if isinstance(part, ast.Attribute) and self._fills_cache(facts, part, within):
+            if isinstance(part, ast.Attribute) and (part.attr in _TOLD or self._fills_cache(facts, part, within)):
                 return False
             if isinstance(part, NESTED) and _runs_code(part):
                 return False
@@ -278,9 +281,9 @@ class Escapes(Fact):
             return True
         callee = self.values.of(facts, func)
         if callee.kind is Kind.MODULE and all(name.startswith("torch.nn.") for name in callee.name.split("|")):
-            return True
+            return self._parts_keep_none(facts, func)
         if not callee.known and is_kept_layer(self.project, facts, func):
-            return True
+            return self._parts_keep_none(facts, func)
         if not isinstance(func, ast.Attribute):
             return False  # a function that somebody passed in: it may keep anything
         if not self._data(facts, call):
@@ -292,9 +295,15 @@ class Escapes(Fact):
         """Whether none of the project's methods of a name keeps a tensor: one may be meant, and run a network."""
         return self._all_keep_none(self.project.methods.get(method, ()))
 
-    def keep_nothing(self, functions: Iterable[Scope]) -> bool:
-        """Whether functions of the project keep no tensor anywhere, in an object, a container or a global."""
-        return self._all_keep_none(functions)
+    def run_keeps(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Whether what a call runs keeps a tensor in an object, a container or a global, also deep in a network."""
+        targets = self.graph.callees.get(call, ())
+        return not (self._all_keep_none(targets) and self._parts_keep_none(facts, call.func))
+
+    def _parts_keep_none(self, facts: FileFacts, module: ast.expr) -> bool:
+        """Whether no class of the project that is known to be in a module keeps a tensor in its pass."""
+        own = (cls for cls in sorted(self.parts.known(facts, module)) if cls in self.project.classes)
+        return all(self._all_keep_none(self.project.called(cls, module=True)) for cls in own)
 
     def _all_keep_none(self, functions: Iterable[Scope]) -> bool:
         return all(self._solver.ask(function) is not False for function in functions)
@@ -306,7 +315,8 @@ class Escapes(Fact):
             return True
         if receiver.kind in (Kind.LIST, Kind.DICT, Kind.SET):
             return func.attr not in _KEEPING or self._local(facts, func.value, within) or self._data(facts, call)
-        return receiver.kind is Kind.MODULE and receiver.name.startswith("torch.nn.")
+        own = receiver.kind is Kind.MODULE and receiver.name.startswith("torch.nn.")
+        return own and (func.attr != "forward" or self._parts_keep_none(facts, func.value))
 
     def _data(self, facts: FileFacts, call: ast.Call) -> bool:
         """Whether all arguments of a call are data; behind a star what holds them must be."""

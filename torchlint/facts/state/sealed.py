@@ -10,10 +10,9 @@ import ast
 from collections.abc import Callable
 from dataclasses import field
 
-from torchlint.facts.autograd.parts import Parts
 from torchlint.facts.code.model import Bind, FileFacts, Scope, decorators, is_super
-from torchlint.facts.code.tree import walk
 from torchlint.facts.state.escape import Escapes, is_in_place, nodes_of
+from torchlint.facts.state.replaced import Replaced
 from torchlint.facts.values.spaces import is_space
 from torchlint.late import dataclass, regex
 from torchlint.models import method_names
@@ -29,13 +28,6 @@ _PLAIN = regex(
 _LAYER = regex(r"torch\.nn\.(modules\.\w+\.)?(?!Lazy|DataParallel|Module$)[A-Z]\w*$")
 _RUNNING = frozenset({"map", "filter", "sorted", "min", "max"})
 _HIDDEN = frozenset({"next", "exec", "eval", "vars", "globals", "locals", "__import__"})
-_REWRITING = frozenset({"weight_norm", "spectral_norm", "remove_weight_norm", "remove_spectral_norm"})
-# Names of what makes a module run other code in a pass than its class says.
-_HOOKING = regex(
-    r"register_(module_)?forward(_pre)?_hook$|register_parametrization$|_(global_)?forward(_pre)?_hooks$|_modules$"
-    r"|__class__$|remove_parametrizations$"
-)
-_REPLACING = frozenset({"forward", "__call__", "_call_impl"})
 _READING = method_names("Module ModuleDict", quiet=True)
 # Methods of tensors and arrays that no module and no container has.
 _OF_TENSORS = method_names(pure=True, moves=False, casts=False, elsewhere=False)
@@ -91,8 +83,7 @@ _EMPTY = frozenset(f"builtins.{name}" for name in ("list", "dict", "set", "tuple
 class Sealed(Escapes):
     """Answers whether tensors leave a place, where code that is not seen counts as code that keeps them."""
 
-    parts: Parts = field(kw_only=True)
-    _hooked: dict[frozenset[str], bool] = field(default_factory=dict)
+    replaced: Replaced = field(kw_only=True)
     _drawing: dict[frozenset[str], bool] = field(default_factory=dict)
     _filling: dict[frozenset[str], bool] = field(default_factory=dict)
 
@@ -298,7 +289,7 @@ class Sealed(Escapes):
     def _module(self, facts: FileFacts, func: ast.expr) -> bool:
         """Whether all that a module is made of is known and keeps nothing."""
         classes = self.parts.classes(facts, func)
-        if not classes or self._is_hooked(facts):
+        if not classes or self.replaced.near(facts, perhaps=True):
             return False
         for cls in sorted(classes):
             own = self.project.called(cls, module=True) if cls in self.project.classes else None
@@ -307,42 +298,6 @@ class Sealed(Escapes):
             if own and not self._all_keep_none(own):
                 return False
         return True
-
-    def _is_hooked(self, facts: FileFacts) -> bool:
-        """Whether a connected file makes modules run other code than their classes say, or set weights in a pass."""
-        group = self.graph.groups[facts.path]
-        if group not in self._hooked:
-            files = [self.project.files[path] for path in sorted(group)]
-            calls = ((file, call) for file in files for scope in file.scopes for call in scope.calls)
-            self._hooked[group] = any(self._replaces(file) for file in files) or any(
-                self._hooks(file, call) for file, call in calls
-            )
-        return self._hooked[group]
-
-    def _replaces(self, facts: FileFacts) -> bool:
-        """Whether a file reaches for what a module runs, stores another ``forward``, or a function in torch itself."""
-        for part in walk(facts.tree):
-            if isinstance(part, ast.Attribute):
-                stored = not isinstance(part.ctx, ast.Load)
-                if _HOOKING.match(part.attr) or (stored and part.attr in _REPLACING):
-                    return True
-                if stored and (self.project.qualified(facts, part.value) or "").startswith("torch."):
-                    return True
-            elif isinstance(part, ast.Constant) and isinstance(part.value, str) and _HOOKING.match(part.value):
-                return True
-        return False
-
-    def _hooks(self, facts: FileFacts, call: ast.Call) -> bool:
-        """Whether a call rewrites weights, or sets an attribute that may be a part of a module by name."""
-        name = self.project.qualified(facts, call.func) or ""
-        if name == "builtins.setattr" and len(call.args) == 3:
-            owner, value = (self.values.of(facts, node) for node in (call.args[0], call.args[2]))
-            return not value.is_data and owner.kind in (Kind.MODULE, Kind.UNKNOWN)
-        if not name.startswith("torch.nn.utils."):
-            return False
-        return name.startswith(("torch.nn.utils.prune.", "torch.nn.utils.parametri")) or (
-            name.count(".") == 3 and name.rpartition(".")[2] in _REWRITING
-        )
 
 
 def _operands(part: ast.AST) -> list[ast.expr]:
