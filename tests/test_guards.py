@@ -127,6 +127,10 @@ def work(remote, env):
             env.step(x)
 """,
     "test of a constant": "def run(x):\n    take(x, False)\ndef take(x, g):\n    if {g}:\n        f(x)\n" + _UPDATES,
+    "logger that is off": (
+        "parser.add_argument('--use-wandb', action='store_true')\n"
+        "def run(x):\n    if args.use_wandb:\n        {}\n" + _UPDATES
+    ),
     "option that no call sets": "def run(x, deep=False):\n    if deep:\n        {}\n" + _UPDATES,
     "flag that its branch sets": """
 class Agent:
@@ -167,6 +171,26 @@ CASES = [
     *((name, METHOD.format(body=_indented(body))) for name, bodies in BODIES.items() for body in bodies),
     *PROGRAMS.items(),
 ]
+
+
+@pytest.mark.parametrize(
+    ("default", "hot"),
+    [
+        ("", True),
+        ("parser.add_argument('--use-tb', action='store_true')", False),
+        ("parser.add_argument('--use-tb', action='store_false')", True),
+        ("parser.add_argument('--log', dest='use_tb', default=True)", True),
+        ("class Config:\n    use_tb: bool = False", False),
+        ("class Config:\n    use_tb = True", True),
+        ("def make(use_tb=None): pass", False),
+        ("settings = {'use_tb': False}", False),
+        ("settings = {'use_tb': True}\ndef make(use_tb=False): pass", True),
+    ],
+)
+@pytest.mark.parametrize("test", ["self.use_tb", "config['use_tb']", "config.get('use_tb')"])
+def test_a_logger_is_in_use_unless_all_defaults_leave_it_off(default: str, test: str, hot: bool) -> None:
+    found = _guarded(METHOD.format(body=f"if {test}:\n            {{}}") + f"{default}\n")
+    assert (_names(found) == {"logger that is off"}) is not hot
 
 
 def _guarded(text: str, **settings: object) -> Why:

@@ -328,7 +328,7 @@ GUARDS = {
     "if self.stored(x):\n    f(x)  # A": E,
     "if self.known(x):\n    f(x)  # A": S,
     "if capture_video:\n    f(x)  # A": O,
-    "if self.use_tb:\n    f(x)  # A": O,
+    "if self.use_tb:\n    f(x)  # A": S,  # a logger is in use unless defaults leave it off
     "if episode_end:\n    f(x)  # A": E,
     "for i, d in enumerate(done):\n    if d and y:\n        f(x)  # A": E,
     "for i, d in enumerate(data):\n    if d and y:\n        f(x)  # A": I,
@@ -954,6 +954,34 @@ def test_a_call_in_a_base_class_reaches_what_the_class_of_its_object_overrides(
 ) -> None:
     found = frequencies(STAGES + calls)
     assert {mark: found[mark] for mark in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("loop", "end", "expected"),
+    [
+        ("for _ in trange(3):", "", O),
+        ("for _ in trange(3):", "steps(env)\n", O),
+        ("for _ in range(9):", "steps(env)\n", S),
+        ("for _ in range(rounds):", "steps(env)\n", S),
+        ("for _ in range(3):", "while True:\n    steps(env)\n", S),
+    ],
+)
+def test_a_handful_of_rounds_of_a_program_is_a_trial(loop: str, end: str, expected: Frequency) -> None:
+    body = "    obs, reward, done, info = env.step(1)\n    f(obs)  # A\n"
+    inner = "".join(f"    {line}\n" for line in f"{loop}\n{body}".splitlines())
+    text = f"{HEAD}def steps(env):\n{inner}{end}" if end else f"{HEAD}{loop}\n{body}"
+    assert Code(text).hot("# A").frequency is expected
+
+
+def test_a_loop_that_shows_each_step_is_no_root_behind_a_wrapper() -> None:
+    wrapper = (
+        "class Wrapper:\n    def step(self, action):\n        obs, reward, done, info = self.env.step(action)\n"
+        "        return obs, reward, done, info\n"
+    )
+    loop = "show = Wrapper()\nwhile True:\n    obs, reward, done, info = show.step(1)\n    f(obs)  # A\n"
+    code = HEAD + wrapper + loop
+    assert Code(code).hot("# A").frequency is S
+    assert Code(code + "    plt.imshow(obs)\n").hot("# A").frequency is O
 
 
 def test_the_path_through_a_base_class_keeps_to_the_class_of_the_object() -> None:

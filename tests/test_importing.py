@@ -25,6 +25,8 @@ def found(folder: Path, texts: dict[str, str]) -> list[str]:
         ("import threads\nimport torch\n", False),
         ("import agent\nimport threads\n", True),
         ("import threads\nimport agent\n", False),
+        ('import os\nos.environ["OMP_NUM_THREADS"] = "1"\nimport torch\nimport threads\n', False),
+        ('import os\nos.environ["MKL_NUM_THREADS"] = "1"\nimport torch\nimport threads\n', True),
     ],
 )
 def test_a_file_runs_where_it_is_imported(tmp_path: Path, main: str, late: bool) -> None:

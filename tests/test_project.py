@@ -286,3 +286,21 @@ def test_of_two_imports_under_one_name_those_count_that_reach_the_call(script: s
 def test_a_module_that_imports_a_name_twice_hands_on_what_its_end_sees(names: str, reached: set[str]) -> None:
     code = Code({"run.py": f"from names import Agent\ndef run():\n{LOOP}", "names.py": names, **TWO_IMPORTS})
     assert {name for name in ("first", "second") if code.frequency(f"# {name}", f"{name}.py")} == reached
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        "if HAS_OTHER:\n    from algorithms.other import *\nelse:\n    from algorithms.mine import *\n",
+        "if HAS_OTHER:\n    from algorithms.other import DQN\nelse:\n    from algorithms.mine import DQN\n",
+    ],
+)
+def test_of_one_class_for_several_frameworks_that_for_torch_is_meant(chosen: str) -> None:
+    texts = {
+        "algorithms/__init__.py": chosen,
+        "algorithms/mine.py": "import torch\nclass DQN:\n    def learn(self, x):\n        torch.stack(x).backward()\n",
+        "algorithms/other.py": "import paddle\nclass DQN:\n    def learn(self, x):\n        paddle.stack(x).backward()\n",
+        "train.py": "import torch\nfrom algorithms import DQN\nshow(DQN)\n",
+    }
+    code = Code(texts)
+    assert code.project.qualified(code.file("train.py"), code.shown("train.py")) == "algorithms.mine.DQN"

@@ -93,6 +93,8 @@ EXPRESSIONS = {
     "torch.zeros(3).device": "device cpu",
     "torch.zeros(3).max()": "tensor float32 cpu rank 0",
     "torch.zeros(3).max(0)": "tuple (tensor float32 cpu rank 0, tensor int64 cpu rank 0)",
+    "torch.zeros(3).max(0).values": "tensor float32 cpu rank 0",
+    "torch.topk(torch.zeros(3), 2).indices": "tensor int64 cpu rank 1",
     "torch.zeros(3).max(dim=0)": "tuple (tensor float32 cpu rank 0, tensor int64 cpu rank 0)",
     "torch.zeros(3).made_up()": "unknown",
     "torch.zeros(3).made_up": "unknown",
@@ -250,6 +252,16 @@ PROGRAMS = {
     ),
     "bound again in the branch for a number": (
         "def f(x):\n    if isinstance(x, int):\n        x = np.zeros(3)\n        show(x)\nf(np.ones(3))",
+        "ndarray float64 rank 1",
+    ),
+    "the branch for a tensor": ("def f(x):\n    if isinstance(x, torch.Tensor):\n        show(x)", "tensor"),
+    "the expression for a tensor": ("def f(x):\n    return show(x) if torch.is_tensor(x) else x", "tensor"),
+    "a branch for a tensor or an array": (
+        "def f(x):\n    if isinstance(x, (torch.Tensor, np.ndarray)):\n        show(x)",
+        "unknown",
+    ),
+    "the branch for a tensor, of an array": (
+        "def f(x):\n    if torch.is_tensor(x):\n        show(x)\nf(np.zeros(3))",
         "ndarray float64 rank 1",
     ),
     "one test of two": (

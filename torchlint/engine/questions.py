@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchlint.facts.autograd.autograd import Autograd
@@ -34,7 +34,7 @@ from torchlint.facts.state.sealed import Sealed
 from torchlint.facts.state.uses import mutated
 from torchlint.facts.values.accelerators import Accelerators
 from torchlint.facts.values.values import Values
-from torchlint.rule import EVERY_USE, UNKNOWN, Frequency, Hotness, Link, Loop, Network, Purpose, Run, Use, Value
+from torchlint.rule import EVERY_USE, UNKNOWN, Frequency, Hotness, Kind, Link, Loop, Network, Purpose, Run, Use, Value
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -174,7 +174,7 @@ class SiteFlow(_Questions):
         if isinstance(branch, ast.While) or (isinstance(branch, ast.If) and isinstance(branch.body[-1], ast.Break)):
             return Purpose.LEAVE
         if branch is not None:
-            arms = values_of([*branch.body, *branch.orelse]) if isinstance(branch, ast.If) else []
+            arms = values_of(list(_arms(branch))) if isinstance(branch, ast.If) else []
         else:
             chosen = next(
                 (each for each in self.site.file.ancestors(self.site.twin) if isinstance(each, ast.IfExp)), None
@@ -183,11 +183,25 @@ class SiteFlow(_Questions):
                 return Purpose.VALUE
             arms = [chosen.body, chosen.orelse]
         effects = self.site.analyses[Sides].of(self.site.file, arms)
-        return Purpose.BLEND if arms and effects.known and not effects.writes else Purpose.OTHER
+        if not arms or effects.writes or not effects.known:
+            return Purpose.OTHER
+        # Numbers that a statement gives are kept for the host, such as a learning rate; expressions go on with them.
+        kinds = {self.site.analyses[Values].of(self.site.file, arm).kind for arm in arms}
+        return Purpose.BLEND if branch is None or kinds & {Kind.TENSOR, Kind.UNKNOWN} else Purpose.OTHER
 
     def handles_error(self) -> bool:
         """Whether the node stands in the ``except`` part of a ``try``."""
         return in_handler(self.site.file, self.site.twin)
+
+
+def _arms(branching: ast.If) -> Iterator[ast.stmt]:
+    """The statements of all branches of ``if``, ``elif`` and ``else``."""
+    yield from branching.body
+    match branching.orelse:
+        case [ast.If() as other]:
+            yield from _arms(other)
+        case others:
+            yield from others
 
 
 class SiteCalls(_Questions):

@@ -1,15 +1,56 @@
-"""What TL705 asks about a site."""
+"""What TL705 asks: where the front of a list is taken away, and whether the list may be long."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Iterator
 
 from torchlint import cst
+from torchlint.facts.code.model import FileFacts
+from torchlint.facts.finders import Finder
 from torchlint.facts.state.queues import Queues
+from torchlint.late import dataclass
 from torchlint.rule.site import Site
 
 
-def long_list(site: Site, call: cst.Call) -> bool:
-    """Whether ``x.pop(0)`` or ``x.insert(0, y)`` works on a proven list that may hold a thousand things or more."""
+@dataclass(eq=False, slots=True)
+class Fronts(Finder):
+    """Finds ``del x[0]``, ``del x[:n]`` and ``x = x[n:]`` on lists that may be long."""
+
+    queues: Queues
+
+    def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
+        """The subscripts, of an assignment the one that is read."""
+        for stmt in file.places:
+            for node in _shortened(stmt):
+                if wanted(node) and self.queues.long_queue(file, node, node.value):
+                    yield node
+
+
+def _shortened(stmt: ast.stmt) -> Iterator[ast.Subscript]:
+    """What a statement takes from the front of lists: all that ``del`` removes, or what an assignment leaves."""
+    match stmt:
+        case ast.Delete(targets=targets):
+            for target in targets:
+                match target:
+                    case ast.Subscript(
+                        slice=ast.Constant(value=0) | ast.Slice(lower=None, upper=ast.expr(), step=None)
+                    ):
+                        yield target
+        case ast.Assign(targets=[target], value=ast.Subscript(slice=ast.Slice(lower=ast.expr(), upper=None)) as left):
+            if ast.unparse(target) == ast.unparse(left.value):
+                yield left
+
+
+def drained(site: Site, call: cst.Call) -> bool:
+    """Whether ``x.pop(0)`` works on a proven list that may hold a thousand things or more."""
     twin = site.expression(call)
-    return isinstance(twin, ast.Call) and site.fact(Queues).long_list(site.file, twin)
+    if not isinstance(twin, ast.Call) or not isinstance(twin.func, ast.Attribute):
+        return False
+    return site.fact(Queues).long_queue(site.file, twin, twin.func.value)
+
+
+def built_from_its_end(site: Site, call: cst.Call) -> bool:
+    """Whether ``x.insert(0, y)`` builds a list that may be long in a loop."""
+    twin = site.expression(call)
+    return isinstance(twin, ast.Call) and site.fact(Queues).built_from_its_end(site.file, twin)

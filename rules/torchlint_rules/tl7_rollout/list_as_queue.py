@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Frequency, Input, Kind, Level, Method, Report, Rule, Site
-from torchlint_rules.tl7_rollout._list_as_queue import long_list
+from torchlint.rule import Example, Found, Frequency, Input, Kind, Level, Method, Report, Rule, Site
+from torchlint_rules.tl7_rollout._list_as_queue import Fronts, built_from_its_end, drained
 
 _SOURCE = """\
 import torch
@@ -46,11 +46,12 @@ class ListAsQueue(Rule):
     """A long list is used as a queue.
 
     ## What it does
-    Finds `items.pop(0)` in hot code on a list that is trimmed to a capacity of 1,000 or more or drained in a loop, and
-    `items.insert(0, x)` in a loop that builds a list from its end.
+    Finds `items.pop(0)`, `del items[0]`, `del items[:n]` and `items = items[1:]` in hot code on a list that is trimmed
+    to a capacity of 1,000 or more or drained in a loop, and `items.insert(0, x)` in a loop that builds a list from its
+    end.
 
     ## Why is this slow
-    Both move every other element of the list by one place. A deque adds and removes at either end at once.
+    They move or copy every other element of the list. A deque adds and removes at either end at once.
 
     ## Example
     ```python
@@ -83,7 +84,7 @@ class ListAsQueue(Rule):
     code = "TL705"
     name = "list-as-queue"
     summary = "a long list is used as a queue"
-    trigger = Method("pop", "insert")
+    trigger = Method("pop", "insert") | Found(Fronts)
     least = Frequency.STEP  # once per update, what it moves costs nothing beside the update
     examples = (
         Example(
@@ -100,18 +101,25 @@ class ListAsQueue(Rule):
 
     def check(self, site: Site) -> Iterator[Report]:
         """Report work at the front of a list that may be long."""
+        if site.compiling.scripted():
+            return
         match site.node:
-            case (
-                cst.Call(
-                    func=cst.Attribute(attr=cst.Name(value="pop" | "insert" as method)),
-                    args=[cst.Arg(value=cst.Integer(value="0"), keyword=None, star=""), *others],
-                ) as call
-            ):
-                if len(others) == (method == "insert") and not site.compiling.scripted() and long_list(site, call):
-                    if method == "pop":
-                        yield Report(call, "`pop(0)` moves all other elements of the list; use a deque")
-                    else:
-                        message = (
-                            "`insert(0, ...)` moves all elements of the list in every round; append, and reverse once"
-                        )
-                        yield Report(call, message, figure="none", level=Level.NOTE)
+            case cst.Subscript(slice=[cst.SubscriptElement(slice=taken)]) as part:
+                copied = isinstance(taken, cst.Slice) and taken.lower is not None
+                what = "a slice without the first elements copies all others" if copied else _MOVES.format("`del`")
+                yield Report(part, f"{what}; use a deque")
+            case cst.Call(func=cst.Attribute(attr=cst.Name(value="pop")), args=[cst.Arg() as place]) as call:
+                if _is_first(place) and drained(site, call):
+                    yield Report(call, f"{_MOVES.format('`pop(0)`')}; use a deque")
+            case cst.Call(func=cst.Attribute(attr=cst.Name(value="insert")), args=[cst.Arg() as place, _]) as call:
+                if _is_first(place) and built_from_its_end(site, call):
+                    message = "`insert(0, ...)` moves all elements of the list in every round; append, and reverse once"
+                    yield Report(call, message, figure="none", level=Level.NOTE)
+
+
+_MOVES = "{} moves all other elements of the list"
+
+
+def _is_first(argument: cst.Arg) -> bool:
+    """Whether an argument is the place 0."""
+    return isinstance(argument.value, cst.Integer) and argument.value.value == "0" and not argument.star

@@ -28,17 +28,22 @@ class Importing(Fact):
     _loads: dict[str, tuple[int, ...]] = field(default_factory=dict)
     _asked: set[object] = field(default_factory=set)
 
-    def torch_before(self, facts: FileFacts, node: ast.AST) -> Place | None:
-        """An import that has loaded torch whenever a node runs: file and row; ``None`` where one run may have none."""
+    def torch_before(self, facts: FileFacts, node: ast.AST, variable: str) -> Place | None:
+        """An import that has loaded torch whenever a node runs: file and row; ``None`` where one run may have none.
+
+        An import in another file does not count where that file names the variable above it: torch has read it.
+        """
         scope = facts.scope_of(node).function
         row = getattr(node, "lineno", 1)
         if scope.kind == "function":
-            return self._in_function(facts, scope, row)
-        own = [load for load in self._rows(facts) if load < row]
-        return (facts, own[0]) if own else self._by_importers(facts)
+            place = self._in_function(facts, scope, row, variable)
+        else:
+            own = [load for load in self._rows(facts) if load < row]
+            place = (facts, own[0]) if own else self._by_importers(facts, variable)
+        return place
 
     @roomy
-    def _in_function(self, facts: FileFacts, scope: Scope, row: int) -> Place | None:
+    def _in_function(self, facts: FileFacts, scope: Scope, row: int, variable: str) -> Place | None:
         inner = [stmt.lineno for stmt in _imports(facts, scope) if self._loads_torch(facts, stmt) and stmt.lineno < row]
         if inner:
             return facts, inner[0]
@@ -50,12 +55,12 @@ class Importing(Fact):
         if scope in self._asked or not places:
             return None
         self._asked.add(scope)
-        found = [self.torch_before(where, node) for where, node in places]
+        found = [self._elsewhere(where, node, variable) for where, node in places]
         self._asked.discard(scope)
         return found[0] if all(found) else None
 
     @roomy
-    def _by_importers(self, facts: FileFacts) -> Place | None:
+    def _by_importers(self, facts: FileFacts, variable: str) -> Place | None:
         """The import of torch that comes before every import of a file."""
         if facts.path in self._asked:
             return None
@@ -64,10 +69,17 @@ class Importing(Fact):
         for other in self.project.files.values():
             if other is not facts and any(self.project.module(other, name) is facts for name in other.imports):
                 found.extend(
-                    self.torch_before(other, stmt) for stmt in _all_imports(other) if self._is(other, stmt, facts)
+                    self._elsewhere(other, stmt, variable)
+                    for stmt in _all_imports(other)
+                    if self._is(other, stmt, facts)
                 )
         self._asked.discard(facts.path)
         return found[0] if found and all(found) else None
+
+    def _elsewhere(self, facts: FileFacts, node: ast.AST, variable: str) -> Place | None:
+        """The import before a node that leads to the setting, where torch did not find the variable set already."""
+        place = self.torch_before(facts, node, variable)
+        return None if place is not None and _named_above(*place, variable) else place
 
     def _is(self, facts: FileFacts, stmt: ast.Import | ast.ImportFrom, wanted: FileFacts) -> bool:
         return any(file is wanted for file in self._files(facts, stmt))
@@ -121,6 +133,12 @@ class Importing(Fact):
         )
 
 
+def _named_above(facts: FileFacts, row: int, variable: str) -> bool:
+    """Whether the rows of a module above a row hold the name of a variable."""
+    nodes = (node for stmt in facts.tree.body if stmt.lineno < row for node in ast.walk(stmt))
+    return any(variable in (getattr(node, "value", None), getattr(node, "arg", None)) for node in nodes)
+
+
 def _is_cuda(value: object) -> bool:
     return isinstance(value, str) and value.startswith("cuda")
 
@@ -160,9 +178,9 @@ def cuda_before(site: Site) -> int | None:
     return site.fact(Importing).cuda_before(site.file, site.twin)
 
 
-def torch_before(site: Site) -> str | None:
-    """Where torch was imported, as ``path:row``, whenever the node runs; ``None`` where it may not have been."""
-    place = site.fact(Importing).torch_before(site.file, site.twin)
+def torch_before(site: Site, variable: str) -> str | None:
+    """Where torch was imported before the variable was set, as ``path:row``, in all runs of the node, or ``None``."""
+    place = site.fact(Importing).torch_before(site.file, site.twin, variable)
     return f"{place[0].path}:{place[1]}" if place is not None else None
 
 

@@ -60,8 +60,9 @@ class EnvVarAfterImport(Rule):
     There is no automatic fix. A limit that takes effect changes how sums are split, and with it rounding.
 
     ## When to ignore it
-    Where the variable is meant for processes that are started later. Files that start some are left alone, and so is a
-    number of threads that the same function has given to `torch.set_num_threads` before.
+    Where the variable is meant for processes that are started later. Files that start some are left alone, and so are a
+    number of threads that the same function has given to `torch.set_num_threads` before, and a variable that the
+    importing file sets before it imports torch.
 
     ## Measured
     After `import torch` the number of threads stays what it was; before it, also after NumPy, it follows the variable.
@@ -116,7 +117,7 @@ torch.set_num_threads(1)
 
 
 def _after_import(site: Site, setting: Setting, name: str) -> Iterator[Report]:
-    place = torch_before(site)
+    place = torch_before(site, name)
     if "NUM_THREADS" in name and threads_set_before(site):
         return
     if place and not any(site.names.in_file(word) for word in _CHILDREN):
@@ -128,7 +129,7 @@ def _after_import(site: Site, setting: Setting, name: str) -> Iterator[Report]:
 def _allocator(site: Site, setting: Setting) -> Iterator[Report]:
     name = min(setting.names & _ALLOCATOR)
     backend = isinstance(setting.value, cst.SimpleString) and "backend:" in setting.value.value
-    place = torch_before(site) if backend else ""
+    place = torch_before(site, name) if backend else ""
     row = cuda_before(site)
     if place:
         yield Report(setting.node, f"the allocator's backend is chosen before this; set it before the import ({place})")

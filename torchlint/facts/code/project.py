@@ -158,25 +158,33 @@ class Project(Fact):
                 return file.module
             found = file.top.bindings.get(rest[0])
             if found is None:
-                for base in file.star_imports:
-                    if depth < 5:
-                        name = self._follow(file, f"{base}.{rest[0]}", depth + 1)
-                        if name in self.classes or name in self.functions or name.startswith("torch."):
-                            return ".".join([name, *rest[1:]])
-                return ".".join([file.module, *rest])
+                starred = file.star_imports if depth < 5 else ()
+                names = [self._follow(file, f"{base}.{rest[0]}", depth + 1) for base in starred]
+                ours = [name for name in names if self._defines(name) or name.startswith("torch.")]
+                return ".".join([self._for_torch(ours)[0] if ours else f"{file.module}.{rest[0]}", *rest[1:]])
             found = self._definitions.lasting(file, rest[0], file.top)
             binding = found[-1]
             if binding.how is Bind.IMPORT and depth < 8:
                 targets = dict.fromkeys(each.target for each in found if each.how is Bind.IMPORT)
                 names = [self._follow(file, ".".join([target, *rest[1:]]), depth + 1) for target in targets]
-                ours = {name for name in names if name in self.classes or name in self.functions}
-                if len(ours) > 1:
+                ours = self._for_torch([name for name in names if self._defines(name)])
+                if len(set(ours)) > 1:
                     return ".".join([file.module, *rest])  # one of several, as the value of the name tells
-                return ours.pop() if ours else names[-1]
+                return ours[0] if ours else names[-1]
             if len(found) == 1 and binding.how is Bind.ASSIGN and (name := self.binding_name(file, binding) or ""):
                 return ".".join([name, *rest[1:]])  # zeros = torch.zeros
             return ".".join([file.module, *rest])
         return dotted
+
+    def _defines(self, name: str) -> bool:
+        """Whether a class or function of the project has a qualified name."""
+        return name in self.classes or name in self.functions
+
+    def _for_torch(self, names: list[str]) -> list[str]:
+        """Of definitions for several frameworks, one of which a program chooses, those in files that import torch."""
+        scopes = {name: self.classes.get(name) or self.functions.get(name) for name in names}
+        kept = [name for name, scope in scopes.items() if scope is None or _imports_torch(scope.file)]
+        return kept or names
 
     def _starred(self, facts: FileFacts, name: str) -> str | None:
         """What a name means when it can only come from a star import."""
@@ -469,6 +477,10 @@ def components(project: Project) -> dict[str, frozenset[str]]:
     """For every file the files it is connected with by imports in either direction (itself included)."""
     groups = connected({file.path: file.links for file in project.files.values()})
     return {path: group for group in groups for path in group}
+
+
+def _imports_torch(facts: FileFacts) -> bool:
+    return any(name.partition(".")[0] == "torch" for name in facts.imports)
 
 
 def exported(project: Project, scope: Scope) -> bool:

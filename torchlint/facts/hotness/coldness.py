@@ -39,9 +39,6 @@ _COLD_WORDS = frozenset(
         "mp4",
         "gif",
         "watch",
-        "benchmark",
-        "benchmarks",
-        "bench",
         "profile",
         "profiling",
         "profiler",
@@ -53,6 +50,8 @@ _COLD_WORDS = frozenset(
         "docs",
     ]
 )
+# A folder of this name may hold the programs that reproduce results; a file of this name times something.
+_COLD_FILES = frozenset({"benchmark", "benchmarks", "bench"})
 _COLD_NAME = regex(
     r"_*(save\w*|load\w*|close|setup|_?init|make_model|render\w*|plot\w*|visuali\w+|export\w*|state_dict|load_state_dict"
     r"|extra_repr|__repr__|__str__|__del__|__getstate__|__setstate__|test_\w+|\w+_test|reset_parameters"
@@ -80,9 +79,14 @@ def is_test(path: str) -> bool:
 @lru_cache(maxsize=16384)
 def cold_file(path: str) -> bool:
     """Whether a file is a test, a demo, a plot or a profiling script, by its name and folders."""
-    parts = PurePosixPath(path).parts
-    words = [word for part in parts for word in re.split(r"[^a-zA-Z0-9]+", part.removesuffix(".py").lower())]
-    return any(word in _COLD_WORDS for word in words)
+    *folders, name = (_words(part.removesuffix(".py")) for part in PurePosixPath(path).parts)
+    words = {word for part in (*folders, name) for word in part}
+    return not _COLD_WORDS.isdisjoint(words) or not _COLD_FILES.isdisjoint(name)
+
+
+def _words(part: str) -> list[str]:
+    """The words of a file's or a folder's name."""
+    return re.split(r"[^a-zA-Z0-9]+", part.lower())
 
 
 def cold_function(project: Project, scope: Scope) -> bool:

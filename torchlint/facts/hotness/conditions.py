@@ -14,12 +14,13 @@ from torchlint.models import method_names
 
 _DEBUG = regex(
     r"(^|_)(debug\w*|verbose\w*|verbosity|dev_mode|dry_?run|render\w*|plot\w*|visuali\w+|profil\w+|print\w*|dump\w*|trace|tracing"
-    r"|return_stats|log_interval|logging|should_log|do_log|log_this\w*|to_log|tensorboard|tb|wandb|writer|write|record_video"
+    r"|return_stats|log_interval|logging|should_log|do_log|log_this\w*|to_log|write|record_video"
     r"|capture_video|isEnabledFor|save\w*|should_save|checkpoint\w*"
     r"|sanity\w*|check_nan\w*|check\w*_(nans?|infs?|finite|nonfinite|numerics)|detect_anomaly|validate_args|validat\w+"
     r"|summary|summaries|debugging|DEBUG\w*)($|_)",
     re.IGNORECASE,
 )
+_LOGGER = regex(r"(^|_)(tensorboard|tb|wandb|writer)($|_)", re.IGNORECASE)
 _DONE = regex(
     r"(^|_)(dones?|finished|terminated|truncated|terminations?|truncations?|episode_over|episode_done|episode_ends?|episode_ended|game_over|reset)"
     r"($|_|\d)"
@@ -53,6 +54,20 @@ def is_debug_flag(node: ast.expr) -> bool:
     if isinstance(node, ast.Subscript):
         return is_debug_flag(node.value) or (isinstance(node.slice, ast.Constant) and is_text_flag(node.slice.value))
     return isinstance(node, ast.Compare) and _compares_flag(node)
+
+
+def logger_flag(node: ast.expr) -> str | None:
+    """The name under which an expression asks whether a logger is in use: ``self.use_tb``, ``config["wandb"]``."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            pass
+        case ast.Subscript(slice=ast.Constant(value=str(name))):
+            pass
+        case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str(name)), *_]):
+            pass
+        case _:
+            return None
+    return name if _LOGGER.search(name) else None
 
 
 def _compares_flag(node: ast.Compare) -> bool:

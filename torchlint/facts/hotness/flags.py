@@ -12,8 +12,11 @@ from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
+from torchlint.facts.hotness.conditions import logger_flag
+from torchlint.facts.hotness.defaults import Defaults
 from torchlint.facts.hotness.guards import (
     CLEARED_FLAG,
+    LOGGER_OFF,
     ONE_ROUND,
     SELDOM_FLAG,
     SET_FLAG,
@@ -65,6 +68,7 @@ class Flags:
     graph: CallGraph
     guards: Guards
     missing: Missing
+    defaults: Defaults
     _asked: set[tuple[ast.AST, bool]] = field(default_factory=set)
     _latches: dict[Scope, frozenset[str]] = field(default_factory=dict)
     _false: dict[FileFacts, frozenset[str]] = field(default_factory=dict)
@@ -72,6 +76,8 @@ class Flags:
 
     def bound(self, facts: FileFacts, test: ast.expr, truth: bool) -> Bound | None:
         """The guard on what runs when a test has a truth value, ``None`` when nothing is known that limits it."""
+        if truth and (logger := logger_flag(test)) and self.defaults.off(logger):
+            return self.guards.of(LOGGER_OFF)
         match test:
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return self.bound(facts, operand, not truth)

@@ -131,6 +131,7 @@ OTHER_COMMAND = Guard("branch for another command", _EPISODE, "a command other t
 ERROR = Guard("branch for an error", _ONCE, "`except`, and what `raise` and `assert` are given")
 CONSTANT = Guard("test of a constant", _ONCE, "a test of what is always the same literal")
 UNSET_OPTION = Guard("option that no call sets", _ONCE, "a parameter or attribute that no call gives such a value")
+LOGGER_OFF = Guard("logger that is off", _ONCE, "a flag for a logger, `use_wandb`, that is off by default")
 CLEARED_FLAG = Guard("flag that its branch clears", _EPISODE, "a flag that the branch sets to false")
 SET_FLAG = Guard("flag that its branch sets", None, "a flag that the branch sets, so it is made once")
 SELDOM_FLAG = Guard("flag that is seldom set", None, "a flag that is set where code runs seldom")
@@ -149,7 +150,7 @@ GUARDS = (
         blocks=(_does(warns), prints_any),
         behind=(prints_any,),
     ),
-    Guard("debug flag", _ONCE, "a flag for debugging, logging, rendering or saving", tests=(_when(is_debug_flag),)),
+    Guard("debug flag", _ONCE, "a flag for debugging, rendering or saving", tests=(_when(is_debug_flag),)),
     Guard(
         "interval",
         _ONCE,
@@ -203,6 +204,7 @@ GUARDS = (
     ERROR,
     CONSTANT,
     UNSET_OPTION,
+    LOGGER_OFF,
     CLEARED_FLAG,
     SET_FLAG,
     SELDOM_FLAG,

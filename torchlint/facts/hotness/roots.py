@@ -43,6 +43,8 @@ _ADVANCING = method_names(environment=("acts", "answers"))
 # Methods of pipes and queues that give what was sent.
 _RECEIVES = frozenset({"recv", "recv_multipart", "get", "get_nowait"})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
+# A program that runs fewer rounds in all is a trial of it.
+_TRIAL = 5
 
 
 @dataclass(eq=False, slots=True)
@@ -93,12 +95,13 @@ def find_roots(project: Project, graph: CallGraph, values: Values, guards: Guard
         for scope in facts.scopes:
             for call in scope.calls:
                 kind = _kind(facts, call, values)
-                if kind == "step" and _lives_for_one(scope, call):
+                if not kind or _demo(enclosing_loop(facts, call, scope)):
                     continue
-                if kind and not _demo(facts, call, scope) and not (kind == "update" and _primes(scope, call)):
-                    found.append((scope, call, kind))
-                    if kind == "update":
-                        roots.updating.update(_branches(scope, call))
+                if _lives_for_one(scope, call) if kind == "step" else _primes(scope, call):
+                    continue
+                found.append((scope, call, kind))
+                if kind == "update":
+                    roots.updating.update(_branches(scope, call))
     stepping: dict[Scope, list[ast.AST]] = {}
     for scope, call, kind in found:
         if kind == "step":
@@ -165,9 +168,8 @@ def _unpacks(parent: ast.AST | None) -> bool:
     return len(parent.targets[0].elts) in (4, 5)
 
 
-def _demo(facts: FileFacts, call: ast.Call, scope: Scope) -> bool:
-    """Whether the loop around a step only shows something: it renders each time or waits for a plot."""
-    loop = enclosing_loop(facts, call, scope)
+def _demo(loop: ast.AST | None) -> bool:
+    """Whether a loop of steps only shows something: it renders each time or waits for a plot."""
     if not isinstance(loop, _LOOPS):
         return False
     for stmt in loop.body:
@@ -175,6 +177,15 @@ def _demo(facts: FileFacts, call: ast.Call, scope: Scope) -> bool:
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
             if value.func.attr in ("render", "imshow", "pause", "capture_frame", "append_data", "flip"):
                 return True
+    return False
+
+
+def _trial(scope: Scope, loop: ast.AST, programs: Programs) -> bool:
+    """Whether a program runs a loop once, and only for a handful of rounds: ``for _ in range(3)``."""
+    match loop:
+        case ast.For(iter=ast.Call(func=ast.Name(id="range" | "trange"), args=[ast.Constant(value=int(rounds))])):
+            alone = enclosing_loop(scope.file, loop, scope) is None
+            return rounds < _TRIAL and alone and programs.once(scope)
     return False
 
 
@@ -270,7 +281,8 @@ def _climb(
         if _shown(scope, call):
             continue
         if loop is not None:
-            roots.loops.setdefault(loop, set()).add(kind)
+            if not _demo(loop) and not _trial(scope, loop, programs):
+                roots.loops.setdefault(loop, set()).add(kind)
             continue
         if kind == "step" and scope in looping:
             continue  # what a function does before its loop of steps is set-up

@@ -93,17 +93,21 @@ class Queues(Fact):
                     found = True
         return found
 
-    def long_list(self, facts: FileFacts, call: ast.Call) -> bool:
-        """Whether ``x.pop(0)`` or ``x.insert(0, y)`` works on a list that may be long.
-
-        One that is filled in a loop, is emptied as a queue, or drops what is more than a capacity.
-        """
+    def built_from_its_end(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Whether ``x.insert(0, y)`` stands in a loop of many rounds that builds the list ``x``."""
         func = call.func
-        if not isinstance(func, ast.Attribute) or not self._is_list(facts, func.value):
+        if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
             return False
-        if func.attr == "insert":
-            return isinstance(func.value, ast.Name) and self._inserted_per_round(facts, call, func.value)
-        test = self._test_over(facts, call, ast.unparse(func.value))
+        return self._is_list(facts, func.value) and self._inserted_per_round(facts, call, func.value)
+
+    def long_queue(self, facts: FileFacts, node: ast.expr, items: ast.expr) -> bool:
+        """Whether a node takes the front away from a list that may be long.
+
+        One that is emptied as a queue, or drops what is more than a capacity.
+        """
+        if not self._is_list(facts, items):
+            return False
+        test = self._test_over(facts, node, ast.unparse(items))
         if test is None:
             return False
         if not isinstance(test, ast.Compare):
@@ -145,14 +149,14 @@ class Queues(Fact):
                 return self._is_less(facts, end, _LONG_LIST)
         return False
 
-    def _test_over(self, facts: FileFacts, call: ast.Call, text: str) -> ast.expr | None:
-        """The test that decides whether a list is popped: a comparison with a limit, or the list itself."""
-        parent = facts.parent.get(call)
+    def _test_over(self, facts: FileFacts, node: ast.expr, text: str) -> ast.expr | None:
+        """The test that decides whether a list loses its front: a comparison with a limit, or the list itself."""
+        parent = facts.parent.get(node)
         while parent is not None and not isinstance(parent, OUTSIDE):
             if isinstance(parent, (ast.If, ast.While)):
                 for part in parent.test.values if isinstance(parent.test, ast.BoolOp) else [parent.test]:
                     if isinstance(part, ast.Compare) and isinstance(part.ops[0], (ast.Gt, ast.GtE)):
-                        return part
+                        return part if _may_count(part.left, text) else None
                     if isinstance(parent, ast.While) and ast.unparse(part) == text:
                         compared = _compared(parent.test)
                         return compared if compared is not None else part if _fills(parent, text) else None
@@ -221,6 +225,14 @@ class Queues(Fact):
             return [scope.owner.dotted]
         value = self.values.of(facts, receiver)
         return value.name.split("|") if value.kind in (Kind.INSTANCE, Kind.MODULE) and value.name else []
+
+
+def _may_count(node: ast.expr, text: str) -> bool:
+    """Whether a number may be that of a list's elements: not the length of another list."""
+    match node:
+        case ast.Call(func=ast.Name(id="len"), args=[counted]):
+            return ast.unparse(counted) == text
+    return True
 
 
 def _compared(test: ast.expr) -> ast.Compare | None:

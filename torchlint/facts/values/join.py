@@ -49,6 +49,11 @@ def tuple_of(*items: Value) -> Value:
     return Value(Kind.TUPLE, items=items, nonempty=bool(items))
 
 
+def picked(values: Value, indices: Value) -> Value:
+    """What ``max``, ``sort`` and their like give along an axis: elements, and where they were."""
+    return Value(Kind.TUPLE, items=(values, indices), keys=("values", "indices"), nonempty=True)
+
+
 def registry(values: Iterable[Value]) -> Value:
     """A dictionary of these values; they are remembered where all of them can be called."""
     element = join(values) or UNKNOWN

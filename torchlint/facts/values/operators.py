@@ -8,7 +8,20 @@ from dataclasses import replace
 from torchlint.facts.values import arrays, tensors
 from torchlint.facts.values.containers import element_of
 from torchlint.facts.values.dtypes import cast, floating, promoted
-from torchlint.facts.values.join import BOOL, FLOAT, HOST, INT, NDARRAY, NONE, NUMBER, STRING, TENSOR, join, tuple_of
+from torchlint.facts.values.join import (
+    BOOL,
+    FLOAT,
+    HOST,
+    INT,
+    NDARRAY,
+    NONE,
+    NUMBER,
+    STRING,
+    TENSOR,
+    join,
+    picked,
+    tuple_of,
+)
 from torchlint.facts.values.signatures import Of, device_called, rules, table
 from torchlint.late import regex
 from torchlint.rule import UNKNOWN, Device, Kind, Value
@@ -192,7 +205,7 @@ def untyped_method(name: str, node: ast.Call, of: Of) -> Value:
     if name in _TENSOR_ONLY or (name == "entropy" and not node.args and not node.keywords):
         return TENSOR
     if any(keyword.arg == "dim" for keyword in node.keywords) and name in _REDUCING:
-        return tuple_of(TENSOR, Value(Kind.TENSOR, dtype="int64")) if name in ("max", "min") else TENSOR
+        return picked(TENSOR, Value(Kind.TENSOR, dtype="int64")) if name in ("max", "min") else TENSOR
     if name in ("cpu", "cuda"):
         return Value(Kind.TENSOR, device=Device.CPU if name == "cpu" else Device.CUDA) if not node.args else UNKNOWN
     return UNKNOWN

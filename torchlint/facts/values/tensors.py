@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from torchlint.facts.values.dtypes import cast, floating, promoted
-from torchlint.facts.values.join import BOOL, HOST, INT, NONE, NUMBER, SIZE, TENSOR, list_of, tuple_of
+from torchlint.facts.values.join import BOOL, HOST, INT, NONE, NUMBER, SIZE, TENSOR, list_of, picked, tuple_of
 from torchlint.facts.values.signatures import (
     Of,
     device_of,
@@ -303,7 +303,7 @@ def _plain(rule: str, same: Value, source: Value, others: Sequence[Value]) -> Va
             return replace(same, dtype="bool", rank=rank)
         return replace(kept, dtype=floating(dtype) if rule == "divide" else dtype, rank=rank)
     if rule == "pair":
-        return tuple_of(same, replace(indices, rank=same.rank))
+        return picked(same, replace(indices, rank=same.rank))
     if rule == "list":
         return list_of(replace(same, rank=None))
     return {
@@ -354,7 +354,7 @@ def _reduced(rule: str, name: str, same: Value, call: ast.Call, rest: Sequence[a
         dtype = dtype_of(of(told))
     result = replace(fresh(same), dtype=dtype, rank=rank)
     if rule == "minmax" and not whole:
-        return tuple_of(result, Value(Kind.TENSOR, dtype="int64", device=same.device, rank=rank))
+        return picked(result, Value(Kind.TENSOR, dtype="int64", device=same.device, rank=rank))
     return result
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import leaves
-from torchlint.facts.values.join import FLOAT, INT, NUMBER, STRING
+from torchlint.facts.values.join import FLOAT, INT, NUMBER, STRING, TENSOR
 from torchlint.rule import Kind, Value
 
 _TYPES = {
@@ -29,7 +29,7 @@ def within_test(project: Project, facts: FileFacts, node: ast.Name, value: Value
     """Return the value of a name where it is read, given what its bindings make it.
 
     In a branch for numbers or texts a name is one, even where all that the project is known to bind it to is not: what
-    comes there is from callers that are not known.
+    comes there is from callers that are not known. In a branch for tensors a name of unknown kind is a tensor.
     """
     if value.kind not in _OTHERS:
         return value
@@ -37,6 +37,8 @@ def within_test(project: Project, facts: FileFacts, node: ast.Name, value: Value
         said = _said(project, facts, test, node) if truth else None
         if said is not None and said.kind is not value.kind:
             return said
+        if truth and not value.known and _asks_for_tensor(project, facts, test, node, alone=True):
+            return TENSOR
     return value
 
 
@@ -92,13 +94,17 @@ def _parts(test: ast.expr, truth: bool) -> Iterator[tuple[ast.expr, bool]]:
         yield test, truth
 
 
-def _asks_for_tensor(project: Project, facts: FileFacts, test: ast.expr, node: ast.Name) -> bool:
-    """Whether a test asks whether a name is a tensor, of the bindings that it has where it is read."""
+def _asks_for_tensor(
+    project: Project, facts: FileFacts, test: ast.expr, node: ast.Name, *, alone: bool = False
+) -> bool:
+    """Whether a test asks whether a name is a tensor (``alone``: and nothing else), bound as where it is read."""
     match test:
         case ast.Call(func=asked, args=[ast.Name(id=node.id) as name, *types], keywords=[]):
             function = project.qualified(facts, asked)
             of_type = [project.qualified(facts, each) for kind in types for each in _each(kind)]
-            tensors = function == "builtins.isinstance" and any(each in _TENSORS for each in of_type)
+            tensors = function == "builtins.isinstance" and (all if alone else any)(
+                each in _TENSORS for each in of_type
+            )
             return (tensors or function == "torch.is_tensor") and _is_same(project, facts, name, node)
     return False
 
