@@ -51,9 +51,8 @@ class Replaced(Fact):
 
     def _replaces(self, facts: FileFacts) -> bool:
         """Whether a file reaches for what a module runs, stores another ``forward``, or a function in torch itself."""
-        if any(not _REPLACING.isdisjoint(scope.stores) for scope in facts.scopes) or (
-            not _REPLACING.isdisjoint(facts.outside)
-        ):
+        classes = (scope for scope in facts.scopes if not _REPLACING.isdisjoint(scope.stores))
+        if not _REPLACING.isdisjoint(facts.outside) or any(self.project.is_module(cls.dotted) for cls in classes):
             return True
         owners = (owner for stores in facts.outside.values() for owner, _ in stores)
         if any(_CODE.match(self.project.qualified(facts, owner) or "") for owner in owners):
