@@ -61,9 +61,15 @@ class Replaced(Fact):
             return False
         return any(
             (isinstance(part, ast.Attribute) and _HOOKING.match(part.attr))
-            or (isinstance(part, ast.Constant) and isinstance(part.value, str) and _HOOKING.match(part.value))
+            or (isinstance(part, ast.Constant) and self._is_asked_for(facts, part))
             for part in walk(facts.tree)
         )
+
+    @staticmethod
+    def _is_asked_for(facts: FileFacts, text: ast.Constant) -> bool:
+        """Whether an attribute is got by its name in quotes, and it is one that registers a hook."""
+        named = isinstance(text.value, str) and _HOOKING.match(text.value)
+        return bool(named) and isinstance(facts.parent.get(text), ast.Call)
 
     def _hooks(self, facts: FileFacts, call: ast.Call, perhaps: bool) -> bool:
         """Whether a call rewrites weights, or sets an attribute that may be a part of a module by name."""
