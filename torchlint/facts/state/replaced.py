@@ -60,10 +60,13 @@ class Replaced(Fact):
         if _MENTIONED.search(facts.source.utf8) is None:
             return False
         return any(
-            (isinstance(part, ast.Attribute) and _HOOKING.match(part.attr))
+            (isinstance(part, ast.Attribute) and _HOOKING.match(part.attr) and self._may_be_module(facts, part.value))
             or (isinstance(part, ast.Constant) and self._is_asked_for(facts, part))
             for part in walk(facts.tree)
         )
+
+    def _may_be_module(self, facts: FileFacts, node: ast.expr) -> bool:
+        return self.values.of(facts, node).kind is not Kind.INSTANCE
 
     @staticmethod
     def _is_asked_for(facts: FileFacts, text: ast.Constant) -> bool:
