@@ -33,21 +33,18 @@ class Replaced(Fact):
     project: Project
     graph: CallGraph
     values: Values
-    _known: dict[tuple[frozenset[str], bool], bool] = field(default_factory=dict)
+    _known: dict[frozenset[str], bool] = field(default_factory=dict)
 
-    def near(self, facts: FileFacts, *, perhaps: bool = False) -> bool:
-        """Whether a connected file makes modules run other code than their classes say, or set weights in a pass.
-
-        ``perhaps``: also where ``setattr`` puts something unknown into something unknown.
-        """
+    def near(self, facts: FileFacts) -> bool:
+        """Whether a connected file makes modules run other code than their classes say, or set weights in a pass."""
         group = self.graph.groups[facts.path]
-        if (group, perhaps) not in self._known:
+        if group not in self._known:
             files = [self.project.files[path] for path in sorted(group)]
             calls = ((file, call) for file in files for scope in file.scopes for call in scope.calls)
-            self._known[group, perhaps] = any(self._replaces(file) for file in files) or any(
-                self._hooks(file, call, perhaps) for file, call in calls
+            self._known[group] = any(self._replaces(file) for file in files) or any(
+                self._hooks(file, call) for file, call in calls
             )
-        return self._known[group, perhaps]
+        return self._known[group]
 
     def _replaces(self, facts: FileFacts) -> bool:
         """Whether a file reaches for what a module runs, stores another ``forward``, or a function in torch itself."""
@@ -74,13 +71,13 @@ class Replaced(Fact):
         named = isinstance(text.value, str) and _HOOKING.match(text.value)
         return bool(named) and isinstance(facts.parent.get(text), ast.Call)
 
-    def _hooks(self, facts: FileFacts, call: ast.Call, perhaps: bool) -> bool:
+    def _hooks(self, facts: FileFacts, call: ast.Call) -> bool:
         """Whether a call rewrites weights, or sets an attribute that may be a part of a module by name."""
         name = self.project.qualified(facts, call.func) or ""
         if name == "builtins.setattr" and len(call.args) == 3:
             kinds = {self.values.of(facts, node).kind for node in (call.args[0], call.args[2])}
             data = self.values.of(facts, call.args[2]).is_data
-            return not data and (Kind.MODULE in kinds or (perhaps and Kind.UNKNOWN in kinds))
+            return not data and Kind.MODULE in kinds
         if not name.startswith("torch.nn.utils."):
             return False
         return name.startswith(("torch.nn.utils.prune.", "torch.nn.utils.parametri")) or (

@@ -289,7 +289,7 @@ class Sealed(Escapes):
     def _module(self, facts: FileFacts, func: ast.expr) -> bool:
         """Whether all that a module is made of is known and keeps nothing."""
         classes = self.parts.classes(facts, func)
-        if not classes or self.replaced.near(facts, perhaps=True):
+        if not classes or self.replaced.near(facts):
             return False
         for cls in sorted(classes):
             own = self.project.called(cls, module=True) if cls in self.project.classes else None
