@@ -33,7 +33,7 @@ from torchlint.count.run import Tally, counting, tally_of
 from torchlint.engine.needed import reasons as needs
 from torchlint.engine.run import EngineRun
 from torchlint.rule import Finding
-from torchlint.rule.base import RuleSet
+from torchlint.rule.terms import RuleSet
 from torchlint.settings.model import Settings
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -49,6 +49,7 @@ NOT_LINTING = (
     "learning",
     "survey",
     "holdings",
+    "writing",
 )
 """Modules of the engine that a run over known code in one process does not need."""
 LIMIT = 120

@@ -1,15 +1,25 @@
-"""Writes ``rules/torchlint_rules/index.json``: what the engine needs of each rule before it has a site."""
+"""Writes ``rules/torchlint_rules/index.py``: what the engine needs of each rule before it has a site."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from torchlint.engine.rules import BUILT_IN, load_rules
 from torchlint.rule import Option, Rule
 
-FILE = Path(__file__).resolve().parent.parent / "rules" / BUILT_IN / "index.json"
+FILE = Path(__file__).resolve().parent.parent / "rules" / BUILT_IN / "index.py"
+_HEAD = '''"""What the engine needs of each rule before it has a site: made from the rules by ``make index``.
+
+A module, not a table in JSON, because Python keeps modules compiled: every run reads this one.
+"""
+
+# ruff: noqa: E501
+# fmt: off
+from collections.abc import Mapping
+
+RULES: tuple[Mapping[str, object], ...] = (
+'''
 
 
 def row(rule: type[Rule]) -> dict[str, object]:
@@ -22,22 +32,26 @@ def row(rule: type[Rule]) -> dict[str, object]:
         "level": rule.level.value,
         "set": rule.set.value,
         "least": int(rule.least),
-        "yields_to": rule.yields_to,
+        "yields_to": tuple(rule.yields_to),
         "cuda_only": rule.cuda_only,
-        "gate": rule.gate,
-        "torch": rule.torch,
-        "trigger": rule.trigger.rows(),
-        **({"options": [_option(option) for option in rule.options]} if rule.options else {}),
+        "gate": tuple(rule.gate),
+        "torch": tuple(rule.torch),
+        "trigger": tuple(
+            {name: tuple(value) if isinstance(value, list) else value for name, value in part.items()}
+            for part in rule.trigger.rows()
+        ),
+        **({"options": tuple(map(_option, rule.options))} if rule.options else {}),
     }
 
 
 def _option(option: Option[Any]) -> dict[str, object]:
-    return {"name": option.name, "default": option.plain, "text": option.text, "least": option.least}
+    default = tuple(option.plain) if isinstance(option.plain, list) else option.plain
+    return {"name": option.name, "default": default, "text": option.text, "least": option.least}
 
 
 def table() -> str:
     """The text of the file: a rule a line."""
-    return "[\n" + ",\n".join(json.dumps(row(rule)) for rule in load_rules()) + "\n]\n"
+    return _HEAD + "".join(f"    {row(rule)!r},\n" for rule in load_rules()) + ")\n"
 
 
 if __name__ == "__main__":

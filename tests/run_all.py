@@ -51,20 +51,33 @@ def say(text: str) -> None:
     print(f"==> {text}", flush=True)
 
 
-def run(*command: str | Path) -> int:
-    """Run a command in the repository with its output shown; its exit status.
+def run(*command: str | Path, output: int | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a command in the repository, with its output shown or taken as ``output`` says.
 
     It keeps compiled modules even where the machine says otherwise: to compile torchlint again for each of hundreds of
     processes takes longer than the tests.
     """
     env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return subprocess.run([str(part) for part in command], cwd=ROOT, env=env, check=False).returncode
+    words = [str(part) for part in command]
+    return subprocess.run(
+        words, cwd=ROOT, env=env, check=False, stdout=output, stderr=output and subprocess.STDOUT, text=True
+    )
 
 
-def check(title: str, *command: str) -> int:
-    """Run one check of the code; 1 when it fails."""
-    say(title)
-    return int(run(sys.executable, "-m", *command) != 0)
+CHECKS = {
+    "style: ruff check": ("ruff", "check", "."),
+    "format: ruff format --check": ("ruff", "format", "--check", "."),
+    "types: mypy": ("mypy",),
+}
+
+
+def style() -> list[tuple[str, int, str]]:
+    """Run the checks of the code one after the other; of each the title, 1 where it failed, and what it printed."""
+    found = []
+    for title, command in CHECKS.items():
+        done = run(sys.executable, "-m", *command, output=subprocess.PIPE)
+        found.append((title, int(done.returncode != 0), done.stdout))
+    return found
 
 
 def pytest(python: Path | str, markers: str, *options: str) -> tuple[int, int]:
@@ -73,13 +86,13 @@ def pytest(python: Path | str, markers: str, *options: str) -> tuple[int, int]:
         report = Path(folder, "report.xml")
         # Slow tests stand together: whoever has none left takes some from the other.
         shared = ("-n", "2", "--dist", "worksteal")
-        status = run(python, "-m", "pytest", "-q", *shared, "-m", markers, f"--junitxml={report}", *options)
+        done = run(python, "-m", "pytest", "-q", *shared, "-m", markers, f"--junitxml={report}", *options)
         suites = list(ElementTree.parse(report).getroot().iter("testsuite")) if report.exists() else []
     tests, skipped, failures, errors = (
         sum(int(suite.get(kind, 0)) for suite in suites) for kind in ("tests", "skipped", "failures", "errors")
     )
     failed = failures + errors
-    return tests - skipped - failed, max(failed, int(status != 0))
+    return tests - skipped - failed, max(failed, int(done.returncode != 0))
 
 
 def candidates(minor: int) -> Iterator[str]:
@@ -113,7 +126,8 @@ def environment(python: str, minor: int, extra: str) -> Path | None:
     if stamp.exists() and stamp.read_text() == content:
         return inside
     pip = (inside, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-    if run(python, "-m", "venv", "--clear", folder) or run(*pip, "-c", CONSTRAINTS, "-e", f".[{extra}]"):
+    commands = ((python, "-m", "venv", "--clear", folder), (*pip, "-c", CONSTRAINTS, "-e", f".[{extra}]"))
+    if any(run(*command).returncode for command in commands):
         return None
     stamp.write_text(content)
     return inside
@@ -131,13 +145,10 @@ def others(everything: bool) -> dict[int, str]:
     return {minor: python for minor, python in here.items() if everything or minor in outermost}
 
 
-def environments(everything: bool) -> dict[int, Future[Path | None]]:
-    """Start to make the environments of other Pythons, one after the other, while tests run."""
-    pool = ThreadPoolExecutor(max_workers=1)
+def environments(everything: bool, beside: ThreadPoolExecutor) -> dict[int, Future[Path | None]]:
+    """Start to make the environments of other Pythons, one after the other."""
     extra = "dev" if everything else "versions"
-    made = {minor: pool.submit(environment, python, minor, extra) for minor, python in others(everything).items()}
-    pool.shutdown(wait=False)
-    return made
+    return {minor: beside.submit(environment, python, minor, extra) for minor, python in others(everything).items()}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -148,12 +159,17 @@ def main(arguments: Sequence[str]) -> int:
     start = time.monotonic()
     score = Score()
     options, elsewhere = (("--whole",), ALL_ELSEWHERE) if everything else ((), ELSEWHERE)
-    made = environments(everything)
-    score.add(0, check("style: ruff check", "ruff", "check", "."))
-    score.add(0, check("format: ruff format --check", "ruff", "format", "--check", "."))
-    score.add(0, check("types: mypy", "mypy"))
+    # Beside the tests, which wait now and then; alone they would leave a core idle.
+    beside = ThreadPoolExecutor(max_workers=1)
+    styled = beside.submit(style)
+    made = environments(everything, beside)
+    beside.shutdown(wait=False)
     say(f"Python 3.{sys.version_info.minor}: all tests but the long ones")
     score.add(*pytest(sys.executable, HERE, *options))
+    for title, failed, printed in styled.result():
+        say(title)
+        print(printed, end="", flush=True)
+        score.add(0, failed)
     for minor, environment_ in made.items():
         inside = environment_.result()
         say(f"Python 3.{minor}: {'all tests that need no torch' if everything else 'tests of what a Python decides'}")

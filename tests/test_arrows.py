@@ -378,3 +378,22 @@ def test_the_glossary_says_where_concepts_live(root: Path) -> None:
     assert len(words) == len(set(words))
     files = {name for row in rows for name in re.findall(r"`([a-z_/]+\.(?:py|json))`", row[3])}
     assert {name for name in files if not (root / "torchlint" / name).is_file()} == set()
+
+
+def test_names_of_the_floor_are_imported_from_where_they_are_defined() -> None:
+    """``torchlint.rule`` says where each name is twice: to type checkers, and to who asks for it when it runs."""
+    module = ast.parse((ROOT / "torchlint" / "rule" / "__init__.py").read_text(encoding="utf-8"))
+    checked = {
+        alias.name: node.module for node in ast.walk(module) if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+    del checked["TYPE_CHECKING"], checked["import_module"]
+    values = {
+        target.id: ast.literal_eval(node.value)
+        for node in module.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    asked = {name: f"torchlint.rule.{home}" for home, names in values["_HOMES"].items() for name in names.split()}
+    assert asked == checked
+    assert sorted(values["__all__"]) == sorted([*asked, "API_VERSION"])

@@ -6,12 +6,13 @@ import subprocess
 import sys
 import time
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 from conftest import ROOT, in_this_process
 from test_cli_whole import AGENT, NEW, OLD
 
-from torchlint.cache import store, world
+from torchlint.cache import store, tool, world
 from torchlint.cache.key import make_key, read_key
 from torchlint.cache.pack import pack, unpack
 from torchlint.engine import run as engine
@@ -328,6 +329,60 @@ def test_other_code_of_the_tool_makes_a_cache_worthless(torchlint, project, runs
     monkeypatch.setattr(keeping, "__version__", "another")
     torchlint("check", "-q", cwd=project)
     assert sorted(linted) == ["agent.py", "alone.py", "train.py"]
+
+
+@pytest.fixture
+def code(tmp_path, monkeypatch, tmp_path_factory):
+    """Two files of a tool as the entries of a world with their names."""
+    monkeypatch.setenv("TORCHLINT_DATA_DIR", str(tmp_path_factory.mktemp("data")))
+    make_key()
+    files = {}
+    for name in ("one.py", "two.py"):
+        (tmp_path / name).write_text(f"NAME = {name!r}\n")
+        files[f"s{tmp_path / name}"] = f"tool/{name}"
+    return files
+
+
+def test_the_code_of_the_tool_is_read_once(code, monkeypatch):
+    first = tool.code_of(code, time.time_ns() + SETTLED)
+    monkeypatch.setattr(tool, "content", None)  # to call it would raise
+    assert tool.code_of(code, time.time_ns() + SETTLED) == first
+
+
+@pytest.mark.parametrize("recent", [False, True])
+def test_changed_code_of_the_tool_is_other_code(code, recent):
+    began = time.time_ns() + (0 if recent else SETTLED)
+    first = tool.code_of(code, began)
+    path = Path(next(iter(code))[1:])
+    path.write_text(path.read_text().replace("one", "two"))
+    os.utime(path, (2, 2))
+    assert tool.code_of(code, began) != first
+    path.write_text(path.read_text().replace("two", "one"))
+    os.utime(path, (3, 3))
+    assert tool.code_of(code, began) == first
+
+
+def test_code_of_the_tool_is_the_same_wherever_it_is_installed(code, tmp_path):
+    there = {}
+    (tmp_path / "elsewhere").mkdir()
+    for entry, name in code.items():
+        copy = tmp_path / "elsewhere" / Path(entry).name
+        copy.write_bytes(Path(entry[1:]).read_bytes())
+        there[f"s{copy}"] = name
+    assert tool.code_of(there, time.time_ns()) == tool.code_of(code, time.time_ns() + SETTLED)
+    assert tool.code_of(dict.fromkeys(code, "renamed"), time.time_ns()) != tool.code_of(code, time.time_ns())
+
+
+@pytest.mark.parametrize("told", [b"", b"\xff\n", b"key\n", b"a b c\n\n"])
+def test_digests_of_tools_that_cannot_be_read_are_made_again(code, told):
+    first = tool.code_of(code, time.time_ns() + SETTLED)
+    kept = Path(os.environ["TORCHLINT_DATA_DIR"], "tools")
+    assert first in kept.read_text()
+    kept.write_bytes(told)
+    assert tool.code_of(code, time.time_ns() + SETTLED) == first
+    kept.unlink()
+    kept.mkdir()
+    assert tool.code_of(code, time.time_ns() + SETTLED) == first
 
 
 def test_the_code_of_the_tool_is_part_of_what_a_run_depends_on(torchlint, project):

@@ -11,7 +11,7 @@ from linting import lint
 from reporting import STEP, UPDATE, context_of, finding_of
 
 from torchlint.bench.judgement import section
-from torchlint.engine.figures import Figures, figures_by_example
+from torchlint.engine.figures import Figures, figures_by_example, figures_of
 from torchlint.engine.result import Result
 from torchlint.engine.rules import load_rules
 from torchlint.report import as_json, full, markdown
@@ -116,7 +116,7 @@ def test_what_costs_no_time_is_given_none(rule: type[Rule], examined: dict[str, 
 
 
 def test_a_rule_without_a_gain_shows_none() -> None:
-    figures = Figures.of()
+    figures = figures_of()
     for code in ("TL105", "TL303", "TL909"):
         assert figures.cost(code, ("",)) is None
     assert figures.cost("TL306", ("",)) == shipped()["TL306", "dqn-update"]

@@ -155,7 +155,45 @@ CONTAINERS = {
     "numbered": ("for a, b in enumerate([x.item()]):\n    table[a]\n    print(b)", {"LOGGED"}),
     "a slice": ("y = [x.item()]\nprint(y[1:][0])", {"LOGGED"}),
     "an alias": ("y = []\nz = y\nz.append(x.item())\nprint(y)", {"LOGGED"}),
-    "somebody's container": ("y = make()\ny.append(x.item())", {"COLLECTED"}),
+    "another text that begins otherwise": (
+        "d = {}\nd['train/' + k] = x.item()\nprint(d[f'train/{k}'])\ntable * d['weight']",
+        {"LOGGED"},
+    ),
+    "a text of unknown beginning": ("d = {}\nd[f'{k}/loss'] = x.item()\ntable * d['weight']", {"TENSOR"}),
+    "a key by its name": (
+        "LOSS = 'loss'\nMEAN = f'{LOSS}_mean'\ndef f():\n    return {LOSS: x.item(), MEAN: x.item()}\n"
+        "m = f()\nprint(m['loss'], m['loss_mean'])\ntable * m['weight']",
+        {"LOGGED"},
+    ),
+    "the keys of a dict": ("d = {}\nd[k] = x.item()\nfor name in d:\n    table[name]", set()),
+    "keys that a comprehension puts together": (
+        "d = {'loss': x.item()}\ne = {f'train/{k}': v for k, v in d.items()}\nprint(e)\ntable * e['weight']",
+        {"LOGGED"},
+    ),
+    "put in when the function has returned": (
+        "def f():\n    m = {}\n    for v in m.values():\n        table * v\n    return m\n"
+        "m = f()\nm['loss'] = x.item()\nprint(m)",
+        {"LOGGED"},
+    ),
+    "put into a number, which holds nothing": (
+        "def f(v):\n    return {k: f(w) for k, w in v.items()} if isinstance(v, dict) else x.sum().item()\n"
+        "m = f({})\nm['loss'] = x.item()\nprint(m)",
+        {"LOGGED"},
+    ),
+    "sent to other processes": (
+        "import torch.distributed as dist\nrows = [None, None]\ndist.all_gather_object(rows, {'loss': x.item()})\n"
+        "print(rows)",
+        {"LOGGED"},
+    ),
+    "sent in a list": (
+        "import torch.distributed as dist\nrows = [x.item()]\ndist.broadcast_object_list(rows, src=0)\nprint(rows)",
+        {"LOGGED"},
+    ),
+    "reduced by a function that was chosen": (
+        "def f(kind):\n    join = torch.max if kind else torch.mean\n    print(join(torch.tensor([x.item()])).item())",
+        {"LOGGED"},
+    ),
+    "somebody's container": ("y = make()\ny.append(x.item())", {"PASSED"}),
     "a container from outside": ("def f(y):\n    y.append(x.item())", {"COLLECTED"}),
     "a container of a caller": ("def f(y):\n    y.append(x.item())\nz = []\nf(z)\nprint(z)", {"LOGGED"}),
     "the container of another caller": (

@@ -47,6 +47,7 @@ BODIES = {
         "if self.table is not None:\nreturn\n<{}",
         "if not hasattr(self, 'table'):\n{}",
         "if k not in self.made:\nself.made[k] = {}",
+        "for key in k:\nif key in self.made:\ncontinue\n<self.made[key] = {}",
         "if self.n == 0:\ny = {}\nself._init_storage(y)",
     ),
     "broken number": ("if torch.isnan(x).any():\n{}", "if not torch.isfinite(x).all():\n{}"),

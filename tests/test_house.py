@@ -135,6 +135,31 @@ def test_linting_imports_neither_torch_nor_what_imports_it(root: Path, tmp_path:
     assert not [name for name in modules if name in running or name.startswith(tuple(f"{each}." for each in running))]
 
 
+# What a file without torch needs nothing of, and most of what a start would cost.
+NEEDLESS = (
+    *("hashlib", "json", "libcst", "multiprocessing", "pkgutil", "rich", "tomli", "tomllib", "unicodedata"),
+    *("torchlint.engine.lint", "torchlint.engine.linting", "torchlint.engine.memory", "torchlint.facts"),
+    *("torchlint.models", "torchlint.report.concise", "torchlint.rule.base", "torchlint.rule.finding"),
+    *("torchlint.rule.site", "torchlint_rules.tl1_transfer"),
+)
+
+
+def test_a_file_without_torch_is_answered_without_facts_rules_and_findings(root: Path, tmp_path: Path) -> None:
+    """What is imported decides what such a run costs."""
+    (tmp_path / "plain.py").write_text("import os\n\nprint(os.getcwd())\n")
+    program = (
+        "import sys\nfrom torchlint.cli import main\nassert main(['check', '--isolated', '--no-cache', '.']) == 0\n"
+        "print('modules', *sorted(sys.modules))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(root), str(root / "rules")))}
+    command = [sys.executable, "-S", "-c", f"import sys; sys.path += {sys.path!r}\n{program}"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    modules = done.stdout.splitlines()[-1].split()
+    assert {"torchlint.engine.run", "torchlint_rules.index"} <= {*modules}
+    assert "Nothing slow found in 1 file" in done.stderr
+    assert not {*NEEDLESS} & {*modules}
+
+
 def test_make_lists_its_targets(root: Path) -> None:
     """``make`` alone explains every target that a reader may call."""
     done = subprocess.run(["make", "-s"], cwd=root, capture_output=True, text=True, check=True)

@@ -9,6 +9,8 @@ from types import ModuleType
 
 import pytest
 
+from torchlint.engine.rules import load_rules
+
 
 @pytest.fixture(scope="module")
 def scoring(root: Path) -> ModuleType:
@@ -43,3 +45,23 @@ def test_a_borderline_line_counts_neither_way(scoring: ModuleType) -> None:
     scores, _ = scoring.scored(labels, {("a/b", "x.py"): "classical RL"}, {"a/b": [("TL203", "x.py", 3)]})
     score = scores["classical RL", "TL203"]
     assert (score.smells, score.alikes, score.wrong, score.other) == (0, 0, 0, [])
+
+
+def test_the_labels_are_of_files_that_were_read_and_of_rules_that_exist(scoring: ModuleType) -> None:
+    labels, files = scoring.read_labels(), scoring.read_files()
+    codes = {rule.code for rule in load_rules()}
+    assert {label.place for label in labels} <= set(files)
+    assert all(len(label.commit) == 40 and label.rule in codes and label.row <= label.end_row for label in labels)
+    assert {label.verdict for label in labels} == {"smell", "look-alike", "borderline"}
+    assert all((label.first in ("found", "missed")) is (label.verdict == "smell") for label in labels)
+    assert all(bool(label.mechanism) is (label.first == "missed") for label in labels)
+
+
+def test_every_field_has_projects_of_its_own(scoring: ModuleType) -> None:
+    fields = scoring.read_files()
+    projects = {
+        field: {project for project, path in fields if fields[project, path] == field} for field in fields.values()
+    }
+    assert sorted(projects) == ["RL of language models", "classical RL"]
+    assert all(len(names) >= 4 for names in projects.values())
+    assert len(fields) >= 25

@@ -11,7 +11,7 @@ from hostile import AGENT, NEIGHBOUR, SMELL
 
 from torchlint.engine import fixing, linking, run
 from torchlint.engine.lint import Linter
-from torchlint.engine.rules import listed_rules
+from torchlint.engine.rules import ListedRule, listed_rules
 from torchlint.facts.analyses import Analyses
 from torchlint.facts.code.model import FileFacts
 from torchlint.rule import Frequency, Method, Report, Rule, Site
@@ -46,7 +46,7 @@ def project(tmp_path: Path) -> Path:
 def test_a_rule_that_crashes(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ours = (*listed_rules(), Failing)
+    ours = (*listed_rules(), ListedRule.of(Failing))
     monkeypatch.setattr(run, "listed_rules", lambda *_: ours)
     torchlint = in_this_process(capsys, monkeypatch)
     done = torchlint("check", "--isolated", "bad.py", "good.py", "--output-format", "concise", cwd=project)

@@ -16,7 +16,6 @@ from projects import Code
 from reporting import finding_of
 
 from torchlint.device import seeing
-from torchlint.engine.figures import Figures
 from torchlint.engine.missing import MissingFact, missing
 from torchlint.engine.result import UnusableError
 from torchlint.engine.run import EngineRun
@@ -188,7 +187,7 @@ def test_a_fix_that_the_user_accepts_is_offered_before_one_that_rests_on_a_run(t
 
     def offered(*accept):
         settings = Settings(root=tmp_path, accept=frozenset(accept))
-        return RuleScope.of(settings, (), Figures(), []).offered(finding)
+        return RuleScope.of(settings, (), []).offered(finding)
 
     assert offered() == offered(Change.OBSERVED) == replace(finding, fix=seen, seen=None)
     assert offered(Change.VALIDATION) == offered(*Change) == replace(finding, seen=None)
@@ -290,7 +289,7 @@ def test_runs_are_added_up():
 def questions(folder, texts):
     lint(folder, texts)
     run = EngineRun.prepare([folder], Settings(root=folder, isolated=True), {})
-    return missing(run.units(run.sources)[0]), run
+    return missing(run.linting.units(run.sources)[0]), run
 
 
 def test_only_what_a_finding_lacks_is_asked_about(tmp_path):

@@ -4,7 +4,7 @@ import pytest
 from projects import Code
 
 from torchlint.rule import Frequency
-from torchlint.rule.frequency import Observed, Ran
+from torchlint.rule.observed import Observed, Ran
 
 TEXT = """
     class Agent:

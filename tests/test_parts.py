@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from test_cli_whole import AGENT
 
-from torchlint.engine import analysis, linking, mishap, units
-from torchlint.engine import run as run_module
+from torchlint.engine import analysis, linking, linting, mishap, units
 from torchlint.engine.memory import Memory
 from torchlint.engine.run import EngineRun, check
 from torchlint.engine.units import in_parts
@@ -32,7 +31,7 @@ def lint(folder, **more):
 
 def small_memory(monkeypatch, most):
     """Let projects be large from so many bytes on."""
-    for module in (units, run_module):
+    for module in (units, linting):
         monkeypatch.setattr(module, "MOST_BYTES", most)
 
 
@@ -72,8 +71,8 @@ def test_fixing_a_large_project_is_as_fixing_a_small_one(project, monkeypatch):
 def test_facts_of_a_part_are_gone_before_those_of_the_next_are_there(project, monkeypatch):
     small_memory(monkeypatch, 2 * len(AGENT) + 100)
     run = EngineRun.prepare([project], Settings(root=project, isolated=True), {})
-    found, broken = run.units(run.sources)
-    assert run.leftovers is not None
+    found, broken = run.linting.units(run.sources)
+    assert run.linting.leftovers is not None
     assert [len(unit.targets) for unit in found] == [2, 2, 1]
     assert list(broken) == ["wrong.py"]
     gc.disable()
@@ -119,7 +118,7 @@ def test_small_files_of_a_large_project_are_freed_together(tmp_path, monkeypatch
 def test_files_without_facts_are_one_unit(tmp_path):
     crowd(tmp_path / "tests", "test_{}.py", AGENT)
     run = EngineRun.prepare([tmp_path], Settings(root=tmp_path, isolated=True), {})
-    (unit,), broken = run.units(run.sources)
+    (unit,), broken = run.linting.units(run.sources)
     assert len(unit.targets) == MANY
     assert not broken
 

@@ -1,5 +1,6 @@
 """What all output formats have in common: names and messages that try to break out of them."""
 
+import importlib
 import json
 import os
 import re
@@ -12,8 +13,9 @@ from junitparser import JUnitXml
 from reporting import COST, ROOT, STEP, context_of, finding_of, fix_of
 from sarif_pydantic import Sarif
 
+from torchlint.engine.result import Problem
 from torchlint.report.escape import defused, encodable, visible
-from torchlint.report.formats import FOR_PEOPLE, FORMATS, IN_PLACE_OF_FINDINGS, renderer
+from torchlint.report.formats import FOR_PEOPLE, FORMATS, IN_PLACE_OF_FINDINGS, OF_FINDINGS, renderer
 from torchlint.rule import Frequency, Hotness, Level
 from torchlint.settings.options import OUTPUT_FORMATS
 
@@ -44,6 +46,17 @@ def hostile_context(hostile, **fields):
 def test_the_settings_know_the_formats():
     assert set(OUTPUT_FORMATS) == set(FORMATS) - IN_PLACE_OF_FINDINGS
     assert set(FORMATS) >= FOR_PEOPLE | IN_PLACE_OF_FINDINGS
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+@pytest.mark.parametrize("name", sorted(OF_FINDINGS))
+def test_formats_that_are_made_of_findings_alone_say_nothing_without_any(name, terminal):
+    module = importlib.import_module(f"torchlint.report.{FORMATS[name]}")
+    context = context_of(
+        TEXT, terminal=terminal, color=terminal, problems=(Problem("a.py", "cannot be read"),), files=3
+    )
+    assert module.render(context) == renderer(name)(context) == ""
+    assert renderer(name)(context_of(TEXT, finding_of(TEXT, CODE)))
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)

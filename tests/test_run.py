@@ -11,10 +11,12 @@ import pytest
 from linting import fixed_text, lint
 
 from torchlint import cst
+from torchlint.engine import linting, writing
 from torchlint.engine import run as engine
 from torchlint.engine.explaining import explain_hot
 from torchlint.engine.needed import reasons
 from torchlint.engine.result import NoCodeError, Result
+from torchlint.engine.rules import ListedRule
 from torchlint.engine.run import EngineRun, check
 from torchlint.rule import Call, Fix, Frequency, Report, Rule, Site
 from torchlint.rule.frequency import Why
@@ -160,13 +162,13 @@ def test_a_diff_writes_nothing(tmp_path: Path) -> None:
 
 def test_a_file_that_changed_meanwhile_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, BOTH)
-    stage = engine.Staged.of
+    stage = writing.Staged.of
 
     def too_late(before: object, after: object) -> object:
         (tmp_path / "agent.py").write_text("# edited\n" + HOT)
         return stage(before, after)
 
-    monkeypatch.setattr(engine.Staged, "of", too_late)
+    monkeypatch.setattr(writing.Staged, "of", too_late)
     result = run(tmp_path, fix=True, unsafe_fixes=True)
     assert (tmp_path / "agent.py").read_text() == "# edited\n" + HOT
     assert result.fixed == {}
@@ -334,7 +336,7 @@ class Changing(Calls):
 def rules(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs use the rules of this file."""
     ours = (Calls, Weaker, Failing, Built, Changing, Weakest, Wide, Inner)
-    monkeypatch.setattr(engine, "listed_rules", lambda _: ours)
+    monkeypatch.setattr(engine, "listed_rules", lambda _: tuple(map(ListedRule.of, ours)))
 
 
 TWO = "import torch\nx = torch.zeros(1)\ny = torch.zeros(2)\n"
@@ -458,8 +460,8 @@ def test_what_was_linted_is_not_parsed_again_for_the_reasons_of_waits(
     (tmp_path / "a.py").write_text("import torch\n\n\ndef act(env, policy, obs):\n    env.step(policy(obs).item())\n")
     (tmp_path / "b.py").write_text("import torch\nfrom a import act\n")
     parsed: list[str] = []
-    parse = engine.parse
-    monkeypatch.setattr(engine, "parse", lambda sources: parsed.extend(sources) or parse(sources))
+    parse = linting.parse
+    monkeypatch.setattr(linting, "parse", lambda sources: parsed.extend(sources) or parse(sources))
     run = EngineRun.prepare([tmp_path], Settings(root=tmp_path, isolated=True, device="cuda"), {})
     run.checked()
     assert reasons(run, {"a.py": {5: False}}) == {("a.py", 5): "it goes to the environment"}

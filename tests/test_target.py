@@ -11,7 +11,7 @@ import pytest
 from conftest import in_this_process
 from test_cli_whole import AGENT
 
-from torchlint.engine.rules import load_rules
+from torchlint.engine.rules import ListedRule, load_rules
 from torchlint.rule import Fix, Method, Report, Rule, Site
 from torchlint.settings.target import python_of, torch_of
 
@@ -302,8 +302,10 @@ class NewPython(Rule):
 
 def test_a_fix_for_a_newer_python_is_not_offered(run, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     others = tuple(rule for rule in load_rules() if rule.code != "TL102")
-    for name in ("run.listed_rules", "scope.listed_rules", "rules.load_rules"):
-        monkeypatch.setattr(f"torchlint.engine.{name}", lambda *_: (NewPython, *others))
+    ours = (NewPython, *others)
+    monkeypatch.setattr("torchlint.engine.rules.load_rules", lambda *_: ours)
+    for name in ("run", "scope"):
+        monkeypatch.setattr(f"torchlint.engine.{name}.listed_rules", lambda *_: tuple(map(ListedRule.of, ours)))
     (project / "learner.py").write_text(AGENT)
     assert "TL102 slow" in run().stdout
     assert "TL102 slow" in run("--target-version", "py311").stdout

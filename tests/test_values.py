@@ -773,6 +773,8 @@ def test_the_constructor_of_a_base_is_given_what_the_class_of_the_object_passes(
         ("super().__init__()\n        if x:\n            self.part = B()", "super().__init__()", "instance A|B"),
         ("super().__init__()\n        if x:\n            return\n        self.part = B()", "pass", "instance A|B"),
         ("super().__init__()\n        self.part = B()", "Base.__init__(self)", "instance A|B"),
+        ("self.part = B()", "super().__init__()", "instance B"),
+        ("Base.__init__(self)\n        if x:\n            self.part = B()", "super().__init__()", "instance A|B"),
     ],
 )
 def test_a_constructor_replaces_what_that_of_its_base_has_set(sets: str, below: str, expected: str) -> None:

@@ -17,6 +17,7 @@ from torchlint import __version__
 from torchlint.cache.key import data_folder, make_key
 from torchlint.cache.place import FOLDER
 from torchlint.cache.store import Said, packed_world, path_of, read_rest, read_runs, remove_strays, write
+from torchlint.cache.tool import code_of
 from torchlint.cache.world import LOOKED_FOR, World, around, content, stamp
 from torchlint.cli.output import complain
 from torchlint.engine.memory import Memory, key_of
@@ -65,12 +66,13 @@ class Cache:
             with open(os.path.join(place, ".gitignore"), "w", encoding="utf-8") as stream:
                 stream.write(_IGNORE)
         path = path_of(place, str(root))
-        tool = dict(_tool(plugins))
-        stands_for = key_of(__version__, sys.version, *sorted(tool.values()))
-        memory = Memory.of(stands_for, time.time_ns(), read_rest(path, key))
+        started = time.time_ns()
+        code, beside = dict(_code(plugins)), dict(_releases())
+        stands_for = key_of(__version__, sys.version, code_of(code, started), *sorted(beside.values()))
+        memory = Memory.of(stands_for, started, read_rest(path, key))
         held = ((entry, stamp(entry, memory.started), content(entry)) for entry in _listed(root))
         folders = {entry: (mark, digest) for entry, mark, digest in held if digest is not None}
-        return cls(path, key, memory, list(tool), folders)
+        return cls(path, key, memory, [*code, *beside], folders)
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -129,8 +131,8 @@ def warn(error: OSError) -> None:
     complain(f"warning: no results are kept: {error.filename or 'the cache'}: {error.strerror or error}")
 
 
-def _tool(plugins: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The code of torchlint and its rules as entries, each with what it is wherever it was installed and whenever."""
+def _code(plugins: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The code of torchlint and its rules as entries, each with the name that it has wherever it is installed."""
     homes = [folder for name in _OURS for folder in _folders(name)]
     homes += [folder for name in plugins for folder in installed_folders(name)]
     for home in homes:
@@ -138,7 +140,11 @@ def _tool(plugins: Sequence[str]) -> Iterator[tuple[str, str]]:
             for name in names:
                 if name.endswith(_SUFFIXES):
                     path = os.path.join(below, name)
-                    yield f"s{path}", f"{os.path.relpath(path, os.path.dirname(home))} {content(f'f{path}')}"
+                    yield f"s{path}", path[len(os.path.dirname(home)) + 1 :]
+
+
+def _releases() -> Iterator[tuple[str, str]]:
+    """The folders that packages of others lie in as entries, each with the releases there."""
     for name in _OTHERS:
         for folder in _folders(name):
             # Beside a package lies a folder that has its release in its name.

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, TextIO
 from torchlint.cli.failure import Failure
 from torchlint.cli.terminal import write_bytes
 from torchlint.report.escape import defused, visible
-from torchlint.rule import Cost
 
 if TYPE_CHECKING:
     from torchlint.engine.result import Problem
     from torchlint.report.context import Context
+    from torchlint.rule import Cost
 
 
 def write(stream: TextIO, text: str) -> None:

@@ -93,7 +93,8 @@ def _linted(history: History, commits: Sequence[Commit], paths: Sequence[Path], 
     Raises:
         GitError: git does not have the files of a commit.
     """
-    from torchlint.engine.run import Parsed, check
+    from torchlint.engine.linting import Parsed
+    from torchlint.engine.run import check
     from torchlint.report.trend import point
     from torchlint.rule import Finding
     from torchlint.sources.history import Checkout

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from torchlint.engine.ahead import NEWER
-from torchlint.engine.analysis import Unparsed
+from torchlint.engine.syntax import SYNTAX_ERROR
 from torchlint.rule import Finding, Level, Position
-from torchlint.rule.versions import Target
 
-SYNTAX_ERROR = "TL000"
+if TYPE_CHECKING:
+    from torchlint.engine.syntax import Unparsed
+    from torchlint.rule.versions import Target
 
 
 def syntax_error(name: str, unparsed: Unparsed, target: Target) -> Finding:

@@ -41,7 +41,7 @@ def explain_hot(
     run = EngineRun.prepare([*paths, path], replace(settings, baseline=None, since=None), {})
     name = name_in(located(path), settings.root)
     _readable(run, path, name)
-    units, broken = run.units(run.sources)
+    units, broken = run.linting.units(run.sources)
     if name in broken:
         raise NoCodeError(f"{name}:{broken[name].row}: {broken[name].message}")
     analyses = next((unit.analyses() for unit in units if name in unit.targets), None)

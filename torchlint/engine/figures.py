@@ -112,15 +112,6 @@ class Figures:
     costs: Mapping[Key, Cost] = field(default_factory=dict)
     counts: Mapping[Key, Counted] = field(default_factory=dict)
 
-    @classmethod
-    def of(cls, plugins: Sequence[str] = ()) -> Figures:
-        """Read what the built-in rules and those of other packages ship.
-
-        Raises:
-            RulePackageError: a package's file holds something else.
-        """
-        return cls(_costs(plugins), _first(_all_counted(plugins)))
-
     def cost(self, code: str, examples: Sequence[str]) -> Cost | None:
         """The time of a rule for code that is like some examples, which differ in size; ``None``: no gain is known.
 
@@ -141,6 +132,16 @@ class Figures:
         if not found or not all(each.gains for each in found):
             return None
         return min(found, key=lambda each: (each.saves.waits, each.saves.copies, each.saves.launches))
+
+
+@cache
+def figures_of(plugins: tuple[str, ...] = ()) -> Figures:
+    """Read what the built-in rules and those of other packages ship.
+
+    Raises:
+        RulePackageError: a package's file holds something else.
+    """
+    return Figures(_costs(plugins), _first(_all_counted(plugins)))
 
 
 def _costs(plugins: Sequence[str]) -> dict[Key, Cost]:

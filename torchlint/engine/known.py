@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchlint.engine.result import UnusableError
-from torchlint.engine.scope import RuleScope
 from torchlint.late import dataclass
-from torchlint.rule import Finding
-from torchlint.settings.model import Settings
-from torchlint.sources.text import Source
 
 if TYPE_CHECKING:
+    from torchlint.engine.scope import RuleScope
+    from torchlint.rule import Finding
+    from torchlint.settings.model import Settings
     from torchlint.sources.baseline import BaselineEntry
     from torchlint.sources.since import Since
+    from torchlint.sources.text import Source
 
 
 @dataclass(eq=False, slots=True)
@@ -67,7 +67,7 @@ class KnownFindings:
         if scope is None:
             return not os.path.exists(self.settings.root / entry.path)
         # What a rule that did not run would say is not known.
-        return any(rule.code == entry.code for rule in scope.linter.rules)
+        return any(rule.code == entry.code for rule in scope.rules)
 
 
 # What few runs need is imported when it is: a run of git brings modules that take longer to load than a small lint.

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from torchlint.facts.code.model import FileFacts
 from torchlint.settings.defaults import MOST_BYTES
+
+if TYPE_CHECKING:
+    from torchlint.facts.code.model import FileFacts
 
 MOST_NOTEBOOK_BYTES = 100_000_000
 MOST_ROWS = 30_000

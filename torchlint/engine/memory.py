@@ -9,36 +9,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from torchlint.cache.digest import digest
 from torchlint.cache.pack import pack, unpack
-from torchlint.engine.codec import from_row, to_row
+from torchlint.engine.record import FileRecord
 from torchlint.late import dataclass
-from torchlint.rule import Finding
+
+if TYPE_CHECKING:
+    from torchlint.rule import Finding
 
 # Findings of so many bytes of units that the last run did not meet are kept: other settings, other branches.
 _SPARE = 16 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class FileRecord:
-    """What is known of a file from its bytes alone.
-
-    Attributes:
-        stamp: what the file system said of it before it was read. digest: of its bytes.
-        spoken: the words of the gate that it holds. words: what it may import, as the gate reads it.
-        links: what it imports; ``None``: it was never parsed.
-        broken: why it has no facts: the message, row and column, and whether it is only too large.
-        sound: whether Python can read it; ``None``: that was never asked.
-    """
-
-    stamp: str
-    digest: str
-    spoken: tuple[str, ...]
-    words: tuple[str, ...]
-    links: tuple[str, ...] | None = None
-    broken: tuple[str, int, int, bool] | None = None
-    sound: bool | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -116,6 +98,8 @@ class Memory:
         rows = self.units.get(key)
         if rows is None:
             return None
+        from torchlint.engine.codec import from_row
+
         try:
             table = json.loads(rows)
             known = {name: [from_row(row) for row in table[name]] for name in names}
@@ -126,6 +110,8 @@ class Memory:
 
     def add(self, key: str, findings: Mapping[str, Sequence[Finding]]) -> None:
         """Remember the findings of files of a unit, besides those that are known already."""
+        from torchlint.engine.codec import to_row
+
         table = {name: [to_row(finding) for finding in found] for name, found in findings.items()}
         before = self.units.get(key)
         if before is not None:

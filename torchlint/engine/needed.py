@@ -43,7 +43,7 @@ def reasons(run: EngineRun, rows: Mapping[str, Mapping[int, bool]]) -> Mapping[t
     which no reason is known has none: that does not say that it is needless.
     """
     found: dict[tuple[str, int], str] = {}
-    units, _ = run.units(run.sources)
+    units, _ = run.linting.units(run.sources)
     for unit in units:
         wanted = [name for name in unit.targets if name in rows]
         if not wanted:

@@ -6,13 +6,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from torchlint.engine.result import NoCodeError
 from torchlint.late import regex
-from torchlint.rule import Finding, Hop
-from torchlint.rule.frequency import Why
 from torchlint.sources.decode import UndecodableError, read_any
-from torchlint.sources.text import Source
+
+if TYPE_CHECKING:
+    from torchlint.rule import Finding, Hop
+    from torchlint.rule.frequency import Why
+    from torchlint.sources.text import Source
 
 _SUFFIX = ".ipynb"
 # The name of a notebook among the facts, in a text, and perhaps a row.
@@ -58,6 +61,8 @@ def row_of_cell(source: Source, name: str, cell: int, row: int) -> int:
 
 def by_cells(why: Why, sources: Mapping[str, Source]) -> Why:
     """The same answer with places in notebooks told by cell; ``sources`` by their names among the facts."""
+
+    from torchlint.rule import Hop
 
     def told(hop: Hop) -> Hop:
         if not hop.path.endswith(2 * _SUFFIX):

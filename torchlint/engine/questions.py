@@ -11,13 +11,13 @@ from torchlint.facts.autograd.makers import Makers
 from torchlint.facts.autograd.members import Members
 from torchlint.facts.autograd.networks import Networks
 from torchlint.facts.code.idle import Idle
-from torchlint.facts.code.literals import strings
 from torchlint.facts.code.model import Scope, decorators
 from torchlint.facts.code.nesting import in_handler
 from torchlint.facts.code.occurrences import Occurrences
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.compiling.inside import Inside
+from torchlint.facts.dataflow.literals import Texts
 from torchlint.facts.flow.flow import Flow
 from torchlint.facts.hotness.branches import raises, reports, values_of
 from torchlint.facts.hotness.covering import Covering
@@ -77,7 +77,7 @@ class SiteNames(_Questions):
     def texts(self, node: cst.CSTNode) -> frozenset[str]:
         """All texts that an expression may be."""
         twin = self.site.expression(node)
-        return strings(self.site.analyses[Project], self.site.file, twin) if twin is not None else frozenset()
+        return self.site.analyses[Texts].of(self.site.file, twin) if twin is not None else frozenset()
 
     def in_file(self, word: str) -> bool:
         """Whether the file's text holds a word."""

@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from torchlint.cache.digest import digest
 from torchlint.cache.world import ABSENT, DIRTY, stamp
 from torchlint.cache.world import content as content_of
-from torchlint.engine.analysis import Unparsed, begins_too_deep, is_sound
 from torchlint.engine.gate import imported, spread
 from torchlint.engine.limits import too_large
-from torchlint.engine.memory import FileRecord, Memory
 from torchlint.engine.notebooks import notebook_code
+from torchlint.engine.record import FileRecord
+from torchlint.engine.syntax import Unparsed, begins_too_deep, is_sound
 from torchlint.late import dataclass
 from torchlint.sources.decode import UndecodableError, read_any
-from torchlint.sources.text import Source
 from torchlint.sources.wide import is_wide
+
+if TYPE_CHECKING:
+    from torchlint.engine.memory import Memory
+    from torchlint.sources.text import Source
 
 
 class ChangedWhileReadError(Exception):

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from torchlint.engine.analysis import Unparsed
-from torchlint.engine.memory import FileRecord, Memory, key_of
+from torchlint.engine.memory import Memory, key_of
+from torchlint.engine.record import FileRecord
+from torchlint.engine.syntax import Unparsed
 from torchlint.facts.hotness.coldness import is_test
 from torchlint.late import dataclass
 from torchlint.rule import Finding
@@ -44,7 +45,7 @@ class Recall:
             if each.broken is not None and name in self.run.wanted:
                 found[name] = self.run.broken(name, Unparsed(*each.broken))
         sound = {name: each.links or () for name, each in known.items() if each.broken is None}
-        groups = self.run.groups({name: links for name, links in sound.items() if not is_test(name)})
+        groups = self.run.linting.groups({name: links for name, links in sound.items() if not is_test(name)})
         drafts = self._drafts([*groups, *([name] for name in sound if is_test(name))])
         self.run.load(name for name, drafted in drafts.items() if drafted)
         for name, drafted in drafts.items():
@@ -57,7 +58,7 @@ class Recall:
         if known.links is None:
             self.run.load([name])
             source = self.run.sources.get(name) or self.run.context.get(name)
-            facts = self.run.glance(source) if source is not None else self.run.unreadable[name]
+            facts = self.run.linting.glance(source) if source is not None else self.run.unreadable[name]
             if isinstance(facts, Unparsed):
                 known = replace(known, links=(), broken=(facts.message, facts.row, facts.column, facts.too_much))
             else:
@@ -86,7 +87,7 @@ class Recall:
         units = [unit for _, unit in missing]
         made: list[dict[str, list[Finding]]] = [{} for _ in units]
         spoilt: set[int] = set()
-        for done in self.run.done(units):
+        for done in self.run.linting.done(units):
             made[done.unit][done.name] = list(done.findings)
             if done.problems or done.unpaired:
                 spoilt.add(done.unit)
@@ -98,7 +99,7 @@ class Recall:
     def _unit(self, group: list[str]) -> Unit:
         self.run.load(group)
         texts = {name: self.run.sources.get(name) or self.run.context[name] for name in group}
-        return self.run.unit(group, texts, self.run.wanted)
+        return self.run.linting.unit(group, texts, self.run.wanted)
 
     def _key(self, group: list[str]) -> str:
         """What stands for a unit; empty where the rules of some file come from packages that the run does not name."""

@@ -7,14 +7,14 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from torchlint.late import dataclass
-from torchlint.rule import Finding, PlainFix
-from torchlint.sources.text import Source
 
 if TYPE_CHECKING:
+    from torchlint.rule import Finding, PlainFix
     from torchlint.sources.baseline import BaselineEntry
+    from torchlint.sources.text import Source
 
-Accepts = Callable[[PlainFix], bool]
-"""Whether ``--fix`` applies a fix."""
+    Accepts = Callable[[PlainFix], bool]
+    """Whether ``--fix`` applies a fix."""
 
 
 class NoCodeError(Exception):

@@ -2,26 +2,61 @@
 
 from __future__ import annotations
 
-import json
-import pkgutil
+import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, cached_property, partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchlint.engine.packages import RulePackageError, import_below, import_installed
 from torchlint.late import regex
-from torchlint.rule import API_VERSION, Frequency, Level, Option, Report, Rule, RuleSet, Site, Trigger
+from torchlint.rule import API_VERSION, RuleSet
+
+if TYPE_CHECKING:
+    from torchlint.rule import Option, Report, Rule, Site
 
 BUILT_IN = "torchlint_rules"
-_INDEX = "index.json"
+_INDEX = "index"
 
 _API = "TORCHLINT_API"
 _CODE = regex(r"[A-Z]{2,}\d{3}")
 _OURS = "TL"
 _NEEDED = ("code", "name", "summary", "trigger")
+
+
+class ListedRule:
+    """What is known of a rule before a file passes the gate: what selection and the gate ask for, and its dotted name.
+
+    The class of the rule is made, or imported, when it is asked for.
+    """
+
+    def __init__(
+        self, code: str, name: str, set: RuleSet, gate: tuple[str, ...], home: str, load: Callable[[], type[Rule]]
+    ) -> None:
+        """Take what is known, and what gives the class."""
+        self.code = code
+        self.name = name
+        self.set = set
+        self.gate = gate
+        self.home = home
+        self._load = load
+
+    @classmethod
+    def of(cls, rule: type[Rule]) -> ListedRule:
+        """List a rule whose module is imported."""
+        return cls(rule.code, rule.name, rule.set, rule.gate, _named(rule), lambda: rule)
+
+    @cached_property
+    def rule(self) -> type[Rule]:
+        """The rule; one of the index becomes the real one when it looks at a site."""
+        return self._load()
+
+    @property
+    def options(self) -> tuple[Option[Any], ...]:
+        """What people may set of it."""
+        return self.rule.options
 
 
 def load_rules(plugins: Sequence[str] = ()) -> tuple[type[Rule], ...]:
@@ -30,10 +65,10 @@ def load_rules(plugins: Sequence[str] = ()) -> tuple[type[Rule], ...]:
     Raises:
         RulePackageError: a package cannot be used, or two rules have the same code or name.
     """
-    return _together(tuple(dict.fromkeys((BUILT_IN, *plugins))))
+    return tuple(listed.rule for listed in _together(_packages(plugins)))
 
 
-def listed_rules(plugins: Sequence[str] = ()) -> tuple[type[Rule], ...]:
+def listed_rules(plugins: Sequence[str] = ()) -> tuple[ListedRule, ...]:
     """The same rules with what the engine needs of them before there is a site.
 
     The module of a rule that stands in the index of the built-in package is imported when it is asked to look at one.
@@ -41,20 +76,24 @@ def listed_rules(plugins: Sequence[str] = ()) -> tuple[type[Rule], ...]:
     Raises:
         RulePackageError: as ``load_rules``.
     """
-    return _together(tuple(dict.fromkeys((BUILT_IN, *plugins))), listed=True)
+    return _together(_packages(plugins), indexed=True)
+
+
+def _packages(plugins: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((BUILT_IN, *plugins)))
 
 
 @cache
-def _together(packages: tuple[str, ...], listed: bool = False) -> tuple[type[Rule], ...]:
-    found = [
-        rule for package in packages for rule in (_index() if listed and package == BUILT_IN else _rules_of(package))
-    ]
-    owners: dict[str, type[Rule]] = {}
+def _together(packages: tuple[str, ...], indexed: bool = False) -> tuple[ListedRule, ...]:
+    found: list[ListedRule] = []
+    for package in packages:
+        found += _index() if indexed and package == BUILT_IN else map(ListedRule.of, _rules_of(package))
+    owners: dict[str, ListedRule] = {}
     for rule in found:
         for word in (rule.code, rule.name):
             other = owners.setdefault(word, rule)
-            if other is not rule:
-                raise RulePackageError(f"plugins: {_named(other)} and {_named(rule)} share {word}")
+            if other.home != rule.home:
+                raise RulePackageError(f"plugins: {other.home} and {rule.home} share {word}")
     return tuple(sorted(found, key=lambda rule: rule.code))
 
 
@@ -65,6 +104,10 @@ def _rules_of(package: str) -> tuple[type[Rule], ...]:
     Raises:
         RulePackageError: it cannot be used.
     """
+    import pkgutil
+
+    from torchlint.rule import Rule
+
     root = _root(package)
     found: list[type[Rule]] = []
     for info in pkgutil.walk_packages(root.__path__, f"{package}.", onerror=lambda _: None):
@@ -123,20 +166,36 @@ def home_of(rule: type[Rule]) -> str | None:
     return None
 
 
-def _index() -> tuple[type[Rule], ...]:
+def _index() -> Sequence[ListedRule]:
     """The built-in rules by their index; themselves where a module came or went since it was written."""
-    folder = folder_of(BUILT_IN)
-    rows = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
-    modules = {
-        f"{BUILT_IN}.{path.parent.name}.{path.stem}" for path in folder.glob("*/*.py") if not path.stem.startswith("_")
-    }
-    if modules != {row["module"] for row in rows}:
-        return _rules_of(BUILT_IN)
-    return tuple(map(_listed, rows))
+    rows: Sequence[Mapping[str, Any]] = import_below(BUILT_IN, f"{BUILT_IN}.{_INDEX}").RULES
+    if set(_modules(str(folder_of(BUILT_IN)))) != {row["module"] for row in rows}:
+        return tuple(map(ListedRule.of, _rules_of(BUILT_IN)))
+    return tuple(
+        ListedRule(
+            row["code"],
+            row["name"],
+            RuleSet(row["set"]),
+            row["gate"],
+            f"{row['module']}.{row['class']}",
+            partial(_standing_for, row),
+        )
+        for row in rows
+    )
 
 
-def _listed(row: Mapping[str, Any]) -> type[Rule]:
+def _modules(root: str) -> Iterator[str]:
+    """The modules of built-in rules: those in folders of the package whose names begin with no underscore."""
+    for folder in os.listdir(root):
+        if folder.isidentifier() and not folder.startswith("_") and os.path.isdir(os.path.join(root, folder)):
+            for name in os.listdir(os.path.join(root, folder)):
+                if name.endswith(".py") and not name.startswith("_"):
+                    yield f"{BUILT_IN}.{folder}.{name[:-3]}"
+
+
+def _standing_for(row: Mapping[str, Any]) -> type[Rule]:
     """A rule that becomes the real one when it looks at a site."""
+    from torchlint.rule import Frequency, Level, Rule, Trigger
 
     def check(rule: Rule, site: Site) -> Iterator[Report]:
         real: type[Rule] = getattr(import_below(BUILT_IN, row["module"]), row["class"])
@@ -162,7 +221,9 @@ def _listed(row: Mapping[str, Any]) -> type[Rule]:
 
 
 def _option(name: str, default: Any, text: str, least: float | None) -> Option[Any]:
-    return Option(name, tuple(default) if isinstance(default, list) else default, text, least)
+    from torchlint.rule import Option
+
+    return Option(name, default, text, least)
 
 
 def folder_of(package: str) -> Path:

@@ -4,45 +4,31 @@ from __future__ import annotations
 
 import enum
 import os
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchlint.cache.world import look
-from torchlint.engine.analysis import Unparsed, parse
-from torchlint.engine.broken import SYNTAX_ERROR, syntax_error
-from torchlint.engine.figures import Figures
 from torchlint.engine.known import KnownFindings
-from torchlint.engine.memory import Memory
-from torchlint.engine.mishap import kept_going, mishap
-from torchlint.engine.models import models_of
-from torchlint.engine.notebooks import inner_name
-from torchlint.engine.processes import Done, lint_all
 from torchlint.engine.reading import ChangedWhileReadError, File, FileReader, passing
-from torchlint.engine.recall import Recall
 from torchlint.engine.result import FixedFile, Problem, Result, Skipped
 from torchlint.engine.rules import listed_rules
 from torchlint.engine.scope import RuleScope, Scopes, SettingsOf
-from torchlint.engine.sights import outdated, sights_in
-from torchlint.engine.units import MOST_BYTES, Leftovers, LintTarget, Unit, in_parts, together
-from torchlint.facts.code.model import FileFacts
-from torchlint.facts.hotness.coldness import is_test
+from torchlint.engine.syntax import SYNTAX_ERROR, Unparsed
 from torchlint.late import dataclass
-from torchlint.rule import Finding, PlainFix
-from torchlint.rule.sight import ExpressionKey, Sight
-from torchlint.settings.model import Settings
 from torchlint.settings.root import is_whole, located
 from torchlint.sources.decode import UndecodableError
-from torchlint.sources.suppress import silencing
-from torchlint.sources.text import Source
 from torchlint.sources.walk import Walk, beside, packages, walk
-from torchlint.sources.write import ChangedMeanwhileError, Staged, UnencodableError, remove_strays, replace_together
 
 if TYPE_CHECKING:
     from torchlint.engine.fixing import Allowed, FixOutcome
+    from torchlint.engine.linting import Linting, Parsed
+    from torchlint.engine.memory import Memory
+    from torchlint.rule import Finding, PlainFix
+    from torchlint.rule.sight import ExpressionKey, Sight
+    from torchlint.settings.model import Settings
+    from torchlint.sources.text import Source
 
 
 class Reach(enum.Enum):
@@ -51,10 +37,6 @@ class Reach(enum.Enum):
     OWN = "none"
     ASKED = "those that were asked for"
     PROJECT = "all of the project"
-
-
-Parsed = dict[tuple[str, bytes], FileFacts | Unparsed | None]
-"""Facts of texts, by the name and the bytes of each."""
 
 
 def check(
@@ -85,7 +67,7 @@ def check(
     if memory is not None and not fixing and not given:
         try:
             run = EngineRun.prepare(paths, settings, given, own, memory)
-            return run.result(Recall(run, memory).findings())
+            return run.result(run.recalled(memory))
         except ChangedWhileReadError:
             memory.seen.clear()  # what this run saw is no world that ever was
     run = EngineRun.prepare(paths, settings, given, own)
@@ -108,7 +90,7 @@ def _forget(parsed: Parsed, sources: Mapping[str, Source]) -> None:
 
 def linted_files(paths: Sequence[Path], settings: Settings, own: SettingsOf | None = None) -> Result:
     """The files that would be linted, by name in ``Result.names``; nothing is read."""
-    scopes = Scopes(RuleScope.of(settings, listed_rules(settings.plugins), Figures(), []), own)
+    scopes = Scopes(RuleScope.of(settings, listed_rules(settings.plugins), []), own)
     found = walk(paths, settings)
     names = _wanted(found.files, paths, settings, scopes)
     problems = [Problem(path, message) for path, message in found.problems]
@@ -119,8 +101,8 @@ def linted_files(paths: Sequence[Path], settings: Settings, own: SettingsOf | No
 class EngineRun:
     """The files of one run: those to report on, and those that are only read for their facts.
 
-    ``leftovers`` is there where the facts of all files do not fit into memory: they are found again for each unit, and
-    not kept. ``sights`` is what a run of the user's program showed, ``outdated`` names what of it fits no code here.
+    ``parsed`` is what was parsed so far. ``sights`` is what a run of the user's program showed, ``outdated`` names what
+    of it fits no code here.
     """
 
     settings: Settings
@@ -135,10 +117,10 @@ class EngineRun:
     unreadable: dict[str, Unparsed] = field(default_factory=dict)
     result_: Result = field(default_factory=Result)
     parsed: Parsed = field(default_factory=dict)
-    leftovers: Leftovers | None = None
     sights: tuple[Sight, ...] = ()
     outdated: frozenset[ExpressionKey] = frozenset()
     reach: Reach = Reach.ASKED
+    _linting: Linting | None = None
 
     @classmethod
     def prepare(
@@ -151,15 +133,22 @@ class EngineRun:
     ) -> EngineRun:
         """Select the rules and find the files; without memory they are all read."""
         plugins = settings.plugins
-        models_of(settings)  # what is wrong with a package is said before any file is read
-        scopes = Scopes(RuleScope.of(settings, listed_rules(plugins), Figures.of(plugins), []), own)
+        if plugins:
+            from torchlint.engine.models import models_of
+
+            models_of(settings)  # what is wrong with a package is said before any file is read
+        scopes = Scopes(RuleScope.of(settings, listed_rules(plugins), []), own)
         run = cls(settings, scopes, KnownFindings.of(settings), given, memory)
-        run.sights = sights_in(settings.observations) if settings.observations is not None else ()
+        if settings.observations is not None:
+            from torchlint.engine.sights import sights_in
+
+            run.sights = sights_in(settings.observations)
         run._find(paths)
         if memory is None:
             run.load(sorted(run.files))
-        run.outdated = run._outdated()
-        run.result_.outdated = len(run.outdated), len(run.sights)
+        if run.sights:
+            run.outdated = run._outdated()
+            run.result_.outdated = len(run.outdated), len(run.sights)
         return run
 
     @property
@@ -168,13 +157,13 @@ class EngineRun:
         return replace(self.settings, sights=self.sights)
 
     def _outdated(self) -> frozenset[ExpressionKey]:
+        from torchlint.engine.sights import outdated
+
         paths = {sight.key.path for sight in self.sights}
         self.load(paths & self.files.keys())
         texts = [text for name in paths if (text := self.sources.get(name) or self.context.get(name)) is not None]
         gone = {path for path in paths - self.files.keys() if not os.path.exists(self.settings.root / path)}
-        return outdated(
-            self.sights, [facts for text in texts if isinstance(facts := self.facts(text), FileFacts)], gone
-        )
+        return outdated(self.sights, self.linting.known(texts), gone)
 
     def _find(self, paths: Sequence[Path]) -> None:
         """Find the files that pass the gate."""
@@ -194,8 +183,6 @@ class EngineRun:
         inside = passing(files.values(), self.scopes.selected_words)
         broken = {name for name in asked.keys() & files.keys() - inside if not reader.is_sound(files[name])}
         self.files = {name: files[name] for name in sorted(inside | broken)}
-        if sum(file.size for file in self.files.values()) > MOST_BYTES:
-            self.leftovers = Leftovers()
         self.wanted = frozenset(asked)
         self.result_.context = len(self.files.keys() - asked.keys())
 
@@ -239,85 +226,26 @@ class EngineRun:
 
     # linting --------------------------------------------------------------------------------------------------------
 
-    def facts(self, source: Source) -> FileFacts | Unparsed | None:
-        """The facts of a text, or why there are none; ``None`` for a test. The same text is parsed once per run.
+    @property
+    def linting(self) -> Linting:
+        """What parses and lints; asked for where a file passed the gate."""
+        if self._linting is None:
+            from torchlint.engine.linting import Linting
 
-        Of a large project nothing is kept.
-        """
-        if self.leftovers is not None:
-            return self._read(source)
-        key = source.name, source.utf8
-        if key not in self.parsed:
-            self.parsed[key] = self._read(source)
-        return self.parsed[key]
-
-    def glance(self, source: Source) -> FileFacts | Unparsed | None:
-        """The same, to look at what a file imports and let it go again."""
-        if self.leftovers is not None:
-            self.leftovers.make_room(len(source.utf8))
-            self.leftovers.add(len(source.utf8))
-        return self.facts(source)
-
-    def _read(self, source: Source) -> FileFacts | Unparsed | None:
-        inner = inner_name(source.name)
-        with kept_going(lambda error: self._tell(mishap(source.name, "reading", error))):
-            good, bad = parse({inner: replace(source, name=inner)})
-            return good[0] if good else bad.get(inner)
-        return None
-
-    def units(self, sources: Mapping[str, Source]) -> tuple[list[Unit], dict[str, Unparsed]]:
-        """What hangs together of the given texts and the rest of the project, and what cannot be parsed, by name.
-
-        Where none of the given texts is among the files of a unit, it is left out.
-        """
-        everything = {**self.context, **sources}
-        links: dict[str, Sequence[str]] = {}
-        broken: dict[str, Unparsed] = {}
-        for name in sorted(everything):
-            facts = self.glance(everything[name])
-            if isinstance(facts, Unparsed):
-                broken[name] = facts
-            elif facts is not None:
-                links[name] = facts.links
-        groups = self.groups(links)
-        # What has no facts, as tests have none, may still hold comments that a rule looks at.
-        groups += self.parts([name for name in sources if name not in links and name not in broken])
-        units = (self.unit(group, everything, sources) for group in groups if not sources.keys().isdisjoint(group))
-        return list(units), broken
-
-    def groups(self, links: Mapping[str, Sequence[str]]) -> list[list[str]]:
-        """The files that are analysed together, from what each imports, by name."""
-        return [part for group in together(links) for part in self.parts(group)]
-
-    def parts(self, group: Sequence[str]) -> list[list[str]]:
-        """A group of files, or what is analysed at once of one that is too large."""
-        return list(in_parts(group, lambda name: self.files[name].size)) if group else []
-
-    def unit(self, names: Sequence[str], texts: Mapping[str, Source], wanted: Container[str]) -> Unit:
-        """A unit of files, of which those that are ``wanted`` are reported on."""
-        targets: dict[str, LintTarget] = {}
-        for name in names:
-            if name in wanted:
-                source, scope = texts[name], self.scopes.of(texts[name].path)
-                heed = not self.settings.ignore_noqa
-                targets[name] = LintTarget(source, scope, self._shown(source, scope), heed)
-
-        def read() -> list[FileFacts]:
-            # A test has no facts; that it parses was seen when its imports were looked for.
-            known = (self.facts(texts[name]) for name in names if not is_test(name))
-            return [facts for facts in known if isinstance(facts, FileFacts)]
-
-        size = sum(len(texts[name].utf8) for name in names)
-        return Unit(read, size, targets, self.decisive, self.leftovers)
+            self._linting = Linting.of(self)
+        return self._linting
 
     def lint(self, sources: Mapping[str, Source]) -> dict[str, list[Finding]]:
         """Findings of all files to report on, by name, without the suppressed ones."""
-        units, broken = self.units(sources)
-        drafts = {done.name: done.findings for done in self.done(units)}
-        return {
-            name: self.broken(name, broken[name]) if name in broken else self.offered(source, drafts.get(name, ()))
-            for name, source in sources.items()
-        }
+        return self.linting.lint(sources) if sources else {}
+
+    def recalled(self, memory: Memory) -> dict[str, list[Finding]]:
+        """The same for all files, from memory where it holds them."""
+        if not self.files:
+            return {}
+        from torchlint.engine.recall import Recall
+
+        return Recall(self, memory).findings()
 
     def checked(self) -> Result:
         """Lint all files to report on; nothing is fixed."""
@@ -326,19 +254,14 @@ class EngineRun:
     def broken(self, name: str, why: Unparsed) -> list[Finding]:
         """The finding for a file that has no facts; of one that is too large it is only noted."""
         if not why.too_much:
-            return [syntax_error(name, why, self.scopes.of(self.settings.root / name).linter.target)]
+            from torchlint.engine.broken import syntax_error
+
+            return [syntax_error(name, why, self.scopes.of(self.settings.root / name).target)]
         skipped = Skipped(name, why.message)
         self.result_.skipped += [skipped] if skipped not in self.result_.skipped else []
         return []
 
-    def done(self, units: Sequence[Unit]) -> Iterator[Done]:
-        """Lint units; what goes wrong is noted."""
-        for done in lint_all(units, self.settings.jobs):
-            self.result_.unpaired += done.unpaired
-            self._tell(*done.problems)
-            yield done
-
-    def _tell(self, *problems: Problem) -> None:
+    def note(self, *problems: Problem) -> None:
         """Note problems, of those that say the same the first."""
         if not problems:
             return
@@ -351,19 +274,6 @@ class EngineRun:
         offered = (scope.offered(finding) for finding in self.known.unknown(drafts, source))
         files = {Reach.OWN: frozenset[str](), Reach.ASKED: self.wanted}.get(self.reach, self.files.keys())
         return [replace(each, fix=each.fix.within(files)) if each.fix else each for each in offered]
-
-    def _shown(self, source: Source, scope: RuleScope) -> Callable[[Finding], bool]:
-        """Whether a finding of a file is to be shown: no comment and no setting for the file silences it."""
-
-        @cache
-        def silenced() -> tuple[Callable[[Finding], bool], frozenset[str]]:
-            return silencing(source), scope.ignored(source.path)
-
-        def shown(finding: Finding) -> bool:
-            by_comment, codes = silenced()
-            return finding.code not in codes and (self.settings.ignore_noqa or not by_comment(finding))
-
-        return shown
 
     def result(self, findings: Mapping[str, Sequence[Finding]]) -> Result:
         """The findings of all files in order, with the texts they point into."""
@@ -398,13 +308,15 @@ class EngineRun:
 
     def written(self, outcome: FixOutcome) -> Result:
         """Write what fixes made of the files, unless only a diff is wanted."""
+        from torchlint.engine.writing import write
+
         self.result_.problems.extend(outcome.problems)
         remaining = dict(outcome.remaining)
         wanted = [name for name in outcome.applied if name not in self.given]
         unwritten: set[str] = set()
         if self.settings.fix and not self.settings.diff:
             texts = {name: (self.sources[name], outcome.sources[name]) for name in wanted}
-            unwritten = self._write(texts, outcome.tied)
+            unwritten = write(self, texts, outcome.tied)
         for name, applied in outcome.applied.items():
             if name not in unwritten:
                 self.result_.fixed[name] = FixedFile(self.sources[name], outcome.sources[name], applied)
@@ -412,41 +324,6 @@ class EngineRun:
         findings = self.lint(self.sources) if unwritten else {}
         remaining.update({name: findings[name] for name in unwritten})
         return self.result(remaining)
-
-    def _write(self, texts: Mapping[str, tuple[Source, Source]], tied: Sequence[frozenset[str]]) -> set[str]:
-        """Write files by name, of which all new texts lie on disk before the first takes its place; those that failed.
-
-        Of those that are ``tied`` all are written or none.
-        What was left by runs that were killed is removed from the folders of all files that could be written.
-        """
-        failed: set[str] = set()
-        named = [source.path for name, source in self.sources.items() if name not in self.given]
-        for folder in sorted({Path(os.path.realpath(path)).parent for path in named}):
-            remove_strays(folder)
-        together = frozenset[str]().union(*tied)
-        with ExitStack() as stack:
-            staged: dict[str, Staged] = {}
-            for name in texts.keys() - together:
-                with self._not_fixed([name], failed):
-                    staged[name] = stack.enter_context(Staged.of(*texts[name]))
-            for name, ready in staged.items():
-                with self._not_fixed([name], failed):
-                    ready.replace()
-        for group in tied:
-            names = sorted(group & texts.keys())
-            with self._not_fixed(names, failed):
-                replace_together(texts[name] for name in names)
-        return failed
-
-    @contextmanager
-    def _not_fixed(self, names: Collection[str], failed: set[str]) -> Iterator[None]:
-        """Note why files cannot be written."""
-        try:
-            yield
-        except (ChangedMeanwhileError, UnencodableError, OSError) as error:
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            self.result_.problems.extend(Problem(name, f"not fixed: {reason}") for name in names)
-            failed.update(names)
 
     def _accepts(self, name: str, fix: PlainFix) -> bool:
         return self.scopes.of(self.sources[name].path).accepts(fix)

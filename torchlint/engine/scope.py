@@ -6,36 +6,43 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from torchlint.engine.figures import Figures
-from torchlint.engine.lint import Linter
-from torchlint.engine.result import Problem
-from torchlint.engine.rules import listed_rules
+from torchlint.engine.rules import ListedRule, listed_rules
 from torchlint.late import dataclass
-from torchlint.rule import Finding, PlainFix, Rule
 from torchlint.rule.versions import Target, Version
 from torchlint.settings.check import nearest
 from torchlint.settings.model import Settings
 from torchlint.settings.select import UnknownWordError, matching, options_of, resolve
 from torchlint.sources.globs import Globs
 
+if TYPE_CHECKING:
+    from torchlint.engine.figures import Figures
+    from torchlint.engine.lint import Linter
+    from torchlint.engine.result import Problem
+    from torchlint.rule import Finding, PlainFix, Rule
+
 SettingsOf = Callable[[Path], Settings]
 
 
 @dataclass(eq=False)
 class RuleScope:
-    """The rules for all files that share their settings."""
+    """The rules for all files that share their settings.
+
+    ``rules`` are the selected ones, ``target`` is what the files are written for, ``problems`` takes what goes wrong.
+    """
 
     settings: Settings
-    linter: Linter
-    available: Sequence[type[Rule]]
+    rules: Sequence[ListedRule]
+    available: Sequence[ListedRule]
+    problems: list[Problem]
+    target: Target
 
     @classmethod
     def of(
         cls,
         settings: Settings,
-        available: Sequence[type[Rule]],
-        figures: Figures,
+        available: Sequence[ListedRule],
         problems: list[Problem],
     ) -> RuleScope:
         """Select the rules, and check every word in the settings that stands for rules.
@@ -44,15 +51,13 @@ class RuleScope:
             SettingsError: a selector fits no rule, or a rule has no such option.
         """
         try:
-            return cls._of(settings, available, figures, problems)
+            return cls._of(settings, available, problems)
         except UnknownWordError as error:
             error.file = settings.file
             raise
 
     @classmethod
-    def _of(
-        cls, settings: Settings, available: Sequence[type[Rule]], figures: Figures, problems: list[Problem]
-    ) -> RuleScope:
+    def _of(cls, settings: Settings, available: Sequence[ListedRule], problems: list[Problem]) -> RuleScope:
         codes = resolve(
             available,
             select=settings.select,
@@ -61,11 +66,10 @@ class RuleScope:
             extend_select=settings.extend_select,
             preview=settings.preview,
         )
-        given = options_of(available, settings.rules)
-        rules = tuple(_made(rule, given) for rule in available if rule.code in codes)
+        options_of(available, settings.rules)  # a wrong one is told before anything is read
+        rules = tuple(rule for rule in available if rule.code in codes)
         target = Target(_version(settings.target_torch), _version(settings.target_version))
-        linter = Linter(rules, figures, available, problems, target=target, width=settings.line_length)
-        scope = cls(settings, linter, available)
+        scope = cls(settings, rules, available, problems, target)
         scope.unfixable  # noqa: B018  a wrong selector is told before anything is read
         for _, selectors in settings.per_file_ignores:
             matching(selectors, available, "per-file-ignores")
@@ -73,12 +77,31 @@ class RuleScope:
         return scope
 
     @cached_property
+    def linter(self) -> Linter:
+        """What looks at files with the selected rules.
+
+        Raises:
+            RulePackageError: the figures of a package cannot be read.
+        """
+        from torchlint.engine.figures import figures_of
+
+        return self._linter(self.rules, figures_of(self.settings.plugins))
+
+    @cached_property
     def every(self) -> Linter:
-        """All rules, selected or not."""
+        """The same with all rules, selected or not."""
+        from torchlint.engine.figures import Figures
+
+        return self._linter(self.available, Figures())
+
+    def _linter(self, rules: Sequence[ListedRule], figures: Figures) -> Linter:
+        from torchlint.engine.lint import Linter
+
         given = options_of(self.available, self.settings.rules)
-        rules = tuple(_made(rule, given) for rule in self.available)
-        of = self.linter
-        return Linter(rules, Figures(), self.available, of.problems, target=of.target, width=of.width)
+        made = tuple(_made(listed.rule, given) for listed in rules)
+        known = tuple(listed.rule for listed in self.available)
+        width = self.settings.line_length
+        return Linter(made, figures, known, self.problems, target=self.target, width=width)
 
     @cached_property
     def unfixable(self) -> frozenset[str]:
@@ -171,11 +194,7 @@ class Scopes:
         settings = self._own(path)
         known = self._known.get(id(settings))
         if known is None:
-            run, linter = self.run, self.run.linter
-            alike = settings.plugins == run.settings.plugins
-            available = run.available if alike else listed_rules(settings.plugins)
-            figures = linter.figures if alike else Figures.of(settings.plugins)
-            known = RuleScope.of(settings, available, figures, linter.problems)
+            known = RuleScope.of(settings, listed_rules(settings.plugins), self.run.problems)
             self._known[id(settings)] = known
         return known
 
@@ -187,7 +206,7 @@ class Scopes:
     @property
     def selected_words(self) -> frozenset[str]:
         """Of these words those that matter to selected rules."""
-        rules = (rule for scope in self._known.values() for rule in scope.linter.rules)
+        rules = (rule for scope in self._known.values() for rule in scope.rules)
         return frozenset(word for rule in rules for word in rule.gate)
 
     @property

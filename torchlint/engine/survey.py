@@ -35,7 +35,7 @@ def survey(paths: Sequence[Path], settings: Settings, own: SettingsOf | None = N
         SettingsError: a selector fits no rule, or the settings of a file are wrong.
     """
     run = EngineRun.prepare(paths, replace(settings, baseline=None, since=None), {}, own)
-    units, _ = run.units(run.sources)
+    units, _ = run.linting.units(run.sources)
     found = [each for unit in units for each in _functions(unit)]
     return sorted(found, key=lambda each: (each.path, each.row))
 

@@ -12,13 +12,13 @@ import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
-from torchlint.engine.analysis import Unparsed
 from torchlint.engine.broken import syntax_error
 from torchlint.engine.linking import linked
 from torchlint.engine.mishap import kept_going, mishap
 from torchlint.engine.notebooks import inner_name, outer_name, outside
 from torchlint.engine.result import Problem
 from torchlint.engine.scope import RuleScope
+from torchlint.engine.syntax import Unparsed
 from torchlint.engine.unused import unused
 from torchlint.facts.analyses import Analyses
 from torchlint.facts.code.linking import connected
@@ -130,7 +130,7 @@ class Unit:
         idle = unused(source, scope.linter, scope.every, analyses, facts, heed=target.heed)
         yield from (finding for finding in idle if finding.code not in scope.ignored(source.path))
         for cell, fault in source.notebook.faults() if source.notebook else ():
-            found = syntax_error(name, Unparsed(fault.message, fault.row, fault.column), scope.linter.target)
+            found = syntax_error(name, Unparsed(fault.message, fault.row, fault.column), scope.target)
             yield replace(found, fingerprint=f"{found.fingerprint}:cell {cell}")
 
     def forget(self) -> None:

@@ -66,6 +66,7 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
         "environment": Attribute(
             "acts on an environment, takes its answer, or begins an episode", ("acts", "answers", "begins")
         ),
+        "exchanges": Attribute("sends objects of Python to other processes, or gets theirs", ("objects",)),
         "folds": Attribute("computes one number of what it is given", kind=bool),
         "fused": Attribute("has a fused form", kind=bool),
         "gives": Attribute("gives the parts of a module", ("modules", "parameters", "state")),

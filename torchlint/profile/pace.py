@@ -7,7 +7,7 @@ import re
 from torchlint.late import dataclass, regex
 from torchlint.profile.model import Attribution, Profile, ProfileSource
 from torchlint.rule import Frequency
-from torchlint.rule.frequency import Observed, Ran
+from torchlint.rule.observed import Observed, Ran
 
 _TORCH = regex(r"(^|[/\\])torch[/\\]")
 _OPTIMIZER = regex(r"(^|[/\\])torch[/\\]optim[/\\](?!lr_scheduler|swa_utils)")

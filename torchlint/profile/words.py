@@ -12,7 +12,7 @@ from torchlint.profile.pace import ProfilePace
 from torchlint.report.cost import duration, percent
 from torchlint.report.summary import count
 from torchlint.rule import Basis, Finding, Frequency
-from torchlint.rule.finding import Applicability
+from torchlint.rule.terms import Applicability
 
 _MOST_ROWS = 6
 _MOST_INSIDE = 2

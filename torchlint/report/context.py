@@ -9,14 +9,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchlint.engine.result import Accepts, FixedFile, Problem, Result
 from torchlint.late import dataclass
-from torchlint.rule import Change, Cost, Finding, Level, Rule
-from torchlint.sources.lines import LineTable
-from torchlint.sources.text import Source
+from torchlint.rule import Level
 
 if TYPE_CHECKING:
+    from torchlint.engine.result import Accepts, FixedFile, Problem, Result
     from torchlint.report.state import Compared
+    from torchlint.rule import Change, Cost, Finding, Rule
+    from torchlint.sources.lines import LineTable
+    from torchlint.sources.text import Source
 
 # What the codes of built-in rules begin with, and no others.
 _OURS = "TL"
@@ -104,6 +105,8 @@ class Context:
     @cached_property
     def tables(self) -> Mapping[str, LineTable]:
         """By name, the rows of every file that has a finding, or that a fix changes, and a known text."""
+        from torchlint.sources.lines import LineTable
+
         names = {finding.path for finding in self.findings}
         names |= {name for finding in self.findings if finding.fix for name, _ in finding.fix.in_files}
         return {name: LineTable(self.sources[name].utf8) for name in names if name in self.sources}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 
 from torchlint.late import regex
 
@@ -23,6 +22,8 @@ def visible(text: str, keep: str = "") -> str:
 
 
 def _show(char: str) -> str:
+    import unicodedata  # most texts have no such character
+
     if unicodedata.category(char) not in _UNSAFE:
         return char
     return char.encode("unicode_escape").decode("ascii")

@@ -43,6 +43,8 @@ _BY_CELL = frozenset({"full", "concise", "grouped", "pylint", "json", "json-line
 _SEEN_FROM_HERE = frozenset({"full", "concise", "grouped", "diff", "agent"})
 # These show what was measured on this machine.
 WITH_OWN_COSTS = frozenset({"full", "html"})
+# Of these a text is made of its findings alone, so where nothing is found it is empty.
+OF_FINDINGS = frozenset({"concise", "grouped", "pylint", "json-lines", "github", "azure"})
 IN_PLACE_OF_FINDINGS = frozenset({"diff", "statistics", "statistics-json"})
 
 
@@ -54,13 +56,20 @@ class Renderer(Protocol):
 
 
 def renderer(name: str) -> Renderer:
-    """The function of a format; only its module is imported, because that of ``full`` brings rich."""
+    """The function of a format. Its module is imported when there is something to render."""
+
+    def render(context: Context) -> str:
+        return "" if name in OF_FINDINGS and not context.findings else _rendered(name, context)
+
+    return render
+
+
+def _rendered(name: str, context: Context) -> str:
     module = import_module(f"torchlint.report.{FORMATS[name]}")
     render: Renderer = module.render_json if name == "statistics-json" else module.render
+    text: str = render(_seen(name, _placed(name, context)))
     defuse = defused_json if name in JSON else defused_xml if name in XML else None
-    if defuse is not None:
-        return lambda context: defuse(render(_seen(name, _placed(name, context))))
-    return lambda context: render(_seen(name, _placed(name, context)))
+    return defuse(text) if defuse is not None else text
 
 
 def _seen(name: str, context: Context) -> Context:

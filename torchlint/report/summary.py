@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from torchlint.report.context import Context
 from torchlint.report.escape import visible
-from torchlint.report.here import seen_from_here
-from torchlint.report.total import in_dearest_loop, total
-from torchlint.rule import Applicability, Finding
+from torchlint.rule import Applicability
+
+if TYPE_CHECKING:
+    from torchlint.rule import Finding
 
 
 def summary(context: Context) -> str:
@@ -18,10 +21,20 @@ def summary(context: Context) -> str:
         _fixed(context),
         _compared(context),
         _remaining(context),
-        total(seen_from_here(context).findings),
+        _total(context),
         _unread(context),
     ]
     return "; ".join(part for part in parts if part)
+
+
+def _total(context: Context) -> str:
+    """What the findings cost together."""
+    if not context.findings:
+        return ""
+    from torchlint.report.here import seen_from_here
+    from torchlint.report.total import total
+
+    return total(seen_from_here(context).findings)
 
 
 def count(number: int, noun: str) -> str:
@@ -93,6 +106,8 @@ def _acceptable(context: Context, word: str) -> str:
         waiting.setdefault(tuple(sorted(change.value for change in fix.may_change)), []).append(finding)
     if not waiting:
         return ""
+    from torchlint.report.total import in_dearest_loop
+
     changes, found = min(waiting.items(), key=lambda item: (-len(item[1]), item[0]))
     whole = len(found) == len(context.findings)  # the line says what all findings cost, too
     gain = in_dearest_loop(found) if context.fixed and not whole else ""

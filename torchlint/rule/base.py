@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torchlint.late import dataclass
-from torchlint.rule.finding import Change, Level
 from torchlint.rule.frequency import Frequency
 from torchlint.rule.option import Option
+from torchlint.rule.terms import Change, Level, RuleSet
 from torchlint.rule.trigger import Trigger
-from torchlint.rule.value import Kind
 from torchlint.rule.versions import ANY, Version
 
 if TYPE_CHECKING:
@@ -21,14 +19,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from torchlint.rule.site import Site
-
-
-class RuleSet(enum.Enum):
-    """When a rule runs: always, with ``--preview``, or only when selected by its code."""
-
-    DEFAULT = "default"
-    PREVIEW = "preview"
-    OPT_IN = "opt-in"
+    from torchlint.rule.value import Kind
 
 
 @dataclass(frozen=True, slots=True)

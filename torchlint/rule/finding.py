@@ -8,42 +8,7 @@ from dataclasses import field, replace
 
 from torchlint.late import dataclass
 from torchlint.rule.frequency import Hotness
-
-
-class Level(enum.Enum):
-    """How bad a finding is. Syntax errors are errors; rules are warnings or notes."""
-
-    NOTE = "note"
-    WARNING = "warning"
-    ERROR = "error"
-
-    def at_least(self, other: Level) -> bool:
-        """Whether this level is as bad as another or worse."""
-        order = list(Level)
-        return order.index(self) >= order.index(other)
-
-
-class Change(enum.Enum):
-    """What a fix may change besides the time. A fix that may change nothing is safe."""
-
-    ROUNDING = "rounding"
-    NONFINITE = "nonfinite"
-    RNG = "rng"
-    VALIDATION = "validation"
-    ALIASING = "aliasing"
-    ORDER = "order"
-    UPDATES = "updates"
-    MEMORY = "memory"
-    OBSERVED = "observed"
-    """Nothing, if what a run of the user's program showed holds in every run."""
-
-
-class Applicability(enum.Enum):
-    """Whether a fix is applied by ``--fix`` alone, only when the user accepts what it may change, or never."""
-
-    SAFE = "safe"
-    UNSAFE = "unsafe"
-    DISPLAY = "display"
+from torchlint.rule.terms import Applicability, Change, Level
 
 
 @dataclass(frozen=True, slots=True, order=True)

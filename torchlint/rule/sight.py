@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from torchlint.late import dataclass
-from torchlint.rule.value import Value
+
+if TYPE_CHECKING:
+    from torchlint.rule.value import Value
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -47,7 +47,7 @@ class Trigger:
             part.parts = (part,)
             for name in part.fields:
                 value = row[name]
-                setattr(part, name, frozenset(value) if isinstance(value, list) else value)
+                setattr(part, name, frozenset(value) if isinstance(value, (list, tuple)) else value)
             found.append(part)
         return Trigger(*found)
 

@@ -8,9 +8,10 @@ from dataclasses import field, replace
 from pathlib import Path
 
 from torchlint.engine.figures import Shipped, shipped
+from torchlint.engine.linting import Parsed
 from torchlint.engine.result import Result, UnusableError
 from torchlint.engine.rules import load_rules
-from torchlint.engine.run import Parsed, Reach, check
+from torchlint.engine.run import Reach, check
 from torchlint.late import dataclass
 from torchlint.rule import Finding, Rule
 from torchlint.settings.check import SettingsError

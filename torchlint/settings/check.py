@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from torchlint.late import dataclass, regex
-from torchlint.models import ATTRIBUTES, Rows, WrongRowError, check_rows
 from torchlint.rule import Change
 from torchlint.settings.options import RunOption, in_files
+
+if TYPE_CHECKING:
+    from torchlint.models import Rows
 
 # How much two words must have in common for one to be taken for the other.
 _NEAR = 0.6
@@ -183,6 +186,8 @@ def _tables(value: object) -> dict[str, dict[str, object]]:
 
 
 def _models(value: object) -> Rows:
+    from torchlint.models import WrongRowError, check_rows
+
     try:
         return check_rows(value) if value else {}
     except WrongRowError as error:
@@ -214,6 +219,8 @@ def _matching(pattern: str) -> dict[str, object]:
 
 
 def _models_schema() -> dict[str, object]:
+    from torchlint.models import ATTRIBUTES
+
     types: dict[type, dict[str, object]] = {bool: {"const": True}, int: {"type": "integer"}, str: {"type": "string"}}
     attributes = {
         name: {"description": known.says, **(_any_of(known.values) if known.values else types[known.kind])}
@@ -254,7 +261,6 @@ _KINDS: Mapping[str, ValueKind] = MappingProxyType(
         "changes": ValueKind(_changes, _list_of(_any_of(change.value for change in Change))),
         "ignores": ValueKind(_selectors_by_glob, _table_of(_list_of(_STRING))),
         "tables": ValueKind(_tables, _table_of({"type": "object"})),
-        "models": ValueKind(_models, _models_schema()),
     }
 )
 
@@ -263,4 +269,6 @@ def kind_of(option: RunOption) -> ValueKind:
     """What values an option takes in settings files."""
     if option.choices:
         return ValueKind(_one_of(option.choices), _any_of(option.choices))
+    if option.kind == "models":  # whose schema holds the table of attributes
+        return ValueKind(_models, _models_schema())
     return _KINDS[option.kind]

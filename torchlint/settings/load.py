@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from torchlint import models
 from torchlint.late import dataclass
 from torchlint.settings.check import SettingsError, WrongKeyError, check_keys
 from torchlint.settings.model import Settings
@@ -271,6 +270,8 @@ def _merged(layers: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             if known[key].adds and before:
                 merged[key] = (*before, *value)
             elif key == "models" and before:
+                from torchlint import models
+
                 merged[key] = models.merged(before, value)
             elif key == "rules" and before:
                 merged[key] = {name: {**before.get(name, {}), **value.get(name, {})} for name in {**before, **value}}

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from torchlint.late import dataclass
-from torchlint.models import Rows
-from torchlint.rule import Change
-from torchlint.rule.frequency import Observed
-from torchlint.rule.sight import Sight
+from torchlint.rule.observed import Observed
 from torchlint.settings.defaults import DEFAULT_EXCLUDE
+
+if TYPE_CHECKING:
+    from torchlint.models import Rows
+    from torchlint.rule import Change
+    from torchlint.rule.sight import Sight
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from torchlint.rule import Rule, RuleSet
+from torchlint.rule import RuleSet
 from torchlint.rule.option import WrongOptionError
 from torchlint.settings.check import SettingsError, nearest
+
+if TYPE_CHECKING:
+    from torchlint.rule import Option
 
 _ALL = "ALL"
 # How specific a selector is; a prefix lies between by its length. The default set gives way to any selector.
@@ -49,6 +52,14 @@ class Selectable(Protocol):
     @property
     def set(self) -> RuleSet:
         """When the rule runs."""
+
+
+class Adjustable(Selectable, Protocol):
+    """What options need to know of a rule besides that."""
+
+    @property
+    def options(self) -> tuple[Option[Any], ...]:
+        """What people may set of it."""
 
 
 def resolve(
@@ -101,7 +112,7 @@ def is_selector(word: str, rules: Iterable[Selectable]) -> bool:
     return any(word in _strengths(rule) for rule in rules)
 
 
-def options_of(rules: Sequence[type[Rule]], tables: Mapping[str, Mapping[str, object]]) -> dict[str, dict[str, object]]:
+def options_of(rules: Sequence[Adjustable], tables: Mapping[str, Mapping[str, object]]) -> dict[str, dict[str, object]]:
     """The options that tables of settings set, by code of the rule, as the rule reads them.
 
     Raises:
@@ -144,6 +155,8 @@ def _strengths(rule: Selectable) -> dict[str, int]:
 
 def _strongest(selectors: Set[str], rule: Selectable) -> int:
     """Return how specific the most specific selector is that covers a rule, or 0 if none does."""
+    if not selectors:
+        return 0
     return max((strength for word, strength in _strengths(rule).items() if word in selectors), default=0)
 
 

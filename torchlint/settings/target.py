@@ -104,7 +104,7 @@ def text_of(path: Path) -> str:
 
 
 def _bounds(text: str, patterns: Iterable[re.Pattern[str]]) -> Iterator[_Version]:
-    for pattern in patterns:
+    for pattern in patterns if text else ():  # most of the files are not there, and no pattern is compiled for them
         for match in pattern.finditer(text):
             lowest = _lowest(match["bound"])
             if lowest:

@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 from torchlint.late import regex
-from torchlint.sources.lines import LineTable
 from torchlint.sources.text import Source
 
 _NEWLINE = regex(rb"\r\n|\r|\n")
@@ -167,5 +166,7 @@ def _shown(encoding: str) -> str:
 
 
 def _at(message: str, body: bytes, offset: int) -> UndecodableError:
+    from torchlint.sources.lines import LineTable  # few files cannot be decoded
+
     place = LineTable(body).position(offset)
     return UndecodableError(message, place.row, place.column)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from torchlint.late import regex
@@ -23,10 +24,8 @@ class Globs:
 
     def __init__(self, patterns: Iterable[str], root: Path) -> None:
         """Compile the patterns; ``root`` is what relative ones are relative to."""
-        cleaned = [_clean(pattern) for pattern in patterns]
         self._root = f"{root.absolute().as_posix().rstrip('/')}/"
-        self._names = Patterns(list(_parts(pattern)) for pattern in cleaned if "/" not in pattern)
-        self._paths = Patterns(list(_parts(pattern)) for pattern in cleaned if "/" in pattern)
+        self._names, self._paths = _compiled(tuple(patterns))
 
     def match(self, path: str | os.PathLike[str]) -> bool:
         """Whether an absolute path itself matches one of the patterns."""
@@ -41,6 +40,14 @@ class Globs:
             return True
         inside = (folder for folder in path.parents if folder.as_posix().startswith(self._root))
         return any(self.match(folder) for folder in inside)
+
+
+@lru_cache(maxsize=64)
+def _compiled(patterns: tuple[str, ...]) -> tuple[Patterns, Patterns]:
+    """Patterns of names, and of paths; a run asks for the same ones again and again."""
+    cleaned = [_clean(pattern) for pattern in patterns]
+    names = Patterns(list(_parts(pattern)) for pattern in cleaned if "/" not in pattern)
+    return names, Patterns(list(_parts(pattern)) for pattern in cleaned if "/" in pattern)
 
 
 def _clean(pattern: str) -> str:

@@ -54,7 +54,7 @@ def observe(project: EngineRun, plan: Plan, listener: Listener, *, counted: bool
         CannotVerifyError: the command fails, or there is another reason why nothing can be seen.
     """
     with listener.running("reading the project"):
-        units, _ = project.units(project.sources)
+        units, _ = project.linting.units(project.sources)
         questions = missing(units)[:_MOST_QUESTIONS]
     if not questions:
         return ObservedRun((), 0, 0, 0.0, False, ())

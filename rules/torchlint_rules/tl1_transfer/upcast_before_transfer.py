@@ -20,7 +20,7 @@ from torchlint.rule.convert import (
     device_named,
     is_view,
 )
-from torchlint_rules.tl1_transfer._upcast_before_transfer import scaled
+from torchlint_rules.tl1_transfer._upcast_before_transfer import listed, scaled
 
 if TYPE_CHECKING:
     from torchlint.rule import Link, Site, Value
@@ -302,7 +302,7 @@ def _from_host(
     in_bytes = bytes_ or (divisor is not None and _is_255(site, divisor))
     if divisor is None and _is_short(site, node):
         return None
-    if not proven and not (in_bytes and value.dtype is None and _may_be_frames(node, value)):
+    if not proven and not (in_bytes and value.dtype is None and _may_be_frames(site, node, value)):
         widened = site.values.of(data).widened
         if divisor is None and node is data and widened:
             return _Upcast(data, device, target, target, proven=True, whole=False)
@@ -335,11 +335,12 @@ def _sounds_like_flags(site: Site, node: cst.BaseExpression) -> bool:
     return False
 
 
-def _may_be_frames(node: cst.BaseExpression, value: Value) -> bool:
+def _may_be_frames(site: Site, node: cst.BaseExpression, value: Value) -> bool:
     """Whether data of unknown dtype may be an array: not an element of something, not a number."""
     if value.kind is Kind.NDARRAY:
         return True
-    return value.kind is Kind.UNKNOWN and isinstance(node, (cst.Name, cst.Attribute, cst.Subscript))
+    named = isinstance(node, (cst.Name, cst.Attribute, cst.Subscript))
+    return value.kind is Kind.UNKNOWN and named and not listed(site, node)
 
 
 def _array_below(site: Site, node: cst.BaseExpression) -> cst.BaseExpression | None:

@@ -22,6 +22,13 @@ def shares_memory(site: Site) -> bool:
     return site.fact(Occurrences).mentioned(site.file, "share_memory")
 
 
+def copies_aside(site: Site) -> bool:
+    """Whether the function that holds the node starts copies that do not block: ``x.copy_(y, non_blocking=True)``."""
+    calls = site.file.scope_of(site.place).function.calls
+    options = (option for call in calls for option in call.keywords if option.arg == "non_blocking")
+    return any(not (isinstance(option.value, ast.Constant) and not option.value.value) for option in options)
+
+
 def timed(site: Site) -> bool:
     """Whether a ``with`` block around the node times it: one whose name speaks of a timer or a profile."""
     around = (node for node in site.file.ancestors(site.place) if isinstance(node, ast.With))

@@ -7,9 +7,11 @@ from dataclasses import field
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.callers import passed
+from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.flow.flow import Flow
+from torchlint.facts.values.tested import is_tensor
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Device, Kind, Use
@@ -85,9 +87,21 @@ class Readbacks(Fact):
             node = node.func.value
         return self.values.of(facts, node).device is not Device.CPU
 
+    def _is_number(self, facts: FileFacts, node: ast.Name) -> bool:
+        """Whether callers give a parameter numbers, as far as is known, and no tensor: what is tested never comes."""
+        bindings = self.project.reaching(facts, node).bindings
+        function = bindings[0].scope if len(bindings) == 1 and bindings[0].how is Bind.PARAM else None
+        if function is None:
+            return False
+        handed = ((caller.facts, passed(function, node.id, caller)) for caller in self.values.callers.get(function, ()))
+        kinds = {self.values.of(where, value).kind for where, value in handed if value is not None}
+        return Kind.NUMBER in kinds and Kind.TENSOR not in kinds
+
     def _is_tensor(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether an expression is proven a tensor: by its value, or since backward runs through what it is made of."""
+        """Whether an expression is proven a tensor: by its value, by the branch, or since backward runs through it."""
         kind = self.values.of(facts, node).kind
+        if isinstance(node, ast.Name) and is_tensor(self.project, facts, node):
+            return not self._is_number(facts, node)
         if kind is not Kind.UNKNOWN:
             return kind is Kind.TENSOR
         while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):

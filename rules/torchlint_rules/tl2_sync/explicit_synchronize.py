@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.models import function_names
 from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, Site
-from torchlint_rules.tl2_sync._explicit_synchronize import nearby, shares_memory, timed
+from torchlint_rules.tl2_sync._explicit_synchronize import copies_aside, nearby, shares_memory, timed
 
 _WAITS = function_names(waits="queue")
 # What a wait is needed for: a clock that is read, a capture, a copy between streams.
@@ -120,5 +120,6 @@ class ExplicitSynchronize(Rule):
             not nearby(site, _CLOCKS.all | _CAPTURES | _STREAMS | _MEMORY)
             and not timed(site)
             and not shares_memory(site)
+            and not copies_aside(site)
         ):
             yield Report(call, _MESSAGE)

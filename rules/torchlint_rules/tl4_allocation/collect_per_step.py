@@ -9,6 +9,7 @@ from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report,
 
 _COLLECT = "gc.collect"
 _EMPTY = "torch.cuda.empty_cache"
+_BOTH = frozenset({"accelerate.utils.release_memory", "accelerate.utils.memory.release_memory"})
 
 _SOURCE = """\
 import gc
@@ -41,8 +42,9 @@ class CollectPerStep(Rule):
     """The garbage collector runs, or cached memory is given back, in every step or update.
 
     ## What it does
-    Finds `gc.collect()` and `torch.cuda.empty_cache()` that run once per environment step or gradient update or more
-    often. Calls in an `except` block, such as one that handles an exhausted memory, are not reported.
+    Finds `gc.collect()`, `torch.cuda.empty_cache()` and `release_memory()` of accelerate, which does both, that run
+    once per environment step or gradient update or more often. Calls in an `except` block, such as one that handles an
+    exhausted memory, are not reported.
 
     ## Why is this slow
     A full collection walks through every object that Python keeps track of, and a process that has imported torch holds
@@ -81,7 +83,7 @@ class CollectPerStep(Rule):
     code = "TL406"
     name = "collect-per-step"
     summary = "the garbage collector runs in every step or update"
-    trigger = Call(_COLLECT, _EMPTY)
+    trigger = Call(_COLLECT, _EMPTY, *sorted(_BOTH))
     least = Frequency.UPDATE
     examples = (
         Example(
@@ -98,13 +100,20 @@ class CollectPerStep(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a full collection, and an emptied cache where there may be a device."""
         call = site.node
-        if not isinstance(call, cst.Call) or call.args or site.flow.handles_error():
+        if not isinstance(call, cst.Call) or site.flow.handles_error():
             return
         name = site.names.of(call.func)
+        if call.args and name not in _BOTH:
+            return
         if name == _COLLECT:
             yield Report(
                 call,
                 "`gc.collect()` walks through all objects of the process each time; do it at intervals or not at all",
+            )
+        elif name in _BOTH:
+            yield Report(
+                call,
+                "`release_memory()` walks through all objects and empties the cache; do it at intervals or not at all",
             )
         elif name == _EMPTY and site.device.may_be_cuda():
             message = (

@@ -11,8 +11,9 @@ from torchlint.facts.autograd.origins import ModuleOrigin, Tracer
 from torchlint.facts.code.model import Bind, Binding, FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
+from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.state.effects import code_of
-from torchlint.facts.state.provenance import last_word, looped
+from torchlint.facts.state.provenance import last_word
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Average, Kind
@@ -32,6 +33,7 @@ class Averages(Fact):
 
     project: Project
     values: Values
+    sources: Sources
     tracer: Tracer
     ties: Ties
 
@@ -105,9 +107,9 @@ class Averages(Fact):
         """The collection that a loop goes through, of ``p`` and of ``state[key]``; no gradients and no counts."""
         named = node.slice if isinstance(node, ast.Subscript) else node
         binding = self._binding(facts, named)
-        if binding is None or binding.how is not Bind.ELEMENT or binding.value is None:
+        over = self.sources.looped(facts, binding) if binding is not None else None
+        if over is None:
             return None
-        over = looped(binding.value, list(binding.path))
         if isinstance(node, ast.Subscript):
             over = node.value
         word = last_word(over)

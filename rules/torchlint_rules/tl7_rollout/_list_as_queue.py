@@ -42,6 +42,16 @@ def _shortened(stmt: ast.stmt) -> Iterator[ast.Subscript]:
                 yield left
 
 
+def shortened(site: Site, part: cst.Subscript) -> bool:
+    """Whether a statement takes the front of a list away as ``Fronts`` finds it."""
+    twin = site.expression(part)
+    stmt = site.file.parent.get(twin) if isinstance(twin, ast.Subscript) else None
+    if not isinstance(twin, ast.Subscript) or not isinstance(stmt, ast.stmt):
+        return False
+    taken = any(each is twin for each in _shortened(stmt))
+    return taken and site.fact(Queues).long_queue(site.file, twin, twin.value)
+
+
 def drained(site: Site, call: cst.Call) -> bool:
     """Whether ``x.pop(0)`` works on a proven list that may hold a thousand things or more."""
     twin = site.expression(call)

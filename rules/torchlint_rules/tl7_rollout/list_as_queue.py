@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Example, Found, Frequency, Input, Kind, Level, Method, Report, Rule, Site
-from torchlint_rules.tl7_rollout._list_as_queue import Fronts, built_from_its_end, drained
+from torchlint_rules.tl7_rollout._list_as_queue import Fronts, built_from_its_end, drained, shortened
 
 _SOURCE = """\
 import torch
@@ -104,7 +104,7 @@ class ListAsQueue(Rule):
         if site.compiling.scripted():
             return
         match site.node:
-            case cst.Subscript(slice=[cst.SubscriptElement(slice=taken)]) as part:
+            case cst.Subscript(slice=[cst.SubscriptElement(slice=taken)]) as part if shortened(site, part):
                 copied = isinstance(taken, cst.Slice) and taken.lower is not None
                 what = "a slice without the first elements copies all others" if copied else _MOVES.format("`del`")
                 yield Report(part, f"{what}; use a deque")

@@ -15,7 +15,7 @@ from fuzz.fixes.program import Program
 from fuzz.fixes.running import SPEAKING, Difference, fixed, tried
 from fuzz.properties import linted
 from torchlint.engine.rules import load_rules
-from torchlint.rule.finding import Applicability
+from torchlint.rule.terms import Applicability
 
 _FIXTURES = Path(__file__).resolve().parent.parent.parent / "fixtures"
 _MARK = re.compile(r"[ ]*# expect: .*")

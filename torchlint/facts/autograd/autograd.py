@@ -11,12 +11,14 @@ from torchlint.facts.autograd.graphs import ENDING, Graph, Graphs
 from torchlint.facts.autograd.layers import is_kept_layer
 from torchlint.facts.autograd.modes import Mode, Modes
 from torchlint.facts.autograd.networks import Networks
-from torchlint.facts.code.callers import passed, stores_of, unpacked
 from torchlint.facts.code.closure import Closure
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import NESTED, Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import children, walk
+from torchlint.facts.dataflow.sources import Sources
+from torchlint.facts.dataflow.spots import Spot
+from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -25,7 +27,6 @@ from torchlint.rule import Kind, Run
 
 _GRADIENTS = names(autograd=("backward", "gradient", "hooks", "records", "sets"))
 _BACKWARD = names(autograd="backward")
-_DEEPEST = 5
 
 
 @dataclass(eq=False, slots=True)
@@ -39,12 +40,15 @@ class Autograd(Fact):
     networks: Networks
     modes: Modes
     graphs: Graphs
+    sources: Sources
+    _constructors: ValueFlow[ast.AST | None] = field(init=False)
     _names: dict[Scope, frozenset[str]] = field(default_factory=dict)
     _handed: dict[Scope, frozenset[ast.AST]] = field(default_factory=dict)
     _modules: Closure[Scope] = field(init=False)
     _reaching: dict[frozenset[str], Closure[Scope]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._constructors = ValueFlow(self._constructor, lost=None)
         self._modules = Closure(self._runs_module, self._callees)
 
     def records(self, facts: FileFacts, node: ast.AST) -> bool | None:
@@ -156,34 +160,19 @@ class Autograd(Fact):
             if made and method in ("backward", "zero_grad"):
                 break
             if isinstance(call.func, ast.Attribute) and method == "step":
-                made.update(self._constructors(facts, call.func.value, 0))
+                held = self._constructors.ends(facts, call.func.value)
+                made.update(each for each in held if each is not None)
         callers = self.graph.callers.get(scope, ()) if not made and depth < 2 else ()
         for caller in callers:
             made.update(self._steps_after(caller.facts, caller.call, depth + 1))
         return frozenset(made)
 
-    def _constructors(self, facts: FileFacts, node: ast.expr, depth: int) -> Iterator[ast.AST]:
-        """The calls that may have made an optimizer, through names, attributes and parameters."""
-        if depth > _DEEPEST:
-            return
-        if isinstance(node, ast.Name):
-            for binding in self.project.reaching(facts, node).bindings:
-                if binding.how is Bind.PARAM and binding.scope is not None:
-                    for caller in self.graph.callers.get(binding.scope, ()):
-                        given = passed(binding.scope, binding.target, caller)
-                        if given is not None:
-                            yield from self._constructors(caller.facts, given, depth + 1)
-                elif binding.value is not None:
-                    yield from self._constructors(facts, unpacked(binding.value, binding.path), depth + 1)
-        elif isinstance(node, ast.Attribute):
-            owner = self.values.of(facts, node.value).name
-            for cls in owner.split("|") if owner else ():
-                for store in stores_of(self.project, cls, node.attr):
-                    if store.binding.value is not None:
-                        made = unpacked(store.binding.value, store.binding.path)
-                        yield from self._constructors(store.scope.file, made, depth + 1)
+    def _constructor(self, spot: Spot) -> Iterator[Spot | ast.AST | None]:
+        """From a name or attribute that holds an optimizer to the calls that may have made it."""
+        if isinstance(spot.node, (ast.Name, ast.Attribute)) or spot.path:
+            yield from (source for source in self.sources.of(spot) if isinstance(source, Spot))
         else:
-            yield node
+            yield spot.node
 
     # what functions run ---------------------------------------------------------------------------------------------
 

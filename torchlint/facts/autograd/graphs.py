@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import enum
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
@@ -21,12 +21,15 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import MOST_BINDINGS, Reaching
 from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import walk
+from torchlint.facts.dataflow.sources import Sources
+from torchlint.facts.dataflow.spots import Label, Spot
+from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.facts.values.signatures import keyword
 from torchlint.facts.values.tested import is_no_tensor, names_asked
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
 from torchlint.models import function_names, last_names
-from torchlint.rule import Kind
+from torchlint.rule import Kind, Value
 
 ENDING = last_names(graph="ends") | last_names("torch.Tensor torch", about=True)
 _MAKING = last_names("torch", makes=True)
@@ -89,7 +92,6 @@ _BARE = frozenset(
 )
 _BARE_ENDS = ("Loss", "Pool1d", "Pool2d", "Pool3d", "Pad1d", "Pad2d", "Pad3d")
 
-_DEEPEST = 4
 # Layers that have parameters unless they are told to have none, and one that has none unless it is told to.
 _AFFINE = regex(r"torch\.nn\.(modules\.\w+\.)?((Batch|Layer|Group|Sync|RMS)\w*Norm\w*|(?P<bare>InstanceNorm[123]d))$")
 
@@ -114,13 +116,16 @@ class Graphs(Fact):
     values: Values
     networks: Networks
     modes: Modes
+    sources: Sources
     _solver: Solver[_Question, Graph] = field(init=False)
+    _leaves: ValueFlow[bool] = field(init=False)
     _tuples: Tuples = field(init=False)
     _asked: dict[Scope, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._solver = Solver(self._answer, Graph.OPEN)
-        self._tuples = Tuples(self.project, self.graph, self.values, self._off)
+        self._leaves = ValueFlow(self._leaf, lost=False)
+        self._tuples = Tuples(self.sources, self._off)
 
     def of(self, facts: FileFacts, node: ast.expr) -> Graph:
         """All that the graph of an expression may come from; ``OPEN`` beside it where some of it is not known."""
@@ -206,14 +211,10 @@ class Graphs(Fact):
             return Graph.OPEN
         if binding.how is Bind.AUGMENT and isinstance(binding.stmt, ast.AugAssign):
             return self._any(facts, [binding.stmt.target, value])
-        parts = [(facts, value)]
-        path = binding.path
-        if binding.how is Bind.ELEMENT and path and isinstance(value, ast.Call):
-            parts, path = self._tuples.drawn(facts, value, path)
-        for step in path:
-            picked = [part for where, whole in parts for part in self._tuples.of(where, whole, step)]
-            parts = picked or parts
-        return _joined([self._solver.ask(part) for part in parts])
+        if not binding.path:
+            return self._solver.ask((facts, value))
+        path = (None, *binding.path) if binding.how is Bind.ELEMENT else binding.path
+        return _joined([self._solver.ask(part) for part in self._tuples.at(facts, value, path)])
 
     def _parameter(self, binding: Binding, function: Scope) -> Graph | None:
         if function.self_name == binding.target:
@@ -357,34 +358,30 @@ class Graphs(Fact):
             return found["bare"] is not None and len(node.args) < 4
         return isinstance(told, ast.Constant) and told.value is False
 
-    def is_leaf(self, facts: FileFacts, node: ast.expr, depth: int = 0) -> bool:
+    def is_leaf(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether a tensor asks for gradients itself and was computed from nothing: no graph hangs on it."""
+        return set(self._leaves.ends(facts, node)) == {True}
+
+    def _leaf(self, spot: Spot) -> Iterator[Spot | bool]:
+        """From a tensor to whether what makes it is a leaf."""
+        facts, node = spot.facts, spot.node
         if isinstance(node, ast.Call):
             name = self.project.qualified(facts, node.func) or ""
-            if name.endswith("nn.Parameter") or name == "torch.nn.parameter.Parameter":
-                return True
             if isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
-                return self.of(facts, node.func.value) is Graph.NONE
-            made = name.startswith("torch.") and name.rpartition(".")[2] in _MAKING
-            return made and keyword(node, "requires_grad") is not None
-        if isinstance(node, ast.Name):
-            bound = [(facts, binding) for binding in self.project.reaching(facts, node).bindings]
-        elif isinstance(node, ast.Attribute):
-            owner = self.values.of(facts, node.value)
-            if owner.kind is Kind.MODULE and node.attr in ("weight", "bias") and owner.name.startswith("torch.nn."):
-                return True
-            stores = [store for cls in owner.name.split("|") for store in stores_of(self.project, cls, node.attr)]
-            bound = [(store.scope.file, store.binding) for store in stores]
+                yield self.of(facts, node.func.value) is Graph.NONE
+            else:
+                made = name.startswith("torch.") and name.rpartition(".")[2] in _MAKING
+                asks = made and keyword(node, "requires_grad") is not None
+                yield asks or name.endswith("nn.Parameter") or name == "torch.nn.parameter.Parameter"
+        elif isinstance(node, ast.Attribute) and self._is_weight(self.values.of(facts, node.value), node.attr):
+            yield True
+        elif isinstance(node, (ast.Name, ast.Attribute)) and not spot.path:
+            yield from self.sources.crossing(spot, (Label.COPY, Label.FIELD), unknown=False)
         else:
-            return False
-        return (
-            bool(bound)
-            and depth < _DEEPEST
-            and all(
-                b.how is Bind.ASSIGN and not b.path and b.value is not None and self.is_leaf(file, b.value, depth + 1)
-                for file, b in bound
-            )
-        )
+            yield False
+
+    def _is_weight(self, owner: Value, name: str) -> bool:
+        return owner.kind is Kind.MODULE and name in ("weight", "bias") and owner.name.startswith("torch.nn.")
 
     def _own_parameter(self, cls: str) -> bool:
         """Whether a class keeps a ``Parameter``, or a module that has some."""

@@ -16,6 +16,7 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
+from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
 from torchlint.rule import Kind, Network
@@ -41,6 +42,7 @@ class Networks(Fact):
     values: Values
     tracer: Tracer
     parts: Parts
+    sources: Sources
     _table: Table | None = None
     _known: dict[tuple[FileFacts, ast.expr], Network] = field(default_factory=dict)
     _contents: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -61,7 +63,7 @@ class Networks(Fact):
     def table(self) -> Table:
         """What the project does with whole modules, read once."""
         if self._table is None:
-            self._table = Reader(self.project, self.graph, self.values, self.tracer).table()
+            self._table = Reader(self.project, self.values, self.tracer, self.sources).table()
         return self._table
 
     def _answer(self, facts: FileFacts, node: ast.expr) -> Network:

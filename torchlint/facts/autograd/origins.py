@@ -12,6 +12,8 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
+from torchlint.facts.dataflow.sources import Sources
+from torchlint.facts.dataflow.spots import Spot
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import last_names, method_names
@@ -19,6 +21,7 @@ from torchlint.rule import Kind
 
 # Methods that give the module itself, and functions that wrap one.
 SAME = method_names("Module", returns="receiver")
+_CHILDREN = frozenset({"values", "children", "modules"})
 _WRAPPERS = last_names(wraps="module")
 
 
@@ -54,6 +57,7 @@ class Tracer(Fact):
     project: Project
     graph: CallGraph
     values: Values
+    sources: Sources
     _solver: Solver[tuple[FileFacts, ast.expr], Origins] = field(init=False)
     _views: dict[ModuleOrigin, tuple[tuple[str, tuple[str, ...]], ...]] = field(default_factory=dict)
 
@@ -160,24 +164,15 @@ class Tracer(Fact):
     def element(self, facts: FileFacts, binding: Binding) -> Origins:
         """The elements of what is iterated: ``for q, target in zip(self.qs, self.targets)``."""
         assert binding.value is not None
-        iterated, path = binding.value, list(binding.path)
-        while isinstance(iterated, ast.Call):
-            name = self.project.qualified(facts, iterated.func)
-            if name == "builtins.zip" and path and path[0] < len(iterated.args):
-                iterated = iterated.args[path.pop(0)]
-            elif name == "builtins.enumerate" and path[:1] == [1] and iterated.args:
-                path.pop(0)
-                iterated = iterated.args[0]
-            elif name in ("builtins.list", "builtins.tuple", "builtins.reversed") and iterated.args:
-                iterated = iterated.args[0]
-            elif isinstance(iterated.func, ast.Attribute) and iterated.func.attr in ("values", "children", "modules"):
-                iterated = iterated.func.value
-            elif isinstance(iterated.func, ast.Attribute) and iterated.func.attr == "items" and path[:1] == [1]:
-                path.pop(0)
-                iterated = iterated.func.value
-            else:
+        spot = self.sources.drawn(Spot(facts, binding.value, (None, *binding.path)))
+        over, path = spot.node, spot.path[1:]
+        if isinstance(over, ast.Call):
+            method = over.func if isinstance(over.func, ast.Attribute) else None
+            pairs = method is not None and method.attr == "items" and path == (1,)
+            if method is None or not (pairs or (method.attr in _CHILDREN and not path)):
                 return NOWHERE
-        return NOWHERE if path else self.of(facts, iterated)
+            return self.of(facts, method.value)
+        return NOWHERE if path else self.of(facts, over)
 
     def _parameter(self, binding: Binding) -> Origins:
         function = binding.scope
@@ -194,12 +189,8 @@ class Tracer(Fact):
         return found or frozenset({ModuleOrigin(binding, (), function.file)})
 
     def _imported(self, facts: FileFacts, binding: Binding) -> Origins:
-        module, _, last = self.project.canonical(facts, binding.target).rpartition(".")
-        file = self.project.modules.get(module)
-        bound = file.top.bindings.get(last, []) if file is not None else []
-        if file is None:
-            return NOWHERE
-        return NOWHERE.union(*(self._binding(file, b) for b in bound if b.how is Bind.ASSIGN))
+        found = self.sources.imported(facts, binding)
+        return NOWHERE.union(*(self._binding(file, each) for file, each in found if each.how is Bind.ASSIGN))
 
     # attributes and items -------------------------------------------------------------------------------------------
 

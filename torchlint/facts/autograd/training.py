@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 
 from torchlint.facts.autograd.origins import ModuleOrigin, Tracer
-from torchlint.facts.code.callers import methods, passed, stores_of
-from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
+from torchlint.facts.dataflow.sources import Sources
+from torchlint.facts.dataflow.spots import INSIDE, Label, Spot
+from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
 from torchlint.models import function_names, method_names
@@ -22,7 +23,6 @@ _OPTIMIZER = regex(r"optim|adam|sgd|rmsprop|adagrad|adadelta|lion|lamb|muon|lbfg
 _GIVING = method_names(gives="parameters")
 _PASSING = function_names("builtins itertools itertools.chain", elements=("all", "some"))
 _COPYING = frozenset({"copy_", "lerp_", "mul_", "add_", "set_"})
-_DEEPEST = 12
 _GRADIENTS = ("grad", "_grad")
 _WORDS = (b"parameters", b"requires_grad", b"state_dict", b"optim", b"zero_grad")
 
@@ -63,10 +63,13 @@ class Reader:
     """Reads the table off a project."""
 
     project: Project
-    graph: CallGraph
     values: Values
     tracer: Tracer
-    _held: dict[tuple[ast.expr, int], tuple[Place | None, ...]] = field(default_factory=dict)
+    sources: Sources
+    _flow: ValueFlow[Place | None] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._flow = ValueFlow(self._step, lost=None)
 
     def table(self) -> Table:
         """What all files of the project do."""
@@ -181,113 +184,41 @@ class Reader:
     def _looped(self, facts: FileFacts, node: ast.expr) -> Iterator[ModuleOrigin]:
         """The modules over whose parameters the loop goes that binds a name."""
         bindings = self.project.reaching(facts, node).bindings if isinstance(node, ast.Name) else ()
-        if any(binding.how is not Bind.ELEMENT for binding in bindings):
-            return
-        for place in (place for binding in bindings for place in self._of_binding(facts, binding, 0)):
+        for place in self.modules(facts, node) if all(each.how is Bind.ELEMENT for each in bindings) else ():
             if place is not None:
                 yield from self.tracer.of(*place)
 
     # parameters of modules ------------------------------------------------------------------------------------------
 
-    def modules(self, facts: FileFacts, node: ast.expr, depth: int = 0) -> Sequence[Place | None]:
+    def modules(self, facts: FileFacts, node: ast.expr) -> Iterable[Place | None]:
         """The modules whose parameters an expression holds; ``None`` for what is not understood."""
-        found = self._held.get((node, depth))
-        if found is None:
-            found = self._held[node, depth] = tuple(dict.fromkeys(self._of_expression(facts, node, depth)))
-        return found
+        return self._flow.ends(facts, node, INSIDE)
 
-    def _of_expression(self, facts: FileFacts, node: ast.expr, depth: int) -> Iterator[Place | None]:
-        if depth > _DEEPEST:
-            yield None
-        elif isinstance(node, ast.Call):
-            yield from self._of_call(facts, node, depth)
-        elif isinstance(node, ast.BinOp):
-            yield from self._several(facts, [node.left, node.right], depth)
-        elif isinstance(node, (ast.List, ast.Tuple, ast.Set)):
-            yield from self._several(facts, node.elts, depth)
-        elif isinstance(node, ast.Dict):
-            groups = zip(node.keys, node.values, strict=True)
-            given = [value for key, value in groups if isinstance(key, ast.Constant) and key.value == "params"]
-            yield from self._several(facts, given, depth)
-        elif isinstance(node, (ast.Starred, ast.Subscript, ast.NamedExpr)):
-            yield from self.modules(facts, node.value, depth + 1)
-        elif isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
-            yield from self.modules(facts, node.elt, depth + 1)
-        elif isinstance(node, ast.IfExp):
-            yield from self._several(facts, [node.body, node.orelse], depth)
-        elif isinstance(node, ast.Name):
-            for binding in self._bound(facts, node):
-                yield from self._of_binding(facts, binding, depth)
-            for _, grown in facts.scope_of(node).function.appends.get(node.id, ()):
-                yield from self.modules(facts, grown, depth + 1)
-        elif isinstance(node, ast.Attribute):
-            yield from self._of_attribute(facts, node, depth)
-
-    def _bound(self, facts: FileFacts, node: ast.Name) -> Iterator[Binding]:
-        """The bindings that a name may have, of ``params += more`` with what ``params`` was before."""
-        todo, seen = [node], set[Binding]()
-        while todo:
-            for binding in self.project.reaching(facts, todo.pop()).bindings:
-                if binding not in seen:
-                    seen.add(binding)
-                    yield binding
-                    if isinstance(binding.stmt, ast.AugAssign) and isinstance(binding.stmt.target, ast.Name):
-                        todo.append(binding.stmt.target)
-
-    def _several(self, facts: FileFacts, nodes: list[ast.expr], depth: int) -> Iterator[Place | None]:
-        for node in nodes:
-            yield from self.modules(facts, node, depth + 1)
-
-    def _of_call(self, facts: FileFacts, node: ast.Call, depth: int) -> Iterator[Place | None]:
-        func = node.func
-        if isinstance(func, ast.Attribute) and func.attr in _GIVING:
-            own = self.project.qualified(facts, func) or ""
-            yield (facts, func.value) if own not in self.project.functions else None
-            return
-        if isinstance(func, ast.Attribute) and func.attr in ("values", "items", "copy"):
-            yield from self.modules(facts, func.value, depth + 1)
-            return
-        if (self.project.qualified(facts, func) or "") in _PASSING:
-            yield from self._several(facts, node.args, depth)
-            return
-        for target in self.graph.callees.get(node, ()):
-            for given in target.returns:
-                if given.value is not None:
-                    yield from self.modules(target.file, given.value, depth + 1)
-            return
-        yield None
-
-    def _of_binding(self, facts: FileFacts, binding: Binding, depth: int) -> Iterator[Place | None]:
-        if binding.how is Bind.PARAM and binding.scope is not None:
-            for caller in self.graph.callers.get(binding.scope, ()):
-                node = passed(binding.scope, binding.target, caller)
-                if node is not None:
-                    yield from self.modules(caller.facts, node, depth + 1)
-            return
-        value = binding.value
-        if value is None or binding.how not in (Bind.ASSIGN, Bind.ELEMENT, Bind.AUGMENT):
-            yield None
-            return
-        for step in binding.path:
-            if isinstance(value, ast.Call) and (self.project.qualified(facts, value.func) or "") == "builtins.zip":
-                value = value.args[step] if -1 < step < len(value.args) else value
-            elif isinstance(value, ast.Tuple) and -1 < step < len(value.elts):
-                value = value.elts[step]
-        yield from self.modules(facts, value, depth + 1)
-
-    def _of_attribute(self, facts: FileFacts, node: ast.Attribute, depth: int) -> Iterator[Place | None]:
-        """``self.params``, which a method of the class set and perhaps made longer."""
-        owner = self.values.of(facts, node.value).name
-        for cls in owner.split("|") if owner in self.project.classes else ():
-            for store in stores_of(self.project, cls, node.attr):
-                if store.binding.value is not None:
-                    yield from self.modules(store.scope.file, store.binding.value, depth + 1)
-            for scope in self.project.family(cls):
-                for method in methods(scope):
-                    for _, grown in method.appends.get(f"{method.self_name}.{node.attr}", ()):
-                        yield from self.modules(method.file, grown, depth + 1)
+    def _step(self, spot: Spot) -> Iterator[Spot | Place | None]:
+        """From what holds parameters to what they were taken from."""
+        match spot.node:
+            case ast.Call(func=ast.Attribute(value=module, attr=attr) as func) if attr in _GIVING:
+                own = self.project.qualified(spot.facts, func) or ""
+                yield (spot.facts, module) if own not in self.project.functions else None
+            case ast.Call(func=func, args=given) if (self.project.qualified(spot.facts, func) or "") in _PASSING:
+                yield from (spot.same(each, Label.ELEMENT) for each in given)
+            case ast.Dict(keys=keys, values=values) if spot.path == (INSIDE,):
+                groups = zip(keys, values, strict=True)
+                yield from (spot.same(each, Label.ITEM) for key, each in groups if _is_params(key))
+            case ast.Call() as call if not self.sources.graph.callees.get(call):
+                yield from self.sources.crossing(spot, frozenset(Label), None)
+            case _:
+                for source in self.sources.of(spot):
+                    if isinstance(source, Spot):
+                        yield source
+                    elif isinstance(source, Binding) and source.how is not Bind.PARAM:
+                        yield None
 
 
 def _data_of(node: ast.expr) -> ast.expr:
     """A parameter without its ``.data``."""
     return node.value if isinstance(node, ast.Attribute) and node.attr == "data" else node
+
+
+def _is_params(key: ast.expr | None) -> bool:
+    return isinstance(key, ast.Constant) and key.value == "params"

@@ -169,6 +169,19 @@ class _Finder:
                 for store in cls.stores.get(attribute, ()):
                     if store.binding.value is not None and not store.binding.path:
                         self._hand(store.scope.file, store.binding.value, entry)
+        for attribute, stores in self.project.outside.items():
+            for facts, node, store in stores:
+                replaced = self._replaced(facts, node, attribute)
+                if replaced is not None and store.binding.value is not None and not store.binding.path:
+                    self._hand(facts, store.binding.value, replaced)
+
+    def _replaced(self, facts: FileFacts, node: ast.expr, attribute: str) -> protocols.EntryPoint | None:
+        """The method of a framework's object that an assignment replaces: ``trainer.compute_loss = compute_loss``."""
+        if not protocols.is_entry_point(attribute):
+            return None
+        bases = (base for cls in self.values.of(facts, node).name.split("|") for base in self.project.ancestry(cls))
+        found = (protocols.entry_points(base).get(attribute) for base in bases)
+        return next((entry for entry in found if entry is not None), None)
 
     def _hand(self, facts: FileFacts, node: ast.expr, entry: protocols.EntryPoint) -> None:
         """Record the functions that a framework is handed with a value, and those that they return to it."""

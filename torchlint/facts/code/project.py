@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import chain
 
 from torchlint.facts.analyses import Fact
+from torchlint.facts.code.backends import Backends
 from torchlint.facts.code.linking import Modules, connected
 from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts, Scope, is_super
 from torchlint.facts.code.reach import MOST_BINDINGS, Definitions, Loop, Reaching, Rounds
@@ -53,6 +54,7 @@ class Project(Fact):
     _modules: dict[str, bool] = field(default_factory=dict)
     _stored: dict[str, frozenset[str]] | None = None
     _unused: frozenset[str] | None = None
+    _backends: Backends | None = None
     _quoted: frozenset[bytes] | None = None
     _definitions: Definitions = field(default_factory=Definitions)
 
@@ -144,10 +146,10 @@ class Project(Fact):
         key = (facts.path.rpartition("/")[0], dotted)
         found = self._canonical.get(key)
         if found is None:
-            found = self._canonical[key] = self._follow(facts, dotted, 0)
+            found = self._canonical[key] = self._follow(facts, dotted, 0, key[0])
         return found
 
-    def _follow(self, facts: FileFacts, dotted: str, depth: int) -> str:
+    def _follow(self, facts: FileFacts, dotted: str, depth: int, folder: str) -> str:
         parts = dotted.split(".")
         for cut in range(len(parts), 0, -1):
             file = self.module(facts, ".".join(parts[:cut]))
@@ -159,16 +161,16 @@ class Project(Fact):
             found = file.top.bindings.get(rest[0])
             if found is None:
                 starred = file.star_imports if depth < 5 else ()
-                names = [self._follow(file, f"{base}.{rest[0]}", depth + 1) for base in starred]
+                names = [self._follow(file, f"{base}.{rest[0]}", depth + 1, folder) for base in starred]
                 ours = [name for name in names if self._defines(name) or name.startswith("torch.")]
-                return ".".join([self._for_torch(ours)[0] if ours else f"{file.module}.{rest[0]}", *rest[1:]])
+                return ".".join([self._fitting(folder, ours)[0] if ours else f"{file.module}.{rest[0]}", *rest[1:]])
             found = self._definitions.lasting(file, rest[0], file.top)
             binding = found[-1]
             if binding.how is Bind.IMPORT and depth < 8:
                 targets = dict.fromkeys(each.target for each in found if each.how is Bind.IMPORT)
-                names = [self._follow(file, ".".join([target, *rest[1:]]), depth + 1) for target in targets]
-                ours = self._for_torch([name for name in names if self._defines(name)])
-                if len(set(ours)) > 1:
+                names = [self._follow(file, ".".join([target, *rest[1:]]), depth + 1, folder) for target in targets]
+                ours = self._fitting(folder, filter(self._defines, names))
+                if len(ours) > 1:
                     return ".".join([file.module, *rest])  # one of several, as the value of the name tells
                 return ours[0] if ours else names[-1]
             if len(found) == 1 and binding.how is Bind.ASSIGN and (name := self.binding_name(file, binding) or ""):
@@ -180,11 +182,11 @@ class Project(Fact):
         """Whether a class or function of the project has a qualified name."""
         return name in self.classes or name in self.functions
 
-    def _for_torch(self, names: list[str]) -> list[str]:
-        """Of definitions for several frameworks, one of which a program chooses, those in files that import torch."""
-        scopes = {name: self.classes.get(name) or self.functions.get(name) for name in names}
-        kept = [name for name, scope in scopes.items() if scope is None or _imports_torch(scope.file)]
-        return kept or names
+    def _fitting(self, folder: str, names: Iterable[str]) -> list[str]:
+        """Of definitions of one name for several frameworks those that a folder's code can mean."""
+        if self._backends is None:
+            self._backends = Backends(self.files.values())
+        return self._backends.kept(folder, {name: self.classes.get(name) or self.functions.get(name) for name in names})
 
     def _starred(self, facts: FileFacts, name: str) -> str | None:
         """What a name means when it can only come from a star import."""
@@ -477,10 +479,6 @@ def components(project: Project) -> dict[str, frozenset[str]]:
     """For every file the files it is connected with by imports in either direction (itself included)."""
     groups = connected({file.path: file.links for file in project.files.values()})
     return {path: group for group in groups for path in group}
-
-
-def _imports_torch(facts: FileFacts) -> bool:
-    return any(name.partition(".")[0] == "torch" for name in facts.imports)
 
 
 def exported(project: Project, scope: Scope) -> bool:

@@ -91,6 +91,8 @@ class Definitions:
     def _seen(self, facts: FileFacts, name: ast.Name, scope: Scope, bound: list[Binding]) -> list[Binding]:
         """Those of a scope's bindings that a use may see: all of them where the order of events is not known."""
         if facts.scope_of(name).function is not scope.function:
+            if scope.kind == "function" and len(bound) > 1 and name.id not in scope.shared:
+                return self._from_within(facts, name, scope, bound)
             return self.lasting(facts, name.id, scope)
         if name.id in scope.shared:
             return bound
@@ -101,6 +103,18 @@ class Definitions:
             return bound
         # A class body reads the names outside as long as it has none of its own; a local name is never another one.
         return found if found or scope.kind == "class" else bound
+
+    def _from_within(self, facts: FileFacts, name: ast.Name, scope: Scope, bound: list[Binding]) -> list[Binding]:
+        """Those of a function's bindings that a function inside of it may see: it runs after it was defined."""
+        inner = facts.scope_of(name)
+        while inner.parent is not None and inner.parent is not scope:
+            inner = inner.parent
+        found, _ = self._finder(facts, name.id, scope).backwards(inner.node)
+        if _too_many(found):
+            return bound
+        seen = set(found)
+        defined = getattr(inner.node, "lineno", 0)
+        return [each for each in bound if each in seen or getattr(each.stmt, "lineno", 0) >= defined] or bound
 
     def lasting(self, facts: FileFacts, name: str, scope: Scope) -> list[Binding]:
         """Those of the bindings of a name that code outside of a scope may see.

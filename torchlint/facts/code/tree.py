@@ -63,3 +63,14 @@ def names_in(node: ast.AST) -> Iterator[str]:
             yield part.attr
         elif isinstance(part, ast.Constant) and isinstance(part.value, str):
             yield part.value
+
+
+def conjuncts(test: ast.expr, truth: bool) -> Iterator[tuple[ast.expr, bool]]:
+    """The parts of a condition that all need a truth value for the condition to have one, each with its own."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from conjuncts(test.operand, not truth)
+    elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And if truth else ast.Or):
+        for part in test.values:
+            yield from conjuncts(part, truth)
+    else:
+        yield test, truth

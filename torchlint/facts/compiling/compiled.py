@@ -7,16 +7,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.callers import passed
-from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
+from torchlint.facts.dataflow.sources import Sources
+from torchlint.facts.dataflow.spots import Label, Spot
+from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.facts.values.calls import PARTIAL
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import UNKNOWN, Kind, Value
 
 COMPILE = "torch.compile"
+_CROSSED = frozenset({Label.COPY, Label.ARGUMENT})
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -54,10 +56,14 @@ class Compilations(Fact):
     """Finds all that the project compiles, once."""
 
     project: Project
-    graph: CallGraph
     values: Values
+    sources: Sources
+    _flow: ValueFlow[Scope | None] = field(init=False)
     _all: tuple[Compilation, ...] | None = None
     _by_place: dict[ast.expr, Compilation] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._flow = ValueFlow(self._step, lost=None)
 
     def all(self) -> tuple[Compilation, ...]:
         """Every compilation, in order of files and scopes."""
@@ -118,20 +124,13 @@ class Compilations(Fact):
                 entries = self._entries(facts, node.func.value)
                 yield Compilation(facts, node, node, node.func.value, entries, holds=False)
 
-    def _entries(self, facts: FileFacts, node: ast.expr, depth: int = 0) -> tuple[Scope, ...]:
+    def _entries(self, facts: FileFacts, node: ast.expr) -> tuple[Scope, ...]:
         """The functions that a call of what is compiled runs; of a parameter what its callers pass for it."""
-        found = self._run_by(self.values.of(facts, node))
-        if found or depth > 2 or not isinstance(node, ast.Name):
-            return found
-        scopes: dict[Scope, None] = {}
-        for binding in self.project.reaching(facts, node).bindings:
-            if binding.how is not Bind.PARAM or binding.scope is None:
-                continue
-            for caller in self.graph.callers.get(binding.scope, ()):
-                given = passed(binding.scope, binding.target, caller)
-                if given is not None:
-                    scopes.update(dict.fromkeys(self._entries(caller.facts, given, depth + 1)))
-        return tuple(scopes)
+        return tuple(found for found in self._flow.ends(facts, node) if found is not None)
+
+    def _step(self, spot: Spot) -> Iterator[Spot | Scope | None]:
+        found = self._run_by(self.values.of(spot.facts, spot.node))
+        yield from found or self.sources.crossing(spot, _CROSSED, None)
 
     def _run_by(self, value: Value) -> tuple[Scope, ...]:
         names = [name for name in value.name.split("|") if name]

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import field
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.origins import SAME
-from torchlint.facts.code.callers import passed
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import Mentions, holder_of
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.nesting import LOOPS
+from torchlint.facts.dataflow.spots import Label, Spot
+from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind
 
 Held = tuple[FileFacts, ast.expr]
-_MOST = 2000
-"""So many places are looked at; what is held by more is not followed to its end."""
 
 
 @dataclass(eq=False, slots=True)
@@ -28,6 +28,10 @@ class Holders(Fact):
     graph: CallGraph
     values: Values
     mentions: Mentions
+    _flow: ValueFlow[None] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._flow = ValueFlow(self._further, lost=None)
 
     def of(self, facts: FileFacts, node: ast.expr) -> list[Held]:
         """All expressions known to give what an expression gives, itself first."""
@@ -48,21 +52,22 @@ class Holders(Fact):
         if isinstance(node, ast.Name):
             bound = self.values.project.reaching(facts, node).bindings
             return self._all([(facts, read) for each in bound for read in self._read(facts, node.id, each.stmt)])
-        return self._all(list(self._stored(facts, stmt, node)))
+        return self._all(self._stored(facts, stmt, node))
 
     def _read(self, facts: FileFacts, name: str, stmt: ast.AST) -> Iterator[ast.Name]:
         return self.mentions.of_binding(facts, name, stmt)
 
-    def _all(self, todo: list[Held]) -> list[Held]:
-        seen: dict[ast.expr, FileFacts] = {}
-        while todo and len(seen) < _MOST:
-            where, held = todo.pop()
-            if held not in seen:
-                seen[held] = where
-                todo.extend(self._further(where, held))
-        return [(where, held) for held, where in seen.items()]
+    def _all(self, starts: Iterable[Held]) -> list[Held]:
+        """The expressions that values come to: those at which they start, then the others in the order of the text."""
+        found = [*starts]
+        spots = [spot for start in found for spot in self._flow.trace(Spot(*start)).before]
+        spots.sort(key=lambda spot: (spot.facts.path, spot.node.lineno, spot.node.col_offset))
+        return list(dict.fromkeys((*found, *((spot.facts, spot.node) for spot in spots))))
 
-    def _further(self, facts: FileFacts, node: ast.expr) -> Iterator[Held]:
+    def _further(self, spot: Spot) -> Iterator[Spot | None]:
+        return (spot.elsewhere(*place, Label.COPY) for place in self._next(spot.facts, spot.node))
+
+    def _next(self, facts: FileFacts, node: ast.expr) -> Iterator[Held]:
         """Where the object is found next, from one expression that gives it."""
         above = facts.parent.get(node)
         match above:
@@ -123,17 +128,8 @@ class Holders(Fact):
 
     def _handed(self, call: ast.Call, node: ast.expr) -> Iterator[Held]:
         """The parameter of a project function that gets it as an argument."""
-        if call in self.graph.weak:
-            return
-        for function in self.graph.callees.get(call, ()):
-            for name in self._parameters(function, call, node):
-                reads = self.mentions.of_binding(function.file, name, function.node)
-                yield from ((function.file, read) for read in reads)
-
-    def _parameters(self, function: Scope, call: ast.Call, node: ast.expr) -> list[str]:
-        callers = [caller for caller in self.graph.callers.get(function, ()) if caller.call is call]
-        names = function.bindings if callers else ()
-        return [name for name in names if any(passed(function, name, caller) is node for caller in callers)]
+        for function, name in self.graph.taking(call, node):
+            yield from ((function.file, read) for read in self._read(function.file, name, function.node))
 
 
 def is_before(facts: FileFacts, node: ast.expr, stmt: ast.AST) -> bool:

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from torchlint.facts.autograd.layers import is_kept_layer
 from torchlint.facts.code.model import is_super
-from torchlint.facts.flow.spots import Carrier, Key, Next, Spot, iterated, key_of, picked
+from torchlint.facts.dataflow.spots import Key, Spot, iterated, picked
+from torchlint.facts.flow.carriers import Carrier, Next
 from torchlint.facts.flow.store import Ground, fields_of
 from torchlint.facts.hotness.protocols import logging_method, logs, named
 from torchlint.facts.values.operators import last_name
@@ -197,9 +198,9 @@ class CallContexts:
             if place == 0:
                 return iter((self.carrier.index,))
             reads = spot.same(call)
-            return iter(
-                (reads, spot.inside(base, key_of(call.args[0]), *spot.path)) if name == "setdefault" else (reads,)
-            )
+            if name != "setdefault":
+                return iter((reads,))
+            return iter((reads, spot.inside(base, self.ground.key(spot.facts, call.args[0]), *spot.path)))
         return iter((self.carrier.index,)) if known and name in ("remove", "index", "count", "discard") else None
 
     # methods of containers that hold the value ------------------------------------------------------------------------
@@ -213,7 +214,7 @@ class CallContexts:
         elif method == "values":
             found = (None, *path[1:])
         elif method in ("get", "pop", "setdefault"):
-            found = picked(path, key_of(call.args[0]) if call.args else None)
+            found = picked(path, self.ground.key(spot.facts, call.args[0]) if call.args else None)
         elif method in ("popleft", "__getitem__"):
             found = iterated(path)
         elif method == "popitem":

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from torchlint.facts.code.model import FileFacts, Scope
-from torchlint.facts.flow.spots import Next, Spot
+from torchlint.facts.dataflow.spots import Spot
+from torchlint.facts.flow.carriers import Next
 from torchlint.facts.flow.store import Ground
-from torchlint.facts.values.signatures import table
 from torchlint.late import dataclass
 from torchlint.models import function_names, last_names, method_names
 from torchlint.rule import Kind, Use
@@ -45,6 +45,7 @@ _HOST = (
     *("itertools.", "optuna."),
 )
 _FILES = ("pickle.", "torch.save", "numpy.save", "joblib.dump", "dill.")
+_EXCHANGING = last_names("torch.distributed", exchanges="objects")
 _MAKES = frozenset({"tensor", "as_tensor", "Tensor", "FloatTensor", "DoubleTensor"})
 _COPIES = function_names("copy collections", elements="all")
 _SAME = last_names("builtins", elements="all", compares=False)
@@ -71,7 +72,9 @@ class Data:
         return False
 
     def branch(self, spot: Spot) -> Use:
-        """A decision that is seldom taken needs the value as seldom, like a log."""
+        """A decision that is seldom taken needs the value as seldom, like a log; one of how a text reads is a text."""
+        if _formats(spot.facts.scope_of(spot.node).function):
+            return self.text
         return Use.LOGGED if self.seldom(spot.facts, spot.node) else Use.CONDITION
 
     def operation(self, spot: Spot, node: ast.expr) -> Next:
@@ -139,11 +142,7 @@ class Data:
 
     def summary(self, spot: Spot, call: ast.Call, function: Scope) -> Next | None:
         """A function that reduces what it is given over all processes gives the same again, with the same keys."""
-        return iter((spot.same(call),)) if self._reduces(function) else None
-
-    def _reduces(self, function: Scope) -> bool:
-        names = (self.ground.project.qualified(function.file, call.func) or "" for call in function.calls)
-        return bool(function.returns) and any(_is_collective(name) for name in names)
+        return iter((spot.same(call),)) if self.ground.reduces(function) else None
 
     def stored(self, spot: Spot, target: ast.Subscript) -> Next | None:
         """Into a tensor, or into an array on the host."""
@@ -209,6 +208,9 @@ class Data:
 
     def _torch(self, spot: Spot, call: ast.Call, last: str) -> Next:
         """A size, a new tensor; numbers that were collected first are no mere operand, unless it is their mean."""
+        if last in _EXCHANGING:
+            yield from _exchanged(spot, call)
+            return
         if last in _MAKES and (number := _read_back(spot.facts, call)) is not None:
             yield spot.at(number)
             return
@@ -239,10 +241,20 @@ class Data:
             yield spot.at(call)
 
 
-def _is_collective(name: str) -> bool:
-    """Whether a function of torch makes one value of those of all processes."""
-    module, _, last = name.rpartition(".")
-    return module in ("torch.distributed", "torch.distributed.nn") and last in table()["collectives"]
+def _formats(function: Scope) -> bool:
+    """Whether all that a function returns are texts that it puts together of values: ``f"{x:.3f}"``, ``str(x)``."""
+    given = [each.value for each in function.returns]
+    return bool(given) and all(
+        isinstance(node, ast.JoinedStr)
+        or (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("str", "repr"))
+        for node in given
+    )
+
+
+def _exchanged(spot: Spot, call: ast.Call) -> Next:
+    """An object that is sent to other processes comes to the list that the call fills, beside it or the same."""
+    lists = [node for node in call.args[:2] if node is not spot.node and isinstance(node, (ast.Name, ast.Attribute))]
+    return (spot.inside(node, None, *spot.path) for node in lists)
 
 
 def _read_back(facts: FileFacts, call: ast.Call) -> ast.Call | None:
@@ -255,6 +267,9 @@ def _read_back(facts: FileFacts, call: ast.Call) -> ast.Call | None:
         name = outer.func.attr if isinstance(outer.func, ast.Attribute) else ""
         if name == "item":
             return outer
+        if isinstance(outer.func, ast.Name) and not outer.keywords:
+            call = outer
+            continue  # a function that is chosen before: ``reduce = torch.max if ... else torch.mean``
         if name not in _REDUCING and name not in _VIEWS and name not in _TESTING:
             break
         if name in _REDUCING and not outer.keywords:

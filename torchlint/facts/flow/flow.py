@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import field, replace
 
 from torchlint.facts.analyses import Fact
@@ -12,17 +12,19 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
+from torchlint.facts.dataflow.literals import Texts
+from torchlint.facts.dataflow.spots import Label, Spot, iterated, picked
+from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.facts.flow.arguments import CallContexts
+from torchlint.facts.flow.carriers import Carrier, Next
 from torchlint.facts.flow.data import Data
 from torchlint.facts.flow.gradients import GraphCarrier
-from torchlint.facts.flow.spots import Carrier, Next, Spot, iterated, key_of, picked
 from torchlint.facts.flow.store import Ground, fields_of
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import EVERY_USE, Kind, Use
 
-_MOST = 3000
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp)
 
 
@@ -34,13 +36,14 @@ class Flow(Fact):
     graph: CallGraph
     values: Values
     mentions: Mentions
+    texts: Texts
     autograd: Autograd
     heat: Heat
     _data: _Steps = field(init=False)
     _graph: _Steps = field(init=False)
 
     def __post_init__(self) -> None:
-        ground = Ground(self.project, self.graph, self.values, self.mentions, self._updates)
+        ground = Ground(self.project, self.graph, self.values, self.mentions, self.texts, self._updates)
         self._data = _Steps(ground, Data(ground, self.heat.seldom))
         self._graph = _Steps(ground, GraphCarrier(ground, self.autograd.records))
 
@@ -81,8 +84,8 @@ class _Steps:
         self.ground = ground
         self.carrier = carrier
         self.calls = CallContexts(ground, carrier)
+        self._follower = ValueFlow[Use](self._next, lost=Use.PASSED, deep=Use.COLLECTED)
         self._found: dict[Spot, frozenset[Use]] = {}
-        self._after: dict[Spot, tuple[Spot | Use, ...]] = {}
 
     def ends(self, start: Spot, within: frozenset[Use]) -> frozenset[Use]:
         """All ends of a value; one that goes too many ways is handed to code that is not known.
@@ -91,38 +94,14 @@ class _Steps:
         """
         found = self._found.get(start)
         if found is None:
-            found = self._followed(start, within, {start})
+            found = frozenset(self._follower.trace(start, within).ends)
             if found <= within:
                 self._found[start] = found
         return found
 
-    def spots(self, start: Spot) -> set[Spot]:
+    def spots(self, start: Spot) -> Iterable[Spot]:
         """All places that a value comes to."""
-        seen = {start}
-        self._followed(start, EVERY_USE, seen)
-        return seen
-
-    def _followed(self, start: Spot, within: frozenset[Use], seen: set[Spot]) -> frozenset[Use]:
-        todo, found = [start], set[Use]()
-        while todo:
-            spot = todo.pop()
-            ways = self._after.get(spot)
-            if ways is None:
-                ways = self._after[spot] = tuple(self._next(spot))
-            for after in ways:
-                if isinstance(after, Use):
-                    found.add(after)
-                    if after not in within:
-                        return frozenset(found)
-                elif after.deep:
-                    found.add(Use.COLLECTED)
-                elif after not in seen:
-                    seen.add(after)
-                    todo.append(after)
-            if len(seen) > _MOST:
-                found.add(Use.PASSED)
-                break
-        return frozenset(found)
+        return self._follower.trace(start).before
 
     def _next(self, spot: Spot) -> Next:
         if spot.put:
@@ -186,7 +165,7 @@ class _Steps:
         elif isinstance(node.slice, ast.Slice):
             yield replace(spot.same(node), path=(None, *spot.path[1:]))
         else:
-            path = picked(spot.path, key_of(node.slice))
+            path = picked(spot.path, self.ground.key(spot.facts, node.slice))
             if path is not None:
                 yield replace(spot.same(node), path=path)
 
@@ -247,24 +226,25 @@ class _Steps:
         position = None if isinstance(parent, ast.Set) else parent.elts.index(spot.node)
         if any(isinstance(element, ast.Starred) for element in parent.elts):
             position = None
-        return iter((spot.at(parent, position, *spot.path),))
+        return iter((spot.at(parent, position, *spot.path, label=Label.ITEM),))
 
     def _dict(self, spot: Spot, parent: ast.AST) -> Next:
         assert isinstance(parent, ast.Dict)
         for key, value in zip(parent.keys, parent.values, strict=True):
             if value is spot.node:
-                yield spot.same(parent) if key is None else spot.at(parent, key_of(key), *spot.path)
+                put = self.ground.key(spot.facts, key) if key is not None else None
+                yield spot.same(parent) if key is None else spot.at(parent, put, *spot.path, label=Label.ITEM)
             elif key is spot.node:
                 yield self.carrier.index
 
     def _comprehension(self, spot: Spot, parent: ast.AST) -> Next:
         assert isinstance(parent, _COMPREHENSIONS)
-        yield spot.at(parent, None, *spot.path)
+        yield spot.at(parent, None, *spot.path, label=Label.ELEMENT)
 
     def _dict_comprehension(self, spot: Spot, parent: ast.AST) -> Next:
         assert isinstance(parent, ast.DictComp)
         if parent.value is spot.node:
-            yield spot.at(parent, None, *spot.path)
+            yield spot.at(parent, self.ground.key(spot.facts, parent.key), *spot.path, label=Label.ELEMENT)
         else:
             yield self.carrier.index
 
@@ -280,7 +260,7 @@ class _Steps:
         assert isinstance(parent, ast.Starred)
         above = spot.facts.parent.get(parent)
         path = iterated(spot.path)
-        if path is None:
+        if path is None or self.ground.is_dict(spot):
             return iter(())
         inner = replace(spot.same(parent), path=path)
         if isinstance(above, ast.Call):
@@ -357,7 +337,7 @@ class _Steps:
 
     def _elements(self, spot: Spot, target: ast.expr, stmt: ast.AST) -> Next:
         path = iterated(spot.path)
-        if path is None:
+        if path is None or (spot.path and self.ground.is_dict(spot)):
             return iter(())
         return self.ground.bound(replace(spot, path=path), target, stmt, self.carrier)
 

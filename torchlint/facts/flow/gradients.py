@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.dataflow.spots import Spot
+from torchlint.facts.flow.carriers import Next
 from torchlint.facts.flow.data import drawn, folded
-from torchlint.facts.flow.spots import Next, Spot
 from torchlint.facts.flow.store import Ground
 from torchlint.late import dataclass
 from torchlint.models import function_names, last_names

@@ -11,8 +11,11 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project, exported
-from torchlint.facts.flow.spots import Carrier, Key, Next, Spot, key_of, picked
-from torchlint.facts.hotness.protocols import logging_method, logs
+from torchlint.facts.dataflow.literals import Texts
+from torchlint.facts.dataflow.spots import Key, Label, Spot, key_of, picked
+from torchlint.facts.flow.carriers import Carrier, Next
+from torchlint.facts.hotness.protocols import logged, logging_method, logs
+from torchlint.facts.values.signatures import table
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import last_names, method_names
@@ -22,6 +25,8 @@ _FRESH = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, as
 _MAKING = ("builtins.", "collections.", "torch.", "numpy.", "copy.")
 _ENVIRONMENTS = frozenset({"gym.Env", "gym.core.Env", "gymnasium.Env", "gymnasium.core.Env"})
 _PROPERTIES = last_names(decorates="property")
+_MOVES = method_names("torch.Tensor", moves=("host", "device"))
+_HOLD_NOTHING = frozenset({Kind.NUMBER, Kind.STRING, Kind.NONE})
 _ADDING = method_names("list deque set dict", adds=True)
 
 
@@ -33,9 +38,19 @@ class Ground:
     graph: CallGraph
     values: Values
     mentions: Mentions
+    texts: Texts
     updates: Callable[[Scope], bool]
 
     # names, attributes, elements ------------------------------------------------------------------------------------
+
+    def key(self, facts: FileFacts, index: ast.expr) -> Key:
+        """The key that a subscript means: a literal, a name of one text (``LOSS = "loss"``), or some text."""
+        texts = self.texts.of(facts, index) if isinstance(index, ast.Name) else frozenset[str]()
+        return next(iter(texts)) if len(texts) == 1 else key_of(index)
+
+    def is_dict(self, spot: Spot) -> bool:
+        """Whether what holds the value is a dict, so that iteration gives its keys."""
+        return self.values.of(spot.facts, spot.node).kind is Kind.DICT
 
     def bound(self, spot: Spot, target: ast.expr, stmt: ast.AST, carrier: Carrier) -> Next:
         """The value is assigned to a target: its reads, of a name, an attribute, an element or several of these."""
@@ -49,7 +64,7 @@ class Ground:
             if stored is not None:
                 yield from stored
             else:
-                key = None if isinstance(target.slice, ast.Slice) else key_of(target.slice)
+                key = None if isinstance(target.slice, ast.Slice) else self.key(spot.facts, target.slice)
                 rest = spot.path[1:] if isinstance(target.slice, ast.Slice) else spot.path
                 yield spot.inside(target.value, key, *rest)
         elif isinstance(target, ast.Starred):
@@ -66,7 +81,7 @@ class Ground:
         """The value where a name is read; in another function it may have come through other calls."""
         here = spot.facts.scope_of(target).function
         there = spot.facts.scope_of(read).function
-        return spot.same(read) if here is there else spot.elsewhere(spot.facts, read)
+        return spot.same(read) if here is there else spot.elsewhere(spot.facts, read, Label.COPY)
 
     def kept(self, spot: Spot, node: ast.Attribute) -> Next:
         """The value is kept in an attribute: all reads of it."""
@@ -93,12 +108,14 @@ class Ground:
     def put(self, spot: Spot) -> Next:
         """The value was put into the object that the spot's expression names: whoever reads it, has it."""
         node = spot.node
+        if spot.path and self.values.of(spot.facts, node).kind in _HOLD_NOTHING:
+            return  # a branch that this value does not take: ``{...} if isinstance(x, dict) else x.item()``
         if isinstance(node, ast.Name):
             yield from self._put_name(spot, node)
         elif isinstance(node, ast.Attribute):
             yield from self._put_attribute(spot, node)
         elif isinstance(node, ast.Subscript):
-            key = None if isinstance(node.slice, ast.Slice) else key_of(node.slice)
+            key = None if isinstance(node.slice, ast.Slice) else self.key(spot.facts, node.slice)
             yield spot.inside(node.value, key, *spot.path)
         elif isinstance(node, ast.Call):
             yield from self._put_call(spot, node)
@@ -121,8 +138,11 @@ class Ground:
         if not bindings:
             yield Use.COLLECTED
         seen: set[ast.Name] = {node}
+        home = spot.facts.scope_of(node).function
         for binding in bindings:
             for read in self.mentions.of_binding(spot.facts, node.id, binding.stmt):
+                if spot.past and spot.path and spot.facts.scope_of(read).function is home:
+                    continue  # it was read before the function returned
                 if read not in seen:
                     seen.add(read)
                     yield self._read_again(spot, node, read)
@@ -169,6 +189,10 @@ class Ground:
         if name is not None or owner.kind is Kind.NAMESPACE:
             yield Use.COLLECTED
             return
+        bases = (base for cls in owner.name.split("|") for base in self.project.ancestry(cls))
+        if any(node.attr in logged(base) for base in bases):
+            yield Use.LOGGED
+            return
         if owner.kind is Kind.OPTIMIZER:
             yield Use.HOST  # a learning rate, for the optimizer to compute with
             return
@@ -184,10 +208,12 @@ class Ground:
         func = node.func
         if isinstance(func, ast.Attribute):
             if func.attr in ("get", "setdefault", "pop") and node.args:
-                yield spot.inside(func.value, key_of(node.args[0]), *spot.path)
+                yield spot.inside(func.value, self.key(spot.facts, node.args[0]), *spot.path)
                 return
             if func.attr == "copy" and not node.args:
                 return
+            if func.attr in _MOVES:
+                return  # a tensor, not what something was put into
             if func.attr in ("items", "values") and not node.args:
                 inner = spot.path[2 if func.attr == "items" else 1 :]
                 yield spot.inside(func.value, None, *inner)
@@ -203,22 +229,29 @@ class Ground:
             return  # a new object
         functions = self.graph.callees.get(node, ())
         for function in functions:
+            if self.reduces(function):
+                continue  # a new dict of numbers of all processes
             calls = spot.entering(node)
             for stmt in function.returns:
                 inside = bool(spot.path) and isinstance(stmt.value, (ast.Tuple, ast.List))
                 if stmt.value is not None and (inside or not isinstance(stmt.value, _FRESH)):
-                    yield Spot(function.file, stmt.value, spot.path, calls, put=True)
+                    yield Spot(function.file, stmt.value, spot.path, calls, put=True, past=not function.yields)
         if not functions:
-            yield Use.COLLECTED
+            yield Use.PASSED  # whatever made it may keep it
 
     # functions ------------------------------------------------------------------------------------------------------
+
+    def reduces(self, function: Scope) -> bool:
+        """Whether a function returns what it makes, over all processes, of what it is given."""
+        names = (self.project.qualified(function.file, call.func) or "" for call in function.calls)
+        return bool(function.returns) and any(map(_is_collective, names))
 
     def returned(self, spot: Spot, function: Scope) -> Next:
         """The value is returned: to the call through which it came, else to all callers."""
         if spot.calls:
             last = spot.calls[-1]
             if function in self.graph.callees.get(last.call, ()):
-                yield Spot(last.facts, last.call, spot.path, spot.calls[:-1], quiet=last.quiet)
+                yield Spot(last.facts, last.call, spot.path, spot.calls[:-1], quiet=last.quiet, label=Label.RETURN)
                 return
         if function.method_of is not None and not _PROPERTIES.isdisjoint(function.decorator_names):
             for facts, read in self.mentions.of_field(function.file, function.method_of.dotted, function.name):
@@ -228,12 +261,12 @@ class Ground:
         reported = _is_named(spot.path) and self._trains(callers)
         for caller in callers:
             if not (reported and caller.call in self.graph.weak):
-                yield spot.elsewhere(caller.facts, caller.call)
+                yield spot.elsewhere(caller.facts, caller.call, Label.RETURN)
         if function.name in self.graph.open and function.method_of is not None:
             for facts, read in self.mentions.of_field(function.file, function.method_of.dotted, function.name):
                 call = facts.parent.get(read)
                 if isinstance(call, ast.Call) and call.func is read and call not in self.graph.callees:
-                    yield spot.elsewhere(facts, call)
+                    yield spot.elsewhere(facts, call, Label.RETURN)
         outside = not function.name.startswith("_") and exported(self.project, function)  # whoever imports the library
         outside = outside or self._steps(function)
         if not callers or outside or any(caller.call in self.graph.weak for caller in callers):
@@ -266,7 +299,15 @@ class Ground:
             calls = spot.entering(call)
             for read in self.mentions.of_binding(function.file, name, binding.stmt):
                 inside = function.file.scope_of(read).function is function
-                yield Spot(function.file, read, path, calls if inside else (), quiet=quiet and inside)
+                yield Spot(
+                    function.file, read, path, calls if inside else (), quiet=quiet and inside, label=Label.ARGUMENT
+                )
+
+
+def _is_collective(name: str) -> bool:
+    """Whether a function of torch makes one value of those of all processes."""
+    module, _, last = name.rpartition(".")
+    return module in ("torch.distributed", "torch.distributed.nn") and last in table()["collectives"]
 
 
 def _is_named(path: tuple[Key, ...]) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.model import Bind, Binding, FileFacts
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import conjuncts
 from torchlint.facts.values.signatures import starred
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -71,12 +72,13 @@ class Choice:
 
 def choices(project: Project, facts: FileFacts, test: ast.expr, truth: bool) -> Iterator[Choice]:
     """The tests of parameters that all have to end in one way for a condition to have a truth value."""
+    for part, way in conjuncts(test, truth):
+        yield from _tested(project, facts, part, way)
+
+
+def _tested(project: Project, facts: FileFacts, test: ast.expr, truth: bool) -> Iterator[Choice]:
+    """The choice that one test is."""
     match test:
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            yield from choices(project, facts, operand, not truth)
-        case ast.BoolOp(op=op, values=parts) if isinstance(op, ast.And) is truth:
-            for part in parts:
-                yield from choices(project, facts, part, truth)
         case ast.Name() as name:
             yield from _choice(project, facts, name, test, truth)
         case ast.Compare(left=ast.Name() as name, ops=[_], comparators=[ast.Constant()]):

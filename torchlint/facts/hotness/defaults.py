@@ -14,7 +14,7 @@ _STORED = {"store_true": False, "store_false": True}
 
 
 @dataclass(eq=False, slots=True)
-class Defaults:
+class SettingDefaults:
     """Answers whether a setting is off by default: `use_wandb` of a parser, a dataclass, a dict or a function.
 
     Settings are told apart by name alone, because the object that holds them is seldom seen to come from a parser.

@@ -13,7 +13,7 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.conditions import logger_flag
-from torchlint.facts.hotness.defaults import Defaults
+from torchlint.facts.hotness.defaults import SettingDefaults
 from torchlint.facts.hotness.guards import (
     CLEARED_FLAG,
     LOGGER_OFF,
@@ -68,7 +68,7 @@ class Flags:
     graph: CallGraph
     guards: Guards
     missing: Missing
-    defaults: Defaults
+    defaults: SettingDefaults
     _asked: set[tuple[ast.AST, bool]] = field(default_factory=set)
     _latches: dict[Scope, frozenset[str]] = field(default_factory=dict)
     _false: dict[FileFacts, frozenset[str]] = field(default_factory=dict)

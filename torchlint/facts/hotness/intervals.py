@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from torchlint.facts.code.model import Bind, FileFacts
-from torchlint.facts.code.tree import names_in, walk
+from torchlint.facts.code.tree import conjuncts, names_in, walk
 from torchlint.late import regex
 
 _SINCE = regex(r"(^|_)(last|prev|previous)_\w*(log|save|eval|print|test|video|histogram|record|checkpoint|dump|report)")
@@ -139,11 +139,13 @@ def _counts(name: ast.Name, total: ast.Name, facts: FileFacts) -> bool:
 
 def one_round(test: ast.expr, facts: FileFacts, truth: bool = True) -> ast.AST | None:
     """The loop of whose rounds a condition has a truth value in one at most: ``i == n - 1``, ``i < n - 1``."""
+    loops = (_loop_of_round(part, facts, way) for part, way in conjuncts(test, truth))
+    return next((loop for loop in loops if loop is not None), None)
+
+
+def _loop_of_round(test: ast.expr, facts: FileFacts, truth: bool) -> ast.AST | None:
+    """The same for a comparison."""
     match test:
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return one_round(operand, facts, not truth)
-        case ast.BoolOp(op=op, values=parts) if isinstance(op, ast.And) is truth:
-            return next((loop for part in parts if (loop := one_round(part, facts, truth)) is not None), None)
         case ast.Compare(left=left, ops=[op], comparators=[right]):
             if isinstance(op, ast.Eq if truth else ast.NotEq):
                 return _loop_counted(left, right, facts) or _loop_counted(right, left, facts)

@@ -9,7 +9,7 @@ from dataclasses import field
 from torchlint.facts.code.model import Scope
 from torchlint.late import dataclass
 from torchlint.rule import Frequency
-from torchlint.rule.frequency import Observed, Ran
+from torchlint.rule.observed import Observed, Ran
 
 LABEL = "so often in the profile"
 

@@ -13,6 +13,7 @@ from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project, exported, is_external_module
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.structure import BARE
+from torchlint.facts.code.tree import conjuncts
 from torchlint.facts.hotness.chosen import COMPARING, holds
 from torchlint.facts.values.signatures import starred
 from torchlint.late import dataclass
@@ -54,11 +55,10 @@ class Options:
 
     def never(self, facts: FileFacts, test: ast.expr, truth: bool) -> bool:
         """Whether a test has a truth value for none of the literals that the tested expression may be."""
+        return any(self._is_never(facts, part, way) for part, way in conjuncts(test, truth))
+
+    def _is_never(self, facts: FileFacts, test: ast.expr, truth: bool) -> bool:
         match test:
-            case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return self.never(facts, operand, not truth)
-            case ast.BoolOp(op=op, values=parts) if isinstance(op, ast.And) is truth:
-                return any(self.never(facts, part, truth) for part in parts)
             case ast.Name() | ast.Attribute():
                 found = self.literals(facts, test)
                 return found is not None and all(bool(value) is not truth for value in found)

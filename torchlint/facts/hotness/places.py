@@ -13,7 +13,7 @@ from torchlint.facts.code.reach import leaves
 from torchlint.facts.hotness.branches import raises
 from torchlint.facts.hotness.chosen import Choice, choices
 from torchlint.facts.hotness.conditions import goes_over_ends, is_debug_flag, is_none
-from torchlint.facts.hotness.defaults import Defaults
+from torchlint.facts.hotness.defaults import SettingDefaults
 from torchlint.facts.hotness.emptiness import for_empty
 from torchlint.facts.hotness.flags import Flags
 from torchlint.facts.hotness.guards import (
@@ -183,7 +183,7 @@ class Places:
 
     def __post_init__(self) -> None:
         missing = Missing(self.project, self.graph, self.guards, self._cap, self._rooted)
-        self.flags = Flags(self.project, self.graph, self.guards, missing, Defaults(self.project))
+        self.flags = Flags(self.project, self.graph, self.guards, missing, SettingDefaults(self.project))
         self.options = Options(self.project, self.graph)
 
     def _rooted(self, loop: ast.AST) -> bool:

@@ -39,6 +39,8 @@ class _Role(TypedDict, total=False):
     evaluation: list[str]
     episode: list[str]
     logs: list[str]
+    logged: list[str]
+    gives: dict[str, int]
     named: list[str]
     held: _Held
     host: bool
@@ -109,22 +111,34 @@ def _table() -> Sequence[_Protocol]:
 @lru_cache(maxsize=4096)
 def entry_points(base: str) -> Mapping[str, EntryPoint]:
     """The methods that a framework calls on objects whose class derives from ``base``, a qualified name."""
-    found: dict[str, EntryPoint] = {}
-    for protocol, role in _roles(base):
-        for often in _OFTEN:
-            for method in _names(role, often):
-                found.setdefault(method, entry_point(often, protocol["framework"], host=role.get("host", False)))
-    return found
+    return _called(base, kept=False)
+
+
+@lru_cache(maxsize=1)
+def _entered() -> frozenset[str]:
+    roles = [role for protocol in _table() for role in protocol["roles"]]
+    return frozenset(method for role in roles for often in _OFTEN for method in _names(role, often))
+
+
+def is_entry_point(name: str) -> bool:
+    """Whether some framework calls a method of that name."""
+    return name in _entered()
 
 
 @lru_cache(maxsize=4096)
 def held(base: str) -> Mapping[str, EntryPoint]:
     """The attributes of objects whose class derives from ``base`` that hold a function which the framework calls."""
+    return _called(base, kept=True)
+
+
+def _called(base: str, *, kept: bool) -> Mapping[str, EntryPoint]:
+    """What a framework calls of an object: its methods, or what its attributes hold (``kept``), by name."""
     found: dict[str, EntryPoint] = {}
     for protocol, role in _roles(base):
+        rows, host = (role.get("held", {}), False) if kept else (role, role.get("host", False))
         for often in _OFTEN:
-            for attribute in _names(role.get("held", {}), often):
-                found.setdefault(attribute, entry_point(often, protocol["framework"]))
+            for name in _names(rows, often):
+                found.setdefault(name, entry_point(often, protocol["framework"], host=host))
     return found
 
 
@@ -146,6 +160,18 @@ def places(name: str) -> bool:
 def logs(base: str) -> frozenset[str]:
     """Return the methods by which a framework logs, on objects whose class derives from ``base``."""
     return frozenset(method for _, role in _roles(base) for method in role.get("logs", ()))
+
+
+@lru_cache(maxsize=4096)
+def logged(base: str) -> frozenset[str]:
+    """Return the attributes that a framework logs all of, of objects whose class derives from ``base``."""
+    return frozenset(attribute for _, role in _roles(base) for attribute in role.get("logged", ()))
+
+
+@lru_cache(maxsize=4096)
+def gives(base: str) -> Mapping[str, int]:
+    """How many tensors the methods of a framework return, on objects whose class derives from ``base``."""
+    return {name: count for _, role in _roles(base) for name, count in role.get("gives", {}).items()}
 
 
 @lru_cache(maxsize=1)

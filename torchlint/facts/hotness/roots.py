@@ -97,6 +97,8 @@ def find_roots(project: Project, graph: CallGraph, values: Values, guards: Guard
                 kind = _kind(facts, call, values)
                 if not kind or _demo(enclosing_loop(facts, call, scope)):
                     continue
+                if kind == "update" and _has_own_loop(graph, call):
+                    continue
                 if _lives_for_one(scope, call) if kind == "step" else _primes(scope, call):
                     continue
                 found.append((scope, call, kind))
@@ -144,6 +146,14 @@ def _kind(facts: FileFacts, call: ast.Call, values: Values) -> str:
     if func.attr in _ADVANCING and _ENV.search(rightmost_name(func.value)):
         return "step"
     return ""
+
+
+def _has_own_loop(graph: CallGraph, call: ast.Call) -> bool:
+    """Whether a call of ``trainer.step(...)`` runs a method of a trainer of the project: its body says what it does."""
+    if not isinstance(call.func, ast.Attribute) or not _TRAINER.search(rightmost_name(call.func.value)):
+        return False
+    owners = (function.method_of for function in graph.callees.get(call, ()))
+    return any(owner is not None and _TRAINER.search(owner.name) for owner in owners)
 
 
 def _drawn_from_envs(facts: FileFacts, node: ast.expr) -> bool:

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.collect import dotted
-from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts
+from torchlint.facts.code.model import COMPREHENSIONS, FileFacts
 from torchlint.facts.code.nesting import LoopNode, around, inside
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import children, walk
+from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.state.effects import Sides, nodes_of
-from torchlint.facts.state.provenance import looped
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind
@@ -30,6 +30,7 @@ class Batching(Fact):
     project: Project
     values: Values
     sides: Sides
+    sources: Sources
 
     def batchable(self, facts: FileFacts, call: ast.Call) -> bool:
         """Whether nothing that a call gives comes back to what it is given, by way of later rounds of the loop.
@@ -127,9 +128,8 @@ class Batching(Fact):
         if not isinstance(func, ast.Name):
             return False
         bindings = self.project.reaching(facts, func).bindings
-        if len(bindings) != 1 or bindings[0].how is not Bind.ELEMENT or bindings[0].value is None:
-            return False
-        return self._alike(facts, looped(bindings[0].value, list(bindings[0].path)))
+        over = self.sources.looped(facts, bindings[0]) if len(bindings) == 1 else None
+        return over is not None and self._alike(facts, over)
 
     def _is_output(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether a name was set to what another network gives, in the same function."""

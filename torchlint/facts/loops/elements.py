@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from itertools import dropwhile
 
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.nesting import LoopNode, around
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
+from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.state.effects import nodes_of
-from torchlint.facts.state.provenance import looped
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind, Picked, Value
@@ -32,6 +32,7 @@ class Elements(Fact):
 
     project: Project
     values: Values
+    sources: Sources
 
     def of(self, facts: FileFacts, node: ast.expr) -> Value | None:
         """The tensor whose element an expression is in each round of a loop; ``None``: it is none.
@@ -60,10 +61,9 @@ class Elements(Fact):
     def _iterated(self, facts: FileFacts, name: ast.Name, loops: list[LoopNode]) -> ast.expr | None:
         """What a loop goes over that binds a name."""
         bindings = self.project.reaching(facts, name).bindings
-        if len(bindings) != 1 or bindings[0].how is not Bind.ELEMENT or bindings[0].value is None:
+        over = self.sources.looped(facts, bindings[0]) if len(bindings) == 1 else None
+        if over is None:
             return None
-        path = list(bindings[0].path)
-        over = looped(bindings[0].value, path)
         return over if bindings[0].stmt in loops or isinstance(bindings[0].stmt, ast.comprehension) else None
 
     def counted(self, facts: FileFacts, value: ast.expr, first: ast.expr) -> bool:

@@ -16,11 +16,11 @@ def renews(branch: Sequence[ast.stmt], test: ast.expr, facts: FileFacts) -> bool
 
 
 def kept_already(block: Sequence[ast.stmt], facts: FileFacts) -> list[tuple[int, int]]:
-    """Where ``if key in self.tables: return ...`` stands in a block, and the last statement that fills the tables."""
+    """Where ``if key in self.tables: return ...`` (or ``continue``) stands in a block, and what fills them last."""
     asked = [
         (place, ast.unparse(kept))
         for place, stmt in enumerate(block)
-        if isinstance(stmt, ast.If) and isinstance(stmt.body[-1], ast.Return)
+        if isinstance(stmt, ast.If) and isinstance(stmt.body[-1], (ast.Return, ast.Continue))
         for kept in _missing_from(ast.UnaryOp(ast.Not(), stmt.test))
         if _outlives(kept, facts)
     ]

@@ -13,6 +13,7 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
+from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.hotness.conditions import is_none
 from torchlint.facts.values.signatures import starred
 from torchlint.facts.values.values import Values
@@ -32,6 +33,7 @@ class Constants(Fact):
     project: Project
     graph: CallGraph
     values: Values
+    sources: Sources
     _solver: Solver[tuple[FileFacts, ast.expr], bool] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -100,12 +102,9 @@ class Constants(Fact):
         return False
 
     def _imported(self, facts: FileFacts, binding: Binding) -> bool:
-        module, _, last = self.project.canonical(facts, binding.target).rpartition(".")
-        file = self.project.modules.get(module)
-        bound = file.top.bindings.get(last, []) if file is not None else []
-        if file is None or len(bound) != 1 or bound[0].value is None or bound[0].how is not Bind.ASSIGN:
-            return False
-        return self.of(file, bound[0].value)
+        found = [(file, each.value) for file, each in self.sources.imported(facts, binding) if each.how is Bind.ASSIGN]
+        file, value = found[0] if len(found) == 1 else (facts, None)
+        return value is not None and self.of(file, value)
 
     def _parameter(self, facts: FileFacts, binding: Binding) -> bool:
         """A parameter that every caller gives as a constant; one that is called as settings are called is one."""

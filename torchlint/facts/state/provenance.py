@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from dataclasses import field
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import Bind, Binding, FileFacts
@@ -10,13 +12,14 @@ from torchlint.facts.code.naming import mentions_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
+from torchlint.facts.dataflow.sources import Sources
+from torchlint.facts.dataflow.spots import Label, Spot
+from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
-from torchlint.models import last_names
 from torchlint.rule import Kind
 
-_PASSING = last_names("builtins tqdm", elements="all", compares=False)
 # NumPy functions that torch has too, and methods of arrays that tensors have too.
 _TWINS = frozenset(
     {
@@ -33,7 +36,7 @@ _METHODS = frozenset(
     }
 )
 
-_DEPTH = 8
+_CROSSED = frozenset({Label.COPY, Label.ITEM, Label.RETURN})
 
 
 @dataclass(eq=False, slots=True)
@@ -43,6 +46,11 @@ class Provenance(Fact):
     project: Project
     values: Values
     heat: Heat
+    sources: Sources
+    _gathering: ValueFlow[bool] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._gathering = ValueFlow(self._gathers, lost=False)
 
     def loops_over(self, facts: FileFacts, node: ast.expr) -> str:
         """Of a name that a loop binds, the last word of what the loop runs over; empty for other expressions.
@@ -51,9 +59,8 @@ class Provenance(Fact):
         ``named_``), ``params`` in ``for p in group["params"]``; through ``zip`` and ``enumerate``.
         """
         bindings = self._bindings(facts, node)
-        if len(bindings) != 1 or bindings[0].how is not Bind.ELEMENT or bindings[0].value is None:
-            return ""
-        return last_word(looped(bindings[0].value, list(bindings[0].path))).removeprefix("named_")
+        over = self.sources.looped(facts, bindings[0]) if len(bindings) == 1 else None
+        return "" if over is None else last_word(over).removeprefix("named_")
 
     def made_before(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether what a name or attribute holds was there before the code at it ran: it is made less often."""
@@ -119,36 +126,25 @@ class Provenance(Fact):
     def _read_back_before(self, facts: FileFacts, value: ast.expr) -> bool:
         return self.read_back(facts, value)
 
-    def gathered(self, facts: FileFacts, node: ast.expr, depth: int = 0) -> bool:
+    def gathered(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether an array is picked by an array of rows out of one that an object keeps, as from a replay.
 
         Followed through names, unpacking, and what functions of the project return.
         """
-        if isinstance(node, ast.Subscript):
+        return set(self._gathering.ends(facts, node)) == {True}
+
+    def _gathers(self, spot: Spot) -> Iterator[Spot | bool]:
+        """From an array to whether what makes it picks rows."""
+        node, facts = spot.node, spot.facts
+        if isinstance(node, ast.Subscript) and not spot.path:
             rows = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
             kept = node.value.value if isinstance(node.value, ast.Subscript) else node.value
             arrays = self._kind(facts, rows) is self._kind(facts, node.value) is Kind.NDARRAY
-            return arrays and isinstance(kept, ast.Attribute)
-        if isinstance(node, ast.Name):
-            bindings = self._bindings(facts, node)
-            if len(bindings) != 1 or bindings[0].how is not Bind.ASSIGN or bindings[0].value is None:
-                return False
-            return self._gathered_at(facts, bindings[0].value, bindings[0].path, depth)
-        return isinstance(node, ast.Call) and self._gathered_at(facts, node, (), depth)
-
-    def _gathered_at(self, facts: FileFacts, node: ast.expr, path: tuple[int, ...], depth: int) -> bool:
-        """The same for one part of what an expression gives."""
-        if depth > _DEPTH:
-            return False
-        if isinstance(node, ast.Call):
-            callees = self.heat.graph.callees.get(node, ()) if node not in self.heat.graph.weak else ()
-            given = [(callee.file, back.value) for callee in callees for back in callee.returns]
-            return bool(given) and all(
-                value is not None and self._gathered_at(file, value, path, depth + 1) for file, value in given
-            )
-        if path and isinstance(node, ast.Tuple) and 0 <= path[0] < len(node.elts):
-            return self._gathered_at(facts, node.elts[path[0]], path[1:], depth + 1)
-        return not path and self.gathered(facts, node, depth + 1)
+            yield arrays and isinstance(kept, ast.Attribute)
+        elif isinstance(node, (ast.Name, ast.Call, ast.Tuple)):
+            yield from self.sources.crossing(spot, _CROSSED, unknown=False)
+        else:
+            yield False
 
     def _call(self, facts: FileFacts, call: ast.Call) -> bool:
         func = call.func
@@ -184,23 +180,6 @@ class Provenance(Fact):
         scope = facts.scope_of(name).function
         mentions = mentions_of(facts, scope.node, name.id)
         return scope.kind == "function" and [part for part in mentions if isinstance(part.ctx, ast.Load)] == [name]
-
-
-def looped(over: ast.expr, path: list[int]) -> ast.expr:
-    """What gives the elements that a loop binds at a path of its target, inside ``zip``, ``enumerate`` and the like."""
-    while isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.args:
-        function = over.func.id
-        if function == "zip" and path and 0 <= path[0] < len(over.args):
-            over = over.args[path.pop(0)]
-        elif function == "enumerate" and path and path[0] == 1:
-            over, path = over.args[0], path[1:]
-        elif function == "filter" and len(over.args) > 1:
-            over = over.args[1]
-        elif function in _PASSING:
-            over = over.args[0]
-        else:
-            break
-    return over
 
 
 def last_word(node: ast.expr) -> str:

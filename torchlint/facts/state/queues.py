@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import field
 
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.callers import methods, passed, stores_of
-from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.callers import methods, stores_of
+from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.nesting import OUTSIDE
 from torchlint.facts.code.tree import children, walk
+from torchlint.facts.dataflow.sources import Sources
+from torchlint.facts.dataflow.spots import Label, Spot
+from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
 from torchlint.rule import Kind
@@ -23,6 +26,7 @@ _DEEPEST = 4
 _CAPACITY = regex(
     r"capacity|max_?(size|len|length|transitions|episodes)|(buffer|memory|replay|queue)_?(size|len|limit)", re.I
 )
+_CROSSED = (Label.COPY, Label.ITEM, Label.FIELD, Label.ARGUMENT)
 _DEQUES = frozenset({"collections.deque"})
 
 
@@ -31,7 +35,11 @@ class Queues(Fact):
     """Answers how much a collection may hold, or a number of them be."""
 
     values: Values
-    graph: CallGraph
+    sources: Sources
+    _flow: ValueFlow[tuple[FileFacts, ast.expr] | None] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._flow = ValueFlow(self._step, lost=None)
 
     def is_deque(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether all that is ever assigned to a name or attribute are deques."""
@@ -54,9 +62,8 @@ class Queues(Fact):
             bounds = [_bound(value) for _, value in self._made(facts, node) if isinstance(value, ast.Call)]
             return not any(bound is not None and self._is_less(facts, bound, MANY) for bound in bounds)
         if isinstance(node, ast.Name):
-            bindings = self.values.project.reaching(facts, node).bindings
-            given = [value for binding in bindings if (value := _part(binding)) is not None]
-            return len(given) == len(bindings) and any(self.many(facts, value, depth + 1) for value in given)
+            given = list(self.sources.crossing(Spot(facts, node), (Label.COPY,), None))
+            return all(given) and any(each and self.many(each.facts, each.node, depth + 1) for each in given)
         return isinstance(node, ast.Attribute) and self._of_ring(facts, node)
 
     def _counted(self, facts: FileFacts, call: ast.Call, depth: int) -> bool:
@@ -178,53 +185,27 @@ class Queues(Fact):
                 return None
         if isinstance(node, ast.Attribute) and any(
             isinstance(store.binding.stmt, ast.AugAssign)
-            for cls in self._classes(facts, node.value)
+            for cls in self.values.of(facts, node.value).name.split("|")
             for store in stores_of(self.values.project, cls, node.attr)
         ):
             return None
         literal = self.values.of(facts, node).literal
         if isinstance(literal, (int, float)) and not isinstance(literal, bool):
             return literal
-        made = self._made(facts, node) if isinstance(node, ast.Attribute) else [(facts, node)]
-        given = [self._given(where, value) for where, value in made if isinstance(value, ast.Name)]
-        known = [number for number in given if number is not None]
+        made = [self.values.of(where, value).literal for where, value in self._made(facts, node)]
+        known = [number for number in made if isinstance(number, (int, float))]
         return max(known, default=None) if len(known) == len(made) else None
 
-    def _given(self, facts: FileFacts, name: ast.Name) -> float | None:
-        """The largest number that known calls give for a parameter, its default where they leave it out."""
-        bindings = self.values.project.reaching(facts, name).bindings
-        if len(bindings) != 1 or bindings[0].how is not Bind.PARAM:
-            return None
-        function = facts.scope_of(name).function
-        callers = self.graph.callers.get(function, ())
-        given = [(caller.facts, passed(function, name.id, caller) or bindings[0].value) for caller in callers]
-        numbers = [self.values.of(where, value).literal for where, value in given if value is not None]
-        known = [number for number in numbers if isinstance(number, (int, float))]
-        return max(known, default=None) if len(known) == len(given) else None
-
     def _made(self, facts: FileFacts, node: ast.expr) -> list[tuple[FileFacts, ast.expr]]:
-        """What is assigned to a name or attribute, each with its file; empty where any of it is not an expression."""
-        if isinstance(node, ast.Name):
-            bindings = self.values.project.reaching(facts, node).bindings
-            given = [(facts, value) for binding in bindings if (value := _part(binding)) is not None]
-            return given if len(given) == len(bindings) else []
-        if not isinstance(node, ast.Attribute):
-            return []
-        found: list[tuple[FileFacts, ast.expr]] = []
-        for cls in self._classes(facts, node.value):
-            for store in stores_of(self.values.project, cls, node.attr):
-                value = _part(store.binding)
-                if value is None:
-                    return []
-                found.append((store.scope.file, value))
-        return found
+        """What may be assigned to a name or attribute, each with its file; empty where any of it is not known."""
+        found = self._flow.ends(facts, node) if isinstance(node, (ast.Name, ast.Attribute)) else (None,)
+        return [] if None in found else [place for place in found if place is not None]
 
-    def _classes(self, facts: FileFacts, receiver: ast.expr) -> list[str]:
-        scope = facts.scope_of(receiver).function
-        if isinstance(receiver, ast.Name) and receiver.id == scope.self_name and scope.owner is not None:
-            return [scope.owner.dotted]
-        value = self.values.of(facts, receiver)
-        return value.name.split("|") if value.kind in (Kind.INSTANCE, Kind.MODULE) and value.name else []
+    def _step(self, spot: Spot) -> Iterator[Spot | tuple[FileFacts, ast.expr] | None]:
+        if spot.path or isinstance(spot.node, (ast.Name, ast.Attribute)):
+            yield from self.sources.crossing(spot, _CROSSED, None)
+        else:
+            yield spot.facts, spot.node
 
 
 def _may_count(node: ast.expr, text: str) -> bool:
@@ -249,16 +230,6 @@ def _fills(loop: ast.While, text: str) -> bool:
         isinstance(part, ast.Attribute) and part.attr in ("append", "extend") and ast.unparse(part.value) == text
         for part in walk(loop)
     )
-
-
-def _part(binding: Binding) -> ast.expr | None:
-    """What an assignment gives to one of its targets, also element by element: ``a, b = [], 0``."""
-    value = binding.value if binding.how is Bind.ASSIGN else None
-    for step in binding.path:
-        if not isinstance(value, (ast.Tuple, ast.List)) or not 0 <= step < len(value.elts):
-            return None
-        value = value.elts[step]
-    return value
 
 
 def _bound(made: ast.Call) -> ast.expr | None:

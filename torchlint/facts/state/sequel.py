@@ -8,17 +8,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import Bind, FileFacts, Scope
-from torchlint.facts.code.naming import mentions_of
-from torchlint.facts.code.project import Project
+from torchlint.facts.code.mentions import Mentions
+from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.tree import walk
+from torchlint.facts.dataflow.spots import Label, Spot
+from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.late import dataclass
 from torchlint.models import method_names
 
 _LARGEST_BYTE = 255
-_DEPTH = 24
 # Methods and functions whose result has the elements of the tensor, in another form.
 _KEEPING = method_names("torch.Tensor torch", elements="all", integral=False, waits=False)
 _DIVIDING = frozenset({"div", "div_", "true_divide", "divide"})
@@ -29,28 +28,26 @@ _MOVES = method_names(moves=("device", "given"))
 class Sequel(Fact):
     """Answers what the code after an expression does with its value."""
 
-    project: Project
     graph: CallGraph
+    mentions: Mentions
+    _flow: ValueFlow[bool] = field(init=False)
     _spoken: dict[ast.stmt, dict[str, list[int]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._flow = ValueFlow(self._step, lost=False)
 
     def scaled(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether a tensor is divided by 255 further on: in its function, or in one that it is passed to.
 
         Followed through names, views, casts, arguments of known functions and results that are returned as they are.
         """
-        if _is_told_apart(facts, node):
-            return False
-        seen: set[ast.AST] = set()
-        todo = [(facts, node, 0)]
-        while todo:
-            place, value, depth = todo.pop()
-            if value in seen or depth > _DEPTH:
-                continue
-            seen.add(value)
-            if _divides(place, value):
-                return True
-            todo += [(*further, depth + 1) for further in self._onward(place, value)]
-        return False
+        return not _is_told_apart(facts, node) and True in self._flow.ends(facts, node)
+
+    def _step(self, spot: Spot) -> Iterator[Spot | bool]:
+        if _divides(spot.facts, spot.node):
+            yield True
+        for place in self._onward(spot.facts, spot.node):
+            yield spot.elsewhere(*place, Label.COPY)
 
     def _onward(self, facts: FileFacts, node: ast.expr) -> Iterator[tuple[FileFacts, ast.expr]]:
         """The expressions that hold the same elements next."""
@@ -76,31 +73,16 @@ class Sequel(Fact):
 
     def _given(self, call: ast.Call, node: ast.expr) -> Iterator[tuple[FileFacts, ast.expr]]:
         """The places where known callees read the parameter that an argument fills."""
-        if call in self.graph.weak:
-            return
-        for callee in self.graph.callees.get(call, ()):
-            for caller in self.graph.callers.get(callee, ()):
-                if caller.call is call:
-                    name = _parameter(callee, caller, node)
-                    yield from self._reads(callee, name)
-
-    def _reads(self, scope: Scope, name: str) -> Iterator[tuple[FileFacts, ast.expr]]:
-        """The places that may read what a function was given for a parameter."""
-        bindings = [b for b in scope.bindings.get(name, ()) if b.how is Bind.PARAM]
-        for read in mentions_of(scope.file, scope.node, name):
-            if any(b in bindings for b in self.project.reaching(scope.file, read).bindings):
-                yield scope.file, read
+        for function, name in self.graph.taking(call, node):
+            for read in self.mentions.of_binding(function.file, name, function.node):
+                yield function.file, read
 
     def _assigned(self, facts: FileFacts, node: ast.expr, parent: ast.AST) -> Iterator[tuple[FileFacts, ast.expr]]:
         """The places that may read a name that an expression is assigned to, by itself, in a tuple or as an item."""
         stmt = facts.statement(node)
         name = _target(node, stmt) if stmt is not None else ""
-        if not name or (isinstance(parent, ast.DictComp) and parent.value is not node):
-            return
-        for read in mentions_of(facts, facts.scope_of(node).function.node, name):
-            reach = self.project.reaching(facts, read)
-            if any(binding.stmt is stmt for binding in reach.bindings):
-                yield facts, read
+        if stmt is not None and name and not (isinstance(parent, ast.DictComp) and parent.value is not node):
+            yield from ((facts, read) for read in self.mentions.of_binding(facts, name, stmt))
 
     def moved(self, facts: FileFacts, node: ast.expr) -> str:
         """The move of a fresh tensor in the next statement that speaks of it, as source: ``x.cuda()``; else empty.
@@ -152,19 +134,6 @@ def _is_told_apart(facts: FileFacts, node: ast.AST) -> bool:
 
 def _is_255(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value == _LARGEST_BYTE
-
-
-def _parameter(callee: Scope, caller: Caller, node: ast.expr) -> str:
-    """The parameter that an argument of a call fills, empty where that is not plain."""
-    for keyword in caller.call.keywords:
-        if keyword.value is node:
-            return keyword.arg or ""
-    args = caller.call.args
-    place = args.index(node) if node in args else len(args)
-    if any(isinstance(argument, ast.Starred) for argument in args[: place + 1]):
-        return ""
-    place += caller.skip
-    return callee.params[place] if place < len(callee.params) else ""
 
 
 def _target(node: ast.expr, stmt: ast.stmt) -> str:

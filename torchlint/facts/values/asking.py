@@ -54,7 +54,7 @@ class Ask:
 
     def guess(self, value: Value) -> Value:
         """Take what only a name suggests of a value, where guesses count."""
-        if not (self.guesses and value.known):
+        if not self.guesses or value == UNKNOWN:
             return UNKNOWN
         self.guessed = True
         return value

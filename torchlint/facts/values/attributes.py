@@ -131,7 +131,8 @@ class Attributes:
     def _standing(self, cls: str, name: str) -> Iterator[AttributeStore]:
         """The assignments to an attribute that an object of a class keeps.
 
-        What the constructor of a base sets is gone where the constructor of the class sets it again afterwards.
+        What the constructor of a base sets is gone where the constructor of the class sets it again afterwards, or does
+        not run that of the base.
         """
         project = self.ask.project
         if len(list(islice(project.relatives_storing(cls, name), 2))) < 2:
@@ -144,7 +145,9 @@ class Attributes:
                 continue
             if over:
                 hidden.add(init)
-            elif any(store.scope is init and _replaces(init, store) for store in scope.stores.get(name, ())):
+                continue
+            own = [store for store in scope.stores.get(name, ()) if store.scope is init]
+            if any(_replaces(init, store) for store in own) or (own and not _runs_base(init)):
                 over = all(map(_builds_on_base, project.descendants(cls)))
         return (store for store in stores_of(project, cls, name) if store.scope not in hidden)
 
@@ -211,12 +214,12 @@ class Attributes:
         found = [(method, f"{method.self_name}.{name}") for method in own]
         for method in own if value.kind is Kind.DICT else ():  # a decorator inside a method fills a registry
             found += [(inner, f"{method.self_name}.{name}") for inner in method.inner if inner.kind == "function"]
-        return self._filled(value, found)
+        return self._filled(value, found, cls)
 
-    def _filled(self, value: Value, places: Sequence[tuple[Scope, str]]) -> Value | None:
-        """A list or dict with what functions put into it under these names."""
+    def _filled(self, value: Value, places: Sequence[tuple[Scope, str]], cls: str = "") -> Value | None:
+        """A list or dict with what functions put into it under these names; of objects of a class, where it is one."""
         if value.kind is Kind.DICT:
-            return self._keyed(value, places)
+            return self._keyed(value, places, cls)
         elements: list[Value | None] = list(value.items)
         for scope, name in places:
             elements.extend(self._added(scope, name))
@@ -230,7 +233,7 @@ class Attributes:
             item = self.ask.value(scope.file, node) if how != "unknown" else UNKNOWN
             yield element_of(item) if item is not None and how == "extend" else item
 
-    def _keyed(self, value: Value, places: Sequence[tuple[Scope, str]]) -> Value | None:
+    def _keyed(self, value: Value, places: Sequence[tuple[Scope, str]], cls: str) -> Value | None:
         """A dict with what is stored in it: under literal keys there, under others under all keys."""
         entries = dict(zip(value.keys, value.items, strict=True)) if value.keys else {}
         anywhere: list[Value | None] = []
@@ -245,7 +248,7 @@ class Attributes:
                 entries[key] = known
             others = [(how, node) for how, node in scope.appends.get(name, ()) if node not in literal]
             for how, node in others:
-                anywhere.extend(self._handed(scope.file, node) if how == "item" else [UNKNOWN])
+                anywhere.extend(self._handed(scope.file, node, cls) if how == "item" else [UNKNOWN])
         if anywhere:
             element = join(_callables([*entries.values(), *anywhere, *(() if value.keys else value.items)]))
             return Value(Kind.DICT, items=operators.items(element)) if element is not None else None
@@ -253,25 +256,35 @@ class Attributes:
             return value
         return Value(Kind.DICT, items=tuple(entries.values()), keys=tuple(entries)) if entries else value
 
-    def _handed(self, facts: FileFacts, node: ast.expr) -> list[Value | None]:
+    def _handed(self, facts: FileFacts, node: ast.expr, cls: str) -> list[Value | None]:
         """What is stored; of a parameter that callers give several things what each of them gives.
 
-        Several registries that inherit one method are not told apart, so nothing is known of what is in them.
+        Several registries that inherit one method hold what is given to the method on each of them: of a class that
+        others derive from, nothing is known.
         """
         value = self.ask.value(facts, node)
         bindings = self.ask.project.reaching(facts, node).bindings if isinstance(node, ast.Name) else ()
         function = bindings[0].scope if len(bindings) == 1 and bindings[0].how is Bind.PARAM else None
-        if value != UNKNOWN or function is None or not isinstance(node, ast.Name):
+        if function is None or not isinstance(node, ast.Name):
             return [value]
         owner = function.method_of
-        if owner is not None and len(self.ask.project.descendants(owner.dotted)) > 1:
+        shared = owner is not None and len(self.ask.project.descendants(owner.dotted)) > 1
+        if (value != UNKNOWN and not shared) or (shared and (not cls or self.ask.project.descendants(cls))):
             return [value]
         self.ask.solver.passing()
         found: list[Value | None] = []
         for caller in self.ask.callers.get(function, ()):
+            if shared and not self._is_on(cls, caller):
+                continue
             given = passed(function, node.id, caller)
             found.append(UNKNOWN if given is None else self.ask.value(caller.facts, given))
         return found or [value]
+
+    def _is_on(self, cls: str, caller: Caller) -> bool:
+        """Whether a call of a method is on a class itself, or on an object of it."""
+        func = caller.call.func
+        receiver = self.ask.value(caller.facts, func.value) if isinstance(func, ast.Attribute) else None
+        return receiver is not None and cls in receiver.name.split("|")
 
     def _entry(self, facts: FileFacts, node: ast.expr) -> Value | None:
         """What is stored under a key; ``d["k"].append(x)`` is stored as the call and stands for a list."""
@@ -308,6 +321,11 @@ def _replaces(init: Scope, store: AttributeStore) -> bool:
     if stmt not in node.body or init.returns or not above:
         return False
     return isinstance(stmt, ast.stmt) and max(above) < stmt.lineno
+
+
+def _runs_base(init: Scope) -> bool:
+    """Whether a constructor runs another one, of a base: ``super().__init__()``, ``Base.__init__(self)``."""
+    return any(isinstance(call.func, ast.Attribute) and call.func.attr == "__init__" for call in init.calls)
 
 
 def _builds_on_base(cls: Scope) -> bool:

@@ -12,6 +12,7 @@ from torchlint.facts.code.decorating import keeps_result
 from torchlint.facts.code.dynamic import evaluated, looked_up
 from torchlint.facts.code.model import FileFacts, Scope, is_super
 from torchlint.facts.code.project import is_external_module
+from torchlint.facts.hotness import protocols
 from torchlint.facts.values import engines, operators, spaces, tensordicts
 from torchlint.facts.values.added import RETURNED, row_of
 from torchlint.facts.values.annotations import is_typed_dict
@@ -19,7 +20,7 @@ from torchlint.facts.values.arrays import mapped, ndarray_method
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.containers import LOADERS, container_method, element_of, generator_of, named_items
 from torchlint.facts.values.handed import returned_at
-from torchlint.facts.values.join import HOST, NONE, join, list_of, registry, told_more
+from torchlint.facts.values.join import HOST, NONE, TENSOR, join, list_of, registry, told_more, tuple_of
 from torchlint.facts.values.libraries import library_call
 from torchlint.facts.values.loaders import loader
 from torchlint.facts.values.signatures import starred, table
@@ -178,14 +179,24 @@ class CallValues:
             method = project.method(base, func.attr)
             if method is not None:
                 return self.ask.solver.ask(method)
-        return UNKNOWN
+        return self._of_framework(owner.dotted, func.attr) if owner is not None else UNKNOWN
+
+    def _of_framework(self, cls: str, attr: str) -> Value:
+        """What a method gives that a class inherits from a framework: a tensor, or several."""
+        counts = (protocols.gives(base).get(attr) for base in self.ask.project.ancestry(cls))
+        count = next((count for count in counts if count), 0)
+        return tuple_of(*[TENSOR] * count) if count > 1 else TENSOR if count else UNKNOWN
 
     def _method_of(self, source: Value, cls: str, attr: str, facts: FileFacts, node: ast.Call) -> Value | None:
         own = self.ask.project.implementations(cls, attr)
         if own:
-            return join(returned_at(self.ask, method, Caller(facts, node, _filled(source, method))) for method in own)
+            callers = [Caller(facts, node, _filled(source, method)) for method in own]
+            return join(returned_at(self.ask, *each, cls) for each in zip(own, callers, strict=True))
         if attr == "__call__" and source.kind is Kind.MODULE:
             return self._called(replace(source, name=cls), facts, node)
+        given = self._of_framework(cls, attr)
+        if given.known:
+            return given
         member = self.ask.attribute(cls, attr)
         if member is None:
             return None
@@ -236,8 +247,12 @@ class CallValues:
             if promised.kind in (Kind.TENSOR, Kind.NDARRAY):
                 return self._of_kind(function, promised)
             if promised.known and promised.kind not in (Kind.LIST, Kind.TUPLE, Kind.MODULE, Kind.INSTANCE):
-                return promised
-        return self._yielded(function) if function.yields else self._given(function)
+                if promised.kind is not Kind.NONE or not _gives(function):
+                    return promised
+        if function.yields:
+            return self._yielded(function)
+        given = self._given(function)
+        return _as_promised(promised, given) if given is not None and promised.kind is Kind.TUPLE else given
 
     def _yielded(self, function: Scope) -> Value | None:
         """What a generator function gives; a decorator may make anything of it, as ``contextmanager`` does."""
@@ -263,6 +278,22 @@ class CallValues:
             return given  # a forgotten annotation: every return gives several values
         truth = given is not None and given.kind is Kind.NUMBER and given.dtype == "bool"
         return given if given is not None and truth else told_more(promised, given)
+
+
+def _gives(function: Scope) -> bool:
+    """Whether a function returns something somewhere, whatever it promises."""
+    given = (each.value for each in function.returns)
+    return any(value is not None and not (isinstance(value, ast.Constant) and value.value is None) for value in given)
+
+
+def _as_promised(promised: Value, given: Value) -> Value:
+    """What a function gives; of what the code does not show, what ``-> tuple[Tensor, Tensor]`` promises."""
+    if not given.known:
+        return promised
+    if given.kind is not Kind.TUPLE or given.keys or len(given.items) != len(promised.items):
+        return given
+    pairs = zip(given.items, promised.items, strict=True)
+    return replace(given, items=tuple(item if item.known else told for item, told in pairs))
 
 
 def _filled(source: Value, method: Scope) -> int:

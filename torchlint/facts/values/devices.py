@@ -8,11 +8,13 @@ from dataclasses import field
 from itertools import pairwise
 
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.callers import passed
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.model import Bind, Binding, FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
+from torchlint.facts.dataflow.sources import Sources
+from torchlint.facts.dataflow.spots import Label, Spot
+from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.facts.hotness import protocols
 from torchlint.facts.values.signatures import device_of
 from torchlint.facts.values.values import Values
@@ -43,9 +45,14 @@ class Devices(Fact):
     project: Project
     graph: CallGraph
     values: Values
+    sources: Sources
+    _flow: ValueFlow[bool] = field(init=False)
     _groups: dict[frozenset[str], bool] = field(default_factory=dict)
     _programs: dict[frozenset[str], bool] = field(default_factory=dict)
     _dead: dict[FileFacts, frozenset[ast.AST]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._flow = ValueFlow(self._step, lost=True)
 
     def may_leave(self, facts: FileFacts) -> bool:
         """Whether a file, or one connected with it, may ever use an accelerator."""
@@ -100,102 +107,65 @@ class Devices(Fact):
                 return True
             counted = isinstance(keyword.value, ast.Constant) and isinstance(keyword.value.value, int)
             if keyword.arg in _PLACING and (not counted or name.startswith("torch.")):
-                if self._elsewhere(facts, keyword.value, frozenset()):
+                if self._elsewhere(facts, keyword.value):
                     return True
         moved = name in _FIRST or (isinstance(node.func, ast.Attribute) and node.func.attr == "to")
         if not node.args or isinstance(node.args[0], ast.Starred) or not moved:
             return name.rpartition(".")[2] in _METHODS and name not in self.project.functions
-        return self._elsewhere(facts, node.args[0], frozenset())
+        return self._elsewhere(facts, node.args[0])
 
     # where a device comes from ----------------------------------------------------------------------------------------
 
-    def _elsewhere(self, facts: FileFacts, node: ast.expr, seen: frozenset[ast.AST]) -> bool:
+    def _elsewhere(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether an expression may be a device other than the CPU; what only leads to itself is none."""
-        if node in seen:
-            return False
-        seen |= {node}
+        return True in self._flow.ends(facts, node)
+
+    def _step(self, spot: Spot) -> Iterator[Spot | bool]:
+        facts, node = spot.facts, spot.node
         if self.values.of(facts, node).kind in _NOT_DEVICES:
-            return False
-        if isinstance(node, ast.IfExp):
-            return any(self._elsewhere(facts, part, seen) for part in (node.body, node.orelse))
-        if isinstance(node, ast.BoolOp):
-            return any(self._elsewhere(facts, part, seen) for part in node.values)
-        if isinstance(node, ast.Name):
-            return not _TYPES.search(node.id) and self._named(facts, node, seen)
-        if isinstance(node, ast.Attribute):
-            return not _TYPES.search(node.attr) and self._attribute(facts, node, seen)
-        if isinstance(node, ast.Call):
-            return self._called(facts, node, seen)
-        return device_of(self.values.of(facts, node)) is not Device.CPU
+            return
+        match node:
+            case ast.IfExp() | ast.BoolOp():
+                yield from self.sources.crossing(spot, (Label.COPY,), unknown=True)
+            case ast.Name(id=word) | ast.Attribute(attr=word):
+                if not _TYPES.search(word):
+                    yield from self._held(spot)
+            case ast.Call(func=func, args=[given, *_]) if self.project.qualified(facts, func) == "torch.device":
+                yield spot.same(given)
+            case ast.Call():
+                yield from self.sources.crossing(spot, (Label.RETURN,), unknown=True)
+            case _:
+                yield device_of(self.values.of(facts, node)) is not Device.CPU
 
-    def _named(self, facts: FileFacts, node: ast.Name, seen: frozenset[ast.AST]) -> bool:
-        dead = self._overwritten(facts)
-        bindings = [each for each in self.project.reaching(facts, node).bindings if each.stmt not in dead]
-        if any(binding.path or binding.how not in (Bind.PARAM, Bind.IMPORT, Bind.ASSIGN) for binding in bindings):
-            return device_of(self.values.of(facts, node)) is not Device.CPU
-        return not bindings or any(self._bound(facts, binding, seen) for binding in bindings)
+    def _held(self, spot: Spot) -> Iterator[Spot | bool]:
+        """What a name or attribute holds, unless the statement after it makes an assignment void."""
+        found = list(self.sources.of(spot))
+        for source in found:
+            if isinstance(source, Spot):
+                stmt = source.facts.statement(source.node)
+                if source.path or source.label in (Label.ELEMENT, Label.OPERAND):
+                    yield device_of(self.values.of(spot.facts, spot.node)) is not Device.CPU
+                elif stmt not in self._overwritten(source.facts):
+                    yield True if _is_setting(source.facts, stmt) else source
+            elif isinstance(source, Binding) and source.how is Bind.PARAM and source.scope is not None:
+                left_out = source.value is not None and not self.graph.callers.get(source.scope)
+                yield not (left_out and self._is_program(source.scope.file))
+            else:
+                yield True
+        if not found:
+            yield from self._of_object(spot)
 
-    def _bound(self, facts: FileFacts, binding: Binding, seen: frozenset[ast.AST]) -> bool:
-        if binding.how is Bind.PARAM and binding.scope is not None:
-            return self._given(binding.scope, binding, seen)
-        if binding.how is Bind.IMPORT:
-            module, _, last = self.project.canonical(facts, binding.target).rpartition(".")
-            file = self.project.modules.get(module)
-            dead = self._overwritten(file) if file is not None else frozenset()
-            stored = [each for each in file.top.bindings.get(last, ()) if each.stmt not in dead] if file else []
-            return file is None or not stored or any(self._bound(file, each, seen) for each in stored)
-        field_of_settings = binding.annotation is not None and isinstance(facts.parent.get(binding.stmt), ast.ClassDef)
-        if binding.how is not Bind.ASSIGN or binding.path or binding.value is None or field_of_settings:
-            return True
-        return self._elsewhere(facts, binding.value, seen)
-
-    def _given(self, scope: Scope, binding: Binding, seen: frozenset[ast.AST]) -> bool:
-        """A parameter: what the known callers pass for it; what comes from outside may be any device."""
-        callers = self.graph.callers.get(scope, ())
-        if not callers and not (self._is_program(scope.file) and binding.value is not None):
-            return True
-        default = binding.value is None or self._elsewhere(scope.file, binding.value, seen)
-        if not callers:
-            return default
-        for caller in callers:
-            given = passed(scope, binding.target, caller)
-            if default if given is None else self._elsewhere(caller.facts, given, seen):
-                return True
-        return False
-
-    def _attribute(self, facts: FileFacts, node: ast.Attribute, seen: frozenset[ast.AST]) -> bool:
-        """What is stored in an attribute, else where a tensor or module is: in a program that names no accelerator
-        that is the CPU, in a library it may be anywhere."""
-        source = self.values.of(facts, node.value)
-        stored = list(self._stored(source.name, node.attr)) if source.name else []
-        if stored:
-            return any(self._bound(file, binding, seen) for file, binding in stored)
-        returned = [each for name in source.name.split("|") for each in self.project.implementations(name, node.attr)]
-        if returned:
-            return any(self._returned(scope, seen) for scope in returned)
-        if node.attr == "device" and (source.kind in (Kind.TENSOR, Kind.MODULE) or _is_parameter(node.value)):
-            return not self._is_program(facts)
-        if node.attr == "type" and isinstance(node.value, ast.Attribute):
-            return self._elsewhere(facts, node.value, seen)
-        return True
-
-    def _stored(self, classes: str, name: str) -> Iterator[tuple[FileFacts, Binding]]:
-        """The assignments to an attribute of classes of the project and of their ancestors."""
-        for cls in classes.split("|"):
-            for scope in self.project.family(cls):
-                yield from ((scope.file, store.binding) for store in scope.stores.get(name, ()))
-                yield from ((store.scope.file, store.binding) for store in self.values.outside(cls, name))
-
-    def _called(self, facts: FileFacts, node: ast.Call, seen: frozenset[ast.AST]) -> bool:
-        """The device that a call makes: of ``torch.device`` its argument, of a function what it returns."""
-        if self.project.qualified(facts, node.func) == "torch.device" and node.args:
-            return self._elsewhere(facts, node.args[0], seen)
-        reached = self.graph.callees.get(node, ())
-        return not reached or any(self._returned(scope, seen) for scope in reached)
-
-    def _returned(self, scope: Scope, seen: frozenset[ast.AST]) -> bool:
-        given = [each.value for each in scope.returns if each.value is not None]
-        return not given or any(self._elsewhere(scope.file, each, seen) for each in given)
+    def _of_object(self, spot: Spot) -> Iterator[Spot | bool]:
+        """Where a tensor or module is: in a program that names no accelerator on the CPU, in a library anywhere."""
+        match spot.node:
+            case ast.Attribute(attr="type", value=ast.Attribute() as device):
+                yield spot.same(device)
+            case ast.Attribute(attr="device", value=whole):
+                kind = self.values.of(spot.facts, whole).kind
+                placed = kind in (Kind.TENSOR, Kind.MODULE) or _is_parameter(whole)
+                yield not (placed and self._is_program(spot.facts))
+            case _:
+                yield True
 
     def _is_program(self, facts: FileFacts) -> bool:
         """Whether connected files are a program, in which all is seen that is made: one of them runs something."""
@@ -235,6 +205,11 @@ def _is_parameter(node: ast.expr) -> bool:
         case ast.Call(func=ast.Name(id="next"), args=[ast.Call(func=ast.Attribute(attr="parameters" | "buffers")), *_]):
             return True
     return False
+
+
+def _is_setting(facts: FileFacts, stmt: ast.stmt | None) -> bool:
+    """Whether a statement gives a field of a class its default, as in a data class of settings."""
+    return isinstance(stmt, ast.AnnAssign) and isinstance(facts.parent.get(stmt), ast.ClassDef)
 
 
 def _is_nothing(node: ast.expr) -> bool:

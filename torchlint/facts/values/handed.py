@@ -9,13 +9,17 @@ from dataclasses import field, replace
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.model import Bind, Binding, Scope
 from torchlint.facts.values.asking import Ask
+from torchlint.facts.values.join import join
 from torchlint.facts.values.signatures import rules, starred, table
 from torchlint.late import dataclass
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 
-def returned_at(ask: Ask, function: Scope, caller: Caller) -> Value | None:
+def returned_at(ask: Ask, function: Scope, caller: Caller, cls: str = "") -> Value | None:
     """What one call of a function gives: its own argument, a tensor on the host where all handed through lies there.
+
+    Of a method that a class inherits, an element of what objects of that very class (``cls``) hold: registries that
+    share a base hold different functions.
 
     A parameter is on the host only if it is in all calls, so a helper that many share would forget where each one's
     tensors lie. Here the returns are followed through names, views and arithmetic to the arguments of this call.
@@ -23,6 +27,10 @@ def returned_at(ask: Ask, function: Scope, caller: Caller) -> Value | None:
     result = ask.solver.ask(function)
     if result == UNKNOWN and (name := _given_back(function)) and (given_to := passed(function, name, caller)):
         return ask.value(caller.facts, given_to)
+    registered = result is not None and (result == UNKNOWN or result.kind in (Kind.FUNCTION, Kind.CLASS))
+    if registered and cls and function.method_of is not None and function.method_of.dotted != cls:
+        found = _looked_up(ask, function, cls)
+        return found if found != UNKNOWN else result
     if result is None or result.kind is not Kind.TENSOR or result.device in (Device.CPU, Device.CUDA):
         return result
     given = [each.value for each in function.returns if each.value is not None]
@@ -32,6 +40,21 @@ def returned_at(ask: Ask, function: Scope, caller: Caller) -> Value | None:
     if where is None:
         return None
     return replace(result, device=where, pinned=None) if where is Device.CPU else result
+
+
+def _looked_up(ask: Ask, function: Scope, cls: str) -> Value | None:
+    """What a method looks up in a dict of its object, or of its class, for a class: ``cls.table[name]``."""
+    found: list[Value | None] = []
+    for each in function.returns:
+        node = each.value
+        held = node.value if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice) else None
+        if not isinstance(held, ast.Attribute) or not isinstance(held.value, ast.Name):
+            return UNKNOWN
+        if not function.self_name or held.value.id != function.self_name:
+            return UNKNOWN
+        table = ask.attribute(cls, held.attr)
+        found.append(table if table is None or table.kind is not Kind.DICT else join(table.items) or UNKNOWN)
+    return join(found) if found else UNKNOWN
 
 
 def _given_back(function: Scope) -> str:

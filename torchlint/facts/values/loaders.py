@@ -5,16 +5,20 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import Binding, FileFacts
+from torchlint.facts.code.naming import rightmost_name
 from torchlint.facts.code.tree import names_in, walk
 from torchlint.facts.values.asking import Ask
+from torchlint.facts.values.containers import LOADERS
 from torchlint.facts.values.join import HOST, list_of
 from torchlint.facts.values.libraries import reads_files
 from torchlint.facts.values.signatures import is_true, keyword
 from torchlint.late import regex
+from torchlint.models import method_names
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 _DEVICE = regex(r"cuda|gpu|device|accelerator|^to$")
+_MOVES = method_names("torch.Tensor", moves=("device", "given"))
 _DTYPES = {"float": "float64", "int": "int64", "bool": "bool"}
 
 
@@ -44,6 +48,27 @@ def loader(ask: Ask, facts: FileFacts, name: str, call: ast.Call) -> Value | Non
     if element == UNKNOWN and (_apart(ask, facts, call, collate) or (collate is None and _from_files(ask, source))):
         element = HOST
     return replace(made, items=(element,)) if element != UNKNOWN else made
+
+
+def moves_itself(ask: Ask, facts: FileFacts, binding: Binding) -> bool:
+    """Whether a loop over a loader of torch moves what it draws to a device itself: it comes from the host, then."""
+    loop, source = binding.stmt, binding.value
+    while isinstance(source, ast.Call) and rightmost_name(source.func) in ("enumerate", "tqdm") and source.args:
+        source = source.args[0]
+    if source is None or not isinstance(loop, ast.For) or ask.known(facts, source).name not in LOADERS:
+        return False
+    batch: ast.expr = loop.target
+    for step in binding.path:
+        if not isinstance(batch, ast.Tuple) or not 0 <= step < len(batch.elts):
+            return False
+        batch = batch.elts[step]
+    return isinstance(batch, ast.Name) and any(
+        isinstance(stmt, ast.Assign)
+        and any(isinstance(target, ast.Name) and target.id == batch.id for target in stmt.targets)
+        and any(isinstance(node, ast.Attribute) and node.attr in _MOVES for node in walk(stmt.value))
+        and batch.id in names_in(stmt.value)
+        for stmt in walk(loop)
+    )
 
 
 def _apart(ask: Ask, facts: FileFacts, call: ast.Call, collate: ast.expr | None) -> bool:

@@ -252,9 +252,20 @@ def mapping(node: ast.Dict, values: list[Value | None]) -> Value | None:
             return None
         return Value(Kind.DICT, items=tuple(value or UNKNOWN for value in values), keys=tuple(keys))
     if any(key is None for key in node.keys):
-        return Value(Kind.DICT)
+        return _spread(node, values)
     element = join(values)
     return Value(Kind.DICT, items=items(element)) if element is not None else None
+
+
+def _spread(node: ast.Dict, values: list[Value | None]) -> Value:
+    """``{"loss": loss, **metrics}``: what is known under its keys, as if what is not known held none of them."""
+    entries: dict[str, Value] = {}
+    for key, value in zip(node.keys, values, strict=True):
+        if key is None and value is not None and value.kind is Kind.DICT:
+            entries.update(zip(value.keys, value.items, strict=False))
+        elif isinstance(key, ast.Constant) and isinstance(key.value, str):
+            entries[key.value] = value or UNKNOWN
+    return Value(Kind.DICT, items=tuple(entries.values()), keys=tuple(entries))
 
 
 def formatted(node: ast.JoinedStr) -> Value:

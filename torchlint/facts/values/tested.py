@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import leaves
+from torchlint.facts.code.tree import conjuncts
 from torchlint.facts.values.join import FLOAT, INT, NUMBER, STRING, TENSOR
 from torchlint.rule import Kind, Value
 
@@ -48,6 +49,11 @@ def is_no_tensor(project: Project, facts: FileFacts, node: ast.Name) -> bool:
     return any(not truth and _asks_for_tensor(project, facts, test, node) for test, truth in conditions)
 
 
+def is_tensor(project: Project, facts: FileFacts, node: ast.Name) -> bool:
+    """Whether a name is read in a branch for tensors: ``if isinstance(x, torch.Tensor): x = x.item()``."""
+    return any(truth and _asks_for_tensor(project, facts, test, node) for test, truth in _arms(facts, node))
+
+
 def names_asked(function: Scope) -> frozenset[str]:
     """The names of a function of which a call may ask whether they are tensors."""
     asking = (call for call in function.calls if getattr(call.func, "id", getattr(call.func, "attr", "")) in _ASKING)
@@ -63,7 +69,7 @@ def _arms(facts: FileFacts, node: ast.Name) -> Iterator[tuple[ast.expr, bool]]:
         if isinstance(parent, (ast.If, ast.IfExp)):
             for arm, truth in ((parent.body, True), (parent.orelse, False)):
                 if any(child is part for part in (arm if isinstance(arm, list) else [arm])):
-                    yield from _parts(parent.test, truth)
+                    yield from conjuncts(parent.test, truth)
         child, parent = parent, facts.parent.get(parent)
 
 
@@ -80,18 +86,7 @@ def _left(facts: FileFacts, child: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
     block, place = facts.places.get(child, ((), 0)) if isinstance(child, ast.stmt) else ((), 0)
     for stmt in block[:place]:
         if isinstance(stmt, ast.If) and leaves(stmt.body):
-            yield from _parts(stmt.test, truth=False)
-
-
-def _parts(test: ast.expr, truth: bool) -> Iterator[tuple[ast.expr, bool]]:
-    """The parts of a condition that decide it alone, with their truth values."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        yield from _parts(test.operand, not truth)
-    elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And if truth else ast.Or):
-        for part in test.values:
-            yield from _parts(part, truth)
-    else:
-        yield test, truth
+            yield from conjuncts(stmt.test, truth=False)
 
 
 def _asks_for_tensor(

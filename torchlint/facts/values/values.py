@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.callers import Caller, passed
+from torchlint.facts.code.callers import Caller, methods, passed
 from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import Reaching
@@ -34,6 +34,7 @@ from torchlint.facts.values.join import (
     tuple_of,
 )
 from torchlint.facts.values.libraries import library_name
+from torchlint.facts.values.loaders import moves_itself
 from torchlint.facts.values.needed import Needed
 from torchlint.facts.values.signatures import starred, table
 from torchlint.facts.values.tensors import tensor_item
@@ -225,7 +226,9 @@ class Values(Fact):
         if isinstance(node, ast.Dict):
             values = [self._ask.value(facts, part) for part in node.values]
             table = registry(value or UNKNOWN for value in values)
-            return table if table.items else operators.mapping(node, values)
+            made = table if table.items else operators.mapping(node, values)
+            spread = made is not None and made.keys and None in node.keys
+            return (self._ask.guess(made) if self.guesses else Value(Kind.DICT)) if made and spread else made
         if isinstance(node, ast.Tuple):
             parts = self._ask.arguments(facts, node.elts)
             return tuple_of(*parts) if parts is not None else UNKNOWN
@@ -335,6 +338,8 @@ class Values(Fact):
             return UNKNOWN
         for step in binding.path:
             value = operators.unpack(value, step)
+        if how is Bind.ELEMENT and not value.known and moves_itself(self._ask, facts, binding):
+            return self._ask.guess(HOST)
         if value.kind in (Kind.LIST, Kind.DICT) and how is Bind.ASSIGN:
             return self._attributes.grown(facts, binding, value)
         return value
@@ -454,8 +459,20 @@ class Values(Fact):
         if result == UNKNOWN:
             if source == UNKNOWN and node.attr in table()["outputs"]["attributes"]:
                 return self._ask.guess(TENSOR)
+            if source == UNKNOWN and node.attr == "saved_tensors":
+                return self._saved(facts, node)
             return operators.by_name(node.attr)
         return result
+
+    def _saved(self, facts: FileFacts, node: ast.Attribute) -> Value:
+        """What ``ctx.saved_tensors`` holds in a method of a class: what another method of it saved for the backward."""
+        owner = facts.scope_of(node).owner
+        calls = [call for method in methods(owner) for call in method.calls] if owner is not None else []
+        saving = [call for call in calls if getattr(call.func, "attr", "") == "save_for_backward"]
+        given = self._ask.arguments(facts, saving[0].args) if len(saving) == 1 else None
+        if given is None:
+            return UNKNOWN
+        return self._ask.guess(tuple_of(*(each if each.kind is Kind.TENSOR else TENSOR for each in given)))
 
     def _envs_return_arrays(self) -> bool:
         if self._arrays is None:

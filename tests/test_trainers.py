@@ -1,0 +1,207 @@
+"""What is known of trainers of language models: registries of losses, what frameworks call and give, closures."""
+
+from __future__ import annotations
+
+import ast
+
+from projects import Code
+
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.hotness.hotness import Heat
+from torchlint.facts.values.values import Values
+from torchlint.rule import Device, Frequency, Kind, Value
+
+
+def shown(text: str) -> Value:
+    """The value of the argument of ``show(...)``."""
+    code = Code(text)
+    return code.analyses[Values].of(code.file(), code.shown())
+
+
+def reached(text: str, call: str) -> set[str]:
+    """The functions that a call may run."""
+    code = Code(text)
+    node = code.node(call)
+    assert isinstance(node, ast.Call)
+    return {scope.name for scope in code.analyses[CallGraph].callees.get(node, ())}
+
+
+def frequency(text: str, expression: str) -> Frequency:
+    """How often an expression runs."""
+    code = Code(text)
+    return code.analyses[Heat].at(code.file(), code.node(expression)).frequency
+
+
+REGISTRIES = """
+class Registry:
+    table = {}
+    @classmethod
+    def register(cls, name, function):
+        cls.table[name] = function
+    @classmethod
+    def get(cls, name):
+        return cls.table[name]
+class Losses(Registry):
+    table = {}
+class Estimators(Registry):
+    table = {}
+def clipped(x):
+    return x
+def plain(x):
+    return x
+def discounted(x):
+    return x
+Losses.register("clipped", clipped)
+Losses.register("plain", plain)
+Estimators.register("discounted", discounted)
+def train(name, x):
+    return Losses.get(name)(x)
+"""
+
+
+def test_registries_that_share_a_base_hold_their_own_functions() -> None:
+    assert reached(REGISTRIES, "Losses.get(name)(x)") == {"clipped", "plain"}
+
+
+PROMISED = """
+import torch
+from somewhere import compute
+def losses(x) -> tuple[torch.Tensor, torch.Tensor]:
+    a, b = compute(x)
+    return a, b
+show(losses(1)[1])
+"""
+
+
+def test_a_promised_tuple_tells_what_the_code_does_not_show() -> None:
+    assert shown(PROMISED).kind is Kind.TENSOR
+
+
+def test_what_the_code_shows_counts_more_than_a_promise() -> None:
+    assert shown(PROMISED.replace("return a, b", "return a, 3")).kind is Kind.NUMBER
+
+
+def test_a_promise_of_nothing_does_not_count_where_something_is_given() -> None:
+    text = """
+    import torch
+    def losses(x) -> None:
+        {given}
+    show(losses(1))
+    """
+    assert shown(text.format(given="return torch.ones(x)")).kind is Kind.TENSOR
+    assert shown(text.format(given="return")).kind is Kind.NONE
+
+
+def test_the_losses_of_a_trainer_are_tensors() -> None:
+    text = """
+    from trl import DPOTrainer
+    class Trainer(DPOTrainer):
+        def step(self, a, b, c, d):
+            losses, chosen, rejected = self.dpo_loss(a, b, c, d)
+            show(rejected)
+    """
+    assert shown(text).kind is Kind.TENSOR
+    assert shown(text.replace("self.dpo_loss", "self.other_loss")).kind is Kind.UNKNOWN
+
+
+SAVED = """
+import torch
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, torch.Tensor([weight]))
+        return x * weight
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        show({})
+"""
+
+
+def test_saved_tensors_are_those_of_the_forward() -> None:
+    assert shown(SAVED.format("x")).kind is Kind.TENSOR
+    assert shown(SAVED.format("weight")).device is Device.CPU
+
+
+CLOSURE = """
+import torch
+def make(batches):
+    def step(model):
+        batch = next(batches)
+        batch = {{key: value.cuda() for key, value in batch.items()}}
+        def loss(output):
+            show(batch["mask"])
+        {after}
+        return loss
+"""
+
+
+def test_a_function_inside_sees_what_was_bound_before_it_was_defined() -> None:
+    assert shown(CLOSURE.format(after="")).device is Device.CUDA
+
+
+def test_a_function_inside_may_see_what_is_bound_later() -> None:
+    assert shown(CLOSURE.format(after="batch = model(batch)")).kind is Kind.UNKNOWN
+
+
+REPLACED = """
+from trl import GRPOTrainer
+def make(trainer: "GRPOTrainer"):
+    def compute_loss(model, inputs):
+        return work(inputs)
+    return compute_loss
+def train(model):
+    trainer = GRPOTrainer(model)
+    trainer.{name} = make(trainer)
+    trainer.train()
+"""
+
+
+def test_a_function_that_replaces_a_method_of_a_trainer_runs_as_often() -> None:
+    assert frequency(REPLACED.format(name="compute_loss"), "work(inputs)") is Frequency.UPDATE
+
+
+def test_another_attribute_of_a_trainer_is_not_called() -> None:
+    assert frequency(REPLACED.format(name="notes"), "work(inputs)") < Frequency.UPDATE
+
+
+DRIVER = """
+class Trainer:
+    def step(self, episodes):
+        for batch in episodes:
+            loss = self.model(batch)
+            loss.backward()
+            self.optimizer.step()
+class Runtime:
+    def __init__(self, trainer):
+        self.trainer = trainer
+    def run(self, iterations):
+        for iteration in range(iterations):
+            episodes = generate(iteration)
+            self.trainer.step(episodes)
+Runtime(Trainer()).run(10)
+"""
+
+
+def test_a_step_of_a_trainer_with_a_loop_of_its_own_is_no_update() -> None:
+    assert frequency(DRIVER, "generate(iteration)") < Frequency.UPDATE
+    assert frequency(DRIVER, "loss.backward()") is Frequency.UPDATE
+
+
+LOADER = """
+import torch
+from torch.utils.data import DataLoader
+from tqdm import tqdm
+def evaluate(model, dataset, **options):
+    loader = DataLoader(dataset, **options)
+    for inputs in tqdm(loader, desc="log probabilities"):
+        show(inputs["attention_mask"])
+        {moved}
+        model(inputs)
+"""
+
+
+def test_a_batch_that_a_loop_moves_itself_comes_from_the_host() -> None:
+    moved = "inputs = {key: value.to(model.device) for key, value in inputs.items()}"
+    assert shown(LOADER.format(moved=moved)).device is Device.CPU
+    assert shown(LOADER.format(moved="pass")).device is Device.UNKNOWN

@@ -1,0 +1,134 @@
+"""The nodes and edges of the value-flow graph: expressions with access paths and call strings, and kinds of edges.
+
+How long access paths and call strings may be is said here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+from dataclasses import field
+
+from torchlint.facts.code.model import FileFacts
+from torchlint.late import dataclass
+
+Key = str | int | None
+"""A key of a dict, a position in a tuple or list; ``None`` where any may be meant."""
+
+_REST = "*"
+"""The end of a key that is some text of which the beginning is known: ``train/*`` of ``metrics["train/" + name]``."""
+
+INSIDE = "**"
+"""The key that stands for any way into an object, also for none: the value is the object or anything in it."""
+
+_MOST_KEYS = 6
+_MOST_CALLS = 3
+
+
+class Label(enum.Enum):
+    """How a value comes from one expression to the next."""
+
+    COPY = "another name or form of the same object"
+    FIELD = "an attribute of an object"
+    ITEM = "an item of a container, under a key or at a position"
+    ELEMENT = "what iteration gives, or what a loop adds"
+    ARGUMENT = "an argument of a call, as a parameter"
+    RETURN = "what a function returns, as the value of a call"
+    OPERAND = "an operand of an operation, as its result"
+    RECEIVER = "the object whose method is called"
+    STORE = "what is put into a container or an attribute"
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedCall:
+    """A call that was followed into the function, and whether autograd was off already before it."""
+
+    facts: FileFacts
+    call: ast.Call
+    quiet: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """One expression that holds the value.
+
+    Attributes:
+        path: the keys that lead from the expression's value to the value that is followed; empty: it is that itself.
+        calls: the calls through which the value came into the function, the last one last; empty: not through a call.
+        put: the value was put into the object that the expression names, so whoever reads that object has it.
+        quiet: autograd is off in all that these calls run.
+        label: how the value came here from the spot before; two spots that differ in nothing else are one.
+        past: the function of the expression had returned when the value was put into what it gave.
+    """
+
+    facts: FileFacts
+    node: ast.expr
+    path: tuple[Key, ...] = ()
+    calls: tuple[FollowedCall, ...] = ()
+    put: bool = False
+    quiet: bool = False
+    past: bool = False
+    label: Label = field(default=Label.COPY, compare=False)
+
+    def at(self, node: ast.expr, *path: Key, label: Label = Label.OPERAND) -> Spot:
+        """The value in another expression of the same function."""
+        return Spot(self.facts, node, path, self.calls, quiet=self.quiet, label=label)
+
+    def same(self, node: ast.expr, label: Label = Label.COPY) -> Spot:
+        """Another expression that has the same value."""
+        return Spot(self.facts, node, self.path, self.calls, quiet=self.quiet, label=label)
+
+    def inside(self, node: ast.expr, *path: Key) -> Spot:
+        """The value put into what an expression names."""
+        return Spot(self.facts, node, path, self.calls, put=True, quiet=self.quiet, label=Label.STORE)
+
+    def elsewhere(self, facts: FileFacts, node: ast.expr, label: Label = Label.FIELD) -> Spot:
+        """The same value in an expression of any function: nothing is known of the calls that lead there."""
+        return Spot(facts, node, self.path, label=label)
+
+    def entering(self, call: ast.Call) -> tuple[FollowedCall, ...]:
+        """The calls with one more; the outermost is forgotten when they are many."""
+        return (*self.calls, FollowedCall(self.facts, call, self.quiet))[-_MOST_CALLS:]
+
+    @property
+    def deep(self) -> bool:
+        """Whether it lies deeper in containers than is followed."""
+        return len(self.path) > _MOST_KEYS
+
+
+def picked(path: tuple[Key, ...], key: Key) -> tuple[Key, ...] | None:
+    """The path inside the element that a key reads, ``None`` when that is another element than the followed one."""
+    if not path:
+        return ()
+    if path[0] == INSIDE:
+        return path
+    if key is None or path[0] is None or path[0] == key:
+        return path[1:]
+    texts = isinstance(key, str) and isinstance(path[0], str)
+    return path[1:] if texts and _may_be_one(str(key), str(path[0])) else None
+
+
+def _may_be_one(one: str, other: str) -> bool:
+    """Whether two texts may be the same, of which at most the beginnings are known."""
+    begun, told = one.removesuffix(_REST), other.removesuffix(_REST)
+    return (begun != one and told.startswith(begun)) or (told != other and begun.startswith(told))
+
+
+def iterated(path: tuple[Key, ...]) -> tuple[Key, ...] | None:
+    """The path inside what iteration gives; of a dict that is its keys, so ``None``."""
+    return None if path and isinstance(path[0], str) else path[1:]
+
+
+def key_of(index: ast.expr) -> Key:
+    """The key that a subscript spells out, ``None`` when it is neither a literal nor a text.
+
+    Of a text that is put together the beginning, as far as it is a literal: ``"train/" + name``, ``f"{split}/loss"``.
+    """
+    if isinstance(index, ast.JoinedStr):
+        first = index.values[0] if index.values else None
+        return f"{first.value!s}{_REST}" if isinstance(first, ast.Constant) else _REST
+    if isinstance(index, ast.BinOp) and isinstance(index.op, ast.Add) and isinstance(index.left, ast.Constant):
+        begun = index.left.value
+        return begun + _REST if isinstance(begun, str) else None
+    literal = index.value if isinstance(index, ast.Constant) else None
+    return literal if isinstance(literal, (str, int)) and not isinstance(literal, bool) else None
