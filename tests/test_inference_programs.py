@@ -23,6 +23,8 @@ _NET = "self.net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))"
 _ACT = "return self.net(torch.as_tensor(obs)).argmax().item()"
 _LEARN = "self.net(torch.as_tensor(obs)).square().sum().backward()"
 
+_MATCH = "match self.noted:\n    case Noted(1):\n        pass"
+
 # A module that keeps what it computes in its first pass.
 _SCALING = """
 class Scaling(nn.Module):
@@ -458,6 +460,174 @@ BREAKS = {
     "a version that is read": program(
         act="q = self.net(torch.as_tensor(obs))\nreturn q.argmax().item() + q._version",
     ),
+    "an array of objects": program(
+        setup=f"{_NET}\nself.kept = np.empty(1, dtype=object)",
+        act="q = self.net(torch.as_tensor(obs))\nself.kept[0] = q\nreturn q.argmax().item()",
+        learn=_CACHE_LEARN.format("self.kept[0]"),
+    ),
+    "an array that is made of objects": program(
+        act="""
+        q = self.net(torch.as_tensor(obs))
+        self.kept = np.array([None, q], dtype=object)
+        return q.argmax().item()
+        """,
+        learn=_CACHE_LEARN.format("self.kept[1]"),
+    ),
+    "an array whose dtype others choose": program(
+        setup=f"{_NET}\nself.fill(np.empty(1, object))",
+        act="q = self.net(torch.as_tensor(obs))\nself.kept[0] = q\nreturn q.argmax().item()",
+        learn=_CACHE_LEARN.format("self.kept[0]"),
+        methods="def fill(self, kept: np.ndarray):\n    self.kept = kept",
+    ),
+    "a key of a dict": program(
+        setup=f"{_NET}\nself.kept = {{}}",
+        act="q = self.net(torch.as_tensor(obs))\nself.kept[q] = 1\nreturn q.argmax().item()",
+        learn=_CACHE_LEARN.format("next(iter(self.kept))"),
+    ),
+    "a dict that is told what is missing": program(
+        "TABLE = defaultdict(lambda: torch.linspace(-1.0, 1.0, 2))\n",
+        act="return (self.net(torch.as_tensor(obs)) * TABLE[2]).argmax().item()",
+        learn=_CACHE_LEARN.format("TABLE[2]"),
+    ),
+    "a dict that makes what is missing": program(
+        """
+        class Table(dict):
+            def __missing__(self, n):
+                self[n] = torch.linspace(-1.0, 1.0, n)
+                return self[n]
+
+        TABLE = Table()
+        """,
+        act="return (self.net(torch.as_tensor(obs)) * TABLE[2]).argmax().item()",
+        learn=_CACHE_LEARN.format("TABLE[2]"),
+    ),
+    "an exception that takes a tensor along": program(
+        before="""
+        try:
+            return self.go(obs)
+        except ValueError as error:
+            self.last = error.args[1]
+            return 0
+        """,
+        act="pass",
+        learn=_CACHE_LEARN.format("self.last"),
+        methods="""
+        def go(self, obs):
+            with torch.no_grad():
+                q = self.net(torch.as_tensor(obs))
+                if q.isfinite().all():
+                    raise ValueError("finite", q)
+                return q.argmax().item()
+        """,
+    ),
+    "a module put among the parts of another": program(
+        _SCALING, "self.net = nn.Sequential(nn.Linear(4, 4))\nself.net._modules['1'] = Scaling()"
+    ),
+    "a module that setattr puts into another": program(
+        _SCALING, "self.net = nn.Sequential(nn.Linear(4, 4), nn.Identity())\nsetattr(self.net, '1', Scaling())"
+    ),
+    "a weight with a parametrization": program(
+        """
+        from torch.nn.utils.parametrize import register_parametrization
+
+        class Doubled(nn.Module):
+            def forward(self, weight):
+                self.weight = weight * 2
+                return self.weight
+        """,
+        f"{_NET}\nregister_parametrization(self.net[0], 'weight', Doubled())",
+        learn="(self.net[0].parametrizations.weight[0].weight * self.net[0].bias[:, None]).sum().backward()",
+    ),
+    "a forward that is replaced": program(
+        setup=f"{_NET}\nself.inner = self.net.forward\nself.net.forward = self.keep",
+        learn="last = self.last\n(self.net(torch.as_tensor(obs)) * last).sum().backward()",
+        methods="def keep(self, x):\n    self.last = self.inner(x)\n    return self.last",
+    ),
+    "a class that is replaced": program(
+        _SCALING,
+        """
+        self.net = nn.Sequential(nn.Linear(4, 4))
+        self.other = Scaling()
+        self.net[0].__class__ = type(self.other)
+        self.net[0].scale = None
+        self.net[0].weight = nn.Parameter(torch.ones(4))
+        """,
+    ),
+    "a hook under another name": program(
+        setup=f"""{_NET}
+self.seen = {{}}
+for layer in self.net:
+    hook = layer.register_forward_hook
+    hook(self.note)""",
+        learn="last = self.seen['o']\n(self.net(torch.as_tensor(obs)) * last).sum().backward()",
+        methods="def note(self, module, given, output):\n    self.seen['o'] = output",
+    ),
+    "a hook by its name in quotes": program(
+        setup=f"{_NET}\nself.seen = {{}}\ngetattr(self.net, 'register_forward_hook')(self.note)",
+        learn="last = self.seen['o']\n(self.net(torch.as_tensor(obs)) * last).sum().backward()",
+        methods="def note(self, module, given, output):\n    self.seen['o'] = output",
+    ),
+    "a default of a function that is defined there": program(
+        """
+        KEPT = []
+
+        def keep(q):
+            KEPT.append(q)
+            return 1
+        """,
+        act="""
+        q = self.net(torch.as_tensor(obs))
+
+        def nothing(x=keep(q)):
+            pass
+
+        return q.argmax().item()
+        """,
+        learn=_CACHE_LEARN.format("KEPT[0]"),
+    ),
+    "a decorator of a function that is defined there": program(
+        """
+        KEPT = []
+
+        def noted(function):
+            KEPT.append(torch.ones(2))
+            return function
+        """,
+        act="""
+        q = self.net(torch.as_tensor(obs))
+
+        @noted
+        def nothing():
+            pass
+
+        return q.argmax().item()
+        """,
+        learn=_CACHE_LEARN.format("KEPT[0]"),
+    ),
+    **{
+        f"an object that keeps behind {method.split('(')[0]}": program(
+            f"""
+            class Noted:
+                __match_args__ = ("one",)
+
+                {method}
+                    object.__setattr__(self, "kept", torch.ones(2))
+                    return {result}
+            """,
+            f"{_NET}\nself.noted = Noted()",
+            f"{used}\nreturn self.net(torch.as_tensor(obs)).argmax().item()",
+            _CACHE_LEARN.format("self.noted.kept"),
+        )
+        for method, result, used in (
+            ("def __format__(self, spec):", "'a'", "text = f'{self.noted}'"),
+            ("def __bool__(self):", "True", "if self.noted:\n    pass"),
+            ("def __float__(self):", "1.0", "number = float(self.noted)"),
+            ("def __delitem__(self, key):", "None", "del self.noted[0]"),
+            ("def __setattr__(self, name, value):", "None", "self.noted.name = 1"),
+            ("def __iter__(self):", "iter((1, 2))", "a, b = self.noted"),
+            ("one = property(lambda self: self.asked())\n\n                def asked(self):", "1", _MATCH),
+        )
+    },
     "an object that others keep": program(
         """
         class Memory:

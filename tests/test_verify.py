@@ -670,6 +670,8 @@ def test_links_lead_to_the_copy_or_out_of_the_project_but_never_into_it(tmp_path
         "environment": ("venv/x", None),
         "ignored": ("data", None),
         "around": ("ignored", None),
+        "higher": ("..", None),
+        "highest": ("/", None),
     }
     for name, (to, _) in links.items():
         os.symlink(to, base / name)
@@ -677,7 +679,8 @@ def test_links_lead_to_the_copy_or_out_of_the_project_but_never_into_it(tmp_path
     copy.make()
     found = {name: os.readlink(target / name) if (target / name).is_symlink() else None for name in links}
     assert found == {name: to for name, (_, to) in links.items()}
-    assert sorted(copy.left_out) == ["around (a link)", "data/", "environment (a link)", "ignored (a link)"]
+    left_out = ["around (a link)", "data/", "environment (a link)", "higher (a link)", "highest (a link)"]
+    assert sorted(copy.left_out) == [*left_out, "ignored (a link)"]
 
 
 @pytest.mark.parametrize("root", [".", "absolute"])

@@ -10,7 +10,6 @@ from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.autograd.makers import Makers
 from torchlint.facts.autograd.members import Members
 from torchlint.facts.autograd.networks import Networks
-from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.idle import Idle
 from torchlint.facts.code.model import Scope, decorators
 from torchlint.facts.code.nesting import in_handler
@@ -340,7 +339,7 @@ class SiteAutograd(_Questions):
         twin = self.site.expression(node)
         if not isinstance(twin, ast.Call) or not self.site.analyses[Autograd].runs(self.site.file, twin):
             return None
-        keeps = not self.site.analyses[Escapes].keep_nothing(self.site.analyses[CallGraph].callees.get(twin, ()))
+        keeps = self.site.analyses[Escapes].run_keeps(self.site.file, twin)
         return self.site.analyses[Autograd].run(self.site.file, twin, keeps=keeps)
 
     def network(self, node: cst.CSTNode) -> Network:

@@ -70,7 +70,10 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
         "folds": Attribute("computes one number of what it is given", kind=bool),
         "fused": Attribute("has a fused form", kind=bool),
         "gives": Attribute("gives the parts of a module", ("modules", "parameters", "state")),
-        "graph": Attribute("no autograd graph leads from what it returns to what it is given", ("ends",)),
+        "graph": Attribute(
+            "no autograd graph leads from what it returns to what it is given; or it says whether there is a graph",
+            ("ends", "told"),
+        ),
         "holds": Attribute("a container of modules", ("modules",)),
         "indices": Attribute("with an axis it returns values and their indices", kind=bool),
         "integral": Attribute("returns integers or truth values", kind=bool),

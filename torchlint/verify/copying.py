@@ -115,15 +115,21 @@ class Copy:
         leads = self._step(link)
         if not leads.is_relative_to(self.base):
             back = Path(os.path.realpath(leads))
+            if self.base.is_relative_to(back) and back != self.base:
+                self._leave_out(link)  # a folder above holds the real project
+                return
             if not back.is_relative_to(self.base):
                 os.symlink(leads, self._there(link))
                 return
             leads = back
         there = self._there(leads)
         if os.path.lexists(leads) and not os.path.lexists(there) and leads not in waiting:
-            self.left_out.append(f"{link.relative_to(self.base).as_posix()} (a link)")
+            self._leave_out(link)
         else:
             os.symlink(os.path.relpath(there, self._there(link).parent), self._there(link))
+
+    def _leave_out(self, link: Path) -> None:
+        self.left_out.append(f"{link.relative_to(self.base).as_posix()} (a link)")
 
     @staticmethod
     def _step(link: Path) -> Path:

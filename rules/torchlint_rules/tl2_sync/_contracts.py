@@ -10,7 +10,7 @@ from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import passed, stores_of
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.model import NESTED, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import children, walk
 from torchlint.facts.state.effects import code_of
@@ -18,22 +18,29 @@ from torchlint.facts.values import operators
 from torchlint.facts.values.libraries import reads_files
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
-from torchlint.models import last_names
+from torchlint.models import last_names, method_names
 from torchlint.rule import Kind
 from torchlint.rule.site import Site
 
 _LOADERS = last_names(loads=True)
 _DELIVERING = frozenset({"__getitem__", "__getitems__", "collate_fn", "collate"})
 _SIZES = last_names("Tensor torch", about=True)
+# What environments and memories of transitions give.
+_ANSWERING = method_names(environment=True)
+_SAMPLING = "sample"
 _MOST = 500
 
 
 @dataclass(eq=False, slots=True)
 class _Origins:
-    """Where the tensors of an expression come from: a network's forward, a file or a loader of data."""
+    """Where the tensors of an expression come from: a network's forward, a file or a loader of data, or from outside.
+
+    From outside is what an environment answers, what a memory samples, and what a loop takes from a parameter.
+    """
 
     network: bool = False
     data: bool = False
+    outside: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -41,7 +48,8 @@ class Contracts(Fact):
     """Answers what a check that raises is about.
 
     Behind a debug flag a contract turns a clear error into silent nonsense: an environment's check of an action, one of
-    data that was read, of a batch that has no row left, of a number that is divided by.
+    data that was read or sampled, of a batch that has no row left, of a number that is divided by. A check whose error
+    the function handles decides what it does.
     """
 
     project: Project
@@ -55,11 +63,12 @@ class Contracts(Fact):
         Other tests of values are about the forward only where they read what a network computed.
         """
         function = facts.scope_of(test).function
-        if function.name in _DELIVERING or self._of_environment(function):
+        if function.name in _DELIVERING or self._of_environment(function) or _handled(facts, test):
             return True
         origins = self._origins(facts, test)
         if finite:
-            return origins.data and not origins.network
+            forward = function.method_of is not None and self.project.is_module(function.method_of.dotted)
+            return (origins.data or (origins.outside and not forward)) and not origins.network
         return not origins.network or self._divided_by(function, test)
 
     def _of_environment(self, function: Scope) -> bool:
@@ -79,6 +88,7 @@ class Contracts(Fact):
             for where, part in self._sources(facts, test):
                 found.network = found.network or self._runs_network(where, part)
                 found.data = found.data or self._reads_data(where, part)
+                found.outside = found.outside or self._comes_in(where, part)
         return found
 
     def _sources(self, facts: FileFacts, test: ast.expr) -> Iterator[tuple[FileFacts, ast.expr]]:
@@ -90,10 +100,13 @@ class Contracts(Fact):
             if part in seen or _is_size(part):
                 continue
             seen.add(part)
-            todo.extend((where, child) for child in children(part))
             if not isinstance(part, ast.expr):
+                todo.extend((where, child) for child in children(part))
                 continue
             yield where, part
+            if self._comes_in(where, part):
+                continue  # what an environment or a memory gives is no more what a network computed
+            todo.extend((where, child) for child in children(part))
             if isinstance(part, ast.Name):
                 for binding in self.project.reaching(where, part).bindings:
                     todo.extend(self._bound(where, binding))
@@ -109,6 +122,23 @@ class Contracts(Fact):
                     yield caller.facts, given
         elif binding.value is not None:
             yield facts, binding.value
+
+    def _comes_in(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether an expression is what an environment answers, a memory samples, or a loop takes its batches from."""
+        if not isinstance(node, ast.Call):
+            return self._is_stream(facts, node)
+        if not isinstance(node.func, ast.Attribute) or node in self.graph.callees:
+            return False
+        kind = self.values.of(facts, node.func.value).kind
+        return kind in (Kind.ENV, Kind.UNKNOWN) and (node.func.attr in _ANSWERING or node.func.attr == _SAMPLING)
+
+    def _is_stream(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether a parameter or attribute of unknown kind is what a loop takes its batches from."""
+        loop = facts.parent.get(node)
+        if not isinstance(loop, (ast.For, ast.AsyncFor)) or loop.iter is not node or self.values.of(facts, node).known:
+            return False
+        bindings = self.project.reaching(facts, node).bindings if isinstance(node, ast.Name) else []
+        return all(b.how is Bind.PARAM and b.scope and not self.graph.callers.get(b.scope) for b in bindings)
 
     def _runs_network(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether an expression runs a network, or is a parameter of one."""
@@ -156,6 +186,18 @@ def _is_size(node: ast.AST) -> bool:
     if isinstance(node, ast.Attribute):
         return node.attr in _SIZES
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len"
+
+
+def _handled(facts: FileFacts, test: ast.expr) -> bool:
+    """Whether the function itself catches what the check raises, and goes on."""
+    inner: ast.AST = test
+    for outer in facts.ancestors(test):
+        if isinstance(outer, NESTED):
+            return False
+        if isinstance(outer, ast.Try) and inner in outer.body:
+            return any(not isinstance(handler.body[-1], ast.Raise) for handler in outer.handlers)
+        inner = outer
+    return False
 
 
 def _within(part: ast.AST, test: ast.expr) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchlint import cst
 from torchlint.facts.flow.flow import Flow
+from torchlint.facts.state.replaced import Replaced
 from torchlint.rule import Change, Fix, Site, Use
 from torchlint.rule.build import module_for
 
@@ -12,6 +13,15 @@ ENDS = frozenset({Use.DETACHED, Use.READ, Use.LOGGED, Use.CONDITION, Use.INDEX, 
 _STATEMENTS = (cst.Assign, cst.AnnAssign, cst.Return, cst.Expr)
 # Those of them at which nothing is shown of the graph, either.
 _SILENT = ENDS - {Use.LOGGED, Use.ENVIRONMENT, Use.HOST}
+
+
+AS_WRITTEN = "no hook or replaced `forward` keeps what the network computes"
+"""What a ``no_grad`` assumes where modules run other code than their classes say."""
+
+
+def runs_as_written(site: Site) -> bool:
+    """Whether modules run what their classes say: nothing near registers a hook or replaces a ``forward``."""
+    return not site.fact(Replaced).near(site.file)
 
 
 def rounds_otherwise(site: Site, call: cst.Call) -> bool | None:
@@ -41,7 +51,7 @@ def guarded(site: Site, call: cst.Call, assumes: str) -> Fix | None:
         f"put it into `with {torch}.no_grad():`",
         (),
         may_change=(Change.ROUNDING,) if rounds is None else (),
-        assumes=assumes,
+        assumes=assumes or ("" if runs_as_written(site) else AS_WRITTEN),
         imports=imports,
         within=f"{torch}.no_grad()",
     )

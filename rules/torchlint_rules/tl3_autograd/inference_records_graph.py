@@ -8,7 +8,15 @@ from torchlint import cst
 from torchlint.models import names
 from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, NetworkCall, Report, Rule, Site
 from torchlint.rule.build import module_for, source
-from torchlint_rules.tl3_autograd._guarded import ENDS, ends_here, guarded, rounds_otherwise, value_of
+from torchlint_rules.tl3_autograd._guarded import (
+    AS_WRITTEN,
+    ENDS,
+    ends_here,
+    guarded,
+    rounds_otherwise,
+    runs_as_written,
+    value_of,
+)
 from torchlint_rules.tl3_autograd._inference_records_graph import repeated
 
 _GRADIENTS = names(autograd=("backward", "gradient", "hooks", "records", "sets"))
@@ -149,7 +157,8 @@ def _fix(site: Site, call: cst.Call) -> Fix | None:
         torch, imports = module_for(site, "torch", "torch")
         guard = f"{torch}.no_grad()"
         changes = (Change.ROUNDING,) if rounds is None else ()
-        return Fix(f"add `@{guard}`", (), may_change=changes, imports=imports, decorators=(guard,))
+        assumes = "" if runs_as_written(site) else AS_WRITTEN
+        return Fix(f"add `@{guard}`", (), may_change=changes, assumes=assumes, imports=imports, decorators=(guard,))
     value = value_of(site, call)
     if value is None or repeated(site, value):
         return None  # of equal runs one is enough, and its graph may be wanted for the other

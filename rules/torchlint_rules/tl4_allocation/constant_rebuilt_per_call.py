@@ -10,7 +10,12 @@ from torchlint.models import function_names
 from torchlint.rule import Call, Change, Device, Example, Fix, Frequency, Input, Kind, Level, Report, Rule, Site
 from torchlint.rule.build import in_place_of, keyword_of, source, without_keyword
 from torchlint_rules.tl4_allocation._beside import beside_module
-from torchlint_rules.tl4_allocation._constant_rebuilt_per_call import free_attribute, is_accumulated, settled
+from torchlint_rules.tl4_allocation._constant_rebuilt_per_call import (
+    follows_a_cast,
+    free_attribute,
+    is_accumulated,
+    settled,
+)
 from torchlint_rules.tl4_allocation._filling import COPIES, Filled, filled
 
 _RANGES = function_names("torch", makes="pattern")
@@ -31,6 +36,7 @@ _NAMES = {
 }
 _ROWS = re.compile(r"\s*\n\s*")
 _ASSUMES = "what the tensor meets is on the device of the module's parameters"
+_KEEPS_DTYPE = "the module keeps its dtype: it is cast to no other, which its buffers would follow"
 _CHANGEABLE = frozenset({Kind.LIST, Kind.DICT, Kind.SET, Kind.NDARRAY, Kind.TENSOR})
 
 _SOURCE = """\
@@ -140,7 +146,8 @@ class ConstantRebuiltPerCall(Rule):
     (`aliasing`). The fix makes it a buffer that is in no state dict. It is offered in a module whose own `__init__`
     calls `super().__init__()`, for arguments that are there at its end. A buffer follows the module to its device.
     Where the code asks for that of a tensor (`x.device`), the fix is offered only if both are proven the same: a
-    layer of the module made the tensor or takes it before, or nothing here leaves the CPU.
+    layer of the module made the tensor or takes it before, or nothing here leaves the CPU. A buffer also follows
+    `net.half()` and the like: where modules are cast so, the fix assumes that this one is not.
 
     ## When to ignore it
     Where the tensor is written into, or where a few microseconds do not matter.
@@ -218,11 +225,12 @@ def _fix(site: Site, call: cst.Call) -> Fix | None:
         return None
     this, _, found = attribute.partition(".")
     made, anywhere = built
+    assumes = _ASSUMES if anywhere and site.device.may_be_cuda() else ""
     return Fix(
         f"keep it in the buffer `{attribute}`",
         ((call, attribute),),
         may_change=(Change.ALIASING,),
-        assumes=_ASSUMES if anywhere and site.device.may_be_cuda() else "",
+        assumes=assumes or (_KEEPS_DTYPE if follows_a_cast(site, call) else ""),
         setup=(f'{this}.register_buffer("{found}", {made}, persistent=False)',),
     )
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import torch
 
-from fuzz.fixes.campaign import Task, Told, campaign, missing, show, tasks
+from fuzz.fixes.campaign import Task, Told, campaign, further, missing, show, tasks
 from fuzz.fixes.shrinking import shrunk
 from fuzz.pages import between
 
@@ -27,7 +27,11 @@ _BATCH = 50
 _REPORTED = 20
 _LEAST = 100
 _WANTED = 10_000
-_HEAD = "| rule | programs | fixes applied | inputs run | differences | exceptions met | refused before alone |\n"
+_COLUMNS = (
+    *("rule", "programs", "fixes applied", "of these safe", "inputs run"),
+    *("differences", "exceptions met", "refused before alone"),
+)
+_HEAD = f"| {' | '.join(_COLUMNS)} |\n{'|---' * len(_COLUMNS)}|\n"
 _MARKS = ("<!-- safe fixes -->\n", "<!-- end of safe fixes -->\n")
 
 
@@ -48,8 +52,10 @@ def main(arguments: Sequence[str]) -> int:
         return _show(options.seed, options.show, options.inputs, options.shrink)
     begin = time.monotonic()
     told = _run(list(tasks(options.seed, options.programs, options.inputs, options.rule)), options.jobs)
-    minutes = (time.monotonic() - begin) / 60
     least = _LEAST if options.programs >= _WANTED else 1
+    while more := [] if options.rule else further(options.seed, told, least, options.inputs):
+        told.add(_run(more, options.jobs))
+    minutes = (time.monotonic() - begin) / 60
     wrong = [] if options.rule else missing(told, least)
     print("\n".join([_table(told), *wrong, f"{minutes:.0f} minutes; seed {options.seed}"]))
     if options.write:
@@ -82,7 +88,7 @@ def _table(told: Told) -> str:
     rows = [(code, told.rows[code]) for code in sorted(told.rows)]
     lines = [_line(code, *vars(row).values()) for code, row in rows]
     total = [sum(column) for column in zip(*(vars(row).values() for _, row in rows), strict=True)]
-    return f"{_HEAD}|---|---|---|---|---|---|---|\n{''.join(lines)}{_line('all', *total)}"
+    return f"{_HEAD}{''.join(lines)}{_line('all', *total)}"
 
 
 def _line(name: str, *figures: int) -> str:

@@ -21,7 +21,7 @@ from fuzz.properties import NAME, linted
 from torchlint.bench.observe import Observation, differences, observe
 from torchlint.bench.program import build
 from torchlint.engine.rules import load_rules
-from torchlint.rule import Change, Example
+from torchlint.rule import Applicability, Change, Example
 
 _DRIVEN = "from fuzz.fixes.driving import drive\n"
 _NEWEST = "999.0"
@@ -33,10 +33,14 @@ _GRAPH = re.compile(r",?\s*(grad_fn=<\w+>|requires_grad=True)")
 
 @dataclass(frozen=True)
 class Fixed:
-    """A program after ``--fix``, and the codes of the rules whose safe fixes made it, once for each fix."""
+    """A program after ``--fix``, and the codes of the rules whose fixes made it, once for each fix.
+
+    ``accepted`` are those of them that are not safe, where the program accepts what they may change.
+    """
 
     text: str
     applied: tuple[str, ...]
+    accepted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ class Run:
     def refuses(self) -> bool:
         """Whether an input was refused that another form may refuse in other words: of a wrong kind or rank."""
         raised = self.seen.raised
-        return self.vanishing or (raised is not None and issubclass(raised, (AttributeError, IndexError)))
+        return self.vanishing or (raised is not None and issubclass(raised, (AttributeError, LookupError)))
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,7 @@ class Outcome:
 
     Attributes:
         applied: the rules of the fixes, once for each.
+        accepted: of these those whose fix is not safe.
         inputs: how many inputs were run before and after.
         differences: what nobody declared.
         exceptions: how often an input met an exception that a rule names, by rule.
@@ -86,6 +91,7 @@ class Outcome:
     """
 
     applied: tuple[str, ...] = ()
+    accepted: tuple[str, ...] = ()
     inputs: int = 0
     differences: list[Difference] = field(default_factory=list)
     exceptions: list[str] = field(default_factory=list)
@@ -108,16 +114,18 @@ def fixed(program: Program, *codes: str) -> Fixed:
     if NAME not in result.fixed:
         return Fixed(program.text, ())
     file = result.fixed[NAME]
+    unsafe = []
     for finding in file.applied:
         if finding.fix is None or not finding.fix.accepted(False, accept):
             raise AssertionError(f"{finding.code}: a fix was applied that is not accepted")
-    return Fixed(file.after.text, tuple(finding.code for finding in file.applied))
+        unsafe += [finding.code] if finding.fix.applicability is not Applicability.SAFE else []
+    return Fixed(file.after.text, tuple(finding.code for finding in file.applied), tuple(unsafe))
 
 
 def tried(program: Program, inputs: int, choice: random.Random) -> Outcome:
     """Run a program before and after all safe fixes on random inputs."""
     after = fixed(program)
-    outcome = Outcome(after.applied)
+    outcome = Outcome(after.applied, after.accepted)
     if not after.applied:
         return outcome
     seen = set()

@@ -58,6 +58,11 @@ class Parts(Fact):
             found = self._known[node] = frozenset(self._flow.ends(facts, node, INSIDE))
         return None if "" in found or not found else found
 
+    def known(self, facts: FileFacts, node: ast.expr) -> frozenset[str]:
+        """As ``classes``, where some parts may be unknown: those that are not."""
+        self.classes(facts, node)
+        return self._known[node] - {""}
+
     def _step(self, spot: Spot) -> Iterator[Spot | str]:
         """From a module to what it is made of; an empty word for what is not known."""
         facts, node = spot.facts, spot.node

@@ -20,6 +20,7 @@ Records = Callable[[FileFacts, ast.AST], bool | None]
 
 _ENDS = last_names(graph="ends")
 _ABOUT = last_names(about=True)
+_TOLD = last_names(graph="told")
 _PAIRS = last_names(indices=True)
 _SAME = last_names("builtins", elements="all")
 _FOLDED = last_names("builtins", folds=True, number=False, graph=False)
@@ -54,12 +55,12 @@ class GraphCarrier:
             yield spot.at(node)
 
     def attribute(self, spot: Spot, node: ast.Attribute) -> Next:
-        """``data`` ends it; what is about the tensor is no use; others are of distributions and transposes."""
+        """``data`` ends it; what is about the tensor is no use, but of its graph; others are of distributions."""
         if node.attr == "data":
             yield Use.DETACHED
         elif node.attr in _PAIRED:
             yield from self.operation(spot, node)
-        elif node.attr != "grad" and node.attr not in _ABOUT:
+        elif node.attr in _TOLD or (node.attr != "grad" and node.attr not in _ABOUT):
             yield Use.PASSED
 
     def method(self, spot: Spot, call: ast.Call, name: str) -> Next:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.layers import is_kept_layer
+from torchlint.facts.autograd.parts import Parts
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import NESTED, Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
@@ -32,6 +34,7 @@ _KEEPERS = frozenset(
         *("builtins.dict.update", "builtins.dict.setdefault", "torch.autograd.grad"),
     }
 )
+_TOLD = last_names(graph="told")
 _GRADIENTS = last_names(autograd=("backward", "gradient", "hooks", "records", "sets", "leaf"))
 
 
@@ -42,6 +45,7 @@ class Escapes(Fact):
     project: Project
     graph: CallGraph
     values: Values
+    parts: Parts
     _solver: Solver[Scope, bool] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -173,7 +177,9 @@ class Escapes(Fact):
                 return False
             if isinstance(part, ast.Call) and not self._call(facts, part, within):
                 return False
-            if isinstance(part, ast.Attribute) and self._fills_cache(facts, part, within):
+            if isinstance(part, ast.Attribute) and (part.attr in _TOLD or self._fills_cache(facts, part, within)):
+                return False
+            if isinstance(part, NESTED) and _runs_code(part):
                 return False
             if self._keeps_part(facts, part):
                 return False
@@ -228,11 +234,20 @@ class Escapes(Fact):
                 if node.value is None or not self.values.of(facts, node.value).is_data:
                     return False
             elif isinstance(target, ast.Subscript):
-                copies = self.values.of(facts, target.value).kind in (Kind.TENSOR, Kind.NDARRAY)
+                owner = self.values.of(facts, target.value)
+                copies = owner.kind is Kind.TENSOR or (owner.kind is Kind.NDARRAY and owner.dtype is not None)
                 data = node.value is not None and self.values.of(facts, node.value).is_data
+                data = data and self._plain_key(facts, target.slice)
                 if not (copies or data or self._local(facts, target.value, within)):
                     return False
         return True
+
+    def _plain_key(self, facts: FileFacts, key: ast.expr) -> bool:
+        """Whether what stands in brackets is no tensor that a dict would keep; no key of a dict has a slice in it."""
+        parts = key.elts if isinstance(key, ast.Tuple) else [key]
+        return any(isinstance(part, ast.Slice) for part in parts) or all(
+            self.values.of(facts, part).is_data for part in parts
+        )
 
     def _local(self, facts: FileFacts, node: ast.expr, within: set[ast.AST]) -> bool:
         """A container made in the block or function itself: what it holds is judged where the container goes."""
@@ -255,7 +270,7 @@ class Escapes(Fact):
         if last in _GRADIENTS:
             return False
         name = self.project.qualified(facts, func) or ""
-        if name in _KEEPERS:
+        if name in _KEEPERS or _raises(name):
             return self._data(facts, call)
         if name.startswith(("builtins.", "torch.", "numpy.", "math.", "random.")):
             return True
@@ -266,9 +281,9 @@ class Escapes(Fact):
             return True
         callee = self.values.of(facts, func)
         if callee.kind is Kind.MODULE and all(name.startswith("torch.nn.") for name in callee.name.split("|")):
-            return True
+            return self._parts_keep_none(facts, func)
         if not callee.known and is_kept_layer(self.project, facts, func):
-            return True
+            return self._parts_keep_none(facts, func)
         if not isinstance(func, ast.Attribute):
             return False  # a function that somebody passed in: it may keep anything
         if not self._data(facts, call):
@@ -280,9 +295,15 @@ class Escapes(Fact):
         """Whether none of the project's methods of a name keeps a tensor: one may be meant, and run a network."""
         return self._all_keep_none(self.project.methods.get(method, ()))
 
-    def keep_nothing(self, functions: Iterable[Scope]) -> bool:
-        """Whether functions of the project keep no tensor anywhere, in an object, a container or a global."""
-        return self._all_keep_none(functions)
+    def run_keeps(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Whether what a call runs keeps a tensor in an object, a container or a global, also deep in a network."""
+        targets = self.graph.callees.get(call, ())
+        return not (self._all_keep_none(targets) and self._parts_keep_none(facts, call.func))
+
+    def _parts_keep_none(self, facts: FileFacts, module: ast.expr) -> bool:
+        """Whether no class of the project that is known to be in a module keeps a tensor in its pass."""
+        own = (cls for cls in sorted(self.parts.known(facts, module)) if cls in self.project.classes)
+        return all(self._all_keep_none(self.project.called(cls, module=True)) for cls in own)
 
     def _all_keep_none(self, functions: Iterable[Scope]) -> bool:
         return all(self._solver.ask(function) is not False for function in functions)
@@ -294,7 +315,8 @@ class Escapes(Fact):
             return True
         if receiver.kind in (Kind.LIST, Kind.DICT, Kind.SET):
             return func.attr not in _KEEPING or self._local(facts, func.value, within) or self._data(facts, call)
-        return receiver.kind is Kind.MODULE and receiver.name.startswith("torch.nn.")
+        own = receiver.kind is Kind.MODULE and receiver.name.startswith("torch.nn.")
+        return own and (func.attr != "forward" or self._parts_keep_none(facts, func.value))
 
     def _data(self, facts: FileFacts, call: ast.Call) -> bool:
         """Whether all arguments of a call are data; behind a star what holds them must be."""
@@ -314,6 +336,22 @@ class Escapes(Fact):
 def is_in_place(method: str) -> bool:
     """Whether a method's name is that of one which writes into its tensor: ``copy_``."""
     return method.endswith("_") and not method.endswith("__") and not method.startswith("_")
+
+
+def _raises(name: str) -> bool:
+    """Whether a qualified name is that of an exception of Python: whoever catches it finds what it was given."""
+    known = getattr(builtins, name.removeprefix("builtins."), None) if name.startswith("builtins.") else None
+    return isinstance(known, type) and issubclass(known, BaseException)
+
+
+def _runs_code(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda) -> bool:
+    """Whether a definition calls something where it stands: a class body, a decorator, a default."""
+    if isinstance(node, ast.ClassDef):
+        return True
+    if not isinstance(node, ast.Lambda) and node.decorator_list:
+        return True
+    given = [*node.args.defaults, *(default for default in node.args.kw_defaults if default is not None)]
+    return any(isinstance(part, ast.Call) for default in given for part in walk(default))
 
 
 def _binds_names(target: ast.expr) -> bool:

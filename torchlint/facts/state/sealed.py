@@ -7,11 +7,12 @@ that keeps tensors: modules that come from somewhere unknown, callbacks, methods
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import field
 
-from torchlint.facts.autograd.parts import Parts
 from torchlint.facts.code.model import Bind, FileFacts, Scope, decorators, is_super
 from torchlint.facts.state.escape import Escapes, is_in_place, nodes_of
+from torchlint.facts.state.replaced import Replaced
 from torchlint.facts.values.spaces import is_space
 from torchlint.late import dataclass, regex
 from torchlint.models import method_names
@@ -27,8 +28,6 @@ _PLAIN = regex(
 _LAYER = regex(r"torch\.nn\.(modules\.\w+\.)?(?!Lazy|DataParallel|Module$)[A-Z]\w*$")
 _RUNNING = frozenset({"map", "filter", "sorted", "min", "max"})
 _HIDDEN = frozenset({"next", "exec", "eval", "vars", "globals", "locals", "__import__"})
-_REWRITING = frozenset({"weight_norm", "spectral_norm", "remove_weight_norm", "remove_spectral_norm"})
-_HOOKING = regex(r"register_(module_)?forward(_pre)?_hook$")
 _READING = method_names("Module ModuleDict", quiet=True)
 # Methods of tensors and arrays that no module and no container has.
 _OF_TENSORS = method_names(pure=True, moves=False, casts=False, elsewhere=False)
@@ -51,27 +50,42 @@ _OPERATORS = frozenset(
         *("neg", "pos", "invert", "abs", "eq", "ne", "lt", "le", "gt", "ge", "contains"),
     )
 )
+_ITERATING = frozenset({"__iter__", "__next__", "__getitem__"})
+_WRITING = frozenset({"__format__", "__str__", "__repr__"})
+# What Python or a library may ask of an object that is handed to a call.
+_ASKED = (
+    frozenset({"__array__", "__torch_function__", "__int__", "__float__", "__index__", "__complex__", "__bool__"})
+    | frozenset({"__len__", "__hash__", "__reversed__", "__round__", "__array_ufunc__", "__array_function__"})
+    | (_OPERATORS | _ITERATING | _WRITING)
+)
+_TRUTH = frozenset({"__bool__", "__len__"})
 _SPECIAL: dict[type[ast.AST], frozenset[str]] = {
-    ast.Subscript: frozenset({"__getitem__", "__setitem__"}),
+    ast.Subscript: frozenset({"__getitem__", "__setitem__", "__delitem__", "__missing__"}),
     ast.BinOp: _OPERATORS,
-    ast.UnaryOp: _OPERATORS,
+    ast.UnaryOp: _OPERATORS | _TRUTH,
     ast.AugAssign: _OPERATORS,
     ast.Compare: _OPERATORS,
-    ast.Attribute: frozenset({"__getattr__", "__getattribute__"}),
-    ast.Call: frozenset({"__array__", "__len__", "__getitem__", "__iter__", "__next__", "__torch_function__"}),
-    ast.For: frozenset({"__iter__", "__next__", "__getitem__"}),
-    ast.comprehension: frozenset({"__iter__", "__next__", "__getitem__"}),
+    ast.Attribute: frozenset({"__getattr__", "__getattribute__", "__setattr__", "__delattr__"}),
+    ast.Call: _ASKED,
+    ast.Assign: _ITERATING,
+    ast.Starred: _ITERATING,
+    ast.For: _ITERATING,
+    ast.comprehension: _ITERATING | _TRUTH,
     ast.withitem: frozenset({"__enter__", "__exit__"}),
+    **dict.fromkeys((ast.If, ast.While, ast.IfExp, ast.Assert, ast.BoolOp), _TRUTH),
+    ast.FormattedValue: _WRITING,
 }
+# What a dict may be told to put under a key that is missing, and hold no tensor.
+_EMPTY = frozenset(f"builtins.{name}" for name in ("list", "dict", "set", "tuple", "int", "float", "str", "bool"))
 
 
 @dataclass(eq=False, slots=True)
 class Sealed(Escapes):
     """Answers whether tensors leave a place, where code that is not seen counts as code that keeps them."""
 
-    parts: Parts = field(kw_only=True)
-    _hooked: dict[frozenset[str], bool] = field(default_factory=dict)
+    replaced: Replaced = field(kw_only=True)
     _drawing: dict[frozenset[str], bool] = field(default_factory=dict)
+    _filling: dict[frozenset[str], bool] = field(default_factory=dict)
 
     def _keeps_none(self, function: Scope) -> bool:
         return (
@@ -86,7 +100,9 @@ class Sealed(Escapes):
 
     def _keeps_part(self, facts: FileFacts, part: ast.AST) -> bool:
         """Whether what Python runs behind an operator, an item, a loop or a ``with`` may keep a tensor."""
-        if isinstance(part, ast.Await) or (isinstance(part, ast.Attribute) and part.attr in _TELLING):
+        if isinstance(part, (ast.Await, ast.Match)) or (isinstance(part, ast.Attribute) and part.attr in _TELLING):
+            return True  # a pattern reads attributes of what it is given
+        if isinstance(part, ast.Subscript) and self._fills(facts, part.value):
             return True
         special = _SPECIAL.get(type(part))
         if special is None:
@@ -113,6 +129,29 @@ class Sealed(Escapes):
     def _is_plain(self, facts: FileFacts, node: ast.expr) -> bool:
         value = self.values.of(facts, node)
         return value.kind in _DATA_LIKE or value.kind in (Kind.NAMESPACE, Kind.CLASS, Kind.FUNCTION)
+
+    def _fills(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether reading an item may make a dict keep it: near one that is told how to make what is missing."""
+        value = self.values.of(facts, node)
+        if value.known and value.kind not in (Kind.DICT, Kind.INSTANCE):
+            return False
+        return self._near_any(facts, self._filling, self._makes_missing)
+
+    def _makes_missing(self, facts: FileFacts, call: ast.Call) -> bool:
+        if self.project.qualified(facts, call.func) != "collections.defaultdict" or not call.args:
+            return False
+        return self.project.qualified(facts, call.args[0]) not in _EMPTY
+
+    def _near_any(
+        self, facts: FileFacts, known: dict[frozenset[str], bool], is_one: Callable[[FileFacts, ast.Call], bool]
+    ) -> bool:
+        """Whether a call in a connected file is one of a kind, with a memory."""
+        group = self.graph.groups[facts.path]
+        if group not in known:
+            files = (self.project.files[path] for path in sorted(group))
+            calls = ((file, call) for file in files for scope in file.scopes for call in scope.calls)
+            known[group] = any(is_one(file, call) for file, call in calls)
+        return known[group]
 
     def _draws(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether a loop may go on with a generator from before: over something unknown, with generators near it."""
@@ -250,7 +289,7 @@ class Sealed(Escapes):
     def _module(self, facts: FileFacts, func: ast.expr) -> bool:
         """Whether all that a module is made of is known and keeps nothing."""
         classes = self.parts.classes(facts, func)
-        if not classes or self._is_hooked(facts):
+        if not classes or self.replaced.near(facts):
             return False
         for cls in sorted(classes):
             own = self.project.called(cls, module=True) if cls in self.project.classes else None
@@ -260,38 +299,29 @@ class Sealed(Escapes):
                 return False
         return True
 
-    def _is_hooked(self, facts: FileFacts) -> bool:
-        """Whether a connected file gives modules forward hooks, or lets them set their weights in each pass."""
-        group = self.graph.groups[facts.path]
-        if group not in self._hooked:
-            files = (self.project.files[path] for path in sorted(group))
-            calls = ((file, call) for file in files for scope in file.scopes for call in scope.calls)
-            self._hooked[group] = any(self._hooks(file, call.func) for file, call in calls)
-        return self._hooked[group]
-
-    def _hooks(self, facts: FileFacts, func: ast.expr) -> bool:
-        if isinstance(func, ast.Attribute) and _HOOKING.match(func.attr):
-            return True
-        name = self.project.qualified(facts, func) or ""
-        return name.startswith("torch.nn.utils.prune.") or (
-            name.startswith("torch.nn.utils.") and name.count(".") == 3 and name.rpartition(".")[2] in _REWRITING
-        )
-
 
 def _operands(part: ast.AST) -> list[ast.expr]:
     """The values whose classes say what Python runs at a node."""
+    if isinstance(part, (ast.If, ast.While, ast.IfExp, ast.Assert)):
+        return [part.test]
+    if isinstance(part, ast.BoolOp):
+        return part.values
+    if isinstance(part, ast.Assign):
+        return [part.value] if any(isinstance(target, (ast.Tuple, ast.List)) for target in part.targets) else []
     if isinstance(part, ast.BinOp):
         return [part.left, part.right]
     if isinstance(part, ast.UnaryOp):
-        return [] if isinstance(part.op, ast.Not) else [part.operand]
+        return [part.operand]
     if isinstance(part, ast.Compare):
         return [part.left, *part.comparators]
     if isinstance(part, ast.AugAssign):
         return [part.value]
-    if isinstance(part, (ast.For, ast.comprehension)):
+    if isinstance(part, ast.For):
         return [part.iter]
+    if isinstance(part, ast.comprehension):
+        return [part.iter, *part.ifs]
     if isinstance(part, ast.withitem):
         return [part.context_expr]
     if isinstance(part, ast.Call):
-        return list(part.args)
-    return [part.value] if isinstance(part, (ast.Subscript, ast.Attribute)) else []
+        return [*part.args, *(keyword.value for keyword in part.keywords)]
+    return [part.value] if isinstance(part, (ast.Subscript, ast.Attribute, ast.Starred, ast.FormattedValue)) else []

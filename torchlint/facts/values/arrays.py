@@ -9,7 +9,7 @@ from dataclasses import replace
 from torchlint.facts.values import axes
 from torchlint.facts.values.dtypes import cast, is_floating, promoted_arrays
 from torchlint.facts.values.join import BOOL, FLOAT, INT, NDARRAY, NONE, NUMBER, STRING, TENSOR, list_of
-from torchlint.facts.values.signatures import Of, dtype_of, keyword, operands, rules, starred, table
+from torchlint.facts.values.signatures import Of, dtype_of, keyword, names_objects, operands, rules, starred, table
 from torchlint.models import last_names
 from torchlint.rule import UNKNOWN, Kind, Value
 
@@ -37,6 +37,8 @@ def numpy_call(name: str, call: ast.Call, of: Of) -> Value | None:
     first = of(call.args[0]) if call.args and not isinstance(call.args[0], ast.Starred) else UNKNOWN
     if rule == "array":
         made = _array(last, first, call, of)
+        if not made.known:
+            return made
         return replace(made, shaped=made.rank is None and axes.of_function(last, first, call, of))
     if rule == "bool_array":
         if first.kind not in (Kind.NDARRAY, Kind.LIST):
@@ -55,6 +57,8 @@ def _array(last: str, first: Value, call: ast.Call, of: Of) -> Value:
     dtype = keyword(call, "dtype") or (
         call.args[1] if (last in _FILLED or last in _MADE_OF) and len(call.args) == 2 else None
     )
+    if dtype is not None and names_objects(dtype, of):
+        return UNKNOWN
     rank = _rank(last, first)
     if dtype is not None and last not in ("linspace", "logspace"):
         source = _made_of(last, first)
@@ -193,6 +197,8 @@ def ndarray_method(name: str, source: Value, call: ast.Call, of: Of) -> Value:
     rule = rules("ndarray_methods").get(name)
     if rule == "astype":
         dtype = call.args[0] if call.args else keyword(call, "dtype")
+        if dtype is not None and names_objects(dtype, of):
+            return UNKNOWN
         return cast(source, dtype_of(of(dtype)) if dtype is not None else None)
     shaped = axes.of_method(name, source, call, of)
     if rule == "same":

@@ -71,6 +71,12 @@ def dtype_of(value: Value) -> str | None:
     return None
 
 
+def names_objects(node: ast.expr, of: Of) -> bool:
+    """Whether a ``dtype=`` argument of NumPy makes an array of objects, which holds anything, as a list does."""
+    name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+    return name in ("object", "object_") or of(node).literal in ("O", "object")
+
+
 def device_of(value: Value) -> Device:
     """The device that a ``device=`` argument names."""
     return value.device if value.kind in (Kind.DEVICE, Kind.STRING) else Device.UNKNOWN
