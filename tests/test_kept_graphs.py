@@ -141,3 +141,43 @@ def test_a_run_whose_graph_nothing_keeps_gets_a_guard() -> None:
     after = fixed(text, ["TL302"], [], unsafe=False)
     assert "no_grad" in after
     assert run(after) == run(text)
+
+
+CHANGED = """\
+import torch
+from torch import nn
+
+
+class Agent:
+    def __init__(self):
+        self.net = nn.Linear(3, 3)
+        self.scale = nn.Parameter(torch.ones(()))
+        self.optimizer = torch.optim.SGD([*self.net.parameters(), self.scale], lr=0.1)
+
+    def loss(self, x: torch.Tensor):
+        value = self.net(x).detach()
+        mask = value > 0.1
+        {changed}
+        return (x[mask] * self.scale).sum()
+
+    def update(self, x: torch.Tensor):
+        loss = self.loss(x)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        return loss.item()
+
+
+def main(agent: Agent, env, steps):
+    return [agent.update(env.reset()[0]) for _ in range(steps)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("changed", "guards"), [("pass", True), ("value[mask] = 0.0", False), ("value.add_(1)", False)]
+)
+def test_what_is_changed_in_place_later_may_be_a_tensor_of_a_class_of_its_own(changed: str, guards: bool) -> None:
+    text = CHANGED.replace("{changed}", changed)
+    after = fixed(text, ["TL302"], [], unsafe=False)
+    assert ("with torch.no_grad():" in after) is guards
+    assert run(after) == run(text)

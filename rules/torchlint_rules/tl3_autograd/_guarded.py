@@ -17,6 +17,8 @@ _SILENT = ENDS - {Use.LOGGED, Use.ENVIRONMENT, Use.HOST}
 
 AS_WRITTEN = "no hook or replaced `forward` keeps what the network computes"
 """What a ``no_grad`` assumes where modules run other code than their classes say."""
+PLAIN = "what is computed here and changed in place later is no tensor of a class of its own"
+"""What a ``no_grad`` assumes of a result that is changed in place: of a subclass, detaching it makes a view there."""
 
 
 def runs_as_written(site: Site) -> bool:
@@ -47,11 +49,13 @@ def guarded(site: Site, call: cst.Call, assumes: str) -> Fix | None:
     if rounds:
         return None
     torch, imports = module_for(site, "torch", "torch")
+    value = value_of(site, call)
+    plain = value is None or not site.values.is_mutated(value)
     return Fix(
         f"put it into `with {torch}.no_grad():`",
         (),
         may_change=(Change.ROUNDING,) if rounds is None else (),
-        assumes=assumes or ("" if runs_as_written(site) else AS_WRITTEN),
+        assumes=assumes or ("" if plain else PLAIN) or ("" if runs_as_written(site) else AS_WRITTEN),
         imports=imports,
         within=f"{torch}.no_grad()",
     )
