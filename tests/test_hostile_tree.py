@@ -360,7 +360,7 @@ def test_files_that_change_before_they_are_read(
 
 def test_one_pass_for_all_files_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder on a full disk must not be linted anew for each of its files."""
-    from torchlint.engine import run
+    from torchlint.engine import run, writing
 
     for number in range(5):
         (tmp_path / f"agent{number}.py").write_text(AGENT)
@@ -370,7 +370,7 @@ def test_one_pass_for_all_files_that_cannot_be_written(tmp_path: Path, monkeypat
     def refuse(before: object, after: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(run.Staged, "of", refuse)
+    monkeypatch.setattr(writing.Staged, "of", refuse)
     monkeypatch.setattr(run.EngineRun, "lint", lambda self, sources: rounds.append(1) or lint(self, sources))
     result = fixed(tmp_path)
     assert (len(result.problems), len(rounds)) == (5, 3)

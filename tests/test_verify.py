@@ -138,9 +138,10 @@ WAITING = """import torch
 
 def train(env, agent, optimizer, x):
     while True:
-        x = env.step(agent(torch.Tensor(x.more)))
-        if torch.isnan(x).any():
+        action = torch.tanh(agent(torch.Tensor(x.more)))
+        if torch.isnan(action).any():
             raise ValueError
+        x = env.step(action)
 """
 
 
@@ -837,8 +838,8 @@ class Agent:
         return torch.zeros(4).to(self.device)
 
 
-def train(env, agent, obs):
-    for _ in range(3):
+def train(env, agent, obs, steps):
+    for _ in range(steps):
         obs = env.step(agent.act(obs) + agent.mask())
 
 
@@ -848,7 +849,7 @@ class Env:
 
 
 if __name__ == "__main__":
-    train(Env(), Agent(), np.zeros(4))
+    train(Env(), Agent(), np.zeros(4), 3)
 """
 
 

@@ -11,6 +11,7 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import passed, stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import NESTED, Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.naming import rightmost_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import children, walk
 from torchlint.facts.state.effects import code_of
@@ -28,6 +29,9 @@ _SIZES = last_names("Tensor torch", about=True)
 # What environments and memories of transitions give.
 _ANSWERING = method_names(environment=True)
 _SAMPLING = "sample"
+# Calls that ask data about its elements, or hand it on: what else is called computes something.
+_KEEPING = last_names(tests=True) | last_names(reduces=True) | last_names(makes=True) | last_names(casts=True)
+_KEEPING |= last_names(moves=True) | last_names(shapes=True)
 _MOST = 500
 
 
@@ -85,34 +89,39 @@ class Contracts(Fact):
         found = self._known.get(test)
         if found is None:
             found = self._known[test] = _Origins()
-            for where, part in self._sources(facts, test):
+            for where, part, computed in self._sources(facts, test):
                 found.network = found.network or self._runs_network(where, part)
                 found.data = found.data or self._reads_data(where, part)
-                found.outside = found.outside or self._comes_in(where, part)
+                found.outside = found.outside or (not computed and self._comes_in(where, part))
         return found
 
-    def _sources(self, facts: FileFacts, test: ast.expr) -> Iterator[tuple[FileFacts, ast.expr]]:
-        """All expressions that an expression is computed from, followed through names, arguments and returns."""
-        todo: list[tuple[FileFacts, ast.AST]] = [(facts, test)]
+    def _sources(self, facts: FileFacts, test: ast.expr) -> Iterator[tuple[FileFacts, ast.expr, bool]]:
+        """All expressions that an expression is made of, followed through names, arguments and returns.
+
+        The last part says whether something was computed on the way, and not only handed on.
+        """
+        todo: list[tuple[FileFacts, ast.AST, bool]] = [(facts, test, False)]
         seen: set[ast.AST] = set()
         while todo and len(seen) < _MOST:
-            where, part = todo.pop()
+            where, part, computed = todo.pop()
             if part in seen or _is_size(part):
                 continue
             seen.add(part)
             if not isinstance(part, ast.expr):
-                todo.extend((where, child) for child in children(part))
+                todo.extend((where, child, computed) for child in children(part))
                 continue
-            yield where, part
+            yield where, part, computed
             if self._comes_in(where, part):
                 continue  # what an environment or a memory gives is no more what a network computed
-            todo.extend((where, child) for child in children(part))
+            computed = computed or _computes(part)
+            todo.extend((where, child, computed) for child in children(part))
             if isinstance(part, ast.Name):
                 for binding in self.project.reaching(where, part).bindings:
-                    todo.extend(self._bound(where, binding))
+                    todo.extend((file, value, computed) for file, value in self._bound(where, binding))
             elif isinstance(part, ast.Call) and part not in self.graph.weak:
                 for target in self.graph.callees.get(part, ()):
-                    todo.extend((target.file, stmt.value) for stmt in target.returns if stmt.value is not None)
+                    given = (stmt.value for stmt in target.returns if stmt.value is not None)
+                    todo.extend((target.file, value, computed) for value in given)
 
     def _bound(self, facts: FileFacts, binding: Binding) -> Iterator[tuple[FileFacts, ast.expr]]:
         if binding.how is Bind.PARAM and binding.scope is not None:
@@ -179,6 +188,13 @@ class Contracts(Fact):
                 if ast.dump(divisor) in tested:
                     return True
         return False
+
+
+def _computes(node: ast.expr) -> bool:
+    """Whether an expression makes other numbers of those that it is given."""
+    if isinstance(node, ast.Call):
+        return rightmost_name(node.func) not in _KEEPING
+    return isinstance(node, ast.BinOp)
 
 
 def _is_size(node: ast.AST) -> bool:

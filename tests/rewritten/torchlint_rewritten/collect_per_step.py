@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.rule import Call, Level, Report, Rule, Site
 
+_BOTH = ("accelerate.utils.memory.release_memory", "accelerate.utils.release_memory")
+
 
 class CollectPerStep(Rule):
     """The garbage collector runs in every step or update."""
@@ -14,13 +16,15 @@ class CollectPerStep(Rule):
     code = "NEW406"
     name = "new-collect-per-step"
     summary = "the garbage collector runs in every step or update"
-    trigger = Call("gc.collect", "torch.cuda.empty_cache")
+    trigger = Call("gc.collect", "torch.cuda.empty_cache", *_BOTH)
 
     def check(self, site: Site) -> Iterator[Report]:
         """Report a collection of everything, and an emptied cache."""
+        rarer = "do it at intervals or not at all"
         match site.node:
+            case cst.Call(func=func) as call if site.names.of(func) in _BOTH and not site.flow.handles_error():
+                yield Report(call, f"`release_memory()` walks through all objects and empties the cache; {rarer}")
             case cst.Call(func=func, args=[]) as call if not site.flow.handles_error():
-                rarer = "do it at intervals or not at all"
                 if site.names.of(func) == "gc.collect":
                     yield Report(call, f"`gc.collect()` walks through all objects of the process each time; {rarer}")
                 elif site.names.of(func) == "torch.cuda.empty_cache" and site.device.may_be_cuda():

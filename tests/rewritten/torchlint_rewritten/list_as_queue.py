@@ -1,33 +1,47 @@
-"""NEW705: TL705 with a fact that rests on another one of torchlint."""
+"""NEW705: TL705 with a fact that rests on another one of torchlint, and finds what the rule looks at."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import FileFacts
+from torchlint.facts.finders import Finder
 from torchlint.facts.state.queues import Queues
-from torchlint.rule import Frequency, Level, Method, Report, Rule, Site
+from torchlint.rule import Found, Frequency, Level, Report, Rule, Site
+
+_POP = "`pop(0)` moves all other elements of the list; use a deque"
+_DEL = "`del` moves all other elements of the list; use a deque"
+_SLICE = "a slice without the first elements copies all others; use a deque"
+_INSERT = "`insert(0, ...)` moves all elements of the list in every round; append, and reverse once"
 
 
 @dataclass
-class Fronts(Fact):
-    """Finds calls that work at the front of a long list."""
+class Fronts(Finder):
+    """Finds what works at the front of a long list."""
 
     queues: Queues
 
-    def method(self, file: FileFacts, node: ast.AST) -> str | None:
-        """The method of such a call."""
+    def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
+        """The calls and subscripts."""
+        return (node for node in file.parent if wanted(node) and self.message(file, node))
+
+    def message(self, file: FileFacts, node: ast.AST) -> str | None:
+        """What to say of a node; ``None`` where it does no such thing."""
         match node:
-            case ast.Call(func=ast.Attribute(attr="pop" as method), args=[ast.Constant(0)]):
-                pass
-            case ast.Call(func=ast.Attribute(attr="insert" as method), args=[ast.Constant(0), _]):
-                pass
-            case _:
-                return None
-        return method if self.queues.long_list(file, node) else None
+            case ast.Call(func=ast.Attribute(value=items, attr="pop"), args=[ast.Constant(value=0)]):
+                return _POP if self.queues.long_queue(file, node, items) else None
+            case ast.Call(func=ast.Attribute(attr="insert"), args=[ast.Constant(value=0), _]):
+                return _INSERT if self.queues.built_from_its_end(file, node) else None
+            case ast.Subscript(value=items, slice=ast.Constant(value=0) | ast.Slice(lower=None, upper=ast.expr())):
+                deleted = isinstance(node.ctx, ast.Del)
+                return _DEL if deleted and self.queues.long_queue(file, node, items) else None
+            case ast.Subscript(value=items, slice=ast.Slice(lower=ast.expr(), upper=None)):
+                stmt = file.parent.get(node)
+                again = isinstance(stmt, ast.Assign) and [*map(ast.unparse, stmt.targets)] == [ast.unparse(items)]
+                return _SLICE if again and self.queues.long_queue(file, node, items) else None
+        return None
 
 
 class ListAsQueue(Rule):
@@ -36,16 +50,13 @@ class ListAsQueue(Rule):
     code = "NEW705"
     name = "new-list-as-queue"
     summary = "a long list is used as a queue"
-    trigger = Method("pop", "insert")
+    trigger = Found(Fronts)
     least = Frequency.STEP
 
     def check(self, site: Site) -> Iterator[Report]:
         """Report work at the front of a list that may be long, but for a list of TorchScript."""
         if site.compiling.scripted():
             return
-        method = site.fact(Fronts).method(site.file, site.twin)
-        if method == "pop":
-            yield Report(site.node, "`pop(0)` moves all other elements of the list; use a deque")
-        elif method == "insert":
-            message = "`insert(0, ...)` moves all elements of the list in every round; append, and reverse once"
-            yield Report(site.node, message, level=Level.NOTE)
+        message = site.fact(Fronts).message(site.file, site.twin)
+        if message is not None:
+            yield Report(site.node, message, level=Level.NOTE if message == _INSERT else None)
