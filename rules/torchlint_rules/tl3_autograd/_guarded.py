@@ -17,7 +17,7 @@ _SILENT = ENDS - {Use.LOGGED, Use.ENVIRONMENT, Use.HOST}
 
 AS_WRITTEN = "no hook or replaced `forward` keeps what the network computes"
 """What a ``no_grad`` assumes where modules run other code than their classes say."""
-PLAIN = "what is computed here and changed in place later is no tensor of a class of its own"
+PLAIN = "what is computed here and changed in place later does not belong to a subclass of `Tensor`"
 """What a ``no_grad`` assumes of a result that is changed in place: of a subclass, detaching it makes a view there."""
 
 
